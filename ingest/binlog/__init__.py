@@ -1,0 +1,1 @@
+"""The wire format: bytes of binlog files to Arrow batches. Imports neither Spark nor pymysql."""
