@@ -1,0 +1,143 @@
+"""What can go wrong, one class a condition, under one root.
+
+Every error says what was found, where, and what to do. Context is kept as attributes, and errors
+survive pickling, because they travel from Spark workers to the driver.
+"""
+
+from typing import Any
+
+EXIT_DONE = 0
+EXIT_CHECK_FAILED = 1
+EXIT_USAGE = 2
+EXIT_SOURCE = 3
+
+
+class BinloomError(Exception):
+    """Root of all errors that binloom raises on purpose.
+
+    Parameters
+    ----------
+    message
+        What was found, and where.
+    hint
+        What to do about it.
+    **context
+        Anything a program may want to read: `path`, `position`, `table`. Must be picklable.
+    """
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, message: str, *, hint: str | None = None, **context: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.context = context
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["context"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.hint, self.context)
+
+
+def _rebuild(kind: type[BinloomError], message: str, hint: str | None, context: dict[str, Any]) -> BinloomError:
+    return kind(message, hint=hint, **context)
+
+
+class UsageError(BinloomError):
+    """The command line or a configuration file does not make sense."""
+
+
+# --- the binlog itself ---
+
+
+class BinlogError(BinloomError):
+    """A binlog file cannot be read, or not whole."""
+
+    exit_code = EXIT_SOURCE
+
+
+class BinlogNotFoundError(BinlogError):
+    """No file at that path."""
+
+    exit_code = EXIT_USAGE
+
+
+class BinlogNotReadableError(BinlogError):
+    """The file or directory is there but may not be read."""
+
+
+class NotABinlogError(BinlogError):
+    """The file is empty or does not start with a binlog's magic."""
+
+    exit_code = EXIT_USAGE
+
+
+class EncryptedBinlogError(BinlogError):
+    """The file is encrypted by the server."""
+
+
+class UnsupportedBinlogVersionError(BinlogError):
+    """The file's format version is not one that is decoded."""
+
+
+class CorruptBinlogError(BinlogError):
+    """An event whose bytes are wrong: what stands before `position` is good."""
+
+
+class TruncatedBinlogError(CorruptBinlogError):
+    """The file ends inside an event."""
+
+
+# --- sources ---
+
+
+class SourceError(BinloomError):
+    """A server or a directory cannot give what is needed."""
+
+    exit_code = EXIT_SOURCE
+
+
+class SourceCheckError(SourceError):
+    """The server's settings make its binlog unusable, such as binlog_format=STATEMENT."""
+
+
+class SnapshotInputError(BinloomError):
+    """The files of a schema snapshot are missing, malformed, or contradict each other."""
+
+
+class SourceIdentityError(BinloomError):
+    """A file or server is not the one this source had: changed under its name, shrunk, or two servers at once."""
+
+    exit_code = EXIT_SOURCE
+
+
+# --- the store ---
+
+
+class StoreError(BinloomError):
+    """The warehouse or metastore cannot be used."""
+
+    exit_code = EXIT_SOURCE
+
+
+class JavaMissingError(StoreError):
+    """Spark needs Java 17 or newer and none was found."""
+
+
+class MetastoreLockedError(StoreError):
+    """Another process holds the embedded metastore."""
+
+
+class IngestInProgressError(StoreError):
+    """Another ingest of the same source is running."""
+
+
+class UnknownSourceError(BinloomError):
+    """No source of that name has been landed."""
