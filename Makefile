@@ -1,0 +1,52 @@
+# The developer's and the first visitor's commands. `make help` lists them.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.binloom-setup
+PYTEST_ARGS ?=
+
+# What runs here must leave the tree as it was, so byte code stays out of it.
+export PYTHONDONTWRITEBYTECODE := 1
+# Tools that count their users over the network, off.
+export DO_NOT_TRACK := 1
+export DBT_SEND_ANONYMOUS_USAGE_STATS := false
+export GX_ANALYTICS_ENABLED := False
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format docs bench lock clean
+
+help:  ## what there is
+	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+setup: $(STAMP)  ## .venv/ from the lock, with binloom and dbt in it
+
+$(STAMP): requirements.lock pyproject.toml .ci/setup
+	@bash .ci/setup $(VENV)
+	@touch $@
+
+demo: setup  ## the whole way on a recorded shop, ends with a printed answer
+	@$(BIN)/binloom demo
+
+test: setup  ## all tests; those whose server is missing say so
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup  ## ruff, mypy, sqlfluff, yamllint
+	@bash .ci/lint $(BIN)
+
+format: setup  ## let ruff and sqlfluff rewrite what they can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/sqlfluff fix models macros tests/dbt
+
+docs: setup  ## the lineage site in site/
+	@$(BIN)/binloom docs
+
+bench: setup  ## the benchmarks; figures belong in benchmarks/README.md
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+lock:  ## requirements.lock anew from pyproject.toml
+	@test -x $(BIN)/python || $(MAKE) --no-print-directory setup
+	@bash .ci/lock $(VENV)
+
+clean:  ## everything that git ignores, except .servers/
+	@rm -rf $(VENV) .binloom target logs site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
