@@ -1,0 +1,20 @@
+"""Real servers for tests: MySQL and MariaDB, got from Debian and started from a folder.
+
+>>> from tests.servers import mysql
+>>> with mysql.start(tmp_path, ["--binlog-row-metadata=FULL"]) as server:
+...     with server.connect() as connection, connection.cursor() as cursor:
+...         cursor.execute("create database shop")
+...     server.flush()
+...     print(server.binlogs())
+"""
+
+from tests.servers.distribution import Distribution
+from tests.servers.flavors import MariaDB, MySQL
+from tests.servers.server import Server
+
+mysql = MySQL(name="mysql", suite="sid", packages=["mysql-server-core", "mysql-client-core"])
+mariadb = MariaDB(name="mariadb", suite="bookworm", packages=["mariadb-server-core", "mariadb-client"])
+
+DISTRIBUTIONS: dict[str, Distribution] = {each.name: each for each in (mysql, mariadb)}
+
+__all__ = ["DISTRIBUTIONS", "Distribution", "Server", "mariadb", "mysql"]

@@ -1,0 +1,131 @@
+"""What MySQL and MariaDB have in common as unpacked servers: getting them, their tools, starting them."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tests.servers.locking import lock
+from tests.servers.packages import ServerPackagesError, cache_folder, unpack
+from tests.servers.server import Server
+
+
+class Distribution(ABC):
+    """A server program with its tools, unpacked under the cache folder.
+
+    Parameters
+    ----------
+    name
+        Name of its folder in the cache.
+    suite, packages
+        Where it comes from: a Debian suite, and the packages to unpack with all they depend on.
+    """
+
+    flavor: str
+    server_program: str
+    binlog_program: str
+
+    def __init__(self, name: str, suite: str, packages: list[str]) -> None:
+        self.name = name
+        self.suite = suite
+        self.packages = packages
+
+    @property
+    def root(self) -> Path:
+        """The folder that stands for `/`."""
+        return cache_folder() / self.name
+
+    def available(self) -> bool:
+        """Whether the server can be started without downloading anything."""
+        return not self.why_not()
+
+    def why_not(self) -> str:
+        """Say why the server cannot be started, and what to do; empty when it can."""
+        if not (self.root / self.server_program).exists():
+            return f"{self.name} is not under {cache_folder()}; get it with: python -m tests.servers get {self.name}"
+        return ""
+
+    def get(self) -> None:
+        """Download the server when it is not there yet, and prepare its empty data directory."""
+        unpack(self.packages, self.suite, self.root)
+        if self.why_not():
+            raise ServerPackagesError(f"{' '.join(self.packages)} hold no {self.server_program}.")
+        self.pristine()
+
+    @cached_property
+    def version(self) -> str:
+        """The version as the server's own binlogs spell it, without suffixes: `9.7.4`."""
+        output = subprocess.run(
+            self.command(self.server_program, "--no-defaults", "--version"), capture_output=True, text=True, check=True
+        ).stdout
+        word = output.split("Ver ", 1)[1].split()[0]
+        return word.split("-")[0]
+
+    def command(self, program: str, *arguments: str) -> list[str]:
+        """Return a command line that runs one of the unpacked programs by its own loader and libraries."""
+        loader = next(path for path in self._loaders() if path.exists())
+        libraries = [self.root / "usr/lib/x86_64-linux-gnu", self.root / "lib/x86_64-linux-gnu"]
+        search = ":".join(str(path) for path in libraries if path.is_dir())
+        return [str(loader), "--library-path", search, str(self.root / program), *arguments]
+
+    def _loaders(self) -> list[Path]:
+        return [self.root / folder / "ld-linux-x86-64.so.2" for folder in ("lib64", "usr/lib64")]
+
+    def binlogtool_command(self, *arguments: str) -> list[str]:
+        """Return the command line of `mysqlbinlog` or `mariadb-binlog`."""
+        charsets = f"--character-sets-dir={self.root / 'usr/share/mysql/charsets'}"
+        return self.command(self.binlog_program, "--no-defaults", charsets, *arguments)
+
+    def binlogtool(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[Any]":
+        """Run `mysqlbinlog` or `mariadb-binlog` in UTC; its output is captured as bytes unless told otherwise."""
+        options.setdefault("check", True)
+        options.setdefault("env", {**os.environ, "TZ": "UTC"})
+        if "stdout" not in options:
+            options.setdefault("capture_output", True)
+        return subprocess.run(self.binlogtool_command(*arguments), **options)
+
+    def pristine(self) -> Path:
+        """Return an initialised, empty data directory to copy from; make it the first time."""
+        folder = cache_folder() / f"{self.name}-{self.version}.data"
+        with lock(folder.with_suffix(".lock")):
+            if not folder.exists():
+                work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+                try:
+                    self.initialise(work / "data")
+                    (work / "data").rename(folder)
+                finally:
+                    shutil.rmtree(work, ignore_errors=True)
+        return folder
+
+    def start(self, directory: str | os.PathLike[str], options: Sequence[str] = ()) -> Server:
+        """Start a server whose data, binlogs and log lie in a directory; also a context manager.
+
+        Parameters
+        ----------
+        directory
+            Made when missing. A data directory that is already in it is used as it is.
+        options
+            Server options, written as on the command line; they go before binloom's own.
+        """
+        if self.why_not():
+            raise ServerPackagesError(self.why_not())
+        directory = Path(directory).absolute()
+        if not (directory / "data").exists():
+            directory.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(self.pristine(), directory / "data", symlinks=True)
+        server = Server(self, directory, list(options))
+        server.start()
+        return server
+
+    @abstractmethod
+    def initialise(self, data: Path) -> None:
+        """Make an empty data directory where root has no password."""
+
+    @abstractmethod
+    def server_options(self) -> list[str]:
+        """Return the options that this server needs to run from the folder it was unpacked to."""

@@ -1,0 +1,41 @@
+"""Writes the information_schema views that binloom takes as a schema snapshot from a folder."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pymysql.cursors
+
+SYSTEM_SCHEMAS = ("information_schema", "mysql", "performance_schema", "sys")
+VIEWS = {
+    "columns": ("table_schema", "table_schema, table_name, ordinal_position"),
+    "key_column_usage": ("table_schema", "table_schema, table_name, constraint_name, ordinal_position"),
+    "referential_constraints": ("constraint_schema", "constraint_schema, table_name, constraint_name"),
+}
+
+
+def write(connection: "pymysql.connections.Connection[Any]", directory: Path) -> Path:
+    """Write one JSON file a view: an array of rows with the server's own upper-case column names.
+
+    The rows are ordered, and only those of user schemas, so that the files of two runs can be compared.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with connection.cursor(pymysql.cursors.DictCursor) as cursor:
+        for view, (schema_column, order) in VIEWS.items():
+            cursor.execute(
+                f"select * from information_schema.{view} where {schema_column} not in %s order by {order}",
+                (SYSTEM_SCHEMAS,),
+            )
+            rows = [{name.upper(): _plain(value) for name, value in row.items()} for row in cursor.fetchall()]
+            text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+            (directory / f"{view}.json").write_text(f"[\n{text}\n]\n" if rows else "[]\n")
+    return directory
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return int(value)
+    if isinstance(value, bytes):
+        return value.decode()
+    return value
