@@ -1,0 +1,177 @@
+"""`binloom decode`: the row changes of files on stdout, problems on stderr."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingest.commands.output import Format, iso, say
+from ingest.errors import EXIT_DONE, BinloomError, CorruptBinlogError
+
+if TYPE_CHECKING:
+    from ingest.binlog import SchemaHints, TableFilter
+
+# Where a start position is given, decoding begins at the last cut before it: cuts this far apart.
+_CUT_BYTES = 16 << 20
+# A file full of the same problem should not bury the others.
+_PROBLEMS_SHOWN = 50
+
+
+def decode_files(
+    files: Sequence[Path],
+    format: Format,
+    hints: "SchemaHints | None",
+    tables: "TableFilter | None",
+    start_position: int | None,
+    stop_position: int | None,
+) -> int:
+    """Print the row changes of files in the order given; return the exit code.
+
+    As in mysqlbinlog, `start_position` counts in the first file and `stop_position` in the last one. A broken
+    file does not keep the next one from being read: its error is printed when it is met.
+    """
+    if format is Format.CSV:
+        from ingest.commands.lines import CSV_COLUMNS
+
+        _write((",".join(CSV_COLUMNS) + "\n").encode())
+    exit_code = EXIT_DONE
+    for number, path in enumerate(files):
+        start = start_position if number == 0 else None
+        stop = stop_position if number == len(files) - 1 else None
+        try:
+            _decode_file(path, format, hints, tables, start, stop)
+        except BinloomError as error:
+            sys.stdout.flush()
+            say(str(error))
+            if isinstance(error, CorruptBinlogError):
+                say(f"{path}: the row changes before position {error.position} are printed, what follows is not.")
+            exit_code = max(exit_code, error.exit_code)
+    return exit_code
+
+
+def _decode_file(
+    path: Path,
+    format: Format,
+    hints: "SchemaHints | None",
+    tables: "TableFilter | None",
+    start: int | None,
+    stop: int | None,
+) -> None:
+    from ingest.binlog import open_binlog
+
+    log = open_binlog(path, hints=hints, tables=tables, start=_cut_before(path, start))
+    names: dict[str, list[str] | None] = {}
+    problems = 0
+    try:
+        for kind, batch in log.batches():
+            if kind == "table_maps":
+                names.update(_column_names(batch))
+            elif kind == "row_events":
+                if start is not None or stop is not None:
+                    is_last, batch = _between(batch, start, stop)
+                else:
+                    is_last = False
+                for block in _lines(batch, names, format, path):
+                    _write(block)
+                if is_last:
+                    break
+            elif kind == "unsupported_events":
+                problems = _report(path, batch, problems, start, stop)
+    finally:
+        if problems > _PROBLEMS_SHOWN:
+            say(f"{path}: {problems - _PROBLEMS_SHOWN} more events or values could not be decoded.")
+        if problems:
+            say(f"{path}: {problems} events or values could not be decoded; everything else was printed.")
+
+
+def _cut_before(path: Path, position: int | None) -> int | None:
+    """Return the transaction start from which `position` can be decoded: table maps stand before their rows."""
+    if position is None or position <= 4:
+        return None
+    from ingest.binlog import scan_binlog
+
+    starts = [segment.start for segment in scan_binlog(path, segment_bytes=_CUT_BYTES).segments]
+    return max((start for start in starts if start <= position), default=None)
+
+
+def _between(batch: Any, start: int | None, stop: int | None) -> tuple[bool, Any]:
+    """Keep rows of events that begin in [start, stop); say whether the stop was reached."""
+    import pyarrow.compute as pc
+
+    positions = batch.column("start_pos")
+    kept = pc.greater_equal(positions, start or 0)
+    if stop is None:
+        return False, batch.filter(kept)
+    is_last = batch.num_rows > 0 and positions[-1].as_py() >= stop
+    return is_last, batch.filter(pc.and_(kept, pc.less(positions, stop)))
+
+
+def _column_names(table_maps: Any) -> Iterator[tuple[str, list[str] | None]]:
+    for row in table_maps.to_pylist():
+        names = [column["name"] for column in row["columns"]]
+        yield row["table_map_id"], (names if names and None not in names else None)
+
+
+def _lines(batch: Any, names: dict[str, list[str] | None], format: Format, path: Path) -> Iterator[Any]:
+    from ingest.commands import lines
+
+    match format:
+        case Format.JSON:
+            return lines.json_lines(batch, names)
+        case Format.CSV:
+            return lines.csv_lines(batch, names)
+        case Format.TEXT:
+            return (_paragraph(row, names.get(row["table_map_id"]), path) for row in batch.to_pylist())
+
+
+def _paragraph(row: dict[str, Any], names: list[str] | None, path: Path) -> bytes:
+    """One row change for people: what happened, then a line per column, changed ones with an arrow."""
+    where = f"{path.name}:{row['start_pos']}"
+    head = f"{iso(row['event_timestamp'])} {row['event_type']} {row['schema_name']}.{row['table_name']} at {where}"
+    lines = [head + (f" in {row['gtid']}" if row["gtid"] else "")]
+    before, after = row["before_values"], row["after_values"]
+    labels = names or [f"@{ordinal + 1}" for ordinal in range(row["column_count"])]
+    width = max(map(len, labels), default=0)
+    for ordinal, label in enumerate(labels):
+        old = _shown(before, row["before_columns"], ordinal)
+        new = _shown(after, row["after_columns"], ordinal)
+        match row["event_type"]:
+            case "INSERT":
+                text = new
+            case "DELETE":
+                text = old
+            case _ if new is None or old == new:
+                text = old
+            case _:
+                text = f"{old if old is not None else '(not logged)'} → {new}"
+        if text is not None:
+            lines.append(f"    {label:<{width}}  {text}")
+    return ("\n".join(lines) + "\n\n").encode()
+
+
+def _shown(values: list[str | None], present: list[int] | None, ordinal: int) -> str | None:
+    """Text of one value, None when the image leaves the column out."""
+    if present is not None and ordinal not in present:
+        return None
+    value = values[ordinal]
+    if value is None:
+        return "NULL"
+    quoted = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{quoted}'"
+
+
+def _report(path: Path, batch: Any, already: int, start: int | None, stop: int | None) -> int:
+    """Put a sentence on stderr for each event that could not be decoded; return how many there are by now."""
+    for row in batch.to_pylist():
+        if not (start or 0) <= row["start_pos"] < (stop if stop is not None else sys.maxsize):
+            continue
+        already += 1
+        if already <= _PROBLEMS_SHOWN:
+            table = f" of {row['schema_name']}.{row['table_name']}" if row["table_name"] else ""
+            detail = f" ({row['detail']})" if row["detail"] else ""
+            say(f"{path}: position {row['start_pos']}: {row['event_type']}{table} not decoded: {row['reason']}{detail}")
+    return already
+
+
+def _write(block: memoryview | bytes) -> None:
+    sys.stdout.buffer.write(block)

@@ -1,0 +1,170 @@
+"""Rows on stdout, as text, JSON lines or CSV; sentences and progress on stderr."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Advance(Protocol):
+    """What a long step calls to say how far it is."""
+
+    def __call__(self, done: int, total: int | None = None) -> None: ...
+
+
+def say(sentence: str) -> None:
+    """Put a sentence on stderr, where it cannot get into the rows."""
+    print(f"binloom: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def iso(moment: datetime | None) -> str | None:
+    """ISO 8601 in UTC with a Z, fractions only when there are any."""
+    if moment is None:
+        return None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return moment.isoformat(sep="T") + "Z"
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Format, title: str | None = None) -> None:
+    """Print rows with named columns.
+
+    Parameters
+    ----------
+    columns
+        Their names: the header of text and CSV, the keys of JSON lines.
+    rows
+        One sequence a row, in the order of `columns`.
+    format
+        `text` is aligned for people; `json` is one object a line; `csv` has a header line.
+    title
+        A line over a text table; left out of JSON and CSV.
+    """
+    if format is Format.JSON:
+        for row in rows:
+            sys.stdout.write(json.dumps(dict(zip(columns, map(_plain, row), strict=True)), ensure_ascii=False) + "\n")
+    elif format is Format.CSV:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([_cell(value) for value in row])
+    else:
+        print_table(columns, rows, title)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """Print an aligned table, numbers to the right, as wide as it must be when nobody looks at a terminal."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    body = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        numeric = any(_is_number(row[index]) for row in body) and all(
+            row[index] is None or _is_number(row[index]) for row in body
+        )
+        table.add_column(Text(column.replace("_", " ")), justify="right" if numeric else "left", overflow="fold")
+    for row in body:
+        table.add_row(*[Text(human(value)) for value in row])
+    if title:
+        sys.stdout.write(f"{title}\n")
+    console().print(table)
+
+
+def console(stderr: bool = False) -> Any:
+    """Return a rich console that neither wraps a pipe's lines nor reads square brackets as markup."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else 4096
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def human(value: Any) -> str:
+    """Text of a value in a table that a person reads."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return (iso(value) or "").replace("T", " ").removesuffix("Z")
+        case Mapping():
+            return ", ".join(f"{key} {human(item)}" for key, item in value.items())
+        case list() | tuple():
+            return ", ".join(human(item) for item in value)
+        case _:
+            return str(value)
+
+
+def human_bytes(size: int) -> str:
+    """Size with the unit that leaves at most four digits."""
+    amount = float(size)
+    for unit in ("bytes", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{int(amount)} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.2f} GiB"
+
+
+@contextmanager
+def progress(label: str, total: int | None = None) -> Iterator[Advance]:
+    """Show a bar on stderr while a person watches; yield what moves it.
+
+    Nothing is shown when stderr is no terminal, nor when stdout is one too and rows would run through the bar.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total=None: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        console=console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(label, total=total)
+
+        def advance(done: int, total: int | None = None) -> None:
+            bar.update(task, completed=done, **({} if total is None else {"total": total}))
+
+        yield advance
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime():
+            return iso(value)
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)
+
+
+def _cell(value: Any) -> Any:
+    plain = _plain(value)
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

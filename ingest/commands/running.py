@@ -1,0 +1,96 @@
+"""How a command ends: every error a sentence, every sentence an exit code."""
+
+import logging
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from ingest.commands.output import say
+from ingest.errors import EXIT_DONE, EXIT_SOURCE, EXIT_USAGE, BinloomError
+
+EXIT_INTERRUPTED = 130
+
+
+def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code; nothing but a kill gets past this."""
+    logging.lastResort = None  # Libraries' warnings are not for the person at the terminal.
+    try:
+        code = app(list(arguments), prog_name="binloom", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else EXIT_DONE
+    except BinloomError as error:
+        _flush()
+        say(str(error))
+        return error.exit_code
+    except typer.TyperException as error:
+        return _wrong_usage(error, arguments)
+    except (KeyboardInterrupt, typer.Abort):
+        return EXIT_INTERRUPTED
+    except MemoryError:
+        say("there is not enough memory for this. Free some, or give fewer files at once.")
+        return EXIT_SOURCE
+    except OSError as error:
+        if error.filename is None and error.errno is None:
+            return _bug(error)
+        place = f"{error.filename}: " if error.filename is not None else ""
+        say(f"{place}{error.strerror or error}. Check that the path exists, may be used, and has space left.")
+        return EXIT_SOURCE
+    except Exception as error:
+        return _bug(error)
+
+
+def _wrong_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
+    context: Any = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stdout.write(context.get_help() + "\n")
+        return EXIT_USAGE
+    command = context.command_path if context is not None else "binloom"
+    sentence = error.format_message().strip().rstrip(".")
+    say(f"{sentence[:1].lower()}{sentence[1:]}. See: {command} --help")
+    return EXIT_USAGE
+
+
+def _bug(error: Exception) -> int:
+    _flush()
+    trace = "".join(traceback.format_exception(error))
+    say(
+        f"this is a bug in binloom: {type(error).__name__}: {_first_line(error)}."
+        f" The traceback is in {_log(trace)}; please report it with the command."
+    )
+    return EXIT_SOURCE
+
+
+def _log(trace: str) -> Path:
+    """Write a traceback below $BINLOOM_HOME, or to the temporary folder when that cannot be written."""
+    from ingest.landing.session import binloom_home
+
+    moment = datetime.now(UTC)
+    entry = f"{moment.isoformat(timespec='seconds')} binloom {' '.join(sys.argv[1:])}\n{trace}\n"
+    for folder in (binloom_home() / "logs", Path(tempfile.gettempdir())):
+        path = folder / f"binloom-{moment:%Y%m%d-%H%M%S}-{os.getpid()}.log"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(entry)
+        except OSError:
+            continue
+        return path
+    return Path(os.devnull)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0].rstrip(".")
+
+
+def _flush() -> None:
+    """Let what was printed so far stand before the sentence that ends it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        pass
