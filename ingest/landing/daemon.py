@@ -1,0 +1,16 @@
+"""Spark's Python worker daemon, with what the tasks need loaded before it forks the workers.
+
+Spark runs it as `python -m ingest.landing.daemon` (setting `spark.python.daemon.module`). Every task
+runs in a fork of this process, so imports and compiled kernels are paid for once.
+"""
+
+import contextlib
+
+import pyarrow.parquet  # noqa: F401
+from pyspark import daemon
+
+if __name__ == "__main__":
+    # A decoder that does not import is a task's error to report; a daemon without a voice hangs Spark.
+    with contextlib.suppress(Exception):
+        import ingest.binlog  # noqa: F401
+    daemon.manager()  # type: ignore[no-untyped-call]

@@ -1,0 +1,422 @@
+"""The one place that makes a Spark session, and the settings that everybody else must agree with.
+
+`spark_settings` gives the settings as data: `profiles.yml` has the same ones for a plain `dbt build`.
+For a local master the JVM is started here and not by pyspark's shell scripts: it is up two seconds
+sooner, it starts while files are being scanned, and what it prints goes to a log file.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
+
+HOME_VARIABLE = "BINLOOM_HOME"
+MASTER_VARIABLE = "BINLOOM_SPARK_MASTER"
+MEMORY_VARIABLE = "BINLOOM_DRIVER_MEMORY"
+DEFAULT_HOME = ".binloom"
+DEFAULT_MASTER = "local[*]"
+DEFAULT_MEMORY = "2g"
+JAVA_NEEDED = 17
+JVM_START_SECONDS = 120.0
+
+JAVA_HINT = (
+    "Install a Java runtime, version 17 or newer, and try again: `apt-get install openjdk-17-jre-headless` on Debian "
+    "or Ubuntu, `dnf install java-17-openjdk-headless` on Fedora or RHEL, `brew install openjdk@17` on macOS; "
+    "or set JAVA_HOME to one."
+)
+
+# What Spark's own launcher gives a JVM of version 17, less the incubator module for linear algebra.
+_JVM_OPTIONS = [
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(
+        f"--add-opens=java.base/{package}=ALL-UNNAMED"
+        for package in (
+            "java.lang",
+            "java.lang.invoke",
+            "java.lang.reflect",
+            "java.io",
+            "java.net",
+            "java.nio",
+            "java.util",
+            "java.util.concurrent",
+            "java.util.concurrent.atomic",
+            "jdk.internal.ref",
+            "sun.nio.ch",
+            "sun.nio.cs",
+            "sun.security.action",
+            "sun.util.calendar",
+        )
+    ),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--enable-native-access=ALL-UNNAMED",
+    "-Dderby.connection.requireAuthentication=false",
+]
+
+# Half the processor time of a JVM that lives for seconds goes into optimising code it hardly runs.
+_SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {logs}/spark.log
+appender.file.filePattern = {logs}/spark.%i.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+"""
+
+
+def binloom_home() -> Path:
+    """Return the folder that everything binloom keeps lies under, as an absolute path."""
+    return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME).absolute()
+
+
+def warehouse_dir(home: Path | None = None) -> Path:
+    """Return the folder that the tables lie under, as `<schema>.db/<table>/`."""
+    return (home or binloom_home()) / "warehouse"
+
+
+def raw_table_dir(table: str, home: Path | None = None) -> Path:
+    """Return the folder of a table of schema `binlog_raw`."""
+    return warehouse_dir(home) / "binlog_raw.db" / table
+
+
+def spark_settings(home: Path | None = None) -> dict[str, str]:
+    """Return the Spark settings that every session of binloom has, whoever starts it.
+
+    Parameters
+    ----------
+    home
+        Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
+    """
+    home = home or binloom_home()
+    settings = {
+        "spark.app.name": "binloom",
+        "spark.master": os.environ.get(MASTER_VARIABLE) or DEFAULT_MASTER,
+        "spark.driver.memory": os.environ.get(MEMORY_VARIABLE) or DEFAULT_MEMORY,
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                f"-Dderby.system.home={home}",
+                f"-Dderby.stream.error.file={home}/logs/derby.log",
+                f"-Dlog4j2.configurationFile=file:{home}/conf/log4j2.properties",
+                "-Duser.timezone=UTC",
+            ]
+        ),
+        "spark.local.dir": f"{home}/tmp",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": f"{home}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.shuffle.partitions": "16",
+    }
+    if settings["spark.master"].startswith("local"):
+        settings["spark.driver.host"] = "127.0.0.1"
+        settings["spark.driver.bindAddress"] = "127.0.0.1"
+    return settings
+
+
+def prepare_home(home: Path) -> None:
+    """Create the folders and the log configuration that a session needs.
+
+    Raises
+    ------
+    StoreError
+        When the folder cannot be written to.
+    """
+    try:
+        for folder in ("conf", "locks", "logs", "tmp", "warehouse"):
+            (home / folder).mkdir(parents=True, exist_ok=True)
+        configuration = home / "conf" / "log4j2.properties"
+        text = _LOG4J.format(logs=home / "logs")
+        if not configuration.exists() or configuration.read_text() != text:
+            configuration.write_text(text)
+    except OSError as error:
+        raise StoreError(
+            f"binloom cannot write to its folder {home}: {error.strerror}.",
+            hint=f"Make it writable, or set {HOME_VARIABLE} to a folder that is.",
+            path=str(home),
+        ) from error
+
+
+def find_java() -> Path:
+    """Return the `java` that Spark will run on.
+
+    Raises
+    ------
+    JavaMissingError
+        When there is none, or it is older than version 17.
+    """
+    java_home = os.environ.get("JAVA_HOME")
+    found = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
+    if not found or not os.access(found, os.X_OK):
+        where = f"JAVA_HOME is {java_home}, but there is no {found}" if java_home else "no `java` is on the PATH"
+        raise JavaMissingError(f"Spark needs Java {JAVA_NEEDED} or newer: {where}.", hint=JAVA_HINT)
+    version = _java_version(Path(found))
+    if version is None:
+        raise JavaMissingError(f"{found} does not run: `java -version` printed no version.", hint=JAVA_HINT)
+    if version < JAVA_NEEDED:
+        raise JavaMissingError(f"{found} is Java {version}, but Spark needs {JAVA_NEEDED} or newer.", hint=JAVA_HINT)
+    return Path(found)
+
+
+def _java_version(java: Path) -> int | None:
+    # The release file beside it answers in a millisecond, the JVM itself in a hundred.
+    release = java.resolve().parent.parent / "release"
+    try:
+        text = release.read_text(errors="replace")
+        pattern = r'JAVA_VERSION="(\d+)(?:\.(\d+))?'
+    except OSError:
+        try:
+            text = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30).stderr
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        pattern = r'version "(\d+)(?:\.(\d+))?'
+    match = re.search(pattern, text)
+    if not match:
+        return None
+    major = int(match.group(1))
+    return int(match.group(2) or 0) if major == 1 else major
+
+
+def metastore_holder(home: Path) -> int | None:
+    """Return the id of the process that holds the embedded metastore, None when nobody does."""
+    try:
+        with open(home / "metastore" / "dbex.lck", "r+b") as lock_file:
+            # struct flock of Linux: type, whence, start, length, pid.
+            query = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            answer = struct.unpack("hhqqi", fcntl.fcntl(lock_file, fcntl.F_GETLK, query)[: struct.calcsize("hhqqi")])
+    except OSError:
+        return None
+    return int(answer[4]) if answer[0] != fcntl.F_UNLCK else None
+
+
+def _check_metastore(home: Path, patience: float = 3.0) -> None:
+    # A command that has just ended may still be closing it.
+    until = time.monotonic() + patience
+    while (holder := metastore_holder(home)) is not None:
+        if time.monotonic() > until:
+            raise MetastoreLockedError(
+                f"Another process (pid {holder}) holds the metastore in {home / 'metastore'}, and only one can.",
+                hint="Wait until that binloom or dbt command has ended, or end it, and try again.",
+                path=str(home / "metastore"),
+                pid=holder,
+            )
+        time.sleep(0.1)
+
+
+class SparkLaunch:
+    """A Spark session on its way: the JVM starts at once, and is waited for only when it is needed.
+
+    Parameters
+    ----------
+    home
+        Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
+    short_lived
+        Start the JVM for a command of seconds: half the start-up cost, slower in the long run.
+
+    Raises
+    ------
+    JavaMissingError, MetastoreLockedError, StoreError
+    """
+
+    def __init__(self, home: Path | None = None, *, short_lived: bool = False) -> None:
+        self.home = home or binloom_home()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: str | None = None
+        self._context: Any = None
+        self._session: Any = None
+        self._owned = True
+        self._adopt_active()
+        if self._context is not None:
+            return
+        prepare_home(self.home)
+        java = find_java()
+        _check_metastore(self.home)
+        # Workers import pyarrow and the decoder once, before they fork.
+        self._settings = {**spark_settings(self.home), "spark.python.daemon.module": "ingest.landing.daemon"}
+        if self._settings["spark.master"].startswith("local"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            if "SPARK_HOME" not in os.environ:
+                self._start_jvm(java, short_lived)
+
+    def _adopt_active(self) -> None:
+        from pyspark import SparkContext
+
+        active = SparkContext._active_spark_context
+        if active is not None and active._jsc is not None:
+            self._context = active
+            self._owned = False
+
+    def _start_jvm(self, java: Path, short_lived: bool) -> None:
+        import pyspark
+
+        spark_home = Path(pyspark.__file__).parent
+        self._folder = tempfile.mkdtemp(prefix="jvm-", dir=self.home / "tmp")
+        command = [
+            str(java),
+            "-cp",
+            f"{spark_home}/jars/*",
+            f"-Xmx{self._settings['spark.driver.memory']}",
+            *_JVM_OPTIONS,
+            *(_SHORT_LIVED_OPTIONS if short_lived else []),
+            # Folders may have blanks in their names: not through the one string of the setting.
+            *(option for option in re.split(r" (?=-D)", self._settings["spark.driver.extraJavaOptions"])),
+            "org.apache.spark.deploy.SparkSubmit",
+            *(part for key, value in self._settings.items() for part in ("--conf", f"{key}={value}")),
+            "pyspark-shell",
+        ]
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(spark_home),
+            "SPARK_CONNECT_MODE": "0",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": f"{self._folder}/connection",
+        }
+        with open(self.home / "logs" / "jvm.log", "wb") as log:
+            # The JVM ends when its standard input is closed: with this process, however that ends.
+            # A session of its own, so that Ctrl-C reaches it through Spark and not as a signal.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, process_group=0
+            )
+
+    def _connection(self) -> tuple[int, str]:
+        assert self._process is not None and self._folder is not None
+        path = Path(self._folder) / "connection"
+        until = time.monotonic() + JVM_START_SECONDS
+        while not path.exists():
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise StoreError(
+                    f"The Java process for Spark did not start: {_last_line(self.home / 'logs' / 'jvm.log')}",
+                    hint=f"Its output is in {self.home / 'logs' / 'jvm.log'}.",
+                )
+            time.sleep(0.01)
+        with path.open("rb") as connection:
+            port = _read_int(connection)
+            secret = connection.read(_read_int(connection)).decode()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return port, secret
+
+    def context(self) -> Any:
+        """Return the SparkContext: enough to run tasks, a few seconds sooner than the session."""
+        if self._context is None:
+            from pyspark import SparkConf, SparkContext
+
+            if self._process is None:
+                conf = SparkConf(False)
+                for key, value in self._settings.items():
+                    conf.set(key, value)
+                self._context = SparkContext(conf=conf)
+            else:
+                port, secret = self._connection()
+                os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+                try:
+                    self._context = SparkContext(conf=SparkConf(False))
+                finally:
+                    del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+        return self._context
+
+    def session(self) -> Any:
+        """Return the SparkSession.
+
+        Raises
+        ------
+        MetastoreLockedError
+            When another process took the metastore in the meantime.
+        """
+        if self._session is None:
+            from pyspark.sql import SparkSession
+
+            self.context()
+            self._session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        return self._session
+
+    def stop(self) -> None:
+        """End the session and its JVM, and with them the hold on the metastore. Not one that others started."""
+        if not self._owned:
+            return
+        if self._session is not None:
+            self._session.stop()
+        elif self._context is not None:
+            self._context.stop()
+        self._session = self._context = None
+        if self._process is not None:
+            _end_gateway()
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            try:
+                self._process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _end_gateway() -> None:
+    # The next session of this process needs a JVM of its own.
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+def open_session(home: Path | None = None, *, short_lived: bool = False) -> Any:
+    """Return the active Spark session, or start one with binloom's settings.
+
+    It lasts until the process ends, or `stop()` on it. dbt in the same process picks it up.
+
+    Raises
+    ------
+    JavaMissingError, MetastoreLockedError, StoreError
+    """
+    return SparkLaunch(home, short_lived=short_lived).session()
+
+
+def _read_int(stream: IO[bytes]) -> int:
+    return int.from_bytes(stream.read(4), "big", signed=True)
+
+
+def _last_line(path: Path) -> str:
+    try:
+        lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "it printed nothing."

@@ -1,0 +1,392 @@
+"""The raw tables, all in one place: columns, types, partitions, descriptions.
+
+What the decoder yields is taken over from `ingest.binlog.batches`; the landing puts the columns that
+say where a row comes from in front. The Spark DDL, the Arrow schemas that files are written with, and
+the column descriptions all come from the same definition, so they cannot drift apart.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ingest.binlog.batches import SCHEMAS, TIMESTAMP, BatchKind
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RAW_SCHEMA = "binlog_raw"
+
+SEGMENT_PARTITION = pa.schema(
+    [
+        pa.field("source_id", pa.string(), nullable=False),
+        pa.field("epoch", pa.int32(), nullable=False),
+        pa.field("binlog_file", pa.string(), nullable=False),
+        pa.field("segment_start", pa.int64(), nullable=False),
+    ]
+)
+SOURCE_ID = SEGMENT_PARTITION.field("source_id")
+
+# Descriptions of columns that mean the same in every table.
+COLUMN_DESCRIPTIONS: dict[str, str] = {
+    "source_id": "Name of the stream of changes, as given with --source",
+    "epoch": "0-based number of the unbroken series of files in the source; a failover or RESET opens the next",
+    "binlog_file": "Name of the binlog file without its folder",
+    "segment_start": "Offset in the file at which the landed segment starts",
+    "segment_end": "Offset in the file just after the segment's last byte",
+    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one)",
+    "end_pos": "Physical offset just after the event's last byte in the file (of the payload, for an event inside one)",
+    "payload_ordinal": "Position of the event inside a compressed transaction payload; 0 outside of one",
+    "row_ordinal": "0-based position of the row inside its event",
+    "transaction_pos": "start_pos of the transaction that the event belongs to",
+    "event_type": "Kind of the change or event",
+    "event_timestamp": "When the statement began, by the server's clock, in whole seconds, UTC",
+    "server_id": "server_id of the server that wrote the change first",
+    "gtid": "Global transaction identifier, NULL where the server writes none",
+    "table_map_id": "Hash of the table map that the row was decoded with; key of table_maps",
+    "schema_name": "Schema (database) of the table",
+    "table_name": "Name of the table",
+    "column_count": "Number of columns of the table when the row was written",
+    "before_values": "Values before the change in column order as the server prints them; all NULL for an INSERT",
+    "after_values": "Values after the change in column order as the server prints them; all NULL for a DELETE",
+    "before_columns": "0-based ordinals present in a partial before image; NULL when the image is full",
+    "after_columns": "0-based ordinals present in a partial after image; NULL when the image is full",
+    "xid": "Transaction number of the storage engine, NULL for transactions that end without an XID event",
+    "thread_id": "Connection id of the client that wrote it, on the server that wrote it",
+    "started_at": "Timestamp of the transaction's first event, UTC",
+    "committed_at": "When the transaction committed on this server; in microseconds where the server logs it, UTC",
+    "original_committed_at": "When the transaction committed on the server that wrote it first, UTC",
+    "is_ddl": "Whether the transaction is a statement that changes the schema",
+    "outcome": "How it ended: commit, rollback, xa_prepare or none",
+    "events": "Number of events",
+    "row_events": "Number of changed rows",
+    "transactions": "Number of transactions",
+    "inserts": "Number of inserted rows",
+    "updates": "Number of updated rows",
+    "deletes": "Number of deleted rows",
+    "kind": "Kind of the statement event: query, rows_query or annotate",
+    "default_schema": "Schema that the statement ran in",
+    "error_code": "Error that the statement ended with on the server that wrote it; 0 for none",
+    "sql_text": "Text of the statement",
+    "columns": "The table's columns as the table map describes them, in order",
+    "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
+    "reason": "Why it could not be decoded",
+    "detail": "More about the reason",
+    "server_uuid": "server_uuid of the server, NULL when only its files were seen",
+    "host": "Host that binloom connected to, NULL for files",
+    "port": "Port that binloom connected to, NULL for files",
+    "flavor": "mysql or mariadb",
+    "server_version": "Version of the server that wrote the file",
+    "observed_at": "When binloom saw it, UTC",
+    "change": "What was seen: first_seen, server_changed, epoch_opened",
+    "file_sequence": "Number at the end of the file's name; orders the files of an epoch",
+    "file_size": "Size of the file in bytes when it was scanned",
+    "fingerprint": "SHA-256 of the format description event; stays the same while the file grows and when it is closed",
+    "format_version": "Version of the binlog format: 1, 3 or 4",
+    "checksum_algorithm": "CRC32 or NONE, NULL when the server predates checksums",
+    "is_in_use": "Whether the file says that the server still writes to it, or did not close it",
+    "is_relay_log": "Whether the file is a relay log of a replica",
+    "is_encrypted": "Whether the server encrypted the file",
+    "created_at": "When the server created the file, NULL when it does not say, UTC",
+    "first_event_at": "Timestamp of the first event that has one, UTC",
+    "last_event_at": "Timestamp of the last event that has one, UTC",
+    "event_counts": "Number of events of each type",
+    "bytes_covered": "Bytes of the magic number and of all whole, valid events",
+    "checksum_failures": "Number of events whose checksum did not match",
+    "previous_gtids": "GTID set that precedes the file, NULL when the server writes none",
+    "next_binlog_file": "Name of the next file as the ROTATE event at the end says, NULL without one",
+    "scanned_at": "When binloom scanned the file, UTC",
+    "status": "State that the segment went into: in_progress, completed or failed",
+    "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
+    "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
+    "error": "Why the segment failed, NULL otherwise",
+    "run_id": "Identifier of the ingest run that recorded it",
+    "recorded_at": "When it was recorded, UTC",
+    "snapshot_id": "Hash of the snapshot's content and position",
+    "taken_at": "When the snapshot was taken, UTC",
+    "binlog_pos": "Offset in the binlog file that the snapshot is true at, NULL when unknown",
+    "gtid_executed": "GTID set that the snapshot is true at, NULL when unknown",
+    "origin": "Where the snapshot comes from: server, files or binlog",
+    "column_name": "Name of the column",
+    "ordinal_position": "1-based position of the column in its table or key",
+    "column_key": "PRI, UNI, MUL or empty, as information_schema says",
+    "primary_key_ordinal": "1-based position of the column in the primary key, NULL outside of it",
+    "data_type": "Name of the type without length and attributes",
+    "column_type": "Type with length and attributes",
+    "character_set": "Character set of the column, NULL for types without one",
+    "collation": "Collation of the column, NULL for types without one",
+    "is_nullable": "Whether the column takes NULL",
+    "column_default": "Default as information_schema says, NULL when there is none",
+    "is_generated": "Whether the column is computed from others",
+    "extra": "EXTRA as information_schema says, such as auto_increment",
+    "constraint_name": "Name of the key or constraint; PRIMARY for the primary key",
+    "referenced_schema_name": "Schema of the table that a foreign key refers to",
+    "referenced_table_name": "Table that a foreign key refers to",
+    "referenced_column_name": "Column that a foreign key refers to",
+    "update_rule": "What happens to the referring row when the key it refers to changes",
+    "delete_rule": "What happens to the referring row when the row it refers to is deleted",
+}
+
+
+def _timestamps(*names: str) -> list[pa.Field]:
+    return [pa.field(name, TIMESTAMP) for name in names]
+
+
+def _strings(*names: str) -> list[pa.Field]:
+    return [pa.field(name, pa.string()) for name in names]
+
+
+def _bigints(*names: str) -> list[pa.Field]:
+    return [pa.field(name, pa.int64()) for name in names]
+
+
+def _ints(*names: str) -> list[pa.Field]:
+    return [pa.field(name, pa.int32()) for name in names]
+
+
+def _booleans(*names: str) -> list[pa.Field]:
+    return [pa.field(name, pa.bool_()) for name in names]
+
+
+_KEY_COLUMNS = [
+    *_strings("snapshot_id", "constraint_name", "schema_name", "table_name", "column_name"),
+    *_ints("ordinal_position"),
+    *_strings(
+        "referenced_schema_name", "referenced_table_name", "referenced_column_name", "update_rule", "delete_rule"
+    ),
+]
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """One table of schema `binlog_raw`.
+
+    Attributes
+    ----------
+    name
+        Name of the table, and of its folder in the warehouse.
+    description
+        What one row of it is.
+    columns
+        Columns in the order of the table, those of the partition last (Spark puts them there).
+    partition
+        Names of the partition columns, empty for a plain table.
+    """
+
+    name: str
+    description: str
+    columns: pa.Schema
+    partition: tuple[str, ...] = ()
+
+    @cached_property
+    def file_schema(self) -> pa.Schema:
+        """Arrow schema of the Parquet files: the columns that are not spelt out by the folder names."""
+        return pa.schema([field for field in self.columns if field.name not in self.partition])
+
+    @property
+    def qualified_name(self) -> str:
+        """Name with the schema, as SQL writes it."""
+        return f"{RAW_SCHEMA}.{self.name}"
+
+    def ddl(self) -> str:
+        """Return the Spark statement that creates the table when it is missing."""
+        columns = ",\n".join(
+            f"    `{field.name}` {spark_type(field.type)} comment {_literal(COLUMN_DESCRIPTIONS[field.name])}"
+            for field in self.columns
+        )
+        partitioned = f"\npartitioned by ({', '.join(self.partition)})" if self.partition else ""
+        return (
+            f"create table if not exists {self.qualified_name} (\n{columns}\n)\nusing parquet{partitioned}"
+            f"\ncomment {_literal(self.description)}"
+        )
+
+
+def _decoded(kind: BatchKind, description: str) -> RawTable:
+    columns = [*SCHEMAS[kind], *SEGMENT_PARTITION]
+    return RawTable(kind, description, pa.schema(columns), tuple(SEGMENT_PARTITION.names))
+
+
+SOURCES = RawTable(
+    "sources",
+    "An epoch that was opened, or a change of the server's identity within one",
+    pa.schema(
+        [
+            *_strings("source_id"),
+            *_ints("epoch"),
+            *_strings("server_uuid"),
+            *_bigints("server_id"),
+            *_strings("host"),
+            *_ints("port"),
+            *_strings("flavor", "server_version"),
+            *_timestamps("observed_at"),
+            *_strings("change"),
+        ]
+    ),
+)
+
+BINLOG_FILES = RawTable(
+    "binlog_files",
+    "A binlog file, each time that it was scanned",
+    pa.schema(
+        [
+            *_strings("source_id"),
+            *_ints("epoch"),
+            *_strings("binlog_file"),
+            *_bigints("file_sequence", "file_size"),
+            *_strings("fingerprint"),
+            *_ints("format_version"),
+            *_strings("server_version", "flavor", "checksum_algorithm"),
+            *_booleans("is_in_use", "is_relay_log", "is_encrypted"),
+            *_timestamps("created_at", "first_event_at", "last_event_at"),
+            *_bigints("events"),
+            pa.field("event_counts", pa.map_(pa.string(), pa.int64())),
+            *_bigints("bytes_covered", "checksum_failures"),
+            *_strings("previous_gtids", "next_binlog_file"),
+            *_timestamps("scanned_at"),
+        ]
+    ),
+)
+
+SEGMENTS = RawTable(
+    "segments",
+    "A change of the state of a segment; the latest row of a segment is its state",
+    pa.schema(
+        [
+            *_strings("source_id"),
+            *_ints("epoch"),
+            *_strings("binlog_file"),
+            *_bigints("segment_start", "segment_end"),
+            *_strings("status"),
+            *_bigints("row_events", "transactions"),
+            *_timestamps("min_event_at", "max_event_at"),
+            *_strings("error", "run_id"),
+            *_timestamps("recorded_at"),
+        ]
+    ),
+)
+
+ROW_EVENTS = _decoded("row_events", "A changed row")
+TRANSACTIONS = _decoded("transactions", "A transaction")
+STATEMENTS = _decoded("statements", "A statement that the server logged: a QUERY, ROWS_QUERY or ANNOTATE event")
+UNSUPPORTED_EVENTS = _decoded("unsupported_events", "An event or value that could not be decoded")
+
+_MAP_FIELDS = list(SCHEMAS["table_maps"])
+TABLE_MAPS = RawTable(
+    "table_maps",
+    "A distinct table map as it was decoded",
+    pa.schema([_MAP_FIELDS[0], SOURCE_ID, *_MAP_FIELDS[1:]]),
+)
+
+SCHEMA_SNAPSHOTS = RawTable(
+    "schema_snapshots",
+    "A snapshot of a source's schema",
+    pa.schema(
+        [
+            *_strings("snapshot_id", "source_id"),
+            *_timestamps("taken_at"),
+            *_strings("binlog_file"),
+            *_bigints("binlog_pos"),
+            *_strings("gtid_executed", "origin"),
+        ]
+    ),
+)
+
+SCHEMA_COLUMNS = RawTable(
+    "schema_columns",
+    "A column of a table in a schema snapshot",
+    pa.schema(
+        [
+            *_strings("snapshot_id", "schema_name", "table_name", "column_name"),
+            *_ints("ordinal_position"),
+            *_strings("column_key"),
+            *_ints("primary_key_ordinal"),
+            *_strings("data_type", "column_type", "character_set", "collation"),
+            *_booleans("is_nullable"),
+            *_strings("column_default"),
+            *_booleans("is_generated"),
+            *_strings("extra"),
+        ]
+    ),
+)
+
+SCHEMA_KEYS = RawTable(
+    "schema_keys", "A column of a primary or unique key in a schema snapshot", pa.schema(_KEY_COLUMNS)
+)
+FOREIGN_KEYS = RawTable("foreign_keys", "A column of a foreign key in a schema snapshot", pa.schema(_KEY_COLUMNS))
+
+RAW_TABLES: dict[str, RawTable] = {
+    table.name: table
+    for table in (
+        SOURCES,
+        BINLOG_FILES,
+        SEGMENTS,
+        ROW_EVENTS,
+        TRANSACTIONS,
+        STATEMENTS,
+        TABLE_MAPS,
+        UNSUPPORTED_EVENTS,
+        SCHEMA_SNAPSHOTS,
+        SCHEMA_COLUMNS,
+        SCHEMA_KEYS,
+        FOREIGN_KEYS,
+    )
+}
+
+# Tables whose rows lie in partition folders, one for each segment.
+SEGMENT_TABLES: dict[BatchKind, RawTable] = {
+    "row_events": ROW_EVENTS,
+    "transactions": TRANSACTIONS,
+    "statements": STATEMENTS,
+    "unsupported_events": UNSUPPORTED_EVENTS,
+}
+
+
+def spark_type(arrow_type: pa.DataType) -> str:
+    """Return the Spark SQL type of an Arrow type.
+
+    Raises
+    ------
+    TypeError
+        For an Arrow type that no raw table uses.
+    """
+    if pa.types.is_dictionary(arrow_type):
+        return spark_type(arrow_type.value_type)
+    if pa.types.is_list(arrow_type):
+        return f"array<{spark_type(arrow_type.value_type)}>"
+    if pa.types.is_map(arrow_type):
+        return f"map<{spark_type(arrow_type.key_type)},{spark_type(arrow_type.item_type)}>"
+    if pa.types.is_struct(arrow_type):
+        return f"struct<{','.join(f'`{field.name}`:{spark_type(field.type)}' for field in arrow_type)}>"
+    for matches, name in (
+        (pa.types.is_string, "string"),
+        (pa.types.is_int32, "int"),
+        (pa.types.is_int64, "bigint"),
+        (pa.types.is_boolean, "boolean"),
+        (pa.types.is_timestamp, "timestamp"),
+    ):
+        if matches(arrow_type):
+            return name
+    raise TypeError(f"no Spark type is known for the Arrow type {arrow_type}")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def ensure_tables(session: "SparkSession") -> list[str]:
+    """Create schema `binlog_raw` and those of its tables that are missing.
+
+    Costs two statements when everything is there already.
+
+    Returns
+    -------
+    list of str
+        Names of the tables that were created.
+    """
+    session.sql(f"create schema if not exists {RAW_SCHEMA} comment 'What the binary logs say, as decoded'")
+    present = {row["tableName"] for row in session.sql(f"show tables in {RAW_SCHEMA}").collect()}
+    missing = [table for table in RAW_TABLES.values() if table.name not in present]
+    for table in missing:
+        session.sql(table.ddl())
+    return [table.name for table in missing]
