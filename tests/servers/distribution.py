@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,12 @@ class Distribution(ABC):
                     shutil.rmtree(work, ignore_errors=True)
         return folder
 
-    def start(self, directory: str | os.PathLike[str], options: Sequence[str] = ()) -> Server:
+    def start(
+        self,
+        directory: str | os.PathLike[str],
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> Server:
         """Start a server whose data, binlogs and log lie in a directory; also a context manager.
 
         Parameters
@@ -111,6 +116,8 @@ class Distribution(ABC):
             Made when missing. A data directory that is already in it is used as it is.
         options
             Server options, written as on the command line; they go before binloom's own.
+        environment
+            Variables for the server's process.
         """
         if self.why_not():
             raise ServerPackagesError(self.why_not())
@@ -118,7 +125,7 @@ class Distribution(ABC):
         if not (directory / "data").exists():
             directory.mkdir(parents=True, exist_ok=True)
             shutil.copytree(self.pristine(), directory / "data", symlinks=True)
-        server = Server(self, directory, list(options))
+        server = Server(self, directory, list(options), dict(environment or {}))
         server.start()
         return server
 

@@ -43,10 +43,13 @@ class Server:
         `mysql` or `mariadb`, and `9.7.4`.
     """
 
-    def __init__(self, distribution: "Distribution", directory: Path, options: list[str]) -> None:
+    def __init__(
+        self, distribution: "Distribution", directory: Path, options: list[str], environment: dict[str, str]
+    ) -> None:
         self.distribution = distribution
         self.directory = directory
         self.options = options
+        self.environment = environment
         self.flavor = distribution.flavor
         self.version = distribution.version
         self.binlog_dir = directory / "binlog"
@@ -89,7 +92,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "TZ": "UTC"},
+                env={**os.environ, "TZ": "UTC", **self.environment},
                 preexec_fn=_end_with_parent,
             )
         atexit.register(self.kill)
