@@ -1,0 +1,151 @@
+"""Writes a binlog of any size as an online shop would: `python benchmarks/generate.py --size 256M --out DIR`.
+
+A real server logs it: `orders` with 15 mixed columns, changed in transactions of some ten to a hundred
+rows; half of the changed rows are inserts, a third updates, the rest deletes. DIR gets `binlog.000001`
+and the schema under `schema/`.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.servers import DISTRIBUTIONS, Server
+
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# A server rotates at this size at the latest; a larger target is written as several files.
+LARGEST_FILE = 1 << 30
+
+SCHEMA = [
+    "create database bench character set utf8mb4",
+    """
+    create table bench.orders (
+        id bigint unsigned not null auto_increment primary key,
+        customer_id int unsigned not null,
+        store_id smallint not null,
+        status enum('new','paid','packed','shipped','delivered','cancelled') not null,
+        quantity int not null,
+        is_gift tinyint(1) not null,
+        total decimal(12,2) not null,
+        weight double not null,
+        currency char(3) character set latin1 not null,
+        email varchar(100) not null,
+        comment varchar(255) null,
+        ordered_on date not null,
+        created_at datetime(6) not null,
+        updated_at timestamp null,
+        attributes json null
+    ) engine=InnoDB
+    """,
+    # Numbers 0 to 399: inserts select from here.
+    "create table bench.numbers (n int primary key) engine=InnoDB",
+]
+
+INSERT = """
+    insert into bench.orders
+        (id, customer_id, store_id, status, quantity, is_gift, total, weight, currency, email, comment, ordered_on,
+         created_at, updated_at, attributes)
+    select
+        %(first)s + n, 1 + floor(rand() * 1000000), n %% 400 - 100, 1 + n %% 6, 1 + floor(rand() * 20), n %% 7 = 0,
+        rand() * 5000, rand() * 30, elt(1 + n %% 4, 'EUR', 'CHF', 'USD', 'JPY'),
+        concat('customer', floor(rand() * 1000000), if(n %% 11, '@example.org', '@bücher.example')),
+        if(n %% 3, null, concat('Please ring twice, floor ', n, if(n %% 9, '', ' – merci 🙏'))),
+        current_date - interval n %% 30 day, now(6), if(n %% 5, now(), null),
+        if(n %% 2, null, json_object('channel', elt(1 + n %% 3, 'web', 'app', 'phone'), 'items', n, 'score', rand()))
+    from bench.numbers
+    where n < %(rows)s
+"""
+UPDATE = """
+    update bench.orders
+    set
+        status = 1 + (status + 1) %% 6,
+        updated_at = now(),
+        total = total + 1.5,
+        comment = if(id %% 4, comment, 'changed')
+    where id between %s and %s
+"""
+DELETE = "delete from bench.orders where id between %s and %s"
+
+
+def size_in_bytes(text: str) -> int:
+    """Read `256M` or `1G` or plain bytes."""
+    unit = UNITS.get(text[-1:].upper())
+    return int(float(text[:-1]) * unit) if unit else int(text)
+
+
+def write(server: Server, size: int) -> None:
+    """Run transactions until the server has written so many bytes of binlog."""
+    server.execute(*SCHEMA)
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        # The preparation stays out of the log.
+        cursor.execute("set session sql_log_bin = 0")
+        cursor.execute("insert into bench.numbers values " + ", ".join(f"({n})" for n in range(400)))
+        connection.commit()
+        cursor.execute("set session sql_log_bin = 1")
+        _work(server, connection, cursor, size)
+
+
+def _work(
+    server: Server,
+    connection: "pymysql.connections.Connection[Any]",
+    cursor: "pymysql.cursors.Cursor",
+    size: int,
+) -> None:
+    """A round of six transactions: 180 rows inserted, 120 updated, 60 deleted; keys have no gaps."""
+    oldest, following, rounds = 1, 1, 0
+    while True:
+        for rows in (100, 60, 20):
+            cursor.execute(INSERT, {"first": following, "rows": rows})
+            following += rows
+            connection.commit()
+        for rows in (90, 30):
+            # A prime stride spreads the updates over the rows that are there.
+            first = oldest + (rounds * 7919) % (following - oldest - rows)
+            cursor.execute(UPDATE, (first, first + rows - 1))
+            connection.commit()
+        cursor.execute(DELETE, (oldest, oldest + 59))
+        oldest += 60
+        connection.commit()
+        rounds += 1
+        if rounds % 20 == 0 and sum(path.stat().st_size for path in server.binlogs()) >= size:
+            return
+
+
+def generate(distribution_name: str, size: int, out: Path, options: Sequence[str] = ()) -> list[Path]:
+    """Write binlogs of about `size` bytes and the schema under `out`; return the binlogs."""
+    distribution = DISTRIBUTIONS[distribution_name]
+    distribution.get()
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="generate-", dir=out) as work:
+        limit = f"--max-binlog-size={min(LARGEST_FILE, max(4096, size * 2))}"
+        with distribution.start(Path(work), [limit, *options]) as server:
+            write(server, size)
+            server.flush()
+            files = []
+            for path in server.binlogs()[:-1]:
+                files.append(Path(shutil.move(path, out / path.name)))
+                files[-1].chmod(0o644)
+            server.snapshot_dir(out / "schema")
+    return files
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=size_in_bytes, required=True, help="bytes of binlog to write: 256M, 2G")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the binlogs and schema/")
+    parser.add_argument("--server", choices=sorted(DISTRIBUTIONS), default="mysql")
+    parser.add_argument("--option", action="append", default=[], help="a server option, such as --binlog-checksum=NONE")
+    arguments = parser.parse_args()
+    for path in generate(arguments.server, arguments.size, arguments.out, arguments.option):
+        print(f"{path}  {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
