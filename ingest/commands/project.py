@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -113,9 +112,11 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
     try:
         text = (home / "target" / "static_index.html").read_text()
         site.mkdir(parents=True, exist_ok=True)
-        page.write_text(text.replace(_TRACKER, "data:text/javascript,"))
         for artifact in ("manifest.json", "catalog.json"):
             shutil.copyfile(home / "target" / artifact, site / artifact)
+        draft = site / ".index.html"
+        draft.write_text(text.replace(_TRACKER, "data:text/javascript,"))
+        draft.replace(page)
     except OSError as error:
         raise StoreError(
             f"The site could not be written to {site}: {error.strerror} ({error.filename}).",
@@ -123,11 +124,6 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
             path=str(site),
         ) from error
     return page
-
-
-def use_home(home: Path) -> None:
-    """Let this process, and all it starts, keep everything under another folder."""
-    os.environ["BINLOOM_HOME"] = str(home)
 
 
 def _in_one_line(message: object) -> str:

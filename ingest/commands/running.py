@@ -1,5 +1,6 @@
 """How a command ends: every error a sentence, every sentence an exit code."""
 
+import contextlib
 import logging
 import os
 import sys
@@ -90,7 +91,5 @@ def _first_line(error: Exception) -> str:
 
 def _flush() -> None:
     """Let what was printed so far stand before the sentence that ends it."""
-    try:
+    with contextlib.suppress(OSError):
         sys.stdout.flush()
-    except OSError:
-        pass

@@ -1,0 +1,272 @@
+"""`binloom demo`: a recorded morning of a shop, from binlog files to answers.
+
+What is printed is asked of the marts, as a person would in an incident; nothing about the recording is known here.
+"""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ingest.commands.output import print_table, progress, say
+from ingest.commands.project import build_site, project_dir, run_dbt
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, MetastoreLockedError, StoreError, UsageError
+
+SOURCES = ("shop-mysql", "shop-mariadb")
+
+# Times leave Spark as text: as Python datetimes they would turn into the zone of this machine.
+
+# Rows per table and kind of change.
+_PER_TABLE = """
+select
+    source_id,
+    concat(schema_name, '.', table_name) as full_name,
+    count_if(event_type = 'INSERT') as inserts,
+    count_if(event_type = 'UPDATE') as updates,
+    count_if(event_type = 'DELETE') as deletes,
+    date_format(min(event_timestamp), 'HH:mm:ss') as first_change,
+    date_format(max(event_timestamp), 'HH:mm:ss') as last_change
+from {marts}.row_changes
+group by all
+order by source_id, full_name
+"""
+
+# The transaction that updated the most rows of one table: nobody means to change that many at once.
+_DAMAGE = """
+with updates as (
+
+    select
+        *,
+        coalesce(gtid, concat(binlog_file, ':', transaction_pos)) as transaction_id,
+        explode(changed_columns) as changed_column
+    from {marts}.row_changes
+    where event_type = 'UPDATE'
+
+),
+
+per_transaction as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        transaction_pos,
+        transaction_id,
+        schema_name,
+        table_name,
+        any_value(thread_id) as thread_id,
+        date_format(min(event_timestamp), 'HH:mm:ss') as changed_at,
+        count(distinct change_id) as rows,
+        array_sort(collect_set(changed_column)) as columns,
+        count(distinct row_after[changed_column]) as distinct_values,
+        any_value(row_after[changed_column]) as new_value
+    from updates
+    group by all
+
+),
+
+ranked as (
+
+    select
+        *,
+        row_number() over (partition by source_id order by rows desc, changed_at) as place
+    from per_transaction
+
+)
+
+select *
+from ranked
+where place = 1
+order by source_id
+"""
+
+# Of the rows that this transaction hit, the one that had the most changes over the whole recording.
+_MOST_CHANGED_ROW = """
+select
+    hit.pk_values,
+    count(*) as changes
+from {marts}.row_changes as hit
+inner join {marts}.row_changes as other
+    on
+        hit.source_id = other.source_id
+        and hit.schema_name = other.schema_name
+        and hit.table_name = other.table_name
+        and hit.pk_hash = other.pk_hash
+where
+    hit.source_id = :source_id
+    and hit.epoch = :epoch
+    and hit.binlog_file = :binlog_file
+    and hit.transaction_pos = :transaction_pos
+    and hit.table_name = :table_name
+group by hit.pk_values
+order by changes desc, hit.pk_values
+limit 1
+"""
+
+_ROW_HISTORY = """
+select
+    date_format(event_timestamp, 'HH:mm:ss') as changed_at,
+    thread_id,
+    event_type,
+    changed_columns,
+    row_before,
+    row_after,
+    coalesce(gtid, concat(binlog_file, ':', transaction_pos)) as transaction_id
+from {marts}.row_changes
+where
+    source_id = :source_id
+    and schema_name = :schema_name
+    and table_name = :table_name
+    and pk_values = :pk_values
+order by epoch, file_sequence, start_pos, payload_ordinal, row_ordinal
+"""
+
+
+def run_demo() -> int:
+    """Land the samples in a home of the demo's own, check, build, and print the answers."""
+    started = time.monotonic()
+    samples = project_dir() / "samples"
+    for source in SOURCES:
+        if not (samples / source).is_dir():
+            raise UsageError(
+                f"The recorded sample {samples / source} is missing.",
+                hint="Restore it with `git checkout -- samples`.",
+            )
+    home = _fresh_home()
+
+    from ingest.landing.session import SparkLaunch
+
+    with SparkLaunch(home) as launch:
+        _heading("A shop's morning, recorded on real servers")
+        for source in SOURCES:
+            with _step("landing " + source) as done:
+                done(_land(source, samples / source))
+        with _step("checking what landed") as done:
+            gate_held, sentence = _check()
+            done(sentence)
+        with progress("building the models") as advance:
+            build = run_dbt(["build"], home, advance)
+        _line("built", _counts(build.counts))
+        for name in build.warnings:
+            _line("", f"warns: {name}")
+        if build.failures:
+            for failure in build.failures:
+                _line("", f"fails: {failure}")
+            say(f"the models could not be built. The log is {home / 'logs' / 'dbt.log'}.")
+            return EXIT_CHECK_FAILED
+        with progress("drawing the lineage") as advance:
+            page = build_site(home / "site", home, advance, compile=False)
+        _answers(launch.session())
+    sys.stdout.write(
+        f"\nThe lineage site: {page}\n"
+        f"All of it took {time.monotonic() - started:.0f} seconds; the tables are in {home / 'warehouse'}.\n"
+    )
+    return EXIT_DONE if gate_held else EXIT_CHECK_FAILED
+
+
+def _fresh_home() -> Path:
+    """Return the demo's home, emptied; from here on it is the home of this process and what it starts."""
+    from ingest.landing.session import HOME_VARIABLE, binloom_home, metastore_holder
+
+    home = binloom_home() / "demo"
+    if (holder := metastore_holder(home)) is not None:
+        raise MetastoreLockedError(
+            f"Another process (pid {holder}) holds the demo's metastore in {home / 'metastore'}.",
+            hint="Wait until that demo has ended, or end it, and try again.",
+        )
+    try:
+        if home.exists():
+            shutil.rmtree(home)
+        home.mkdir(parents=True)
+    except OSError as error:
+        raise StoreError(
+            f"The demo cannot make its folder {home} anew: {error.strerror} ({error.filename}).",
+            hint=f"Delete it, or set {HOME_VARIABLE} to a folder that can be written.",
+        ) from error
+    os.environ[HOME_VARIABLE] = str(home)
+    return home
+
+
+def _answers(spark: Any) -> None:
+    marts = "binloom"
+    changes = spark.sql(_PER_TABLE.format(marts=marts)).collect()
+    _heading("What changed")
+    columns = ("source", "table", "inserts", "updates", "deletes", "first_change", "last_change")
+    print_table(columns, changes)
+
+    damage = [row.asDict() for row in spark.sql(_DAMAGE.format(marts=marts)).collect()]
+    _heading("Which transaction did the damage")
+    for transaction in damage:
+        _damage(transaction)
+
+    for transaction in damage[:1]:
+        key = {name: transaction[name] for name in ("source_id", "epoch", "binlog_file", "transaction_pos")}
+        key["table_name"] = transaction["table_name"]
+        row = spark.sql(_MOST_CHANGED_ROW.format(marts=marts), args=key).first()
+        name = f"{transaction['schema_name']}.{transaction['table_name']}"
+        _heading(f"What happened to one of those rows: {name} {row['pk_values']} in {transaction['source_id']}")
+        key = {name: transaction[name] for name in ("source_id", "schema_name", "table_name")}
+        history = spark.sql(_ROW_HISTORY.format(marts=marts), args={**key, "pk_values": row["pk_values"]}).collect()
+        print_table(("time", "thread", "change", "from_what_to_what"), map(_change, history))
+
+
+def _damage(transaction: dict[str, Any]) -> None:
+    columns = " and ".join(transaction["columns"])
+    value = f" to '{transaction['new_value']}'" if transaction["distinct_values"] == 1 else ""
+    sys.stdout.write(
+        f"  {transaction['source_id']}: at {transaction['changed_at']} thread {transaction['thread_id']}"
+        f" set {columns}{value} in {transaction['rows']} rows of"
+        f" {transaction['schema_name']}.{transaction['table_name']}\n"
+        f"  {'':<{len(transaction['source_id'])}}  transaction {transaction['transaction_id']},"
+        f" {transaction['binlog_file']} at position {transaction['transaction_pos']}\n"
+    )
+
+
+def _change(row: Any) -> list[Any]:
+    match row["event_type"]:
+        case "INSERT":
+            text = ", ".join(f"{name} {value}" for name, value in row["row_after"].items() if value is not None)
+        case "DELETE":
+            text = "gone"
+        case _:
+            text = ", ".join(
+                f"{name}: {_value(row['row_before'], name)} → {_value(row['row_after'], name)}"
+                for name in row["changed_columns"]
+            )
+    return [row["changed_at"], row["thread_id"], row["event_type"], text]
+
+
+def _value(image: dict[str, str | None], name: str) -> str:
+    value = image.get(name)
+    return "NULL" if value is None else value
+
+
+def _counts(counts: dict[str, int]) -> str:
+    good = sum(counts.get(status, 0) for status in ("success", "pass"))
+    others = [f"{number} {status}" for status, number in counts.items() if status not in ("success", "pass")]
+    return ", ".join([f"{good} models and tests are good", *others])
+
+
+def _heading(text: str) -> None:
+    sys.stdout.write(f"\n{text}\n\n")
+    sys.stdout.flush()
+
+
+def _line(what: str, sentence: str) -> None:
+    sys.stdout.write(f"  {what:<10}{sentence}\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _step(label: str) -> Iterator[Any]:
+    """Show what is going on while it does, and what came of it afterwards."""
+    sentences: list[str] = []
+    with progress(label):
+        yield sentences.append
+    for sentence in sentences:
+        what, _, rest = sentence.partition(" ")
+        _line(what, rest)

@@ -1,0 +1,100 @@
+"""The command line as such: help, wrong usage, streams, exit codes, the time to start."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.python.cli.running import COMMAND, REPOSITORY, SAMPLES, assert_sentence, binloom
+
+SAMPLE = SAMPLES / "shop-mysql" / "binlog.000001"
+
+
+def test_help_lists_the_commands_on_stdout() -> None:
+    result = binloom("--help")
+    assert result.returncode == 0 and result.stderr == ""
+    for command in ("inspect", "decode", "snapshot", "ingest", "status", "quality", "demo", "docs"):
+        assert command in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needle"),
+    [
+        (["frobnicate"], "frobnicate"),
+        (["inspect"], "FILE"),
+        (["decode", "--bogus", "x"], "--bogus"),
+        (["decode", "--format", "xml", "x"], "xml"),
+        (["decode", "--start-position", "soon", "x"], "soon"),
+        (["ingest", "--source", "s"], "--binlog-dir"),
+        (["ingest", "--source", "s", "--binlog-dir", "."], "--all"),
+        (["snapshot", "--source", "s"], "--server|--from-dir"),
+        (["snapshot", "--source", "s", "--server", "h", "--from-dir", "."], "--server|--from-dir"),
+    ],
+)
+def test_wrong_usage_is_a_sentence_and_exit_code_2(arguments: list[str], needle: str, tmp_path: Path) -> None:
+    result = binloom(*arguments, home=tmp_path / "home")
+    assert_sentence(result, 2, needle)
+    assert result.stdout == ""
+    assert not (tmp_path / "home").exists(), "wrong usage must not leave anything behind"
+
+
+def test_inspect_and_decode_take_about_a_second_and_load_no_spark() -> None:
+    binloom("decode", SAMPLE)  # compiles the kernel where that has not been done yet
+    for command in ("inspect", "decode"):
+        began = time.monotonic()
+        assert binloom(command, SAMPLE).returncode == 0
+        # About a second on a machine of its own; twice that leaves room for a busy one.
+        assert time.monotonic() - began < 4
+    script = (
+        "import sys; from ingest.commands.running import run_app; from ingest.cli import app;"
+        f"run_app(app, ['inspect', {str(SAMPLE)!r}]); run_app(app, ['decode', {str(SAMPLE)!r}]);"
+        "print(sorted(m for m in ('pyspark', 'dbt', 'great_expectations', 'pymysql', 'duckdb') if m in sys.modules),"
+        "file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.returncode == 0 and result.stderr.strip() == "[]"
+
+
+def test_help_is_there_at_once() -> None:
+    script = (
+        "import sys; from ingest.commands.running import run_app; from ingest.cli import app; run_app(app, ['--help']);"
+        "print([m for m in ('pyspark', 'dbt', 'numba', 'pyarrow', 'numpy') if m in sys.modules], file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.stderr.strip() == "[]"
+
+
+def test_a_closed_pipe_ends_the_command_silently() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        process = subprocess.run(
+            [*COMMAND, "decode", str(SAMPLE)], cwd=REPOSITORY, stdout=write_end, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        os.close(write_end)
+    assert process.stderr == ""
+    assert process.returncode != 0
+
+
+def test_a_bug_is_one_line_and_its_traceback_is_kept(tmp_path: Path) -> None:
+    script = (
+        "import sys, typer; from ingest.commands.running import run_app\n"
+        "app = typer.Typer()\n"
+        "@app.command()\n"
+        "def broken() -> None:\n"
+        "    raise RuntimeError('the roof is on fire\\nsecond line')\n"
+        "sys.exit(run_app(app, []))\n"
+    )
+    environment = {**os.environ, "BINLOOM_HOME": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPOSITORY, env=environment, capture_output=True, text=True
+    )
+    assert_sentence(result, 3, "bug in binloom: RuntimeError: the roof is on fire", "logs")
+    assert len(result.stderr.splitlines()) == 1
+    (log,) = (tmp_path / "logs").glob("*.log")
+    assert str(log) in result.stderr
+    assert "Traceback" in log.read_text() and "second line" in log.read_text()
