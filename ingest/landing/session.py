@@ -239,20 +239,22 @@ class SparkLaunch:
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
     short_lived
         Start the JVM for a command of seconds: half the start-up cost, slower in the long run.
+    session
+        A session to use instead; the active one is used anyway.
 
     Raises
     ------
     JavaMissingError, MetastoreLockedError, StoreError
     """
 
-    def __init__(self, home: Path | None = None, *, short_lived: bool = False) -> None:
+    def __init__(self, home: Path | None = None, *, short_lived: bool = False, session: Any = None) -> None:
         self.home = home or binloom_home()
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: str | None = None
         self._context: Any = None
         self._session: Any = None
         self._owned = True
-        self._adopt_active()
+        self._adopt(session)
         if self._context is not None:
             return
         prepare_home(self.home)
@@ -265,10 +267,10 @@ class SparkLaunch:
             if "SPARK_HOME" not in os.environ:
                 self._start_jvm(java, short_lived)
 
-    def _adopt_active(self) -> None:
+    def _adopt(self, session: Any) -> None:
         from pyspark import SparkContext
 
-        active = SparkContext._active_spark_context
+        active = SparkContext._active_spark_context if session is None else session.sparkContext
         if active is not None and active._jsc is not None:
             self._context = active
             self._owned = False
@@ -321,6 +323,11 @@ class SparkLaunch:
             secret = connection.read(_read_int(connection)).decode()
         shutil.rmtree(self._folder, ignore_errors=True)
         return port, secret
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others started the session, and go on with it."""
+        return not self._owned
 
     def context(self) -> Any:
         """Return the SparkContext: enough to run tasks, a few seconds sooner than the session."""

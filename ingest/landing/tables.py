@@ -7,6 +7,7 @@ the column descriptions all come from the same definition, so they cannot drift 
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -79,7 +80,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "flavor": "mysql or mariadb",
     "server_version": "Version of the server that wrote the file",
     "observed_at": "When binloom saw it, UTC",
-    "change": "What was seen: first_seen, server_changed, epoch_opened",
+    "change": "What was seen: epoch_opened or server_changed",
     "file_sequence": "Number at the end of the file's name; orders the files of an epoch",
     "file_size": "Size of the file in bytes when it was scanned",
     "fingerprint": "SHA-256 of the format description event; stays the same while the file grows and when it is closed",
@@ -101,6 +102,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
     "error": "Why the segment failed, NULL otherwise",
+    "table_filter": "Filter on schemas and tables that the segment was landed with, NULL when everything was taken",
     "run_id": "Identifier of the ingest run that recorded it",
     "recorded_at": "When it was recorded, UTC",
     "snapshot_id": "Hash of the snapshot's content and position",
@@ -189,16 +191,23 @@ class RawTable:
         """Name with the schema, as SQL writes it."""
         return f"{RAW_SCHEMA}.{self.name}"
 
-    def ddl(self) -> str:
-        """Return the Spark statement that creates the table when it is missing."""
+    def ddl(self, folder: str | None = None) -> str:
+        """Return the Spark statement that creates the table when it is missing.
+
+        Parameters
+        ----------
+        folder
+            Where the files lie: with files in it already, Spark takes the table only with its location said.
+        """
         columns = ",\n".join(
-            f"    `{field.name}` {spark_type(field.type)} comment {_literal(COLUMN_DESCRIPTIONS[field.name])}"
+            f"    `{field.name}` {spark_type(field.type)} comment {sql_literal(COLUMN_DESCRIPTIONS[field.name])}"
             for field in self.columns
         )
         partitioned = f"\npartitioned by ({', '.join(self.partition)})" if self.partition else ""
         return (
             f"create table if not exists {self.qualified_name} (\n{columns}\n)\nusing parquet{partitioned}"
-            f"\ncomment {_literal(self.description)}"
+            + (f"\nlocation {sql_literal(folder)}" if folder else "")
+            + f"\ncomment {sql_literal(self.description)}"
         )
 
 
@@ -262,6 +271,7 @@ SEGMENTS = RawTable(
             *_timestamps("min_event_at", "max_event_at"),
             *_strings("error", "run_id"),
             *_timestamps("recorded_at"),
+            *_strings("table_filter"),
         ]
     ),
 )
@@ -370,14 +380,22 @@ def spark_type(arrow_type: pa.DataType) -> str:
     raise TypeError(f"no Spark type is known for the Arrow type {arrow_type}")
 
 
-def _literal(text: str) -> str:
+def sql_literal(text: str) -> str:
+    """Return a text as a string literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def ensure_tables(session: "SparkSession") -> list[str]:
+def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
     """Create schema `binlog_raw` and those of its tables that are missing.
 
     Costs two statements when everything is there already.
+
+    Parameters
+    ----------
+    session
+        Session to create them with.
+    warehouse
+        Folder that the tables lie under, as `binlog_raw.db/<table>/`.
 
     Returns
     -------
@@ -388,5 +406,5 @@ def ensure_tables(session: "SparkSession") -> list[str]:
     present = {row["tableName"] for row in session.sql(f"show tables in {RAW_SCHEMA}").collect()}
     missing = [table for table in RAW_TABLES.values() if table.name not in present]
     for table in missing:
-        session.sql(table.ddl())
+        session.sql(table.ddl(str(warehouse / f"{RAW_SCHEMA}.db" / table.name)))
     return [table.name for table in missing]

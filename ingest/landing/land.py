@@ -1,0 +1,498 @@
+"""Landing binlog files: plan, let Spark's tasks decode and write, commit.
+
+The order of writing makes a crash harmless. What a segment's task writes lies in a folder that no
+table knows; the driver registers the folders with the tables; and last it writes the rows of
+`segments` that say completed. A segment without such a row is done again and comes out the same, file
+by file. Readers of the models see only segments that are completed.
+"""
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ingest.errors import EXIT_DONE, BinloomError, StoreError, UsageError
+from ingest.landing.locks import SourceLock, source_stem
+from ingest.landing.plan import (
+    SEGMENT_BYTES,
+    FilePlan,
+    FileProblem,
+    Identified,
+    content_name,
+    identify,
+    plan_batches,
+)
+from ingest.landing.record import SourceRecord
+from ingest.landing.segments import Segment
+from ingest.landing.session import SparkLaunch, binloom_home, prepare_home, warehouse_dir
+from ingest.landing.store import append_rows, append_table, read_table
+from ingest.landing.tables import (
+    BINLOG_FILES,
+    SEGMENT_TABLES,
+    SEGMENTS,
+    SOURCES,
+    TABLE_MAPS,
+    ensure_tables,
+    sql_literal,
+)
+from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
+from ingest.sources.directory import BinlogPath
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ingest.binlog import SchemaHints, TableFilter
+
+# A commit costs half a second: seldom enough not to matter, often enough that a crash costs little.
+COMMIT_SECONDS = 10.0
+PARTITIONS_A_STATEMENT = 500
+
+# Called with the bytes landed so far, the bytes to land as far as known, and what is being done.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """What a person can say about an ingest.
+
+    Attributes
+    ----------
+    tables
+        Which tables' rows to take; None for all. Segments landed with one filter are not landed again
+        with another.
+    new_epoch
+        That a series of files which starts over, or a server that comes back, is meant.
+    segment_bytes
+        About how many bytes of a file one task takes.
+    """
+
+    tables: "TableFilter | None" = None
+    new_epoch: bool = False
+    segment_bytes: int = SEGMENT_BYTES
+
+
+@dataclass
+class IngestResult:
+    """What an ingest came to.
+
+    Attributes
+    ----------
+    source_id, run_id
+        The source, and the identifier of this run in `segments`.
+    files
+        Number of files that were given and are binlogs.
+    files_skipped
+        Number of those that were wholly landed already, and unchanged.
+    segments, bytes, row_events, transactions
+        What was landed by this run.
+    problems
+        Files, or parts of files, that could not be landed, each with its reason.
+    warnings
+        Sentences that a person should read once, such as that names cannot be bound yet.
+    seconds
+        How long it took.
+    """
+
+    source_id: str
+    run_id: str
+    files: int = 0
+    files_skipped: int = 0
+    segments: int = 0
+    bytes: int = 0
+    row_events: int = 0
+    transactions: int = 0
+    problems: list[FileProblem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code for the command: that of the gravest problem, 0 without any."""
+        return max((problem.error.exit_code for problem in self.problems), default=EXIT_DONE)
+
+
+def ingest(
+    source_id: str,
+    files: Sequence[BinlogPath],
+    options: IngestOptions | None = None,
+    session: "SparkSession | None" = None,
+    progress: Progress | None = None,
+    home: Path | None = None,
+) -> IngestResult:
+    """Land binlog files under a source; what is landed already is skipped.
+
+    Parameters
+    ----------
+    source_id
+        Name of the source.
+    files
+        Files in the order in which they were written, as `ingest.sources.directory.find_binlogs` gives them.
+    options
+        Filters and intentions.
+    session
+        Session to use. Without one the active session is used, or one is started for this call, and
+        none at all when there is nothing to land.
+    progress
+        Called now and then with bytes done, bytes known to do, and a word.
+    home
+        Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
+
+    Returns
+    -------
+    IngestResult
+        With `exit_code` for the command, and `problems` and `warnings` to print.
+
+    Raises
+    ------
+    BinlogError
+        The only file given is no binlog or cannot be read.
+    SourceIdentityError
+        A file changed under its name or shrank, or another server writes to this source too.
+    IngestInProgressError
+        Another command lands this source.
+    JavaMissingError, MetastoreLockedError, StoreError
+        Spark or the warehouse cannot be used.
+    """
+    if not source_id.strip():
+        raise UsageError("The name of the source is empty.", hint="Give a name with --source, such as --source shop.")
+    started = time.monotonic()
+    options = options or IngestOptions()
+    home = (home or binloom_home()).absolute()
+    prepare_home(home)
+    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+    result = IngestResult(source_id, run_id)
+    with SourceLock(home, source_id, run_id) as lock:
+        record = SourceRecord.load(source_id, home)
+        identified = identify(files, record, options.new_epoch)
+        if len(files) == 1 and identified.problems:
+            raise identified.problems[0].error
+        result.files = len(identified.files)
+        result.problems.extend(identified.problems)
+        result.files_skipped = sum(file.is_landed for file in identified.files)
+        result.warnings.extend(_filter_warnings(record, options))
+        if result.files_skipped < result.files or identified.new_identities:
+            run = _Run(result, record, options, home, lock, progress)
+            run.land(identified, session)
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def filter_text(tables: "TableFilter | None") -> str | None:
+    """Return a filter as it is recorded in `segments`, None when all tables are taken."""
+    if tables is None:
+        return None
+    parts = {"schemas": tables.schemas, "tables": tables.tables, "exclude_tables": tables.exclude_tables}
+    return "; ".join(f"{name}: {', '.join(sorted(patterns))}" for name, patterns in parts.items() if patterns) or None
+
+
+def _filter_warnings(record: SourceRecord, options: IngestOptions) -> Iterator[str]:
+    wanted = filter_text(options.tables)
+    others = {
+        state["table_filter"]
+        for states in record.states.values()
+        for state in states
+        if state["status"] == "completed" and state["table_filter"] != wanted
+    }
+    if others:
+        what = " and ".join(sorted("all tables" if other is None else f"the filter {other}" for other in others))
+        yield (
+            f"Files of source {record.source_id!r} were landed before with {what}; they are not landed again. "
+            "To land them with other filters, use another --source."
+        )
+
+
+class _Run:
+    """One ingest: the state that planning, tasks and commits share."""
+
+    def __init__(
+        self,
+        result: IngestResult,
+        record: SourceRecord,
+        options: IngestOptions,
+        home: Path,
+        lock: SourceLock,
+        progress: Progress | None,
+    ) -> None:
+        self._result = result
+        self._record = record
+        self._options = options
+        self._home = home
+        self._lock = lock
+        self._progress = progress or (lambda done, known, word: None)
+        self._stem = f"{source_stem(result.source_id)}-{result.run_id}"
+        self._files_written = 0
+        self._hints: SchemaHints | None = None
+        self._filter = filter_text(options.tables)
+        self._known_maps: set[str] | None = None
+        self._has_nameless_maps = False
+        self._bytes_known = 0
+        self._bytes_done = 0
+
+    def land(self, identified: Identified, session: "SparkSession | None") -> None:
+        """Scan, decode and commit everything that is not landed yet."""
+        from ingest.landing.snapshots import load_hints
+
+        self._record_identities(identified)
+        todo = [file for file in identified.files if not file.is_landed]
+        if not todo:
+            return
+        self._progress(0, 0, "starting Spark")
+        launch = SparkLaunch(self._home, short_lived=True, session=session)
+        try:
+            batches = plan_batches(todo, self._record, self._options.segment_bytes, os.cpu_count() or 1)
+            with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
+                # Files are scanned while the JVM starts, and the next batch while tasks work on this one.
+                upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
+                self._hints = load_hints(self._result.source_id, self._home)
+                tasks = _Tasks(launch)
+                try:
+                    while (plans := upcoming.result()) is not None:
+                        upcoming = planner.submit(next, batches, None)
+                        self._run_batch(plans, tasks)
+                finally:
+                    tasks.close()
+            self._refresh(tasks)
+        finally:
+            launch.stop()
+        self._warn_of_missing_names()
+
+    def _record_identities(self, identified: Identified) -> None:
+        for row in identified.new_identities:
+            name = f"{source_stem(self._result.source_id)}-{row['epoch']}-{content_name([row])}"
+            append_rows(SOURCES, [{**row, "observed_at": _now()}], name, self._home)
+
+    def _run_batch(self, plans: Sequence[FilePlan], tasks: "_Tasks") -> None:
+        segments = self._begin(plans)
+        pending = {tasks.submit(self._work(segment, plans)) for segment in segments}
+        finished: list[SegmentResult] = []
+        committed_at = time.monotonic()
+        # The session and the tables come up while the first tasks are at work.
+        tasks.prepare_tables()
+        while pending:
+            done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                finished.append(self._accept(future.result()))
+            self._report("landing")
+            if finished and pending and time.monotonic() - committed_at > COMMIT_SECONDS:
+                self._commit(tasks.session, finished)
+                finished, committed_at = [], time.monotonic()
+        if finished:
+            self._report("committing")
+            self._commit(tasks.session, finished)
+
+    def _begin(self, plans: Sequence[FilePlan]) -> list[Segment]:
+        """Record what was scanned, what is about to be done, and what cannot be."""
+        # An epoch is known by its files: they are recorded before any segment of theirs.
+        scanned = [{**plan.row, "scanned_at": _now()} for plan in plans if plan.row is not None]
+        if scanned:
+            append_rows(BINLOG_FILES, scanned, self._next_name(), self._home)
+        states: list[dict[str, Any]] = []
+        segments: list[Segment] = []
+        for plan in plans:
+            for segment in plan.segments:
+                segments.append(segment)
+                states.append(self._state(segment, "in_progress"))
+            if plan.problem is not None:
+                self._result.problems.append(plan.problem)
+                if plan.bad is not None and not plan.is_recorded:
+                    states.append(self._state(plan.bad, "failed", error=str(plan.problem.error)))
+        if states:
+            append_rows(SEGMENTS, states, self._next_name(), self._home)
+        self._bytes_known += sum(segment.size for segment in segments)
+        return segments
+
+    def _work(self, segment: Segment, plans: Sequence[FilePlan]) -> SegmentWork:
+        path = next(
+            plan.file.file.path
+            for plan in plans
+            if plan.file.file.name == segment.binlog_file and plan.file.epoch == segment.epoch
+        )
+        return SegmentWork(
+            segment,
+            path.absolute(),
+            self._home,
+            self._result.run_id,
+            self._lock.run_path,
+            self._hints,
+            self._options.tables,
+        )
+
+    def _accept(self, outcome: SegmentResult | TaskFailure) -> SegmentResult:
+        if isinstance(outcome, TaskFailure):
+            if outcome.error is None:
+                raise RuntimeError(f"A task failed on {outcome.segment}:\n{outcome.trace}")
+            if not outcome.error.context.get("is_crash"):
+                raise outcome.error
+            # A worker that died on these bytes: they are the finding, the other segments are not.
+            nothing = Segment(
+                outcome.segment.source_id,
+                outcome.segment.epoch,
+                outcome.segment.binlog_file,
+                outcome.segment.start,
+                outcome.segment.start,
+            )
+            outcome = SegmentResult(nothing, bad=outcome.segment, error=outcome.error)
+        self._bytes_done += outcome.segment.size + (outcome.bad.size if outcome.bad else 0)
+        return outcome
+
+    def _commit(self, session: "SparkSession", results: Sequence[SegmentResult]) -> None:
+        register_partitions(session, results)
+        self._append_table_maps(results)
+        states: list[dict[str, Any]] = []
+        for outcome in results:
+            segment = outcome.segment
+            if segment.size:
+                states.append(
+                    self._state(
+                        segment,
+                        "completed",
+                        row_events=outcome.row_events,
+                        transactions=outcome.transactions,
+                        min_event_at=outcome.min_event_at,
+                        max_event_at=outcome.max_event_at,
+                    )
+                )
+                self._result.segments += 1
+                self._result.bytes += segment.size
+                self._result.row_events += outcome.row_events
+                self._result.transactions += outcome.transactions
+            if outcome.bad is not None and outcome.error is not None:
+                states.append(self._state(outcome.bad, "failed", error=str(outcome.error)))
+                self._result.problems.append(
+                    FileProblem(outcome.bad.binlog_file, outcome.bad.start, outcome.bad.end, outcome.error)
+                )
+        append_rows(SEGMENTS, states, self._next_name(), self._home)
+
+    def _append_table_maps(self, results: Sequence[SegmentResult]) -> None:
+        batches = [batch for outcome in results for batch in outcome.table_maps]
+        if not batches:
+            return
+        if self._known_maps is None:
+            known = read_table(TABLE_MAPS, self._home, ["table_map_id"], source_id=self._result.source_id)
+            self._known_maps = set(known["table_map_id"].to_pylist())
+        maps = pa.Table.from_batches(batches)
+        fresh: dict[str, int] = {}
+        for index, map_id in enumerate(maps["table_map_id"].to_pylist()):
+            if map_id not in self._known_maps:
+                fresh.setdefault(map_id, index)
+        self._has_nameless_maps |= any(
+            columns and columns[0]["name"] is None for columns in maps.select(["columns"]).to_pydict()["columns"]
+        )
+        if fresh:
+            new = maps.take(list(fresh.values()))
+            source = pa.array([self._result.source_id] * new.num_rows, pa.string())
+            append_table(TABLE_MAPS, new.append_column("source_id", source), self._next_name(), self._home)
+            self._known_maps.update(fresh)
+
+    def _state(self, segment: Segment, status: Any, **facts: Any) -> dict[str, Any]:
+        return segment.state(status, self._result.run_id, _now(), table_filter=self._filter, **facts)
+
+    def _next_name(self) -> str:
+        self._files_written += 1
+        return f"{self._stem}-{self._files_written:05d}"
+
+    def _report(self, word: str) -> None:
+        self._progress(self._bytes_done, self._bytes_known, word)
+
+    def _refresh(self, tasks: "_Tasks") -> None:
+        # Whoever goes on in this session must not see an old list of files.
+        if tasks.is_shared:
+            for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS, *SEGMENT_TABLES.values()):
+                tasks.session.catalog.refreshTable(table.qualified_name)
+
+    def _warn_of_missing_names(self) -> None:
+        if self._has_nameless_maps:
+            source = self._result.source_id
+            self._result.warnings.append(
+                f"The server does not log column names, and source {source!r} has no schema snapshot for some tables: "
+                "their rows are landed, but cannot be named yet. Land a snapshot with "
+                f"`binloom snapshot --source {source} --server HOST` (or `--from-dir DIR`), then run ingest for new "
+                "files or `dbt run`."
+            )
+
+
+class _Tasks:
+    """Spark, as far as landing needs it: one job for each segment, and a session for the tables."""
+
+    def __init__(self, launch: SparkLaunch) -> None:
+        self._launch = launch
+        self._context = launch.context()
+        self._pool = ThreadPoolExecutor(max(1, self._context.defaultParallelism), thread_name_prefix="land")
+        self._session: SparkSession | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the session was there before, and stays."""
+        return self._launch.is_shared
+
+    @property
+    def session(self) -> "SparkSession":
+        """The session; its start is waited for."""
+        if self._session is None:
+            self._session = self._launch.session()
+        return self._session
+
+    def prepare_tables(self) -> None:
+        """Start the session and create the tables that are missing."""
+        if self._session is None:
+            ensure_tables(self.session, warehouse_dir(self._launch.home))
+
+    def submit(self, work: SegmentWork) -> "Future[SegmentResult | TaskFailure]":
+        """Let Spark land a segment; jobs run side by side, as many as there are cores."""
+        return self._pool.submit(self._run, work)
+
+    def _run(self, work: SegmentWork) -> SegmentResult | TaskFailure:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            outcomes: list[SegmentResult | TaskFailure] = self._context.parallelize([work], 1).map(run_task).collect()
+        except Py4JJavaError as error:
+            return TaskFailure(work.segment, _lost_worker(work.segment, error), str(error))
+        return outcomes[0]
+
+    def close(self) -> None:
+        """Wait for jobs that are running; take back those that are not."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with contextlib.suppress(Exception):
+            self._context.cancelAllJobs()
+        self._pool.shutdown(wait=True)
+
+
+def _lost_worker(segment: Segment, error: Exception) -> BinloomError:
+    text = str(error)
+    is_crash = "Python worker exited unexpectedly" in text or "Connection reset" in text
+    reason = next((line.strip() for line in text.splitlines() if "Exception: " in line), text.splitlines()[0])
+    return StoreError(
+        f"The task that decoded {segment.binlog_file} from position {segment.start} to {segment.end} died: {reason}",
+        hint="The rest is landed. Run the same command again to try it once more; see the log under logs/.",
+        is_crash=is_crash,
+        position=segment.start,
+    )
+
+
+def register_partitions(session: "SparkSession", results: Sequence[SegmentResult]) -> None:
+    """Make the folders of landed segments known to their tables, one statement for each table."""
+    for kind, table in SEGMENT_TABLES.items():
+        specs = [_partition_spec(outcome.segment) for outcome in results if kind in outcome.kinds]
+        for first in range(0, len(specs), PARTITIONS_A_STATEMENT):
+            chunk = " ".join(specs[first : first + PARTITIONS_A_STATEMENT])
+            session.sql(f"alter table {table.qualified_name} add if not exists {chunk}")
+
+
+def _partition_spec(segment: Segment) -> str:
+    values = ", ".join(
+        f"{name}={sql_literal(value) if isinstance(value, str) else value}" for name, value in segment.partition.items()
+    )
+    return f"partition ({values})"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

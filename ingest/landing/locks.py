@@ -1,0 +1,121 @@
+"""One ingest of a source at a time, and no task of a dead one at work beside it."""
+
+import fcntl
+import hashlib
+import os
+import re
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from ingest.errors import IngestInProgressError, StoreError
+from ingest.landing.store import store_errors
+
+ORPHAN_SECONDS = 60.0
+
+
+def source_stem(source_id: str) -> str:
+    """Return a file name for a source: readable, and distinct for distinct sources."""
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", source_id)[:40]
+    return f"{readable}-{hashlib.sha256(source_id.encode()).hexdigest()[:8]}"
+
+
+class SourceLock:
+    """The right to land one source, held until the process ends or the block is left.
+
+    Two files under `locks/`: `.lock` is held by the command for as long as it runs. `.run` says which
+    run it is; tasks hold it shared while they write. When a command is killed its tasks may live on
+    for a moment: the next command waits for them, and one that starts later finds that its run is over.
+
+    Raises
+    ------
+    IngestInProgressError
+        When another command lands this source.
+    """
+
+    def __init__(self, home: Path, source_id: str, run_id: str) -> None:
+        folder = home / "locks"
+        self._source_id = source_id
+        self._run_id = run_id
+        self._held: IO[str] | None = None
+        self.path = folder / f"{source_stem(source_id)}.lock"
+        self.run_path = self.path.with_suffix(".run")
+
+    def __enter__(self) -> Self:
+        with store_errors(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            held = open(self.path, "a+")
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.seek(0)
+            holder = held.read().strip()
+            held.close()
+            who = f" (pid {holder})" if holder else ""
+            raise IngestInProgressError(
+                f"Another command{who} is landing source {self._source_id!r}.",
+                hint="Wait until it has ended and try again.",
+                source_id=self._source_id,
+            ) from None
+        self._held = held
+        try:
+            held.seek(0)
+            held.truncate()
+            held.write(str(os.getpid()))
+            held.flush()
+            self._begin_run()
+        except BaseException:
+            held.close()
+            raise
+        return self
+
+    def _begin_run(self) -> None:
+        with store_errors(self.run_path), open(self.run_path, "a+") as run:
+            until = time.monotonic() + ORPHAN_SECONDS
+            while True:
+                try:
+                    fcntl.flock(run, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise IngestInProgressError(
+                            f"Tasks of an earlier command still write to source {self._source_id!r}.",
+                            hint="Wait until they have ended, or end them, and try again.",
+                            source_id=self._source_id,
+                        ) from None
+                    time.sleep(0.05)
+            run.truncate(0)
+            run.write(self._run_id)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+
+class TaskLock:
+    """Held by a task while it writes; refuses when the run that it belongs to is no longer the current one."""
+
+    def __init__(self, run_path: Path, run_id: str) -> None:
+        self._run_path = run_path
+        self._run_id = run_id
+        self._held: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        held = open(self._run_path)
+        fcntl.flock(held, fcntl.LOCK_SH)
+        if held.read() != self._run_id:
+            held.close()
+            raise StoreError("The command that this task belongs to has ended.", hint="Run it again.")
+        self._held = held
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None

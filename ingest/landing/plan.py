@@ -1,0 +1,410 @@
+"""What is to be done: which epoch a file belongs to, what of it is landed, and the segments that are not.
+
+A source is one stream of changes. Within an epoch a file's name and the bytes at its beginning never
+change and the file never gets smaller; when they do, somebody has to say that it is meant.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import BinloomError, CorruptBinlogError, SourceIdentityError
+from ingest.landing.record import FIRST_EVENT, Row, SourceRecord
+from ingest.landing.segments import Segment
+from ingest.sources.directory import BinlogPath
+
+if TYPE_CHECKING:
+    from ingest.binlog import BinlogScan, FormatDescription
+
+# One segment is about a second of work on one core, and what is lost at most when a task dies. It is a
+# constant, not a share of the work at hand: the same bytes give the same segments on every machine.
+SEGMENT_BYTES = 128 << 20
+
+# Files are scanned and begun together up to this many bytes or files, so that tasks start before a
+# long series is scanned whole, and a thousand small files do not make a thousand rows' files.
+BATCH_BYTES = 4 << 30
+BATCH_FILES = 256
+
+_NEW_EPOCH_HINT = (
+    "If the server was reset, restored, or replaced on purpose, run again with --new-epoch; "
+    "if it is another server, give it a --source of its own."
+)
+
+
+@dataclass(frozen=True)
+class IdentifiedFile:
+    """A file whose epoch is known.
+
+    Attributes
+    ----------
+    file
+        Where it lies.
+    epoch
+        Epoch that it belongs to.
+    file_size
+        Size in bytes when it was looked at.
+    is_landed
+        Whether all of it is landed already; such a file is not scanned.
+    """
+
+    file: BinlogPath
+    epoch: int
+    file_size: int
+    is_landed: bool
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """A file, or a part of one, that could not be landed, and why.
+
+    Attributes
+    ----------
+    binlog_file
+        Name of the file.
+    position
+        Offset of the first byte that is not landed, None when nothing of the file is.
+    end
+        Offset just after the last byte that is not landed, None when unknown.
+    error
+        Why not.
+    """
+
+    binlog_file: str
+    position: int | None
+    end: int | None
+    error: BinloomError
+
+
+@dataclass
+class FilePlan:
+    """What a scan of a file came to.
+
+    Attributes
+    ----------
+    file
+        The file and its epoch.
+    row
+        Row for `binlog_files`, None when the same is recorded already.
+    segments
+        Segments to land.
+    problem
+        What stands in the way of landing all of it, None when nothing does.
+    bad
+        Range that cannot be landed, None when there is none.
+    is_recorded
+        Whether `bad` is recorded as failed already, with the same error.
+    unfinished_bytes
+        Bytes after the last complete transaction of a file that is still being written.
+    """
+
+    file: IdentifiedFile
+    row: dict[str, Any] | None = None
+    segments: list[Segment] = field(default_factory=list)
+    problem: FileProblem | None = None
+    bad: Segment | None = None
+    is_recorded: bool = False
+    unfinished_bytes: int = 0
+
+
+class EpochBook:
+    """Decides which epoch a file belongs to, and notes what is new about the source.
+
+    Parameters
+    ----------
+    record
+        What is recorded of the source.
+    new_epoch
+        Whether a series that starts over is meant: the next epoch is opened instead of an error.
+    """
+
+    def __init__(self, record: SourceRecord, new_epoch: bool = False) -> None:
+        self._record = record
+        self._is_meant = new_epoch
+        self._has_opened = False
+        self._server_ids: dict[int, int | None] = {}
+        self._known: set[tuple[Any, ...]] = set()
+        for row in record.identities:
+            self._server_ids.setdefault(row["epoch"], row["server_id"])
+            self._known.add((row["epoch"], row["server_id"], row["flavor"], row["server_version"]))
+        # An epoch whose files were recorded just before a crash, and itself not yet.
+        for epoch, _ in record.files:
+            self._server_ids.setdefault(epoch, None)
+        self._current = max(self._server_ids, default=None)
+        self.new_rows: list[dict[str, Any]] = []
+
+    def epoch_of(self, file: BinlogPath, log_format: "FormatDescription", file_size: int) -> int:
+        """Return the epoch of a file; open the next one where that is due.
+
+        Raises
+        ------
+        SourceIdentityError
+            The file changed under its name, or another server writes to this source too.
+        """
+        epoch = self._recorded_epoch(file, log_format, file_size)
+        if epoch is None:
+            epoch = self._epoch_of_new(file, log_format)
+        if self._server_ids.get(epoch) is None:
+            self._server_ids[epoch] = log_format.server_id
+        self._note(epoch, log_format)
+        return epoch
+
+    def _recorded_epoch(self, file: BinlogPath, log_format: "FormatDescription", file_size: int) -> int | None:
+        same = [
+            (epoch, row)
+            for (epoch, name), row in self._record.files.items()
+            if name == file.name and row["fingerprint"] == log_format.fingerprint
+        ]
+        if not same:
+            return None
+        epoch, row = max(same, key=lambda item: item[0])
+        if file_size < row["file_size"]:
+            if self._is_meant:
+                return None
+            raise SourceIdentityError(
+                f"{file.path} is {file_size:,} bytes, but was {row['file_size']:,} when it was last scanned: "
+                "a binlog never gets smaller.",
+                hint="Restore the whole file and run again. " + _NEW_EPOCH_HINT,
+                path=str(file.path),
+            )
+        return epoch
+
+    def _epoch_of_new(self, file: BinlogPath, log_format: "FormatDescription") -> int:
+        if self._current is None:
+            return self._open(0)
+        current_id = self._server_ids[self._current]
+        if current_id is not None and log_format.server_id != current_id:
+            earlier = [epoch for epoch, server_id in self._server_ids.items() if server_id == log_format.server_id]
+            if earlier and not self._is_meant:
+                raise SourceIdentityError(
+                    f"{file.path} was written by the server with server_id {log_format.server_id}, which wrote epoch "
+                    f"{max(earlier)} of source {self._record.source_id!r}; since then the server with server_id "
+                    f"{current_id} took over: two servers are writing under one source.",
+                    hint=_NEW_EPOCH_HINT,
+                    path=str(file.path),
+                )
+            return self._open(self._current + 1)
+        taken = self._record.files.get((self._current, file.name))
+        if taken is not None and not self._is_meant:
+            raise SourceIdentityError(
+                f"{file.path} is not the file that was landed under this name: its format description event differs "
+                f"(server {log_format.server_version}, created {_when(log_format.created_at)}; landed was "
+                f"{taken['server_version']}, created {_when(taken['created_at'])}).",
+                hint=_NEW_EPOCH_HINT,
+                path=str(file.path),
+            )
+        # One new epoch for a run: its other files belong to it too.
+        return self._open(self._current + 1) if self._is_meant and not self._has_opened else self._current
+
+    def _open(self, epoch: int) -> int:
+        self._has_opened = True
+        self._current = epoch
+        return epoch
+
+    def _note(self, epoch: int, log_format: "FormatDescription") -> None:
+        identity = (epoch, log_format.server_id, log_format.flavor, log_format.server_version)
+        if identity in self._known:
+            return
+        is_first = not any(known[0] == epoch for known in self._known)
+        self._known.add(identity)
+        self.new_rows.append(
+            {
+                "source_id": self._record.source_id,
+                "epoch": epoch,
+                "server_id": log_format.server_id,
+                "flavor": log_format.flavor,
+                "server_version": log_format.server_version,
+                "change": "epoch_opened" if is_first else "server_changed",
+            }
+        )
+
+
+def _when(moment: datetime | None) -> str:
+    return "at a time it does not say" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+@dataclass
+class Identified:
+    """Files with their epochs, and what that says about the source.
+
+    Attributes
+    ----------
+    files
+        Files that are binlogs, in the order in which they were written.
+    problems
+        Files that are none, or cannot be opened.
+    new_identities
+        Rows for `sources`, without `observed_at`.
+    """
+
+    files: list[IdentifiedFile]
+    problems: list[FileProblem]
+    new_identities: list[dict[str, Any]]
+
+
+def identify(files: Sequence[BinlogPath], record: SourceRecord, new_epoch: bool = False) -> Identified:
+    """Read the first event of every file and say which epoch it belongs to.
+
+    Raises
+    ------
+    SourceIdentityError
+        A file changed under its name, or two servers write to this source.
+    """
+    from ingest.binlog import open_binlog
+
+    book = EpochBook(record, new_epoch)
+    identified: list[IdentifiedFile] = []
+    problems: list[FileProblem] = []
+    for file in files:
+        try:
+            file_size = file.path.stat().st_size
+            log_format = open_binlog(file.path).format
+        except (BinloomError, OSError) as error:
+            problems.append(FileProblem(file.name, None, None, _as_error(file, error)))
+            continue
+        epoch = book.epoch_of(file, log_format, file_size)
+        identified.append(IdentifiedFile(file, epoch, file_size, record.is_landed(epoch, file.name, file_size)))
+    return Identified(identified, problems, book.new_rows)
+
+
+def _as_error(file: BinlogPath, error: BinloomError | OSError) -> BinloomError:
+    from ingest.errors import BinlogNotReadableError
+
+    if isinstance(error, BinloomError):
+        return error
+    return BinlogNotReadableError(
+        f"{file.path} cannot be read: {error.strerror or error}.",
+        hint="Run binloom as a user who may read it, such as the one that the server runs as.",
+        path=str(file.path),
+    )
+
+
+def plan_file(file: IdentifiedFile, record: SourceRecord, segment_bytes: int = SEGMENT_BYTES) -> FilePlan:
+    """Scan a file and say which segments of it are to be landed."""
+    from ingest.binlog import scan_binlog
+
+    try:
+        scan = scan_binlog(file.file.path, segment_bytes=segment_bytes)
+    except (BinloomError, OSError) as error:
+        return FilePlan(file, problem=FileProblem(file.file.name, None, None, _as_error(file.file, error)))
+    return plan_from_scan(file, scan, record)
+
+
+def plan_from_scan(file: IdentifiedFile, scan: "BinlogScan", record: SourceRecord) -> FilePlan:
+    """Compare what a scan found with what is recorded."""
+    key = (file.epoch, file.file.name)
+    states = record.states.get(key, [])
+    boundaries = [segment.end for segment in scan.segments]
+    ranges = _open_ranges(states, boundaries, scan.complete_end)
+    plan = FilePlan(file, segments=[Segment(record.source_id, *key, start, end) for start, end in ranges])
+    row = _file_row(file, scan, record.source_id)
+    recorded = record.files.get(key)
+    if recorded is None or any(recorded[name] != value for name, value in row.items() if name != "event_counts"):
+        plan.row = row
+    if scan.defect is not None and not _is_being_written(scan):
+        error = CorruptBinlogError(
+            f"{file.file.path} is broken at position {scan.defect.position}: {scan.defect.reason}.",
+            hint=f"What stands before position {scan.complete_end} is landed. "
+            "Replace the file by a whole copy and run again.",
+            path=str(file.file.path),
+            position=scan.defect.position,
+            reason=scan.defect.reason,
+        )
+        plan.bad = Segment(record.source_id, *key, scan.complete_end, max(scan.file_size, scan.complete_end))
+        plan.problem = FileProblem(file.file.name, plan.bad.start, plan.bad.end, error)
+        plan.is_recorded = any(_is_same_failure(state, plan.bad, error) for state in states)
+    else:
+        plan.unfinished_bytes = scan.file_size - scan.complete_end
+    return plan
+
+
+def _is_being_written(scan: "BinlogScan") -> bool:
+    """Whether the scan stopped in the event that the server is just writing, and at no other defect."""
+    return bool(scan.format.is_in_use and scan.defect is not None and scan.defect.is_truncation)
+
+
+def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
+    return (state["status"], state["segment_start"], state["segment_end"], state["error"]) == (
+        "failed",
+        bad.start,
+        bad.end,
+        str(error),
+    )
+
+
+def _open_ranges(states: Sequence[Row], boundaries: Sequence[int], complete_end: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges that are not landed, up to the end of the last complete transaction.
+
+    A range that an earlier run began or failed on is taken up as it was recorded: its folder is
+    named by its start. What follows the recorded ones is cut where the scan says. The end of the last
+    failed one may have been the end of a file that was cut: that is cut anew, too.
+    """
+    position = FIRST_EVENT
+    for index, state in enumerate(states):
+        start, end = state["segment_start"], state["segment_end"]
+        is_last = index == len(states) - 1
+        if start != position or end > complete_end or (is_last and state["status"] == "failed"):
+            break
+        if state["status"] != "completed":
+            yield start, end
+        position = end
+    for boundary in boundaries:
+        if boundary > position:
+            yield position, boundary
+            position = boundary
+
+
+def _file_row(file: IdentifiedFile, scan: "BinlogScan", source_id: str) -> dict[str, Any]:
+    return {
+        "source_id": source_id,
+        "epoch": file.epoch,
+        "binlog_file": file.file.name,
+        "file_sequence": file.file.sequence,
+        "file_size": scan.file_size,
+        "fingerprint": scan.format.fingerprint,
+        "format_version": scan.format.format_version,
+        "server_version": scan.format.server_version,
+        "flavor": scan.format.flavor,
+        "checksum_algorithm": scan.format.checksum_algorithm,
+        "is_in_use": scan.format.is_in_use,
+        "is_relay_log": scan.format.is_relay_log,
+        "is_encrypted": scan.format.is_encrypted,
+        "created_at": scan.format.created_at,
+        "first_event_at": scan.first_event_at,
+        "last_event_at": scan.last_event_at,
+        "events": scan.events,
+        "event_counts": dict(sorted(scan.event_counts.items())),
+        "bytes_covered": scan.bytes_covered,
+        "checksum_failures": scan.checksum_failures,
+        "previous_gtids": scan.previous_gtids,
+        "next_binlog_file": scan.next_binlog_file,
+    }
+
+
+def plan_batches(
+    files: Sequence[IdentifiedFile], record: SourceRecord, segment_bytes: int = SEGMENT_BYTES, threads: int = 2
+) -> Iterator[list[FilePlan]]:
+    """Scan files, several at once, and yield their plans in batches in the order of the files."""
+    batch: list[IdentifiedFile] = []
+    size = 0
+    with ThreadPoolExecutor(threads, thread_name_prefix="scan") as pool:
+
+        def plans() -> list[FilePlan]:
+            return list(pool.map(lambda file: plan_file(file, record, segment_bytes), batch))
+
+        for file in files:
+            if batch and (size + file.file_size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+                yield plans()
+                batch, size = [], 0
+            batch.append(file)
+            size += file.file_size
+        if batch:
+            yield plans()
+
+
+def content_name(rows: Sequence[Row], leave_out: Sequence[str] = ()) -> str:
+    """Return a short hash of rows, for the name of the file that holds them."""
+    text = repr([sorted((key, value) for key, value in row.items() if key not in leave_out) for row in rows])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

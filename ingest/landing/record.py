@@ -1,0 +1,71 @@
+"""What is recorded of a source: its epochs, the files scanned, the states of segments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingest.landing.segments import latest_states
+from ingest.landing.store import read_rows
+from ingest.landing.tables import BINLOG_FILES, SEGMENTS, SOURCES
+
+Row = Mapping[str, Any]
+
+# Every binlog file starts with four bytes of magic, and its first event stands after them.
+FIRST_EVENT = 4
+
+
+@dataclass
+class SourceRecord:
+    """What the raw tables say about one source before a run.
+
+    Attributes
+    ----------
+    source_id
+        The source.
+    identities
+        Rows of `sources`, oldest first.
+    files
+        Latest row of `binlog_files` for each epoch and file name.
+    states
+        Latest rows of `segments` for each epoch and file name, ordered by the start of the segment.
+    """
+
+    source_id: str
+    identities: list[Row] = field(default_factory=list)
+    files: dict[tuple[int, str], Row] = field(default_factory=dict)
+    states: dict[tuple[int, str], list[Row]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, source_id: str, home: Path) -> "SourceRecord":
+        """Read what is recorded of a source, without Spark."""
+        return cls.of(
+            source_id,
+            read_rows(SOURCES, home, source_id=source_id),
+            read_rows(BINLOG_FILES, home, source_id=source_id),
+            read_rows(SEGMENTS, home, source_id=source_id),
+        )
+
+    @classmethod
+    def of(
+        cls, source_id: str, sources: Sequence[Row], files: Sequence[Row], segments: Sequence[Row]
+    ) -> "SourceRecord":
+        """Build it from the rows of `sources`, `binlog_files` and `segments` of the source."""
+        latest: dict[tuple[int, str], Row] = {}
+        for row in sorted(files, key=lambda row: row["scanned_at"]):
+            latest[row["epoch"], row["binlog_file"]] = row
+        return cls(
+            source_id,
+            sorted(sources, key=lambda row: (row["epoch"], row["observed_at"])),
+            latest,
+            latest_states(segments),
+        )
+
+    def is_landed(self, epoch: int, name: str, file_size: int) -> bool:
+        """Whether a file of this size is wholly landed: completed segments from end to end."""
+        end = FIRST_EVENT
+        for state in self.states.get((epoch, name), []):
+            if state["status"] != "completed" or state["segment_start"] != end:
+                return False
+            end = state["segment_end"]
+        return bool(end == file_size)

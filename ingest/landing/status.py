@@ -1,0 +1,193 @@
+"""What binloom has: sources, files, segments, how far they are behind, what could not be bound. Needs no Spark."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from ingest.errors import UnknownSourceError
+from ingest.landing.record import Row, SourceRecord
+from ingest.landing.session import binloom_home, warehouse_dir
+from ingest.landing.store import data_files, read_rows
+from ingest.landing.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """A binlog file of a source.
+
+    Attributes
+    ----------
+    epoch, binlog_file, file_sequence
+        Which file.
+    file_size
+        Size in bytes when it was last scanned.
+    bytes_landed
+        How many of them are landed.
+    is_in_use
+        Whether the server still wrote to it, or did not close it.
+    segments, row_events, transactions
+        How many are landed.
+    last_event_at
+        Latest timestamp in the file, UTC.
+    state
+        `landed`, `partly landed`, `failed` or `in progress`.
+    error
+        Why a part of it failed.
+    """
+
+    epoch: int
+    binlog_file: str
+    file_sequence: int | None
+    file_size: int
+    bytes_landed: int
+    is_in_use: bool
+    segments: int
+    row_events: int
+    transactions: int
+    last_event_at: datetime | None
+    state: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """A source: its server, files and how far they are landed.
+
+    Attributes
+    ----------
+    source_id, epoch, server_id, flavor, server_version
+        The source and the server of its current epoch.
+    files
+        Its files in the order of their epochs and numbers.
+    segments
+        Number of segments in each state.
+    row_events, transactions
+        How many are landed.
+    last_landed_file, last_landed_pos
+        Where the landed stretch of the newest file ends.
+    last_event_at
+        Latest timestamp landed, UTC.
+    lag_seconds
+        Seconds since then, None when nothing is landed.
+    snapshots
+        Number of schema snapshots.
+    quarantined_rows
+        Rows that could not be bound, by reason; None when the models have not been built.
+    """
+
+    source_id: str
+    epoch: int | None
+    server_id: int | None
+    flavor: str | None
+    server_version: str | None
+    files: list[FileStatus]
+    segments: dict[str, int]
+    row_events: int
+    transactions: int
+    last_landed_file: str | None
+    last_landed_pos: int | None
+    last_event_at: datetime | None
+    lag_seconds: float | None
+    snapshots: int
+    quarantined_rows: dict[str, int] | None = field(default=None)
+
+
+def status(source_id: str | None = None, home: Path | None = None) -> list[SourceStatus]:
+    """Return the state of one source, or of all, ordered by name.
+
+    Raises
+    ------
+    UnknownSourceError
+        Nothing was landed under that name.
+    """
+    home = (home or binloom_home()).absolute()
+    tables = {table.name: read_rows(table, home) for table in (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS)}
+    known = sorted({row["source_id"] for rows in tables.values() for row in rows})
+    if source_id is not None and source_id not in known:
+        have = f"There are: {', '.join(known)}." if known else "Nothing is landed yet."
+        raise UnknownSourceError(f"There is no source {source_id!r} in {home}.", hint=have, source_id=source_id)
+    quarantined = _quarantined(home)
+    return [
+        _source_status(name, tables, None if quarantined is None else quarantined.get(name, Counter()))
+        for name in known
+        if source_id in (None, name)
+    ]
+
+
+def _source_status(
+    source_id: str, tables: dict[str, list[dict[str, Any]]], quarantined: Counter[str] | None
+) -> SourceStatus:
+    mine = {name: [row for row in rows if row["source_id"] == source_id] for name, rows in tables.items()}
+    record = SourceRecord.of(source_id, mine[SOURCES.name], mine[BINLOG_FILES.name], mine[SEGMENTS.name])
+    files = sorted(
+        (_file_status(row, record.states.get(key, [])) for key, row in record.files.items()),
+        key=lambda file: (file.epoch, file.file_sequence or 0, file.binlog_file),
+    )
+    states = [state for of_file in record.states.values() for state in of_file]
+    completed = [state for state in states if state["status"] == "completed"]
+    last_event_at = max((state["max_event_at"] for state in completed if state["max_event_at"]), default=None)
+    newest = next((file for file in reversed(files) if file.bytes_landed), None)
+    identity = record.identities[-1] if record.identities else {}
+    return SourceStatus(
+        source_id=source_id,
+        epoch=identity.get("epoch"),
+        server_id=identity.get("server_id"),
+        flavor=identity.get("flavor"),
+        server_version=identity.get("server_version"),
+        files=files,
+        segments=dict(Counter(state["status"] for state in states)),
+        row_events=sum(state["row_events"] or 0 for state in completed),
+        transactions=sum(state["transactions"] or 0 for state in completed),
+        last_landed_file=newest.binlog_file if newest else None,
+        last_landed_pos=newest.bytes_landed if newest else None,
+        last_event_at=last_event_at,
+        lag_seconds=(datetime.now(UTC) - last_event_at).total_seconds() if last_event_at else None,
+        snapshots=len(mine[SCHEMA_SNAPSHOTS.name]),
+        quarantined_rows=None if quarantined is None else dict(quarantined),
+    )
+
+
+def _file_status(row: Row, states: list[Row]) -> FileStatus:
+    completed = [state for state in states if state["status"] == "completed"]
+    # The magic number belongs to no segment.
+    landed = max((state["segment_end"] for state in completed), default=0)
+    failed = [state for state in states if state["status"] == "failed"]
+    if failed:
+        state = "failed"
+    elif any(state["status"] == "in_progress" for state in states):
+        state = "in progress"
+    else:
+        state = "landed" if landed == row["file_size"] else "partly landed"
+    return FileStatus(
+        epoch=row["epoch"],
+        binlog_file=row["binlog_file"],
+        file_sequence=row["file_sequence"],
+        file_size=row["file_size"],
+        bytes_landed=landed,
+        is_in_use=bool(row["is_in_use"]),
+        segments=len(completed),
+        row_events=sum(one["row_events"] or 0 for one in completed),
+        transactions=sum(one["transactions"] or 0 for one in completed),
+        last_event_at=row["last_event_at"],
+        state=state,
+        error=failed[0]["error"] if failed else None,
+    )
+
+
+def _quarantined(home: Path) -> dict[str, Counter[str]] | None:
+    """Count the rows of mart `quarantined_row_events` by source and reason, in whatever schema dbt built it."""
+    folders = [path for path in warehouse_dir(home).glob("*.db/quarantined_row_events") if path.is_dir()]
+    if not folders:
+        return None
+    counts: dict[str, Counter[str]] = {}
+    for folder in folders:
+        for path in [*data_files(folder), *folder.glob("*=*/**/*.parquet")]:
+            part = pq.ParquetFile(path)
+            if {"source_id", "reason"} <= set(part.schema_arrow.names):
+                for row in part.read(columns=["source_id", "reason"]).to_pylist():
+                    counts.setdefault(row["source_id"], Counter())[row["reason"]] += 1
+    return counts

@@ -1,0 +1,160 @@
+"""Files of the raw tables: where they lie, and how one comes into being whole or not at all.
+
+A file is written under a hidden name, synced, and renamed to its own name; readers see only whole
+files. Names are deterministic: writing the same thing again puts the same file in the same place.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ingest.errors import StoreError
+from ingest.landing.session import raw_table_dir
+from ingest.landing.tables import RawTable
+
+COMPRESSION = "zstd"
+
+# What Hive, and Spark with it, escapes in the names of partition folders.
+_ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
+
+
+def escape(value: str) -> str:
+    """Return a partition value as it stands in a folder's name."""
+    return "".join(f"%{ord(sign):02X}" if sign in _ESCAPED else sign for sign in value)
+
+
+def partition_folder(values: Mapping[str, str | int]) -> str:
+    """Return the path of a partition below its table's folder: `source_id=…/epoch=…`."""
+    return "/".join(f"{name}={escape(str(value))}" for name, value in values.items())
+
+
+@contextlib.contextmanager
+def store_errors(what: Path) -> Iterator[None]:
+    """Turn an operating system's error on a file of the warehouse into a `StoreError`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{what} cannot be written: {error.strerror or error}.",
+            hint="Make room or give permission, and run the same command again; what is complete is kept.",
+            path=str(what),
+        ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed in a folder survive a loss of power."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents, durably."""
+    missing = []
+    step = folder
+    while not step.exists():
+        missing.append(step)
+        step = step.parent
+    for step in reversed(missing):
+        step.mkdir(exist_ok=True)
+        sync_folder(step.parent)
+
+
+def publish(temporary: Path, final: Path) -> None:
+    """Sync a finished file and give it its own name."""
+    with open(temporary, "rb") as handle:
+        os.fsync(handle.fileno())
+    os.replace(temporary, final)
+    sync_folder(final.parent)
+
+
+def append_rows(table: RawTable, rows: Sequence[Mapping[str, Any]], name: str, home: Path | None = None) -> None:
+    """Write rows as one file of an unpartitioned table, in one step.
+
+    Parameters
+    ----------
+    table
+        Table to append to.
+    rows
+        Rows as mappings from column names; a column that is left out is NULL.
+    name
+        Name of the file without its ending. The same name again replaces the file.
+    """
+    append_table(table, pa.Table.from_pylist([dict(row) for row in rows], schema=table.columns), name, home)
+
+
+def append_table(table: RawTable, data: pa.Table, name: str, home: Path | None = None) -> None:
+    """Write an Arrow table as one file of an unpartitioned table, in one step."""
+    if not data.num_rows:
+        return
+    folder = raw_table_dir(table.name, home)
+    temporary = folder / f".{name}.{os.getpid()}.tmp"
+    final = folder / f"{name}.parquet"
+    with store_errors(final):
+        make_folder(folder)
+        pq.write_table(data.select(table.columns.names).cast(table.columns), temporary, **writer_options(table.columns))
+        publish(temporary, final)
+
+
+def writer_options(schema: pa.Schema) -> dict[str, Any]:
+    """Return how Parquet is written: dictionaries and statistics where they pay, none for the values."""
+    scalars = [field.name for field in schema if not pa.types.is_nested(field.type)]
+    return {
+        "compression": COMPRESSION,
+        "use_dictionary": scalars,
+        "write_statistics": scalars,
+        "store_schema": False,
+    }
+
+
+def read_rows(
+    table: RawTable, home: Path | None = None, columns: Sequence[str] | None = None, **equal: Any
+) -> list[dict[str, Any]]:
+    """Return the rows of an unpartitioned raw table, without Spark.
+
+    Parameters
+    ----------
+    table
+        Table to read.
+    columns
+        Columns to read; None for all.
+    **equal
+        Column values that a row must have, such as `source_id="shop"`.
+    """
+    rows: list[dict[str, Any]] = read_table(table, home, columns, **equal).to_pylist()
+    return rows
+
+
+def read_table(
+    table: RawTable, home: Path | None = None, columns: Sequence[str] | None = None, **equal: Any
+) -> pa.Table:
+    """Return an unpartitioned raw table as an Arrow table, without Spark."""
+    wanted = table.columns if columns is None else pa.schema([table.columns.field(name) for name in columns])
+    needed = list(dict.fromkeys([*wanted.names, *equal]))
+    parts = []
+    for path in data_files(raw_table_dir(table.name, home)):
+        part = pq.ParquetFile(path).read(columns=needed)
+        for name in needed:
+            if name not in part.column_names:  # written before the column was added
+                part = part.append_column(name, pa.nulls(part.num_rows, table.columns.field(name).type))
+        for name, value in equal.items():
+            part = part.filter(pc.equal(part[name], value))
+        parts.append(part.select(wanted.names).cast(wanted))
+    return pa.concat_tables(parts) if parts else wanted.empty_table()
+
+
+def data_files(folder: Path) -> Iterable[Path]:
+    """Return the whole data files directly in a folder, in the order of their names."""
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    return [folder / name for name in names if name.endswith(".parquet") and not name.startswith((".", "_"))]

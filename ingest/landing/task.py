@@ -1,0 +1,259 @@
+"""What a Spark task does: decode one segment and write its rows as Parquet.
+
+Nothing here talks to Spark. The files appear under their own names when the whole segment is
+written, and are not visible to readers of the tables until the driver has registered the folders and
+recorded the segment as completed.
+"""
+
+import contextlib
+import os
+import traceback
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ingest.binlog.batches import SCHEMAS, BatchKind
+from ingest.errors import BinloomError, CorruptBinlogError
+from ingest.landing.locks import TaskLock
+from ingest.landing.segments import Segment
+from ingest.landing.session import raw_table_dir
+from ingest.landing.store import make_folder, partition_folder, publish, store_errors, writer_options
+from ingest.landing.tables import SEGMENT_TABLES
+
+if TYPE_CHECKING:
+    from ingest.binlog import SchemaHints, TableFilter
+
+DATA_FILE = "part-0.parquet"
+
+# A row group holds what comes first. Rows of a hundred bytes reach the first, rows of kilobytes the second.
+GROUP_ROWS = 1 << 17
+GROUP_BYTES = 48 << 20
+
+
+@dataclass(frozen=True)
+class SegmentWork:
+    """A segment to land, with all that a task needs for it. Travels to the worker.
+
+    Attributes
+    ----------
+    segment
+        What to land.
+    path
+        Where the binlog file lies.
+    home
+        Folder that binloom keeps everything under.
+    run_id, run_path
+        The run, and the file that says which one is the current.
+    hints, tables
+        What the decoder is told about the schema, and which tables it takes.
+    """
+
+    segment: Segment
+    path: Path
+    home: Path
+    run_id: str
+    run_path: Path
+    hints: "SchemaHints | None" = None
+    tables: "TableFilter | None" = None
+
+
+@dataclass
+class SegmentResult:
+    """What became of a segment. Travels back to the driver.
+
+    Attributes
+    ----------
+    segment
+        What was landed: it ends earlier than was planned when an event in it is broken.
+    row_events, transactions
+        Number of rows and transactions as the decoder gave them.
+    min_event_at, max_event_at
+        Earliest and latest timestamp of a row or transaction, None without any.
+    kinds
+        Tables that have rows of the segment.
+    table_maps
+        Table maps met, as Arrow batches of `ingest.binlog.batches.TABLE_MAPS`.
+    bad
+        The rest of the segment, which could not be decoded, None when there is none.
+    error
+        Why not.
+    """
+
+    segment: Segment
+    row_events: int = 0
+    transactions: int = 0
+    min_event_at: datetime | None = None
+    max_event_at: datetime | None = None
+    kinds: list[BatchKind] = field(default_factory=list)
+    table_maps: list[pa.RecordBatch] = field(default_factory=list)
+    bad: Segment | None = None
+    error: BinloomError | None = None
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """A task that could not do its work, for a reason that is not in the binlog."""
+
+    segment: Segment
+    error: BinloomError | None
+    trace: str
+
+
+def run_task(work: SegmentWork) -> SegmentResult | TaskFailure:
+    """Land a segment; return what went wrong instead of raising it, so that nothing is lost on the way."""
+    try:
+        with TaskLock(work.run_path, work.run_id):
+            return land_segment(work)
+    except BinloomError as error:
+        return TaskFailure(work.segment, error, traceback.format_exc())
+    except Exception:
+        return TaskFailure(work.segment, None, traceback.format_exc())
+
+
+def land_segment(work: SegmentWork) -> SegmentResult:
+    """Decode a segment and put its Parquet files in place.
+
+    When an event is broken, what stands before it is landed up to the end of the last whole
+    transaction, and the rest is `bad` in the result.
+
+    Raises
+    ------
+    StoreError
+        When a file cannot be written.
+    """
+    whole = work.segment
+    try:
+        return _write(work, whole)
+    except _Broken as broken:
+        good = Segment(whole.source_id, whole.epoch, whole.binlog_file, whole.start, broken.complete_end)
+        # What was written goes beyond the last whole transaction: once more, up to it.
+        result = _write(work, good) if good.size else SegmentResult(good)
+        if not good.size:
+            _discard(work)
+        result.bad = Segment(whole.source_id, whole.epoch, whole.binlog_file, good.end, whole.end)
+        result.error = broken.error
+        return result
+
+
+class _Broken(Exception):
+    def __init__(self, error: CorruptBinlogError, complete_end: int) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.complete_end = complete_end
+
+
+def _write(work: SegmentWork, segment: Segment) -> SegmentResult:
+    from ingest.binlog import open_binlog
+
+    result = SegmentResult(segment)
+    seen_maps: set[str] = set()
+    complete_end = segment.start
+    log = open_binlog(work.path, hints=work.hints, tables=work.tables, start=segment.start, end=segment.end)
+    with contextlib.ExitStack() as stack:
+        files = {kind: stack.enter_context(_SegmentFile(work, kind)) for kind in SEGMENT_TABLES}
+        try:
+            for kind, batch in log.batches():
+                if kind == "table_maps":
+                    if not seen_maps.issuperset(ids := batch["table_map_id"].to_pylist()):
+                        seen_maps.update(ids)
+                        result.table_maps.append(batch)
+                    continue
+                files[kind].write(batch)
+                if kind == "row_events":
+                    result.row_events += batch.num_rows
+                    _widen(result, batch["event_timestamp"])
+                elif kind == "transactions":
+                    result.transactions += batch.num_rows
+                    _widen(result, batch["started_at"])
+                    complete_end = max(complete_end, pc.max(batch["end_pos"]).as_py() or 0)
+        except CorruptBinlogError as error:
+            # A broken event that the checksums did not show, or a file that changed since it was scanned.
+            raise _Broken(error, min(complete_end, segment.end)) from error
+        for kind, file in files.items():
+            if file.finish():
+                result.kinds.append(kind)
+    return result
+
+
+def _widen(result: SegmentResult, times: pa.Array) -> None:
+    bounds = pc.min_max(times).as_py()
+    for low, high in ((bounds["min"], bounds["max"]),):
+        if low is not None:
+            result.min_event_at = low if result.min_event_at is None else min(low, result.min_event_at)
+            result.max_event_at = high if result.max_event_at is None else max(high, result.max_event_at)
+
+
+def _discard(work: SegmentWork) -> None:
+    for kind in SEGMENT_TABLES:
+        with _SegmentFile(work, kind) as file:
+            file.finish()
+
+
+class _SegmentFile:
+    """The Parquet file of one table for one segment: written under a hidden name, in place when finished."""
+
+    def __init__(self, work: SegmentWork, kind: BatchKind) -> None:
+        table = SEGMENT_TABLES[kind]
+        self._schema = table.file_schema
+        self._batch_schema = SCHEMAS[kind]
+        self._folder = raw_table_dir(table.name, work.home) / partition_folder(work.segment.partition)
+        self._final = self._folder / DATA_FILE
+        self._temporary = self._folder / f".{DATA_FILE}.{work.run_id}.{os.getpid()}.tmp"
+        self._writer: pq.ParquetWriter | None = None
+        self._pending: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._bytes = 0
+
+    def __enter__(self) -> "_SegmentFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            with contextlib.suppress(Exception):
+                self._writer.close()
+            self._writer = None
+        with contextlib.suppress(OSError):
+            self._temporary.unlink()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take a batch; written when a row group is full."""
+        self._pending.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= GROUP_ROWS or self._bytes >= GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        with store_errors(self._final):
+            if self._writer is None:
+                make_folder(self._folder)
+                self._writer = pq.ParquetWriter(self._temporary, self._schema, **writer_options(self._schema))
+            # One dictionary for the group: with one for each batch Parquet would fall back to plain text.
+            group = pa.Table.from_batches(self._pending, self._batch_schema).unify_dictionaries()
+            self._writer.write_table(group, row_group_size=group.num_rows)
+        self._pending = []
+        self._rows = self._bytes = 0
+
+    def finish(self) -> bool:
+        """Put the file in place and take away what an earlier attempt left; whether there is a file."""
+        self._flush()
+        with store_errors(self._final):
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+                publish(self._temporary, self._final)
+                written = True
+            else:
+                self._final.unlink(missing_ok=True)
+                written = False
+            if self._folder.is_dir():
+                for leftover in self._folder.glob(f".{DATA_FILE}.*"):
+                    leftover.unlink(missing_ok=True)
+        return written

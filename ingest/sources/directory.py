@@ -1,0 +1,125 @@
+"""Binlog files of a directory: which there are, and in which order they were written."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, UsageError
+
+# A server numbers its files with at least six digits; beyond 999999 they grow.
+_NUMBERED = re.compile(r"^(?P<base>.+)\.(?P<sequence>\d{6,})$")
+_ANY_NUMBER = re.compile(r"\.(?P<sequence>\d+)$")
+
+
+@dataclass(frozen=True)
+class BinlogPath:
+    """A binlog file by its name; nothing of it has been read.
+
+    Attributes
+    ----------
+    path
+        Where it lies.
+    name
+        Name without the folder, as the server knows it.
+    sequence
+        Number at the end of the name, None when there is none.
+    """
+
+    path: Path
+    name: str
+    sequence: int | None
+
+    @property
+    def base(self) -> str:
+        """Name without the number."""
+        return self.name if self.sequence is None else self.name.rpartition(".")[0]
+
+
+def binlog_path(path: Path) -> BinlogPath:
+    """Return the file with the number at the end of its name taken apart."""
+    match = _ANY_NUMBER.search(path.name)
+    return BinlogPath(path, path.name, int(match["sequence"]) if match else None)
+
+
+def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[BinlogPath]:
+    """Return the binlog files of a directory in the order in which the server wrote them.
+
+    Parameters
+    ----------
+    directory
+        Folder that the files lie in.
+    files
+        Names of the files to take; None for all files named like a binlog (`<base>.<number>`).
+
+    Returns
+    -------
+    list of BinlogPath
+        Ordered by base name, then by number (`.1000000` after `.999999`).
+
+    Raises
+    ------
+    BinlogNotFoundError
+        The directory, a named file, or any binlog in the directory is missing.
+    BinlogNotReadableError
+        The directory may not be listed.
+    UsageError
+        A name in `files` is empty or points out of the directory.
+    """
+    present = _entries(directory)
+    if files is None:
+        found = [binlog_path(directory / name) for name in present if _NUMBERED.match(name)]
+        found = [file for file in found if file.path.is_file()]
+        if not found:
+            raise BinlogNotFoundError(
+                f"{directory} holds no file named like a binlog, such as binlog.000001.",
+                hint="Give the folder that the server's log_bin_basename names, or name the files with --files.",
+                path=str(directory),
+            )
+    else:
+        found = [binlog_path(directory / name) for name in _checked_names(directory, files, present)]
+    return sorted(found, key=lambda file: (file.base, -1 if file.sequence is None else file.sequence, file.name))
+
+
+def _entries(directory: Path) -> set[str]:
+    try:
+        return set(os.listdir(directory))
+    except FileNotFoundError as error:
+        raise BinlogNotFoundError(
+            f"There is no directory {directory}.", hint="Check --binlog-dir.", path=str(directory)
+        ) from error
+    except NotADirectoryError as error:
+        raise UsageError(
+            f"{directory} is a file, not a directory.",
+            hint="Give its folder with --binlog-dir and its name with --files.",
+            path=str(directory),
+        ) from error
+    except OSError as error:
+        raise BinlogNotReadableError(
+            f"The directory {directory} cannot be listed: {error.strerror}.",
+            hint="Run binloom as a user who may read it, such as the one that the server runs as.",
+            path=str(directory),
+        ) from error
+
+
+def _checked_names(directory: Path, files: Sequence[str], present: set[str]) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in files))
+    if not names:
+        raise UsageError("No file is named.", hint="Name files with --files a,b or take all with --all.")
+    for name in names:
+        if not name or Path(name).name != name:
+            raise UsageError(
+                f"{name!r} is not the name of a file in {directory}.",
+                hint="Give names without folders, separated by commas.",
+            )
+    missing = [name for name in names if name not in present]
+    if missing:
+        near = sorted(name for name in present if _NUMBERED.match(name))
+        have = f" It holds {near[0]} to {near[-1]}." if near else ""
+        raise BinlogNotFoundError(
+            f"{directory} holds no file {', '.join(missing)}.{have}",
+            hint="Check --files.",
+            path=str(directory / missing[0]),
+        )
+    return names

@@ -1,0 +1,107 @@
+"""Schema snapshots from a live server, with the position in the binlog at which they are true.
+
+information_schema takes no part in a consistent read: a transaction's snapshot does not cover it, and
+the global read lock that would needs a privilege and stops the server's writers. So it is read without
+any lock: position, schema, position again. When the position stood still, nothing happened in between.
+When it moved, the schema is read once more; when that gives the same, no DDL went between the two reads,
+and the schema is true at the position that lies between them. Otherwise a DDL went between: again.
+"""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from ingest.errors import SourceError
+from ingest.sources.server import Server, ServerIdentity, server_identity
+from ingest.sources.snapshot import SchemaSnapshot, schema_rows
+
+ATTEMPTS = 10
+
+# Tables of these are not logged as rows. Those of `mysql` may be.
+_LEFT_OUT = "('information_schema', 'performance_schema', 'sys')"
+
+_COLUMNS = f"""
+select
+    c.table_schema as TABLE_SCHEMA, c.table_name as TABLE_NAME, c.column_name as COLUMN_NAME,
+    c.ordinal_position as ORDINAL_POSITION, c.column_default as COLUMN_DEFAULT, c.is_nullable as IS_NULLABLE,
+    c.data_type as DATA_TYPE, c.column_type as COLUMN_TYPE, c.character_set_name as CHARACTER_SET_NAME,
+    c.collation_name as COLLATION_NAME, c.column_key as COLUMN_KEY, c.extra as EXTRA
+from information_schema.columns as c
+inner join information_schema.tables as t on c.table_schema = t.table_schema and c.table_name = t.table_name
+where c.table_schema not in {_LEFT_OUT} and t.table_type not in ('VIEW', 'SYSTEM VIEW')
+"""
+
+_KEYS = f"""
+select
+    constraint_name as CONSTRAINT_NAME, table_schema as TABLE_SCHEMA, table_name as TABLE_NAME,
+    column_name as COLUMN_NAME, ordinal_position as ORDINAL_POSITION,
+    referenced_table_schema as REFERENCED_TABLE_SCHEMA, referenced_table_name as REFERENCED_TABLE_NAME,
+    referenced_column_name as REFERENCED_COLUMN_NAME
+from information_schema.key_column_usage
+where table_schema not in {_LEFT_OUT}
+"""
+
+_RULES = f"""
+select
+    constraint_schema as CONSTRAINT_SCHEMA, constraint_name as CONSTRAINT_NAME, table_name as TABLE_NAME,
+    update_rule as UPDATE_RULE, delete_rule as DELETE_RULE
+from information_schema.referential_constraints
+where constraint_schema not in {_LEFT_OUT}
+"""
+
+Schema = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
+Position = tuple[str, int, str | None]
+
+
+def take_snapshot(server: Server) -> SchemaSnapshot:
+    """Read columns, keys and foreign keys of all tables that the user may see, as of one position.
+
+    Needs SELECT on the tables and REPLICATION CLIENT (BINLOG MONITOR on MariaDB); takes no lock.
+
+    Raises
+    ------
+    SourceError
+        The server refuses, its binlog is off, or DDL after DDL went between the reads.
+    """
+    identity = server_identity(server)
+    for attempt in range(ATTEMPTS):
+        before = binlog_position(server, identity)
+        schema = _read(server)
+        after = binlog_position(server, identity)
+        if before == after or _read(server) == schema:
+            columns, keys, foreign_keys = schema
+            name, offset, gtids = after
+            return SchemaSnapshot("server", datetime.now(UTC), name, offset, gtids, columns, keys, foreign_keys)
+        time.sleep(0.1 * attempt)
+    raise SourceError(
+        f"The schema of the server at {server.address} changed while it was read, {ATTEMPTS} times in a row.",
+        hint="Try again when no DDL is running.",
+    )
+
+
+def _read(server: Server) -> Schema:
+    return schema_rows(server.rows(_COLUMNS), server.rows(_KEYS), server.rows(_RULES))
+
+
+def binlog_position(server: Server, identity: ServerIdentity | None = None) -> Position:
+    """Return the end of the server's binlog: file, offset and GTID set.
+
+    Raises
+    ------
+    SourceError
+        The binlog is off, or the privilege REPLICATION CLIENT is missing.
+    """
+    identity = identity or server_identity(server)
+    # MySQL 8.2 gave the statement its new name, and 8.4 took the old one away.
+    is_renamed = identity.flavor == "mysql" and identity.version_numbers >= (8, 2, 0)
+    rows = server.rows("show binary log status" if is_renamed else "show master status")
+    if not rows:
+        raise SourceError(
+            f"The binary log of the server at {server.address} is off.", hint="Start the server with log_bin."
+        )
+    row = rows[0]
+    if identity.flavor == "mariadb":
+        gtids = server.variables("gtid_binlog_pos").get("gtid_binlog_pos")
+    else:
+        gtids = str(row.get("Executed_Gtid_Set") or "").replace("\n", "")
+    return str(row["File"]), int(row["Position"]), gtids or None

@@ -1,0 +1,352 @@
+"""Live servers: connecting without a password on the command line, and checking that their binlog can be used."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import pymysql
+import pymysql.cursors
+from pymysql.optionfile import Parser
+
+from ingest.errors import SourceCheckError, SourceError, UsageError
+
+DEFAULT_PORT = 3306
+CONNECT_SECONDS = 10
+OPTION_GROUPS = ("client", "binloom")
+PASSWORD_VARIABLES = ("BINLOOM_PASSWORD", "MYSQL_PWD")
+
+_CASCADING = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
+
+# Numbers of server errors, from the server's messages_to_clients.txt.
+_ACCESS_DENIED = (1044, 1045, 1698)
+_PRIVILEGE_MISSING = (1142, 1143, 1227, 1370)
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """How a server is reached. The password is never printed.
+
+    Attributes
+    ----------
+    host, port, unix_socket
+        Where it listens; the socket is used when one is given and the host is local.
+    user, password
+        Who connects.
+    tls_ca, tls_cert, tls_key
+        Files for TLS; with a CA the server's certificate and name are verified.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    user: str = "root"
+    password: str = field(default="", repr=False)
+    unix_socket: str | None = None
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        host: str | None = None,
+        port: int | None = None,
+        user: str | None = None,
+        defaults_file: Path | None = None,
+        environment: Mapping[str, str] = os.environ,
+        **tls: str | None,
+    ) -> Self:
+        """Put an address together: what is said first, then the options file, then the environment.
+
+        Parameters
+        ----------
+        host, port, user
+            As given on the command line, None when not.
+        defaults_file
+            A `.my.cnf`; its groups `[client]` and `[binloom]` are read, the latter last.
+        environment
+            `BINLOOM_PASSWORD` or `MYSQL_PWD` hold the password when the file has none.
+        **tls
+            `tls_ca`, `tls_cert` and `tls_key` as given on the command line.
+
+        Raises
+        ------
+        UsageError
+            The options file is missing or malformed.
+        """
+        options = _read_options(defaults_file) if defaults_file else {}
+        password = options.get("password")
+        if password is None:
+            password = next((environment[name] for name in PASSWORD_VARIABLES if environment.get(name)), "")
+        try:
+            chosen_port = port or int(options.get("port") or DEFAULT_PORT)
+        except ValueError:
+            raise UsageError(
+                f"The port {options['port']!r} in {defaults_file} is not a number.", hint="Mend the file."
+            ) from None
+        return cls(
+            host=host or options.get("host") or "127.0.0.1",
+            port=chosen_port,
+            user=user or options.get("user") or environment.get("USER") or "root",
+            password=password,
+            # A host or port said on the command line means that one, not the socket of the file.
+            unix_socket=options.get("socket") if host is None and port is None else None,
+            tls_ca=tls.get("tls_ca") or options.get("ssl-ca"),
+            tls_cert=tls.get("tls_cert") or options.get("ssl-cert"),
+            tls_key=tls.get("tls_key") or options.get("ssl-key"),
+        )
+
+    def __str__(self) -> str:
+        return self.unix_socket or f"{self.host}:{self.port}"
+
+
+def _read_options(path: Path) -> dict[str, str]:
+    parser = Parser(interpolation=None)
+    try:
+        with path.open(encoding="utf-8") as file:
+            parser.read_file(file)
+    except OSError as error:
+        raise UsageError(
+            f"The options file {path} cannot be read: {error.strerror}.", hint="Check --defaults-file.", path=str(path)
+        ) from error
+    except Exception as error:  # configparser has no common class for what it finds wrong
+        first = str(error).splitlines()[0]
+        raise UsageError(
+            f"The options file {path} is malformed: {first}",
+            hint="It should look like a .my.cnf, with a group [client].",
+            path=str(path),
+        ) from None
+    options: dict[str, str] = {}
+    for group in OPTION_GROUPS:
+        if parser.has_section(group):
+            # The server's clients take `ssl_ca` for `ssl-ca`.
+            options.update({name.replace("_", "-"): parser.get(group, name) for name in parser.options(group)})
+    return options
+
+
+class Server:
+    """A connection to a live server, in which every statement sees what is committed when it starts.
+
+    Raises
+    ------
+    SourceError
+        The server cannot be reached or refuses the user.
+    """
+
+    def __init__(self, address: ServerAddress) -> None:
+        self.address = address
+        tls: dict[str, Any] = {}
+        if address.tls_ca or address.tls_cert:
+            tls = {
+                "ssl_ca": address.tls_ca,
+                "ssl_cert": address.tls_cert,
+                "ssl_key": address.tls_key,
+                "ssl_verify_cert": bool(address.tls_ca),
+                "ssl_verify_identity": bool(address.tls_ca),
+            }
+        try:
+            self._connection = pymysql.connect(
+                host=address.host,
+                port=address.port,
+                user=address.user,
+                password=address.password,
+                unix_socket=address.unix_socket,
+                charset="utf8mb4",
+                autocommit=True,
+                connect_timeout=CONNECT_SECONDS,
+                cursorclass=pymysql.cursors.DictCursor,
+                program_name="binloom",
+                **tls,
+            )
+        except (pymysql.MySQLError, OSError, RuntimeError) as error:
+            raise _source_error(address, error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection.open:
+            self._connection.close()
+
+    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Return the rows of a statement, with column names as the statement has them.
+
+        Raises
+        ------
+        SourceError
+            The server refuses it, or the connection broke.
+        """
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql, arguments or None)
+                return [dict(row) for row in cursor.fetchall()]
+        except (pymysql.MySQLError, OSError) as error:
+            raise _source_error(self.address, error, sql) from None
+
+    def variables(self, *names: str) -> dict[str, str]:
+        """Return global variables by name; those that the server does not have are left out."""
+        listed = ", ".join(["%s"] * len(names))
+        rows = self.rows(f"show global variables where variable_name in ({listed})", names)
+        return {row["Variable_name"]: row["Value"] for row in rows}
+
+
+def _source_error(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
+    number, text = 0, str(error)
+    if isinstance(error, pymysql.MySQLError) and error.args and isinstance(error.args[0], int):
+        number = error.args[0]
+        text = str(error.args[1]) if len(error.args) > 1 else text
+    if number in _ACCESS_DENIED:
+        return SourceError(
+            f"The server at {address} refuses user {address.user!r}: {text}.",
+            hint="Check the user, and the password in --defaults-file, BINLOOM_PASSWORD or MYSQL_PWD.",
+            number=number,
+        )
+    if number in _PRIVILEGE_MISSING:
+        return SourceError(
+            f"User {address.user!r} lacks a privilege on the server at {address}: {text}.",
+            hint=f"grant replication client, replication slave, select on *.* to {address.user!r}@'…';",
+            number=number,
+        )
+    if sql is None:
+        return SourceError(
+            f"The server at {address} cannot be reached: {text}.",
+            hint="Check that it runs and listens there, and the options for TLS.",
+            number=number,
+        )
+    return SourceError(
+        f"The server at {address} failed on {sql.split()[0].lower()!r}: {text}.",
+        hint="Check the server's error log and try again.",
+        number=number,
+    )
+
+
+@dataclass(frozen=True)
+class CheckFinding:
+    """Something about a server that a person should know before relying on its binlog.
+
+    Attributes
+    ----------
+    level
+        `error`: its binlog cannot be used; `warning`: something will be missing; `advice`: it could be better.
+    message
+        What was found and what to do.
+    """
+
+    level: Literal["error", "warning", "advice"]
+    message: str
+
+
+@dataclass(frozen=True)
+class ServerIdentity:
+    """Who a server is."""
+
+    flavor: Literal["mysql", "mariadb"]
+    version: str
+    server_id: int
+    server_uuid: str | None
+    host: str
+    port: int
+
+    @property
+    def version_numbers(self) -> tuple[int, int, int]:
+        """Version as three numbers."""
+        numbers = [int("".join(filter(str.isdigit, part)) or 0) for part in self.version.split("-")[0].split(".")[:3]]
+        major, minor, patch = (*numbers, 0, 0, 0)[:3]
+        return major, minor, patch
+
+
+def server_identity(server: Server) -> ServerIdentity:
+    """Ask a server who it is."""
+    facts = server.variables("version", "server_id", "server_uuid")
+    version = facts.get("version", "")
+    return ServerIdentity(
+        "mariadb" if "mariadb" in version.lower() else "mysql",
+        version,
+        int(facts.get("server_id") or 0),
+        facts.get("server_uuid"),
+        server.address.host,
+        server.address.port,
+    )
+
+
+def check_server(server: Server) -> list[CheckFinding]:
+    """Check that a server's binlog says what binloom needs.
+
+    Returns
+    -------
+    list of CheckFinding
+        Errors first. Empty when all is well.
+    """
+    facts = server.variables(
+        "version", "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata", "innodb_native_foreign_keys"
+    )
+    findings: list[CheckFinding] = []
+    if facts.get("log_bin", "ON").upper() not in ("ON", "1"):
+        findings.append(CheckFinding("error", "The binary log is off. Start the server with log_bin."))
+    # A server without the variable can only write rows.
+    binlog_format = facts.get("binlog_format", "ROW").upper()
+    if binlog_format != "ROW":
+        findings.append(
+            CheckFinding(
+                "error",
+                f"binlog_format is {binlog_format}: changes are logged as statements, which do not say what changed. "
+                "Set binlog_format=ROW; it holds for new connections.",
+            )
+        )
+    image = facts.get("binlog_row_image", "FULL").upper()
+    if image not in ("FULL", "FULL_NODUP"):
+        findings.append(
+            CheckFinding(
+                "warning",
+                f"binlog_row_image is {image}: columns that did not change are missing from what is logged. "
+                "Set binlog_row_image=FULL.",
+            )
+        )
+    cascading = _engine_cascades(server, facts)
+    if cascading:
+        findings.append(
+            CheckFinding(
+                "warning",
+                f"{len(cascading)} foreign keys cascade inside the storage engine, and what they change is not logged: "
+                f"{', '.join(cascading)}.",
+            )
+        )
+    metadata = facts.get("binlog_row_metadata")
+    if metadata is not None and metadata.upper() != "FULL":
+        findings.append(
+            CheckFinding(
+                "advice",
+                f"binlog_row_metadata is {metadata.upper()}: names of columns come from schema snapshots. With "
+                "binlog_row_metadata=FULL the binlog says them itself.",
+            )
+        )
+    return findings
+
+
+def _engine_cascades(server: Server, facts: Mapping[str, str]) -> list[str]:
+    # MySQL 9.7 carries cascades out above the engine and logs them, unless told otherwise.
+    if facts.get("innodb_native_foreign_keys", "ON").upper() in ("OFF", "0"):
+        return []
+    rows = server.rows(
+        "select constraint_schema as s, table_name as t, constraint_name as c, update_rule as u, delete_rule as d "
+        "from information_schema.referential_constraints "
+        f"where update_rule in {_CASCADING} or delete_rule in {_CASCADING} order by 1, 2, 3"
+    )
+    return [f"{row['s']}.{row['t']} {row['c']} (on update {row['u']}, on delete {row['d']})".lower() for row in rows]
+
+
+def require_usable(server: Server, findings: Sequence[CheckFinding]) -> None:
+    """Raise when a check found that the server's binlog cannot be used.
+
+    Raises
+    ------
+    SourceCheckError
+    """
+    errors = [finding.message for finding in findings if finding.level == "error"]
+    if errors:
+        raise SourceCheckError(f"The binlog of the server at {server.address} cannot be used. {' '.join(errors)}")

@@ -1,0 +1,225 @@
+"""A snapshot of a schema: the rows that land in `schema_columns`, `schema_keys` and `foreign_keys`.
+
+Built from rows of the three views of information_schema, wherever they come from: a live server or
+files. Names of the views' columns are those of the server, in upper case.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from ingest.errors import SnapshotInputError
+
+Origin = Literal["server", "files", "binlog"]
+ViewRow = Mapping[str, Any]
+
+# What is taken from each view. The columns in the second set may be missing: older servers have none.
+COLUMNS_NEEDED = (
+    "TABLE_SCHEMA",
+    "TABLE_NAME",
+    "COLUMN_NAME",
+    "ORDINAL_POSITION",
+    "DATA_TYPE",
+    "COLUMN_TYPE",
+)
+COLUMNS_OPTIONAL = ("COLUMN_KEY", "CHARACTER_SET_NAME", "COLLATION_NAME", "IS_NULLABLE", "COLUMN_DEFAULT", "EXTRA")
+KEYS_NEEDED = (
+    "CONSTRAINT_NAME",
+    "TABLE_SCHEMA",
+    "TABLE_NAME",
+    "COLUMN_NAME",
+    "ORDINAL_POSITION",
+)
+KEYS_OPTIONAL = ("REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME", "REFERENCED_COLUMN_NAME")
+RULES_NEEDED = ("CONSTRAINT_SCHEMA", "CONSTRAINT_NAME", "UPDATE_RULE", "DELETE_RULE")
+RULES_OPTIONAL = ("TABLE_NAME",)
+
+_GENERATED = re.compile(r"\b(VIRTUAL|STORED|PERSISTENT)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SchemaSnapshot:
+    """What the tables of a source looked like, and where in the binlog that is true.
+
+    Attributes
+    ----------
+    origin
+        Where it comes from: server, files or binlog.
+    taken_at
+        When it was taken.
+    binlog_file, binlog_pos, gtid_executed
+        Where in the binlog it is true; None when unknown, then it is taken to be true everywhere.
+    columns, keys, foreign_keys
+        Rows of the raw tables of these names, without `snapshot_id`.
+    """
+
+    origin: Origin
+    taken_at: datetime
+    binlog_file: str | None = None
+    binlog_pos: int | None = None
+    gtid_executed: str | None = None
+    columns: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[dict[str, Any]] = field(default_factory=list)
+    foreign_keys: list[dict[str, Any]] = field(default_factory=list)
+
+    def snapshot_id(self, source_id: str) -> str:
+        """Return a hash of the content and position: the same snapshot has the same one."""
+        content = [
+            source_id,
+            self.origin,
+            self.binlog_file,
+            self.binlog_pos,
+            self.gtid_executed,
+            self.columns,
+            self.keys,
+            self.foreign_keys,
+        ]
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def tables(self) -> int:
+        """Number of tables."""
+        return len({(column["schema_name"], column["table_name"]) for column in self.columns})
+
+
+def schema_rows(
+    columns: Iterable[ViewRow], keys: Iterable[ViewRow], rules: Iterable[ViewRow]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Turn rows of the views into rows of the raw tables, ordered, and check that they fit together.
+
+    Parameters
+    ----------
+    columns, keys, rules
+        Rows of COLUMNS, KEY_COLUMN_USAGE and REFERENTIAL_CONSTRAINTS.
+
+    Returns
+    -------
+    tuple of lists
+        Rows of `schema_columns`, `schema_keys` and `foreign_keys`.
+
+    Raises
+    ------
+    SnapshotInputError
+        A column stands twice, or a key names a column that is not there.
+    """
+    key_rows = sorted((_key_row(row) for row in keys), key=_key_order)
+    primary = {
+        _column_id(row): row["ordinal_position"] for row in key_rows if row["constraint_name"].upper() == "PRIMARY"
+    }
+    column_rows = sorted(
+        (_column_row(row, primary) for row in columns),
+        key=lambda row: (row["schema_name"], row["table_name"], row["ordinal_position"]),
+    )
+    _check_columns(column_rows)
+    _check_keys(column_rows, key_rows)
+    by_name = {(row["CONSTRAINT_SCHEMA"], row["CONSTRAINT_NAME"], row.get("TABLE_NAME")): row for row in rules}
+    by_schema = {(schema, name): row for (schema, name, _), row in by_name.items()}
+    plain, foreign = [], []
+    for row in key_rows:
+        if row["referenced_table_name"] is None:
+            plain.append(row)
+            continue
+        schema, name = row["schema_name"], row["constraint_name"]
+        rule = by_name.get((schema, name, row["table_name"])) or by_schema.get((schema, name))
+        if rule is None:
+            raise SnapshotInputError(
+                f"referential_constraints has no row for the foreign key {schema}.{name} of table {row['table_name']}.",
+                hint="Export the three views together, from the same server.",
+            )
+        foreign.append({**row, "update_rule": rule["UPDATE_RULE"], "delete_rule": rule["DELETE_RULE"]})
+    return column_rows, plain, foreign
+
+
+def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> dict[str, Any]:
+    extra = _text(row.get("EXTRA")) or ""
+    name = (str(row["TABLE_SCHEMA"]), str(row["TABLE_NAME"]), str(row["COLUMN_NAME"]))
+    return {
+        "schema_name": name[0],
+        "table_name": name[1],
+        "column_name": name[2],
+        "ordinal_position": _number(row["ORDINAL_POSITION"], name),
+        "column_key": _text(row.get("COLUMN_KEY")) or "",
+        "primary_key_ordinal": primary.get(name),
+        "data_type": str(row["DATA_TYPE"]).lower(),
+        "column_type": str(row["COLUMN_TYPE"]),
+        "character_set": _text(row.get("CHARACTER_SET_NAME")) or None,
+        "collation": _text(row.get("COLLATION_NAME")) or None,
+        "is_nullable": (_text(row.get("IS_NULLABLE")) or "YES").upper() == "YES",
+        "column_default": _text(row.get("COLUMN_DEFAULT")),
+        # EXTRA also says DEFAULT_GENERATED, of a default that is an expression.
+        "is_generated": bool(_GENERATED.search(extra)),
+        "extra": extra,
+    }
+
+
+def _key_row(row: ViewRow) -> dict[str, Any]:
+    name = (str(row["TABLE_SCHEMA"]), str(row["TABLE_NAME"]), str(row["COLUMN_NAME"]))
+    referenced = _text(row.get("REFERENCED_TABLE_NAME")) or None
+    return {
+        "constraint_name": str(row["CONSTRAINT_NAME"]),
+        "schema_name": name[0],
+        "table_name": name[1],
+        "column_name": name[2],
+        "ordinal_position": _number(row["ORDINAL_POSITION"], name),
+        "referenced_schema_name": (_text(row.get("REFERENCED_TABLE_SCHEMA")) or name[0]) if referenced else None,
+        "referenced_table_name": referenced,
+        "referenced_column_name": (_text(row.get("REFERENCED_COLUMN_NAME")) or None) if referenced else None,
+    }
+
+
+def _key_order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["schema_name"], row["table_name"], row["constraint_name"], row["ordinal_position"]
+
+
+def _column_id(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["schema_name"], row["table_name"], row["column_name"]
+
+
+def _check_columns(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        raise SnapshotInputError(
+            "The snapshot has no column of any table.",
+            hint="Check that the user may SELECT from the tables: information_schema shows nothing else.",
+        )
+    seen: dict[tuple[str, str, int], str] = {}
+    for row in rows:
+        place = (row["schema_name"], row["table_name"], row["ordinal_position"])
+        if place in seen:
+            raise SnapshotInputError(
+                f"Columns {seen[place]!r} and {row['column_name']!r} of table {place[0]}.{place[1]} have the same "
+                f"ORDINAL_POSITION {place[2]}.",
+                hint="Export the view once, from one server.",
+            )
+        seen[place] = row["column_name"]
+
+
+def _check_keys(columns: list[dict[str, Any]], keys: list[dict[str, Any]]) -> None:
+    names = {_column_id(row) for row in columns}
+    tables = {name[:2] for name in names}
+    for row in keys:
+        # A view that was exported for some schemas only is fine; a column missing of a known table is not.
+        if _column_id(row) not in names and _column_id(row)[:2] in tables:
+            raise SnapshotInputError(
+                f"key_column_usage has key {row['constraint_name']!r} on column {row['column_name']!r} of table "
+                f"{row['schema_name']}.{row['table_name']}, but columns has no such column.",
+                hint="Export the three views together, from the same server.",
+            )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: Any, name: tuple[str, str, str]) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise SnapshotInputError(
+            f"ORDINAL_POSITION of column {'.'.join(name)} is {value!r}, not a number.",
+            hint="Export the view as it is, with SELECT * FROM information_schema.…",
+        ) from None
