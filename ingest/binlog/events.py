@@ -1,0 +1,117 @@
+"""Event types of MySQL and MariaDB: codes, names, and what the kernel does with each.
+
+Sources: server, libs/mysql/binlog/event/binlog_event.h (`Log_event_type`); MariaDB, sql/log_event.h.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ingest.binlog.kernel import layout
+
+EVENT_NAMES: Final[dict[int, str]] = {
+    0: "UNKNOWN",
+    1: "START_V3",
+    2: "QUERY",
+    3: "STOP",
+    4: "ROTATE",
+    5: "INTVAR",
+    6: "LOAD",
+    7: "SLAVE",
+    8: "CREATE_FILE",
+    9: "APPEND_BLOCK",
+    10: "EXEC_LOAD",
+    11: "DELETE_FILE",
+    12: "NEW_LOAD",
+    13: "RAND",
+    14: "USER_VAR",
+    15: "FORMAT_DESCRIPTION",
+    16: "XID",
+    17: "BEGIN_LOAD_QUERY",
+    18: "EXECUTE_LOAD_QUERY",
+    19: "TABLE_MAP",
+    20: "WRITE_ROWS_V0",
+    21: "UPDATE_ROWS_V0",
+    22: "DELETE_ROWS_V0",
+    23: "WRITE_ROWS_V1",
+    24: "UPDATE_ROWS_V1",
+    25: "DELETE_ROWS_V1",
+    26: "INCIDENT",
+    27: "HEARTBEAT",
+    28: "IGNORABLE",
+    29: "ROWS_QUERY",
+    30: "WRITE_ROWS",
+    31: "UPDATE_ROWS",
+    32: "DELETE_ROWS",
+    33: "GTID",
+    34: "ANONYMOUS_GTID",
+    35: "PREVIOUS_GTIDS",
+    36: "TRANSACTION_CONTEXT",
+    37: "VIEW_CHANGE",
+    38: "XA_PREPARE",
+    39: "PARTIAL_UPDATE_ROWS",
+    40: "TRANSACTION_PAYLOAD",
+    41: "HEARTBEAT_V2",
+    42: "GTID_TAGGED",
+    160: "ANNOTATE_ROWS",
+    161: "BINLOG_CHECKPOINT",
+    162: "MARIA_GTID",
+    163: "MARIA_GTID_LIST",
+    164: "START_ENCRYPTION",
+    165: "QUERY_COMPRESSED",
+    166: "WRITE_ROWS_COMPRESSED_V1",
+    167: "UPDATE_ROWS_COMPRESSED_V1",
+    168: "DELETE_ROWS_COMPRESSED_V1",
+    169: "WRITE_ROWS_COMPRESSED",
+    170: "UPDATE_ROWS_COMPRESSED",
+    171: "DELETE_ROWS_COMPRESSED",
+}
+
+ROTATE: Final = 4
+STOP: Final = 3
+FORMAT_DESCRIPTION: Final = 15
+TABLE_MAP: Final = 19
+PREVIOUS_GTIDS: Final = 35
+MARIA_GTID_LIST: Final = 163
+START_ENCRYPTION: Final = 164
+
+ROWS_QUERY: Final = 29
+ANNOTATE_ROWS: Final = 160
+
+_ACTIONS: Final[dict[int, int]] = {
+    2: layout.ACT_QUERY,
+    STOP: layout.ACT_CLOSE,
+    ROTATE: layout.ACT_CLOSE,
+    FORMAT_DESCRIPTION: layout.ACT_SILENT,
+    16: layout.ACT_XID,
+    TABLE_MAP: layout.ACT_TABLE_MAP,
+    23: layout.ACT_ROWS,
+    24: layout.ACT_ROWS,
+    25: layout.ACT_ROWS,
+    ROWS_QUERY: layout.ACT_ROWS_QUERY,
+    30: layout.ACT_ROWS,
+    31: layout.ACT_ROWS,
+    32: layout.ACT_ROWS,
+    33: layout.ACT_GTID,
+    34: layout.ACT_ANONYMOUS_GTID,
+    PREVIOUS_GTIDS: layout.ACT_SILENT,
+    38: layout.ACT_XA_PREPARE,
+    ANNOTATE_ROWS: layout.ACT_ANNOTATE,
+    161: layout.ACT_SILENT,
+    162: layout.ACT_MARIADB_GTID,
+    MARIA_GTID_LIST: layout.ACT_SILENT,
+}
+
+
+def event_name(code: int) -> str:
+    """The name of a type code; the number itself when neither server has such a type."""
+    return EVENT_NAMES.get(code, str(code))
+
+
+def actions() -> npt.NDArray[np.uint8]:
+    """What the kernel does with each type code: `layout.ACT_…`, shape (256,)."""
+    table = np.full(256, layout.ACT_UNKNOWN, dtype=np.uint8)
+    for code in EVENT_NAMES:
+        table[code] = _ACTIONS.get(code, layout.ACT_UNSUPPORTED)
+    return table

@@ -1,0 +1,38 @@
+"""Which tables' rows are wanted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilter:
+    """Schemas and tables to take and to leave out; patterns with `*` and `?`.
+
+    A table is named `schema.table`, or `table` in any schema. Without `schemas` and `tables` all are taken.
+    """
+
+    schemas: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    exclude_tables: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls, schemas: Iterable[str] = (), tables: Iterable[str] = (), exclude_tables: Iterable[str] = ()
+    ) -> Self | None:
+        """A filter, or None when it would take everything."""
+        found = cls(tuple(schemas), tuple(tables), tuple(exclude_tables))
+        return found if found.schemas or found.tables or found.exclude_tables else None
+
+    def takes(self, schema: str, table: str) -> bool:
+        """Whether rows of this table are wanted."""
+        if self.schemas and not any(fnmatchcase(schema, pattern) for pattern in self.schemas):
+            return False
+        if self.tables and not _names(self.tables, schema, table):
+            return False
+        return not _names(self.exclude_tables, schema, table)
+
+
+def _names(patterns: tuple[str, ...], schema: str, table: str) -> bool:
+    return any(fnmatchcase(f"{schema}.{table}" if "." in pattern else table, pattern) for pattern in patterns)

@@ -1,0 +1,299 @@
+"""MySQL's binary JSON to the text that the server prints.
+
+Layout: server, sql-common/json_binary.h. A document is a type byte and a value; objects and arrays hold
+counts, sizes and offsets from their own start, with literals and small numbers inlined. Printed as the
+server prints (sql-common/json_dom.cc): `", "` and `": "`, keys in stored order, doubles with `.0` when
+they look like integers, opaque decimals and temporals by their value.
+
+Offsets are hostile input: each is checked against its container, containers nest at most `DEPTH` deep,
+and a text may be at most `EXPANSION` times its bytes, so that entries that share their bytes cannot grow
+without bounds.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
+
+from numba import njit
+
+from ingest.binlog.kernel.memory import (
+    load_64,
+    load_i16,
+    load_i32,
+    load_u8,
+    load_u16,
+    load_u32,
+    store_8,
+    store_16,
+    store_32,
+    store_64,
+)
+from ingest.binlog.kernel.numbers import (
+    BAD,
+    NUMBER_ROOM,
+    decimal_size,
+    write_decimal,
+    write_double,
+    write_signed,
+    write_unsigned,
+)
+from ingest.binlog.kernel.strings import STRING_ROOM, is_utf8, write_base64
+from ingest.binlog.kernel.temporal import write_packed_datetime, write_packed_time
+
+NO_ROOM = -2
+DEPTH = 128
+"""More than the server's own limit of 100."""
+EXPANSION = 12
+FRAME_WORDS = 6
+SCRATCH_BYTES = DEPTH * FRAME_WORDS * 8
+
+_SMALL_OBJECT, _LARGE_OBJECT, _SMALL_ARRAY, _LARGE_ARRAY = 0, 1, 2, 3
+_LITERAL, _INT16, _UINT16, _INT32, _UINT32, _INT64, _UINT64, _DOUBLE, _STRING = 4, 5, 6, 7, 8, 9, 10, 11, 12
+_OPAQUE = 15
+
+_TYPE_TIMESTAMP, _TYPE_DATE, _TYPE_TIME, _TYPE_DATETIME, _TYPE_DECIMAL = 7, 10, 11, 12, 246
+
+
+@njit
+def write_json(out, limit, address, size, scratch, powers):
+    """Writes the document of `size` bytes; BAD when malformed, NO_ROOM when it would pass `limit`.
+
+    `scratch` is the address of SCRATCH_BYTES writable bytes, `powers` that of `powers_of_ten`.
+    """
+    if out + NUMBER_ROOM > limit:
+        return NO_ROOM
+    if size == 0:
+        # An empty value is what a column that got JSON without a default holds; the server prints null.
+        store_32(out, 0x6C6C756E)
+        return out + 4
+    budget = out + EXPANSION * size + 64
+    end = address + size
+    kind = load_u8(address)
+    if kind > _LARGE_ARRAY:
+        return _write_scalar(out, limit, kind, address + 1, end, powers)
+    depth = _push(scratch, 0, kind, address + 1, end)
+    if depth < 0:
+        return BAD
+    store_8(out, 123 if kind <= _LARGE_OBJECT else 91)
+    out += 1
+    while depth > 0:
+        frame = scratch + (depth - 1) * (FRAME_WORDS * 8)
+        base, container = load_64(frame), load_64(frame + 8)
+        count, index = load_64(frame + 16), load_64(frame + 24)
+        end = load_64(frame + 32)
+        if out + NUMBER_ROOM > limit:
+            return NO_ROOM
+        if out > budget:
+            return BAD
+        if index == count:
+            store_8(out, 125 if container <= _LARGE_OBJECT else 93)
+            out += 1
+            depth -= 1
+            continue
+        store_64(frame + 24, index + 1)
+        if index:
+            store_16(out, 0x202C)
+            out += 2
+        large = container & 1
+        width = 4 if large else 2
+        entries = base + 2 * width
+        if container <= _LARGE_OBJECT:
+            entry = entries + index * (width + 2)
+            offset = load_u32(entry) if large else load_u16(entry)
+            length = load_u16(entry + width)
+            if base + offset + length > end:
+                return BAD
+            out = _write_quoted(out, limit, base + offset, length)
+            if out < 0:
+                return out
+            store_16(out, 0x203A)
+            out += 2
+            if out + NUMBER_ROOM > limit:
+                return NO_ROOM
+            entries += count * (width + 2)
+        entry = entries + index * (width + 1)
+        kind = load_u8(entry)
+        if kind == _LITERAL or kind == _INT16 or kind == _UINT16 or (large and (kind == _INT32 or kind == _UINT32)):
+            out = _write_scalar(out, limit, kind, entry + 1, end, powers)
+        else:
+            offset = load_u32(entry + 1) if large else load_u16(entry + 1)
+            if base + offset >= end or offset < 2 * width:
+                return BAD
+            if kind <= _LARGE_ARRAY:
+                depth = _push(scratch, depth, kind, base + offset, end)
+                if depth < 0:
+                    return BAD
+                store_8(out, 123 if kind <= _LARGE_OBJECT else 91)
+                out += 1
+            else:
+                out = _write_scalar(out, limit, kind, base + offset, end, powers)
+        if out < 0:
+            return out
+    return out
+
+
+@njit
+def _push(scratch, depth, kind, base, end):
+    """Opens a container: its new depth, or BAD when its head does not fit into its bytes."""
+    large = kind & 1
+    width = 4 if large else 2
+    if depth >= DEPTH or base + 2 * width > end:
+        return BAD
+    count = load_u32(base) if large else load_u16(base)
+    size = load_u32(base + 4) if large else load_u16(base + 2)
+    entry = width + 1 if kind >= _SMALL_ARRAY else 2 * width + 3
+    if base + size > end or 2 * width + count * entry > size:
+        return BAD
+    frame = scratch + depth * (FRAME_WORDS * 8)
+    store_64(frame, base)
+    store_64(frame + 8, kind)
+    store_64(frame + 16, count)
+    store_64(frame + 24, 0)
+    store_64(frame + 32, base + size)
+    return depth + 1
+
+
+@njit
+def _write_scalar(out, limit, kind, address, end, powers):
+    left = end - address
+    if kind == _STRING:
+        size, head = _length(address, end)
+        if head < 0 or size > left - head:
+            return BAD
+        return _write_quoted(out, limit, address + head, size)
+    if kind == _OPAQUE:
+        return _write_opaque(out, limit, address, end)
+    if kind == _LITERAL:
+        if left < 1:
+            return BAD
+        literal = load_u8(address)
+        if literal == 0:
+            store_32(out, 0x6C6C756E)
+            return out + 4
+        if literal == 1:
+            store_32(out, 0x65757274)
+            return out + 4
+        if literal == 2:
+            store_64(out, 0x65736C6166)
+            return out + 5
+        return BAD
+    if kind == _INT16 or kind == _UINT16:
+        if left < 2:
+            return BAD
+        return write_signed(out, load_i16(address) if kind == _INT16 else load_u16(address))
+    if kind == _INT32 or kind == _UINT32:
+        if left < 4:
+            return BAD
+        return write_signed(out, load_i32(address) if kind == _INT32 else load_u32(address))
+    if left < 8:
+        return BAD
+    if kind == _INT64:
+        return write_signed(out, load_64(address))
+    if kind == _UINT64:
+        return write_unsigned(out, load_64(address))
+    if kind == _DOUBLE:
+        start = out
+        out = write_double(out, load_64(address), powers)
+        if out < 0:
+            return BAD
+        for at in range(start, out):
+            byte = load_u8(at)
+            if byte == 46 or byte == 101:
+                return out
+        store_16(out, 0x302E)
+        return out + 2
+    return BAD
+
+
+@njit
+def _length(address, end):
+    """A length of 7 bits a byte, low first, and the bytes it takes; these are BAD when it is not one."""
+    size = 0
+    for i in range(5):
+        if address + i >= end:
+            return 0, BAD
+        byte = load_u8(address + i)
+        size |= (byte & 0x7F) << (7 * i)
+        if byte < 0x80:
+            return size, i + 1
+    return 0, BAD
+
+
+@njit
+def _write_quoted(out, limit, address, size):
+    """A JSON string: UTF-8 kept, quote, backslash and control characters escaped as the server does."""
+    if out + 6 * size + STRING_ROOM > limit:
+        return NO_ROOM
+    if not is_utf8(address, size):
+        return BAD
+    store_8(out, 34)
+    out += 1
+    for at in range(address, address + size):
+        byte = load_u8(at)
+        if byte >= 32 and byte != 34 and byte != 92:
+            store_8(out, byte)
+            out += 1
+            continue
+        store_8(out, 92)
+        if byte == 34 or byte == 92:
+            store_8(out + 1, byte)
+        elif byte == 8:
+            store_8(out + 1, 98)
+        elif byte == 9:
+            store_8(out + 1, 116)
+        elif byte == 10:
+            store_8(out + 1, 110)
+        elif byte == 12:
+            store_8(out + 1, 102)
+        elif byte == 13:
+            store_8(out + 1, 114)
+        else:
+            store_32(out + 1, 0x30303075)
+            low = byte & 15
+            store_16(out + 4, (48 + (byte >> 4)) | (48 + low if low < 10 else 87 + low) << 8)
+            out += 4
+        out += 2
+    store_8(out, 34)
+    return out + 1
+
+
+@njit
+def _write_opaque(out, limit, address, end):
+    """A value of a column type that JSON does not have: decimals bare, temporals quoted, others in base 64."""
+    if address >= end:
+        return BAD
+    kind = load_u8(address)
+    size, head = _length(address + 1, end)
+    address += 1 + head
+    if head < 0 or address + size > end:
+        return BAD
+    if kind == _TYPE_DECIMAL:
+        if size < 2:
+            return BAD
+        precision, scale = load_u8(address), load_u8(address + 1)
+        if precision > 65 or scale > precision or size < 2 + decimal_size(precision, scale):
+            return BAD
+        return write_decimal(out, address + 2, precision, scale)
+    if kind == _TYPE_DATE or kind == _TYPE_DATETIME or kind == _TYPE_TIMESTAMP or kind == _TYPE_TIME:
+        if size < 8:
+            return BAD
+        packed = load_64(address)
+        store_8(out, 34)
+        if kind == _TYPE_TIME:
+            negative = packed < 0
+            if negative:
+                packed = -packed
+            out = write_packed_time(out + 1, packed >> 24, packed & 0xFFFFFF, 6, negative)
+        else:
+            text = write_packed_datetime(out + 1, packed >> 24, packed & 0xFFFFFF, 6)
+            out = out + 11 if kind == _TYPE_DATE and text > 0 else text
+        if out < 0:
+            return BAD
+        store_8(out, 34)
+        return out + 1
+    if out + size // 3 * 4 + STRING_ROOM > limit:
+        return NO_ROOM
+    store_64(out, 0x3A34366573616222)
+    store_32(out + 8, 0x65707974)
+    out = write_unsigned(out + 12, kind)
+    store_8(out, 58)
+    out = write_base64(out + 1, address, size)
+    store_8(out, 34)
+    return out + 1

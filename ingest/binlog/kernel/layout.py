@@ -1,0 +1,188 @@
+"""What the kernel and Python tell each other: words of the context block, statuses, codes, record shapes.
+
+The context is one int64 array; a name here is an index into it. Arrays that words point to are owned by
+Python (`ingest.binlog.buffers`, `ingest.binlog.decoder`).
+"""
+
+from typing import Final
+
+# --- statuses of `run`: why it came back ---
+NEED_BYTES: Final = 0
+"""The window ends inside the event at POS."""
+FULL: Final = 1
+"""An output buffer is full; fresh ones, then go on."""
+NEW_TABLE_MAP: Final = 2
+"""The TABLE_MAP at POS is not in the slot for its table id."""
+DEFECT: Final = 3
+"""The event at POS is broken: REASON says how."""
+END: Final = 4
+"""END_POS reached."""
+SEGMENT: Final = 5
+"""A transaction ended SEGMENT_BYTES or more behind SEGMENT_START."""
+ATTENTION: Final = 6
+"""The event at POS is one that Python handles."""
+
+# --- modes ---
+WANT_ROWS: Final = 1
+WANT_INDEX: Final = 2
+KEEP_GOING: Final = 4
+"""Count checksum failures and walk on (a scan) instead of stopping at the first (a decoder)."""
+
+# --- what to do with an event type: one byte a type code at ACTIONS ---
+ACT_UNKNOWN: Final = 0
+ACT_SILENT: Final = 1
+ACT_QUERY: Final = 2
+ACT_XID: Final = 3
+ACT_GTID: Final = 4
+ACT_ANONYMOUS_GTID: Final = 5
+ACT_MARIADB_GTID: Final = 6
+ACT_TABLE_MAP: Final = 7
+ACT_ROWS: Final = 8
+ACT_ROWS_QUERY: Final = 9
+ACT_ANNOTATE: Final = 10
+ACT_XA_PREPARE: Final = 11
+ACT_CLOSE: Final = 12
+ACT_UNSUPPORTED: Final = 13
+ACT_ATTENTION: Final = 14
+
+# --- reasons of defects and problems ---
+BAD_SIZE: Final = 1
+BAD_CHECKSUM: Final = 2
+UNKNOWN_TYPE: Final = 3
+UNSUPPORTED_TYPE: Final = 4
+NO_TABLE_MAP: Final = 5
+WIDTH_MISMATCH: Final = 6
+MALFORMED_EVENT: Final = 7
+MALFORMED_ROW: Final = 8
+BAD_VALUE: Final = 9
+UNSUPPORTED_COLUMN: Final = 10
+BAD_TABLE_MAP: Final = 11
+VALUE_TOO_LARGE: Final = 12
+
+# --- context words ---
+_names = """
+BUFFER BUFFER_SIZE POS BASE END_POS MODE CHECKSUM HEADER_SIZE POST_HEADERS ACTIONS
+CRC_TABLES POWERS SCRATCH REASON FLAVOR
+COUNTS EVENTS FIRST_AT LAST_AT FIRST_BAD BAD_CHECKSUMS COMPLETE_END SEGMENT_START SEGMENT_BYTES CLOSED
+SLOTS MAPS ACTIVE ACTIVE_COUNT
+TXN_STATE TXN_RECORDS TXN_COUNT TXN_CAPACITY GTID_OFFSETS GTID_DATA GTID_CAPACITY
+STMT_RECORDS STMT_COUNT STMT_CAPACITY STMT_SCHEMA_OFFSETS STMT_SCHEMA_DATA STMT_SCHEMA_CAPACITY
+STMT_TEXT_OFFSETS STMT_TEXT_DATA STMT_TEXT_CAPACITY
+PROBLEM_RECORDS PROBLEM_COUNT PROBLEM_CAPACITY
+INDEX_RECORDS INDEX_COUNT INDEX_CAPACITY
+ROW_COUNT ROW_CAPACITY ROW_STARTS ROW_ENDS ROW_PAYLOAD_ORDINALS ROW_ORDINALS ROW_TXN_POS ROW_KINDS ROW_TIMES
+ROW_SERVERS ROW_TXNS ROW_MAPS ROW_WIDTHS ROW_VALUE_OFFSETS
+VALUE_COUNT VALUE_CAPACITY
+BEFORE_OFFSETS BEFORE_VALID BEFORE_DATA BEFORE_OUT BEFORE_LIMIT
+AFTER_OFFSETS AFTER_VALID AFTER_DATA AFTER_OUT AFTER_LIMIT
+ORDINAL_CAPACITY PARTIAL_SEEN
+BEFORE_ORDINAL_OFFSETS BEFORE_ORDINALS BEFORE_IS_PARTIAL AFTER_ORDINAL_OFFSETS AFTER_ORDINALS AFTER_IS_PARTIAL
+RESUME RESUME_ROW RESUME_ORDINAL RESUME_MAP RESUME_KIND RESUME_END RESUME_BEFORE RESUME_AFTER
+BAD_COLUMN BAD_REASON
+PAYLOAD_START PAYLOAD_END PAYLOAD_ORDINAL
+""".split()
+
+WORDS: Final = {name: index for index, name in enumerate(_names)}
+CONTEXT_WORDS: Final = len(_names)
+
+# --- record shapes, in int64 words ---
+TXN_WORDS: Final = 16
+(
+    TXN_START,
+    TXN_END,
+    TXN_XID,
+    TXN_THREAD,
+    TXN_SERVER,
+    TXN_STARTED,
+    TXN_COMMITTED,
+    TXN_ORIGINAL,
+    TXN_IS_DDL,
+    TXN_OUTCOME,
+    TXN_EVENTS,
+    TXN_INSERTS,
+    TXN_UPDATES,
+    TXN_DELETES,
+    TXN_HAS_GTID,
+    TXN_FLAGS,
+) = range(TXN_WORDS)
+NULL: Final = -0x8000000000000000
+"""A missing number in a record."""
+
+OUTCOME_NONE: Final = 0
+OUTCOME_COMMIT: Final = 1
+OUTCOME_ROLLBACK: Final = 2
+OUTCOME_XA_PREPARE: Final = 3
+
+STATE_NONE: Final = 0
+STATE_ANNOUNCED: Final = 1
+"""A GTID event came: the next event says whether it is one statement or a transaction."""
+STATE_BEGUN: Final = 2
+STATE_IMPLICIT: Final = 3
+"""Row events without BEGIN (servers before 5.1.23 or non-transactional writers): one statement."""
+
+STMT_WORDS: Final = 12
+(
+    STMT_START,
+    STMT_END,
+    STMT_PAYLOAD_ORDINAL,
+    STMT_TXN,
+    STMT_KIND,
+    STMT_THREAD,
+    STMT_ERROR,
+    STMT_TIME,
+    STMT_CHARSET,
+    STMT_SPARE_1,
+    STMT_SPARE_2,
+    STMT_SPARE_3,
+) = range(STMT_WORDS)
+KIND_QUERY: Final = 0
+KIND_ROWS_QUERY: Final = 1
+KIND_ANNOTATE: Final = 2
+
+PROBLEM_WORDS: Final = 8
+(
+    PROBLEM_START,
+    PROBLEM_END,
+    PROBLEM_TYPE,
+    PROBLEM_MAP,
+    PROBLEM_ROW,
+    PROBLEM_COLUMN,
+    PROBLEM_REASON,
+    PROBLEM_SPARE,
+) = range(PROBLEM_WORDS)
+
+INDEX_WORDS: Final = 8
+(
+    INDEX_POS,
+    INDEX_SIZE,
+    INDEX_TYPE,
+    INDEX_TIME,
+    INDEX_SERVER,
+    INDEX_FLAGS,
+    INDEX_NEXT,
+    INDEX_GOOD,
+) = range(INDEX_WORDS)
+
+SLOT_COUNT: Final = 256
+SLOT_WORDS: Final = 4
+"""A slot: table id, map number, address and size of the TABLE_MAP's body behind the table id."""
+MAP_WORDS: Final = 4
+"""A map: address of its plan, column count, whether its rows are left out, spare."""
+ACTIVE_CAPACITY: Final = 4096
+"""Table maps in force in one statement: pairs of table id and map number."""
+
+# --- column plans: eight words a column ---
+PLAN_WORDS: Final = 8
+PLAN_OP, PLAN_A, PLAN_B, PLAN_TABLE, PLAN_CHARSET = range(5)
+
+OPS: Final = {
+    name: number
+    for number, name in enumerate(
+        """I8 U8 I16 U16 I24 U24 I32 U32 I64 U64 FLOAT DOUBLE DECIMAL YEAR DATE TIME2 DATETIME2 TIMESTAMP2
+        OLD_TIME OLD_DATETIME OLD_TIMESTAMP BIT ENUM SET STRING BINARY JSON UNSUPPORTED""".split()
+    )
+}
+
+INSERT: Final = 0
+UPDATE: Final = 1
+DELETE: Final = 2

@@ -1,0 +1,336 @@
+"""Numbers to decimal text: integers, DECIMAL, and shortest round-trip FLOAT and DOUBLE.
+
+Writers take the address to write at and return the address behind what they wrote, or `BAD` when the
+bytes cannot be a value that a server wrote. The caller has made sure of `NUMBER_ROOM` bytes.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
+
+import numpy as np
+from numba import njit
+
+from ingest.binlog.kernel.memory import (
+    load_64,
+    load_64_be,
+    load_u8,
+    multiply_high,
+    shr,
+    store_8,
+    store_16,
+    store_64,
+    trailing_zeros,
+    udiv,
+    ult,
+)
+
+BAD = -1
+NUMBER_ROOM = 80
+"""Bytes the longest number takes: 65 digits, sign, point, and eight that a wide store may run over."""
+
+_ASCII_ZEROS = 0x3030303030303030
+_TEN_8 = 100_000_000
+_TEN_16 = 10_000_000_000_000_000
+
+
+@njit
+def eight_digits(value):
+    """The 8 decimal digits of `value` < 10**8, one a byte, the first in the lowest byte."""
+    high = udiv(value, 10000)
+    x = high | ((value - high * 10000) << 32)
+    t = ((x * 10486) >> 20) & 0x0000007F0000007F
+    x = t | ((x - 100 * t) << 16)
+    t = ((x * 103) >> 10) & 0x000F000F000F000F
+    return t | ((x - 10 * t) << 8)
+
+
+@njit
+def _write_short(out, value):
+    """Writes `value` < 10**8 without leading zeros."""
+    digits = eight_digits(value)
+    skip = trailing_zeros(digits | (1 << 56)) >> 3
+    store_64(out, shr(digits | _ASCII_ZEROS, skip << 3))
+    return out + 8 - skip
+
+
+@njit
+def write_unsigned(out, value):
+    """Writes the 64 bits of `value` as an unsigned number."""
+    if ult(value, _TEN_8):
+        return _write_short(out, value)
+    if ult(value, _TEN_16):
+        high = udiv(value, _TEN_8)
+        out = _write_short(out, high)
+        store_64(out, eight_digits(value - high * _TEN_8) | _ASCII_ZEROS)
+        return out + 8
+    high = udiv(value, _TEN_16)
+    rest = value - high * _TEN_16
+    out = _write_short(out, high)
+    high = udiv(rest, _TEN_8)
+    store_64(out, eight_digits(high) | _ASCII_ZEROS)
+    store_64(out + 8, eight_digits(rest - high * _TEN_8) | _ASCII_ZEROS)
+    return out + 16
+
+
+@njit
+def write_signed(out, value):
+    """Writes a signed number; the lowest int64 is right too, its negation has the same bits."""
+    if value < 0:
+        store_8(out, 45)
+        return write_unsigned(out + 1, -value)
+    return write_unsigned(out, value)
+
+
+@njit
+def write_2(out, value):
+    """Writes `value` < 100 with two digits."""
+    tens = (value * 103) >> 10
+    store_16(out, tens | ((value - tens * 10) << 8) | 0x3030)
+    return out + 2
+
+
+@njit
+def write_padded(out, value, width):
+    """Writes `value` < 10**width with `width` (at most 8) digits."""
+    store_64(out, shr(eight_digits(value) | _ASCII_ZEROS, (8 - width) << 3))
+    return out + width
+
+
+@njit
+def power_of_ten(exponent):
+    """10**exponent for 0 <= exponent <= 9."""
+    power = 1
+    for _ in range(exponent):
+        power *= 10
+    return power
+
+
+@njit
+def decimal_bytes(digits):
+    """Bytes of a DECIMAL group of `digits` (0 to 9) digits: 0 1 1 2 2 3 3 4 4 4."""
+    return (digits + 1) >> 1 if digits < 9 else 4
+
+
+@njit
+def decimal_size(precision, scale):
+    """Bytes of a DECIMAL(precision, scale) on the wire (server: decimal_bin_size)."""
+    whole = precision - scale
+    return whole // 9 * 4 + decimal_bytes(whole % 9) + scale // 9 * 4 + decimal_bytes(scale % 9)
+
+
+@njit
+def write_decimal(out, address, precision, scale):
+    """Writes a DECIMAL: big-endian groups of 9 digits, top bit flipped, negatives complemented.
+
+    Source: server, strings/decimal.c, decimal2bin. The integer part loses leading zeros, the scale
+    keeps all of its digits.
+    """
+    whole = precision - scale
+    negative = load_64_be(address) >= 0
+    flip = -1 if negative else 0
+    if negative:
+        store_8(out, 45)
+        out += 1
+    started = False
+    first = True
+    left = whole
+    size = whole % 9
+    if size == 0 and left > 0:
+        size = 9
+    while left > 0:
+        width = decimal_bytes(size) << 3
+        group = shr(load_64_be(address), 64 - width)
+        if first:
+            group ^= 1 << (width - 1)
+            first = False
+        group = (group ^ flip) & ((1 << width) - 1)
+        if group >= power_of_ten(size):
+            return BAD
+        if started:
+            high = udiv(group, _TEN_8)
+            store_8(out, 48 + high)
+            out = write_padded(out + 1, group - high * _TEN_8, 8)
+        elif group != 0:
+            out = write_unsigned(out, group)
+            started = True
+        address += width >> 3
+        left -= size
+        size = 9
+    if not started:
+        store_8(out, 48)
+        out += 1
+    if scale > 0:
+        store_8(out, 46)
+        out += 1
+    left = scale
+    while left > 0:
+        size = min(left, 9)
+        width = decimal_bytes(size) << 3
+        group = shr(load_64_be(address), 64 - width)
+        if first:
+            group ^= 1 << (width - 1)
+            first = False
+        group = (group ^ flip) & ((1 << width) - 1)
+        if group >= power_of_ten(size):
+            return BAD
+        if size == 9:
+            high = udiv(group, _TEN_8)
+            store_8(out, 48 + high)
+            out = write_padded(out + 1, group - high * _TEN_8, 8)
+        else:
+            out = write_padded(out, group, size)
+        address += width >> 3
+        left -= size
+    return out
+
+
+_POWERS_FIRST = -330
+_POWERS_LAST = 330
+
+
+def powers_of_ten() -> np.ndarray:
+    """128-bit powers of ten for `shortest`: int64 bits, shape (661, 2), high word first.
+
+    Entry k - _POWERS_FIRST is 10**k scaled to 128 bits with the top bit set, rounded up.
+    """
+    table = np.zeros((_POWERS_LAST - _POWERS_FIRST + 1, 2), dtype=np.uint64)
+    for k in range(_POWERS_FIRST, _POWERS_LAST + 1):
+        numerator, denominator = (10**k, 1) if k >= 0 else (1, 10**-k)
+        shift = 127 - _floor_log2_pow10(k)
+        scaled = numerator << shift if shift >= 0 else numerator
+        below = denominator if shift >= 0 else denominator << -shift
+        value = -(-scaled // below)
+        table[k - _POWERS_FIRST] = (value >> 64, value & 0xFFFFFFFFFFFFFFFF)
+    return table.view(np.int64)
+
+
+def _floor_log2_pow10(exponent: int) -> int:
+    return (exponent * 1741647) >> 19
+
+
+@njit
+def _round_to_odd(high, low, value):
+    """The top 64 bits of the product of a 128-bit power and `value`, its lost bits kept in the lowest."""
+    x_high = multiply_high(low, value)
+    y_low = high * value
+    y_high = multiply_high(high, value)
+    middle = y_low + x_high
+    if ult(middle, y_low):
+        y_high += 1
+    return y_high | (1 if ult(1, middle) else 0)
+
+
+@njit
+def shortest(significand, exponent, closer_below, powers):
+    """Fewest digits that read back as significand * 2**exponent, and their power of ten.
+
+    Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2020). `closer_below` is 1 when
+    the value below is half as far away as the one above (a power of two).
+    """
+    inside = 0 if significand & 1 else 1
+    k = (exponent * 1262611 - (524031 if closer_below else 0)) >> 22
+    h = exponent + ((-k * 1741647) >> 19) + 1
+    entry = powers + ((-k - _POWERS_FIRST) << 4)
+    high, low = load_64(entry), load_64(entry + 8)
+    lower = _round_to_odd(high, low, (4 * significand - 2 + closer_below) << h) + (1 - inside)
+    value = _round_to_odd(high, low, (4 * significand) << h)
+    upper = _round_to_odd(high, low, (4 * significand + 2) << h) - (1 - inside)
+    s = shr(value, 2)
+    if s >= 10:
+        tens = udiv(s, 10)
+        up = lower <= 40 * tens
+        down = 40 * tens + 40 <= upper
+        if up != down:
+            return tens + (1 if down else 0), k + 1
+    up = lower <= 4 * s
+    down = 4 * s + 4 <= upper
+    if up != down:
+        return s + (1 if down else 0), k
+    middle = 4 * s + 2
+    if value > middle or (value == middle and s & 1):
+        return s + 1, k
+    return s, k
+
+
+@njit
+def _write_float(out, negative, digits, exponent):
+    """Writes digits * 10**exponent the way the server does (strings/dtoa.cc, my_gcvt).
+
+    Plain notation from 1e-15 to 1e15 and wherever all digits stand before the point's end, else
+    `d.ddde[-]x` without a plus sign or padding.
+    """
+    if negative:
+        store_8(out, 45)
+        out += 1
+    if digits == 0:
+        store_8(out, 48)
+        return out + 1
+    while True:
+        tenth = udiv(digits, 10)
+        if tenth * 10 != digits:
+            break
+        digits = tenth
+        exponent += 1
+    end = write_unsigned(out, digits)
+    length = end - out
+    point = length + exponent
+    if point >= -14 and (point <= 15 or length > point):
+        if point <= 0:
+            start = out + 2 - point
+            write_unsigned(start, digits)
+            store_8(out, 48)
+            store_8(out + 1, 46)
+            for i in range(-point):
+                store_8(out + 2 + i, 48)
+            return start + length
+        if length <= point:
+            for i in range(point - length):
+                store_8(end + i, 48)
+            return out + point
+        for i in range(length - point):
+            at = end - i
+            store_8(at, load_u8(at - 1))
+        store_8(out + point, 46)
+        return end + 1
+    if length > 1:
+        for i in range(length - 1):
+            at = end - i
+            store_8(at, load_u8(at - 1))
+        store_8(out + 1, 46)
+        end += 1
+    store_8(end, 101)
+    return write_signed(end + 1, point - 1)
+
+
+@njit
+def _write_ieee(out, negative, biased, fraction, fraction_bits, powers):
+    """Writes an IEEE 754 number from its parts; `fraction_bits` is 52 or 23."""
+    bias = 1075 if fraction_bits == 52 else 150
+    if biased == 0:
+        if fraction == 0:
+            return _write_float(out, negative, 0, 0)
+        digits, exponent = shortest(fraction, 1 - bias, 0, powers)
+        return _write_float(out, negative, digits, exponent)
+    significand = fraction | (1 << fraction_bits)
+    exponent = biased - bias
+    if -fraction_bits <= exponent <= 0 and significand & ((1 << -exponent) - 1) == 0:
+        return _write_float(out, negative, significand >> -exponent, 0)
+    closer_below = 1 if fraction == 0 and biased > 1 else 0
+    digits, exponent = shortest(significand, exponent, closer_below, powers)
+    return _write_float(out, negative, digits, exponent)
+
+
+@njit
+def write_double(out, bits, powers):
+    """Writes the float64 with these bits; `powers` is the address of `powers_of_ten`. BAD when not finite."""
+    biased = (bits >> 52) & 0x7FF
+    if biased == 0x7FF:
+        return BAD
+    return _write_ieee(out, bits < 0, biased, bits & 0xFFFFFFFFFFFFF, 52, powers)
+
+
+@njit
+def write_single(out, bits, powers):
+    """Writes the float32 with these bits, the fewest digits that read back as the same float32."""
+    biased = (bits >> 23) & 0xFF
+    if biased == 0xFF:
+        return BAD
+    return _write_ieee(out, (bits >> 31) & 1 == 1, biased, bits & 0x7FFFFF, 23, powers)

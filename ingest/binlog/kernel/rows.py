@@ -1,0 +1,581 @@
+"""Row events: images of columns to text, one row after the other.
+
+A column plan (`ingest.binlog.plan`) says for each column how its bytes are read. The images are written
+side by side into two value buffers, before and after; each always has a value, possibly NULL, for every
+column of the table.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
+
+from numba import njit
+
+from ingest.binlog.kernel.json import EXPANSION, NO_ROOM, write_json
+from ingest.binlog.kernel.layout import (
+    BAD_VALUE,
+    DELETE,
+    INSERT,
+    MALFORMED_EVENT,
+    MALFORMED_ROW,
+    MAP_WORDS,
+    NO_TABLE_MAP,
+    OPS,
+    PLAN_A,
+    PLAN_B,
+    PLAN_CHARSET,
+    PLAN_TABLE,
+    PLAN_WORDS,
+    PROBLEM_WORDS,
+    STATE_NONE,
+    TXN_DELETES,
+    TXN_INSERTS,
+    TXN_UPDATES,
+    TXN_WORDS,
+    UNSUPPORTED_COLUMN,
+    UPDATE,
+    WIDTH_MISMATCH,
+    WORDS,
+)
+from ingest.binlog.kernel.memory import (
+    fill,
+    load_64,
+    load_64_be,
+    load_i8,
+    load_i16,
+    load_i32,
+    load_u8,
+    load_u16,
+    load_u32,
+    shr,
+    store_8,
+    store_32,
+    store_64,
+)
+from ingest.binlog.kernel.numbers import (
+    NUMBER_ROOM,
+    decimal_size,
+    write_decimal,
+    write_double,
+    write_signed,
+    write_single,
+    write_unsigned,
+)
+from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN, STRING_ROOM, copy_bytes, write_hex, write_string
+from ingest.binlog.kernel.temporal import (
+    fraction_bytes,
+    write_date,
+    write_datetime2,
+    write_old_datetime,
+    write_old_time,
+    write_old_timestamp,
+    write_time2,
+    write_timestamp2,
+    write_year,
+)
+
+MALFORMED = -1
+
+_I8, _U8, _I16, _U16 = OPS["I8"], OPS["U8"], OPS["I16"], OPS["U16"]
+_I24, _U24, _I32, _U32, _I64, _U64 = OPS["I24"], OPS["U24"], OPS["I32"], OPS["U32"], OPS["I64"], OPS["U64"]
+_FLOAT, _DOUBLE, _DECIMAL, _YEAR, _DATE = OPS["FLOAT"], OPS["DOUBLE"], OPS["DECIMAL"], OPS["YEAR"], OPS["DATE"]
+_TIME2, _DATETIME2, _TIMESTAMP2 = OPS["TIME2"], OPS["DATETIME2"], OPS["TIMESTAMP2"]
+_OLD_TIME, _OLD_DATETIME, _OLD_TIMESTAMP = OPS["OLD_TIME"], OPS["OLD_DATETIME"], OPS["OLD_TIMESTAMP"]
+_BIT, _ENUM, _SET, _STRING, _BINARY, _JSON = OPS["BIT"], OPS["ENUM"], OPS["SET"], OPS["STRING"], OPS["BINARY"], OPS["JSON"]
+
+_W = {name: index * 8 for name, index in WORDS.items()}
+_POWERS, _SCRATCH, _MAPS, _POST_HEADERS = _W["POWERS"], _W["SCRATCH"], _W["MAPS"], _W["POST_HEADERS"]
+_BAD_COLUMN, _BAD_REASON = _W["BAD_COLUMN"], _W["BAD_REASON"]
+_BEFORE, _AFTER = _W["BEFORE_OFFSETS"], _W["AFTER_OFFSETS"]
+_VALUE_COUNT, _VALUE_CAPACITY = _W["VALUE_COUNT"], _W["VALUE_CAPACITY"]
+_ROW_COUNT, _ROW_CAPACITY = _W["ROW_COUNT"], _W["ROW_CAPACITY"]
+_ROW_STARTS, _ROW_ENDS, _ROW_PAYLOAD = _W["ROW_STARTS"], _W["ROW_ENDS"], _W["ROW_PAYLOAD_ORDINALS"]
+_ROW_ORDINALS, _ROW_TXN_POS, _ROW_KINDS, _ROW_TIMES = (
+    _W["ROW_ORDINALS"],
+    _W["ROW_TXN_POS"],
+    _W["ROW_KINDS"],
+    _W["ROW_TIMES"],
+)
+_ROW_SERVERS, _ROW_TXNS, _ROW_MAPS = _W["ROW_SERVERS"], _W["ROW_TXNS"], _W["ROW_MAPS"]
+_ROW_WIDTHS, _ROW_VALUE_OFFSETS = _W["ROW_WIDTHS"], _W["ROW_VALUE_OFFSETS"]
+_ORDINAL_CAPACITY, _PARTIAL_SEEN = _W["ORDINAL_CAPACITY"], _W["PARTIAL_SEEN"]
+_BEFORE_ORDINALS, _AFTER_ORDINALS = _W["BEFORE_ORDINAL_OFFSETS"], _W["AFTER_ORDINAL_OFFSETS"]
+_RESUME, _RESUME_ROW, _RESUME_ORDINAL, _RESUME_MAP = (
+    _W["RESUME"],
+    _W["RESUME_ROW"],
+    _W["RESUME_ORDINAL"],
+    _W["RESUME_MAP"],
+)
+_RESUME_KIND, _RESUME_END, _RESUME_BEFORE, _RESUME_AFTER = (
+    _W["RESUME_KIND"],
+    _W["RESUME_END"],
+    _W["RESUME_BEFORE"],
+    _W["RESUME_AFTER"],
+)
+_ACTIVE, _ACTIVE_COUNT = _W["ACTIVE"], _W["ACTIVE_COUNT"]
+_TXN_RECORDS, _TXN_COUNT, _TXN_STATE = _W["TXN_RECORDS"], _W["TXN_COUNT"], _W["TXN_STATE"]
+_PROBLEM_RECORDS, _PROBLEM_COUNT = _W["PROBLEM_RECORDS"], _W["PROBLEM_COUNT"]
+_PROBLEM_CAPACITY = _W["PROBLEM_CAPACITY"]
+_PAYLOAD_ORDINAL = _W["PAYLOAD_ORDINAL"]
+
+
+@njit
+def _clear_bits(bitmap, first, count):
+    """Marks `count` values from `first` on as NULL."""
+    last = first + count
+    while first < last and first & 7:
+        at = bitmap + (first >> 3)
+        store_8(at, load_u8(at) & ~(1 << (first & 7)))
+        first += 1
+    whole = (last - first) >> 3
+    if whole > 0:
+        fill(bitmap + (first >> 3), 0, whole)
+        first += whole << 3
+    while first < last:
+        at = bitmap + (first >> 3)
+        store_8(at, load_u8(at) & ~(1 << (first & 7)))
+        first += 1
+
+
+@njit
+def _set_bits(bitmap, first, count):
+    """Takes `_clear_bits` back."""
+    for i in range(first, first + count):
+        at = bitmap + (i >> 3)
+        store_8(at, load_u8(at) | 1 << (i & 7))
+
+
+@njit
+def _no_image(side, width, index):
+    """An image that this kind of event does not have: all NULL."""
+    offsets = load_64(side) + 4 * (index + 1)
+    position = load_64(side + 24) - load_64(side + 16)
+    for i in range(width):
+        store_32(offsets + 4 * i, position)
+    _clear_bits(load_64(side + 8), index, width)
+
+
+@njit
+def _write_enum(out, number, labels):
+    """The label of a member (number 0 is the empty string of an invalid value), or the number without labels.
+
+    `labels`: word 0 the count, then address and size of each.
+    """
+    if labels == 0:
+        return write_unsigned(out, number)
+    if number == 0:
+        return out
+    if number > load_64(labels):
+        return MALFORMED
+    entry = labels + 8 + (number - 1) * 16
+    return copy_bytes(out, load_64(entry), load_64(entry + 8))
+
+
+@njit
+def _write_set(out, bits, labels):
+    if labels == 0:
+        return write_unsigned(out, bits)
+    start = out
+    for i in range(64):
+        if shr(bits, i) & 1:
+            if i >= load_64(labels):
+                return MALFORMED
+            if out != start:
+                store_8(out, 44)
+                out += 1
+            entry = labels + 8 + i * 16
+            out = copy_bytes(out, load_64(entry), load_64(entry + 8))
+    return out
+
+
+@njit
+def _little_endian(address, size):
+    """An unsigned little-endian number of 1 to 8 bytes."""
+    if size == 8:
+        return load_64(address)
+    return load_64(address) & ((1 << (8 * size)) - 1)
+
+
+@njit
+def _decode_image(ctx, side, p, end, plan, width, present, index):
+    """Writes one image at value `index`; the address behind its bytes, MALFORMED or NO_ROOM.
+
+    `present` is the address of the bitmap of columns in the image, 0 when all are. A value that
+    cannot be decoded but whose size is known is left empty and named in BAD_COLUMN and BAD_REASON;
+    the caller takes the row back.
+    """
+    offsets = load_64(side) + 4 * (index + 1)
+    valid = load_64(side + 8)
+    data = load_64(side + 16)
+    out = load_64(side + 24)
+    room = load_64(side + 32) - width * NUMBER_ROOM
+    if out > room:
+        return NO_ROOM
+    powers = load_64(ctx + _POWERS)
+    count = width
+    if present:
+        count = 0
+        for column in range(width):
+            count += (load_u8(present + (column >> 3)) >> (column & 7)) & 1
+    nulls = p
+    p += (count + 7) >> 3
+    if p > end:
+        return MALFORMED
+    k = 0
+    for column in range(width):
+        if present and (load_u8(present + (column >> 3)) >> (column & 7)) & 1 == 0:
+            at = valid + ((index + column) >> 3)
+            store_8(at, load_u8(at) & ~(1 << ((index + column) & 7)))
+        elif (load_u8(nulls + (k >> 3)) >> (k & 7)) & 1:
+            k += 1
+            at = valid + ((index + column) >> 3)
+            store_8(at, load_u8(at) & ~(1 << ((index + column) & 7)))
+        else:
+            k += 1
+            step = plan + column * (PLAN_WORDS * 8)
+            op = load_64(step)
+            before = out
+            if op == _I32:
+                out = write_signed(out, load_i32(p))
+                p += 4
+            elif op == _U32:
+                out = write_unsigned(out, load_u32(p))
+                p += 4
+            elif op == _I64:
+                out = write_signed(out, load_64(p))
+                p += 8
+            elif op == _U64:
+                out = write_unsigned(out, load_64(p))
+                p += 8
+            elif op == _I8:
+                out = write_signed(out, load_i8(p))
+                p += 1
+            elif op == _U8:
+                out = write_unsigned(out, load_u8(p))
+                p += 1
+            elif op == _I16:
+                out = write_signed(out, load_i16(p))
+                p += 2
+            elif op == _U16:
+                out = write_unsigned(out, load_u16(p))
+                p += 2
+            elif op == _I24:
+                out = write_signed(out, (load_u16(p) | load_i8(p + 2) << 16))
+                p += 3
+            elif op == _U24:
+                out = write_unsigned(out, load_u16(p) | load_u8(p + 2) << 16)
+                p += 3
+            elif op == _FLOAT:
+                out = write_single(out, load_u32(p), powers)
+                p += 4
+            elif op == _DOUBLE:
+                out = write_double(out, load_64(p), powers)
+                p += 8
+            elif op == _DECIMAL:
+                precision, scale = load_64(step + 8 * PLAN_A), load_64(step + 8 * PLAN_B)
+                out = write_decimal(out, p, precision, scale)
+                p += decimal_size(precision, scale)
+            elif op == _YEAR:
+                out = write_year(out, p)
+                p += 1
+            elif op == _DATE:
+                out = write_date(out, p)
+                p += 3
+            elif op == _TIME2:
+                digits = load_64(step + 8 * PLAN_A)
+                out = write_time2(out, p, digits)
+                p += 3 + fraction_bytes(digits)
+            elif op == _DATETIME2:
+                digits = load_64(step + 8 * PLAN_A)
+                out = write_datetime2(out, p, digits)
+                p += 5 + fraction_bytes(digits)
+            elif op == _TIMESTAMP2:
+                digits = load_64(step + 8 * PLAN_A)
+                out = write_timestamp2(out, p, digits)
+                p += 4 + fraction_bytes(digits)
+            elif op == _OLD_TIME:
+                out = write_old_time(out, p)
+                p += 3
+            elif op == _OLD_DATETIME:
+                out = write_old_datetime(out, p)
+                p += 8
+            elif op == _OLD_TIMESTAMP:
+                out = write_old_timestamp(out, p)
+                p += 4
+            elif op == _BIT:
+                size = load_64(step + 8 * PLAN_A)
+                out = write_unsigned(out, shr(load_64_be(p), 64 - 8 * size))
+                p += size
+            elif op == _ENUM:
+                size = load_64(step + 8 * PLAN_A)
+                labels = load_64(step + 8 * PLAN_TABLE)
+                if labels and out + load_64(step + 8 * PLAN_B) > room:
+                    return NO_ROOM
+                out = _write_enum(out, _little_endian(p, size), labels)
+                p += size
+            elif op == _SET:
+                size = load_64(step + 8 * PLAN_A)
+                labels = load_64(step + 8 * PLAN_TABLE)
+                if labels and out + load_64(step + 8 * PLAN_B) > room:
+                    return NO_ROOM
+                out = _write_set(out, _little_endian(p, size), labels)
+                p += size
+            elif op == _STRING or op == _BINARY or op == _JSON:
+                head = load_64(step + 8 * PLAN_A)
+                size = _little_endian(p, head)
+                p += head
+                if p + size > end:
+                    return MALFORMED
+                if op == _STRING:
+                    charset = load_64(step + 8 * PLAN_CHARSET)
+                    if out + 3 * size + STRING_ROOM > room:
+                        return NO_ROOM
+                    out = write_string(out, p, size, charset, load_64(step + 8 * PLAN_TABLE))
+                elif op == _BINARY:
+                    padded = load_64(step + 8 * PLAN_B)
+                    if out + 2 * max(size, padded) + STRING_ROOM > room:
+                        return NO_ROOM
+                    out = write_hex(out, p, size, padded)
+                else:
+                    out = write_json(out, room, p, size, load_64(ctx + _SCRATCH), powers)
+                    if out == NO_ROOM:
+                        return NO_ROOM
+                p += size
+            else:
+                store_64(ctx + _BAD_COLUMN, column)
+                store_64(ctx + _BAD_REASON, UNSUPPORTED_COLUMN)
+                return MALFORMED
+            if p > end:
+                store_64(ctx + _BAD_COLUMN, column)
+                return MALFORMED
+            if out < 0:
+                if load_64(ctx + _BAD_REASON) == 0:
+                    store_64(ctx + _BAD_COLUMN, column)
+                    store_64(ctx + _BAD_REASON, BAD_VALUE)
+                out = before
+        store_32(offsets, out - data)
+        offsets += 4
+    store_64(side + 24, out)
+    return p
+
+
+@njit
+def _write_ordinals(ctx, lists, row, present, width):
+    """The ordinals of a partial image as element `row` of an Arrow list; an empty, NULL one when it is full.
+
+    `lists` points at three context words: offsets, values, one byte a row.
+    """
+    offsets, values, partial = load_64(lists), load_64(lists + 8), load_64(lists + 16)
+    at = load_u32(offsets + 4 * row)
+    store_8(partial + row, 1 if present else 0)
+    if present:
+        store_64(ctx + _PARTIAL_SEEN, 1)
+        for column in range(width):
+            if (load_u8(present + (column >> 3)) >> (column & 7)) & 1:
+                store_32(values + 4 * at, column)
+                at += 1
+    store_32(offsets + 4 * row + 4, at)
+
+
+@njit
+def add_problem(ctx, start, end, kind, map_number, row, column, reason):
+    """Notes what could not be decoded. The caller keeps one record free before each event and row."""
+    count = load_64(ctx + _PROBLEM_COUNT)
+    record = load_64(ctx + _PROBLEM_RECORDS) + count * (PROBLEM_WORDS * 8)
+    store_64(record, start)
+    store_64(record + 8, end)
+    store_64(record + 16, kind)
+    store_64(record + 24, map_number)
+    store_64(record + 32, row)
+    store_64(record + 40, column)
+    store_64(record + 48, reason)
+    store_64(ctx + _PROBLEM_COUNT, count + 1)
+
+
+@njit
+def _packed_integer(p, end):
+    """A length-encoded integer and the address behind it, or MALFORMED."""
+    if p >= end:
+        return 0, MALFORMED
+    first = load_u8(p)
+    if first < 251:
+        return first, p + 1
+    size = 2 if first == 252 else 3 if first == 253 else 8
+    if first == 251 or first == 255 or p + 1 + size > end:
+        return 0, MALFORMED
+    return _little_endian(p + 1, size), p + 1 + size
+
+
+@njit
+def _find_map(ctx, table_id):
+    """Number of the table map in force for a table id in this statement, or MALFORMED."""
+    active = load_64(ctx + _ACTIVE)
+    for i in range(load_64(ctx + _ACTIVE_COUNT) - 1, -1, -1):
+        if load_64(active + 16 * i) == table_id:
+            return load_64(active + 16 * i + 8)
+    return MALFORMED
+
+
+@njit
+def _begin_rows(ctx, p, end, start, finish, code, kind, version):
+    """Reads the head of a rows event and leaves its rows as RESUME words. False when there are none to decode."""
+    if load_u8(load_64(ctx + _POST_HEADERS) + code) == 6:
+        table_id = load_u32(p)
+        p += 4
+    else:
+        table_id = load_u32(p) | load_u16(p + 4) << 32
+        p += 6
+    p += 2
+    if version == 2:
+        extra = load_u16(p)
+        if extra < 2:
+            add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
+            return False
+        p += extra
+    if p > end:
+        add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
+        return False
+    width, p = _packed_integer(p, end)
+    if p < 0:
+        add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
+        return False
+    number = _find_map(ctx, table_id)
+    if number < 0:
+        # The server ends a statement whose tables are all filtered with an empty event for no table.
+        if width > 0 or p < end:
+            add_problem(ctx, start, finish, code, -1, -1, -1, NO_TABLE_MAP)
+        return False
+    entry = load_64(ctx + _MAPS) + number * (MAP_WORDS * 8)
+    if load_64(entry + 16):
+        return False
+    if width != load_64(entry + 8):
+        add_problem(ctx, start, finish, code, number, -1, -1, WIDTH_MISMATCH)
+        return False
+    size = (width + 7) >> 3
+    bitmaps = 2 if kind == UPDATE else 1
+    if p + bitmaps * size > end:
+        add_problem(ctx, start, finish, code, number, -1, -1, MALFORMED_EVENT)
+        return False
+    first = 0 if _all_present(p, width) else p
+    p += size
+    second = first
+    if kind == UPDATE:
+        second = 0 if _all_present(p, width) else p
+        p += size
+    store_64(ctx + _RESUME_ROW, p)
+    store_64(ctx + _RESUME_ORDINAL, 0)
+    store_64(ctx + _RESUME_MAP, number)
+    store_64(ctx + _RESUME_KIND, kind)
+    store_64(ctx + _RESUME_END, end)
+    store_64(ctx + _RESUME_BEFORE, first)
+    store_64(ctx + _RESUME_AFTER, second)
+    return True
+
+
+@njit
+def _all_present(bitmap, width):
+    for i in range(width >> 3):
+        if load_u8(bitmap + i) != 0xFF:
+            return False
+    rest = (1 << (width & 7)) - 1
+    return load_u8(bitmap + (width >> 3)) & rest == rest if rest else True
+
+
+@njit
+def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, server, txn_pos):
+    """Decodes a rows event, or goes on with one: True when it is done, False when buffers are full.
+
+    `p` and `end` are the addresses of its body, `start` and `finish` its physical offsets.
+    """
+    if load_64(ctx + _RESUME) == 0:
+        if not _begin_rows(ctx, p, end, start, finish, code, kind, version):
+            return True
+        store_64(ctx + _RESUME, 1)
+    p = load_64(ctx + _RESUME_ROW)
+    end = load_64(ctx + _RESUME_END)
+    ordinal = load_64(ctx + _RESUME_ORDINAL)
+    number = load_64(ctx + _RESUME_MAP)
+    kind = load_64(ctx + _RESUME_KIND)
+    present_before, present_after = load_64(ctx + _RESUME_BEFORE), load_64(ctx + _RESUME_AFTER)
+    entry = load_64(ctx + _MAPS) + number * (MAP_WORDS * 8)
+    plan, width = load_64(entry), load_64(entry + 8)
+    before, after = ctx + _BEFORE, ctx + _AFTER
+    txn = load_64(ctx + _TXN_COUNT)
+    record = load_64(ctx + _TXN_RECORDS) + txn * (TXN_WORDS * 8)
+    payload_ordinal = load_64(ctx + _PAYLOAD_ORDINAL)
+    row = load_64(ctx + _ROW_COUNT)
+    rows_end = load_64(ctx + _ROW_CAPACITY)
+    index = load_64(ctx + _VALUE_COUNT)
+    values_end = min(load_64(ctx + _VALUE_CAPACITY), load_64(ctx + _ORDINAL_CAPACITY))
+    while p < end or ordinal == 0:
+        if (
+            row >= rows_end
+            or index + width > values_end
+            or load_64(ctx + _PROBLEM_COUNT) + 1 >= load_64(ctx + _PROBLEM_CAPACITY)
+        ):
+            break
+        out_before, out_after = load_64(before + 24), load_64(after + 24)
+        store_64(ctx + _BAD_REASON, 0)
+        store_64(ctx + _BAD_COLUMN, -1)
+        at = p
+        if kind == INSERT:
+            _no_image(before, width, index)
+        else:
+            at = _decode_image(ctx, before, at, end, plan, width, present_before, index)
+        if kind == DELETE:
+            if at >= 0:
+                _no_image(after, width, index)
+        elif at >= 0:
+            at = _decode_image(ctx, after, at, end, plan, width, present_after, index)
+        if at == NO_ROOM:
+            _take_back(before, after, out_before, out_after, index, width)
+            break
+        reason = load_64(ctx + _BAD_REASON)
+        if at == MALFORMED or (at == p and p < end):
+            _take_back(before, after, out_before, out_after, index, width)
+            add_problem(
+                ctx, start, finish, code, number, ordinal, load_64(ctx + _BAD_COLUMN), reason if reason else MALFORMED_ROW
+            )
+            store_64(ctx + _RESUME, 0)
+            p = end
+            ordinal += 1
+            break
+        p = at
+        if reason:
+            _take_back(before, after, out_before, out_after, index, width)
+            add_problem(ctx, start, finish, code, number, ordinal, load_64(ctx + _BAD_COLUMN), reason)
+            ordinal += 1
+            continue
+        store_64(load_64(ctx + _ROW_STARTS) + 8 * row, start)
+        store_64(load_64(ctx + _ROW_ENDS) + 8 * row, finish)
+        store_32(load_64(ctx + _ROW_PAYLOAD) + 4 * row, payload_ordinal)
+        store_32(load_64(ctx + _ROW_ORDINALS) + 4 * row, ordinal)
+        store_64(load_64(ctx + _ROW_TXN_POS) + 8 * row, txn_pos)
+        store_32(load_64(ctx + _ROW_KINDS) + 4 * row, kind)
+        store_64(load_64(ctx + _ROW_TIMES) + 8 * row, timestamp)
+        store_64(load_64(ctx + _ROW_SERVERS) + 8 * row, server)
+        store_32(load_64(ctx + _ROW_TXNS) + 4 * row, txn)
+        store_32(load_64(ctx + _ROW_MAPS) + 4 * row, number)
+        store_32(load_64(ctx + _ROW_WIDTHS) + 4 * row, width)
+        _write_ordinals(ctx, ctx + _BEFORE_ORDINALS, row, 0 if kind == INSERT else present_before, width)
+        _write_ordinals(ctx, ctx + _AFTER_ORDINALS, row, 0 if kind == DELETE else present_after, width)
+        index += width
+        row += 1
+        store_32(load_64(ctx + _ROW_VALUE_OFFSETS) + 4 * row, index)
+        count = record + 8 * (TXN_INSERTS if kind == INSERT else TXN_UPDATES if kind == UPDATE else TXN_DELETES)
+        store_64(count, load_64(count) + 1)
+        ordinal += 1
+    store_64(ctx + _ROW_COUNT, row)
+    store_64(ctx + _VALUE_COUNT, index)
+    store_64(ctx + _RESUME_ROW, p)
+    store_64(ctx + _RESUME_ORDINAL, ordinal)
+    if p < end or ordinal == 0:
+        return False
+    store_64(ctx + _RESUME, 0)
+    return True
+
+
+@njit
+def _take_back(before, after, out_before, out_after, index, width):
+    """Undoes a row that was begun: the next one is written over it."""
+    store_64(before + 24, out_before)
+    store_64(after + 24, out_after)
+    _set_bits(load_64(before + 8), index, width)
+    _set_bits(load_64(after + 8), index, width)

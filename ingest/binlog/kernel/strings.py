@@ -1,0 +1,280 @@
+"""Character and binary strings to UTF-8 text.
+
+Writers return the address behind the text or `BAD`. The caller has made sure of the room: at the most
+three bytes for each byte of a character string, two and `STRING_ROOM` for a binary one.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
+
+from numba import njit
+
+from ingest.binlog.kernel.memory import (
+    copy,
+    copy_32,
+    load_64,
+    load_u8,
+    load_u16,
+    load_u16_be,
+    load_u32,
+    load_u32_be,
+    store_8,
+    store_16,
+    store_32,
+    store_64,
+)
+from ingest.binlog.kernel.numbers import BAD
+
+STRING_ROOM = 64
+
+CHARSET_UTF8 = 0
+CHARSET_SINGLE_BYTE = 1
+CHARSET_UTF16 = 2
+CHARSET_UTF16LE = 3
+CHARSET_UTF32 = 4
+CHARSET_MULTI_BYTE = 5
+CHARSET_BINARY = 6
+CHARSET_UNKNOWN = 7
+
+_HIGH_BITS = -0x7F7F7F7F7F7F7F80
+
+
+@njit
+def copy_bytes(out, address, size):
+    """Copies `size` bytes; reads and writes up to 32 beyond, which both sides have room for."""
+    if size <= 32:
+        copy_32(out, address)
+    else:
+        copy(out, address, size)
+    return out + size
+
+
+@njit
+def is_utf8(address, size):
+    """Whether the bytes are UTF-8 by RFC 3629: shortest forms only, no surrogates, up to U+10FFFF."""
+    end = address + size
+    while address < end:
+        while address + 8 <= end and load_64(address) & _HIGH_BITS == 0:
+            address += 8
+        if address >= end:
+            return True
+        byte = load_u8(address)
+        if byte < 0x80:
+            address += 1
+        elif byte < 0xC2:
+            return False
+        elif byte < 0xE0:
+            if address + 2 > end or load_u8(address + 1) & 0xC0 != 0x80:
+                return False
+            address += 2
+        elif byte < 0xF0:
+            if address + 3 > end or load_u8(address + 2) & 0xC0 != 0x80:
+                return False
+            second = load_u8(address + 1)
+            if second & 0xC0 != 0x80 or (byte == 0xE0 and second < 0xA0) or (byte == 0xED and second > 0x9F):
+                return False
+            address += 3
+        elif byte < 0xF5:
+            if address + 4 > end or load_u8(address + 2) & 0xC0 != 0x80 or load_u8(address + 3) & 0xC0 != 0x80:
+                return False
+            second = load_u8(address + 1)
+            if second & 0xC0 != 0x80 or (byte == 0xF0 and second < 0x90) or (byte == 0xF4 and second > 0x8F):
+                return False
+            address += 4
+        else:
+            return False
+    return True
+
+
+@njit
+def write_code_point(out, code):
+    """One Unicode code point as UTF-8."""
+    if code < 0x80:
+        store_8(out, code)
+        return out + 1
+    if code < 0x800:
+        store_16(out, (0xC0 | code >> 6) | (0x80 | code & 0x3F) << 8)
+        return out + 2
+    if code < 0x10000:
+        if 0xD800 <= code < 0xE000:
+            return BAD
+        store_32(out, (0xE0 | code >> 12) | (0x80 | code >> 6 & 0x3F) << 8 | (0x80 | code & 0x3F) << 16)
+        return out + 3
+    if code > 0x10FFFF:
+        return BAD
+    store_32(
+        out,
+        (0xF0 | code >> 18)
+        | (0x80 | code >> 12 & 0x3F) << 8
+        | (0x80 | code >> 6 & 0x3F) << 16
+        | (0x80 | code & 0x3F) << 24,
+    )
+    return out + 4
+
+
+@njit
+def _write_single_byte(out, address, size, table):
+    """A character set of one byte a character. `table`: 256 words, UTF-8 bytes low, their count in the top byte."""
+    end = address + size
+    while address < end:
+        if address + 8 <= end:
+            word = load_64(address)
+            if word & _HIGH_BITS == 0:
+                store_64(out, word)
+                address += 8
+                out += 8
+                continue
+        entry = load_u32(table + (load_u8(address) << 2))
+        if entry == 0:
+            return BAD
+        store_32(out, entry)
+        out += entry >> 24
+        address += 1
+    return out
+
+
+@njit
+def _write_utf16(out, address, size, little):
+    if size & 1:
+        return BAD
+    end = address + size
+    while address < end:
+        code = load_u16(address) if little else load_u16_be(address)
+        address += 2
+        if 0xD800 <= code < 0xDC00:
+            if address >= end:
+                return BAD
+            low = load_u16(address) if little else load_u16_be(address)
+            if not 0xDC00 <= low < 0xE000:
+                return BAD
+            address += 2
+            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+        out = write_code_point(out, code)
+        if out < 0:
+            return BAD
+    return out
+
+
+@njit
+def _write_utf32(out, address, size):
+    if size & 3:
+        return BAD
+    end = address + size
+    while address < end:
+        out = write_code_point(out, load_u32_be(address))
+        if out < 0:
+            return BAD
+        address += 4
+    return out
+
+
+@njit
+def _write_multi_byte(out, address, size, table):
+    """A character set of one to three bytes a character.
+
+    `table`: 65536 words of code points for two bytes (first byte high), then 256 for one byte, then
+    65536 for three bytes that begin with 0x8F. 0 means no such character, but for byte 0.
+    """
+    end = address + size
+    while address < end:
+        first = load_u8(address)
+        code = load_u32(table + ((65536 + first) << 2))
+        if code != 0 or first == 0:
+            address += 1
+        elif first == 0x8F and address + 3 <= end:
+            code = load_u32(table + ((65792 + load_u16_be(address + 1)) << 2))
+            address += 3
+            if code == 0:
+                return BAD
+        elif address + 2 <= end:
+            code = load_u32(table + (load_u16_be(address) << 2))
+            address += 2
+            if code == 0:
+                return BAD
+        else:
+            return BAD
+        out = write_code_point(out, code)
+        if out < 0:
+            return BAD
+    return out
+
+
+@njit
+def write_hex(out, address, size, padded):
+    """`0x` and upper-case hex of the bytes, followed by zero bytes up to `padded` bytes."""
+    store_16(out, 0x7830)
+    out += 2
+    i = 0
+    while i + 4 <= size:
+        store_64(out, _eight_nibbles(load_u32(address + i)))
+        out += 8
+        i += 4
+    while i < size:
+        store_16(out, _eight_nibbles(load_u8(address + i)))
+        out += 2
+        i += 1
+    while i < padded:
+        store_16(out, 0x3030)
+        out += 2
+        i += 1
+    return out
+
+
+@njit
+def _eight_nibbles(word):
+    """Hex digits of four bytes, high nibble of the lowest byte first."""
+    x = ((word & 0xFFFF0000) << 16) | (word & 0xFFFF)
+    x = ((x << 8) | x) & 0x00FF00FF00FF00FF
+    x = ((x >> 4) | (x << 8)) & 0x0F0F0F0F0F0F0F0F
+    letters = ((x + 0x0606060606060606) >> 4) & 0x0101010101010101
+    return x + 0x3030303030303030 + letters * 7
+
+
+@njit
+def write_string(out, address, size, charset, table):
+    """Bytes in a character set (`CHARSET_…` with its table) as UTF-8; binary ones as hex."""
+    if charset == CHARSET_UTF8:
+        if not is_utf8(address, size):
+            return BAD
+        return copy_bytes(out, address, size)
+    if charset == CHARSET_SINGLE_BYTE:
+        return _write_single_byte(out, address, size, table)
+    if charset == CHARSET_BINARY:
+        return write_hex(out, address, size, 0)
+    if charset == CHARSET_UNKNOWN:
+        if is_utf8(address, size):
+            return copy_bytes(out, address, size)
+        return write_hex(out, address, size, 0)
+    if charset == CHARSET_UTF16:
+        return _write_utf16(out, address, size, False)
+    if charset == CHARSET_UTF16LE:
+        return _write_utf16(out, address, size, True)
+    if charset == CHARSET_UTF32:
+        return _write_utf32(out, address, size)
+    return _write_multi_byte(out, address, size, table)
+
+
+@njit
+def write_base64(out, address, size):
+    """Base 64 without line breaks, padded with `=`."""
+    i = 0
+    while i < size:
+        first = load_u8(address + i)
+        second = load_u8(address + i + 1) if i + 1 < size else 0
+        third = load_u8(address + i + 2) if i + 2 < size else 0
+        store_8(out, _base64_digit(first >> 2))
+        store_8(out + 1, _base64_digit((first & 3) << 4 | second >> 4))
+        store_8(out + 2, _base64_digit((second & 15) << 2 | third >> 6) if i + 1 < size else 61)
+        store_8(out + 3, _base64_digit(third & 63) if i + 2 < size else 61)
+        out += 4
+        i += 3
+    return out
+
+
+@njit
+def _base64_digit(value):
+    if value < 26:
+        return 65 + value
+    if value < 52:
+        return 71 + value
+    if value < 62:
+        return value - 4
+    return 43 if value == 62 else 47

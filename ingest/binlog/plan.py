@@ -1,0 +1,98 @@
+"""Column plans: how the kernel reads the columns of a table map, eight words each."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ingest.binlog.charsets import BINARY, conversion
+from ingest.binlog.kernel.layout import OPS, PLAN_A, PLAN_B, PLAN_CHARSET, PLAN_OP, PLAN_TABLE, PLAN_WORDS
+from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN
+from ingest.binlog.table_map import Column
+
+_INTEGERS = {"TINY": "8", "SHORT": "16", "INT24": "24", "LONG": "32", "LONGLONG": "64"}
+_FIXED = {
+    "FLOAT": "FLOAT",
+    "DOUBLE": "DOUBLE",
+    "YEAR": "YEAR",
+    "DATE": "DATE",
+    "NEWDATE": "DATE",
+    "TIME": "OLD_TIME",
+    "DATETIME": "OLD_DATETIME",
+    "TIMESTAMP": "OLD_TIMESTAMP",
+}
+_FRACTIONAL = {"TIME2": "TIME2", "DATETIME2": "DATETIME2", "TIMESTAMP2": "TIMESTAMP2"}
+_LABEL_SLACK = 64
+
+
+class ColumnPlan:
+    """The plan of a table map: int64, shape (columns, 8), and what its addresses point at."""
+
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        self.words: npt.NDArray[np.int64] = np.zeros((max(len(columns), 1), PLAN_WORDS), dtype=np.int64)
+        self._kept: list[npt.NDArray[np.int64] | npt.NDArray[np.uint8]] = []
+        for column, words in zip(columns, self.words, strict=False):
+            words[PLAN_OP] = OPS["UNSUPPORTED"]
+            self._plan(column, words)
+
+    @property
+    def address(self) -> int:
+        return int(self.words.ctypes.data)
+
+    def _plan(self, column: Column, words: npt.NDArray[np.int64]) -> None:
+        kind, metadata = column.type, column.metadata
+        if kind in _INTEGERS:
+            words[PLAN_OP] = OPS[("U" if column.is_unsigned else "I") + _INTEGERS[kind]]
+        elif kind in _FIXED:
+            words[PLAN_OP] = OPS[_FIXED[kind]]
+        elif kind in _FRACTIONAL and metadata <= 6:
+            words[PLAN_OP] = OPS[_FRACTIONAL[kind]]
+            words[PLAN_A] = metadata
+        elif kind == "NEWDECIMAL" and 0 < metadata >> 8 <= 65 and metadata & 0xFF <= min(metadata >> 8, 38):
+            words[PLAN_OP] = OPS["DECIMAL"]
+            words[PLAN_A], words[PLAN_B] = metadata >> 8, metadata & 0xFF
+        elif kind == "BIT" and 0 < metadata <= 64:
+            words[PLAN_OP] = OPS["BIT"]
+            words[PLAN_A] = (metadata + 7) // 8
+        elif kind in ("ENUM", "SET") and 1 <= metadata <= (2 if kind == "ENUM" else 8):
+            words[PLAN_OP] = OPS[kind]
+            words[PLAN_A] = metadata
+            if column.members is not None:
+                words[PLAN_TABLE], words[PLAN_B] = self._labels(column.members, all_at_once=kind == "SET")
+        elif kind in ("VARCHAR", "STRING", "VAR_STRING"):
+            self._string(column, words, 1 if metadata < 256 else 2)
+        elif kind == "BLOB" and 1 <= metadata <= 4:
+            self._string(column, words, metadata)
+        elif kind in ("GEOMETRY", "VECTOR") and 1 <= metadata <= 4:
+            words[PLAN_OP] = OPS["BINARY"]
+            words[PLAN_A] = metadata
+        elif kind == "JSON" and 1 <= metadata <= 4:
+            words[PLAN_OP] = OPS["JSON"]
+            words[PLAN_A] = metadata
+
+    def _string(self, column: Column, words: npt.NDArray[np.int64], length_bytes: int) -> None:
+        if column.charset == BINARY and column.type == "STRING":
+            # The wire drops a BINARY's trailing zero bytes.
+            words[PLAN_OP] = OPS["BINARY"]
+            words[PLAN_A], words[PLAN_B] = length_bytes, column.metadata
+            return
+        found = (CHARSET_UNKNOWN, None) if column.charset is None else conversion(column.charset)
+        if found is None:
+            return
+        charset, table = found
+        words[PLAN_OP] = OPS["BINARY"] if charset == CHARSET_BINARY else OPS["STRING"]
+        words[PLAN_A], words[PLAN_CHARSET] = length_bytes, charset
+        words[PLAN_TABLE] = 0 if table is None else table.ctypes.data
+
+    def _labels(self, members: tuple[str, ...], *, all_at_once: bool) -> tuple[int, int]:
+        """Address of the label table (count, then address and size of each) and the room a value may take."""
+        encoded = [member.encode() for member in members]
+        data = np.frombuffer(b"".join(encoded) + bytes(_LABEL_SLACK), dtype=np.uint8)
+        table = np.zeros(1 + 2 * len(members), dtype=np.int64)
+        table[0] = len(members)
+        at = int(data.ctypes.data)
+        for number, label in enumerate(encoded):
+            table[1 + 2 * number], table[2 + 2 * number] = at, len(label)
+            at += len(label)
+        self._kept += [data, table]
+        sizes = [len(label) + 1 for label in encoded]
+        longest = sum(sizes) if all_at_once else max(sizes, default=0)
+        return int(table.ctypes.data), longest + _LABEL_SLACK

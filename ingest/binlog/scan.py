@@ -1,0 +1,153 @@
+"""What is in a binlog file, without decoding its rows: one walk over headers and checksums."""
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ingest.binlog.buffers import Context, ControlBuffers, IndexBuffer, Window
+from ingest.binlog.control import gtid_set, maria_gtid_list, rotate_target
+from ingest.binlog.decoder import defect_reason, open_file, prepare
+from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, event_name
+from ingest.binlog.format import HEADER_SIZE, FormatDescription, read_format
+from ingest.binlog.kernel import layout, run
+
+SEGMENT_BYTES: Final = 256 << 20
+_TOLD: Final = (PREVIOUS_GTIDS, MARIA_GTID_LIST, ROTATE)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRange:
+    """A range of a file from a transaction's start to a transaction's end: physical offsets, end excluded."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """The first event that cannot be read. `is_cut` when the file ends inside it."""
+
+    position: int
+    reason: str
+    is_cut: bool
+
+
+@dataclass(slots=True)
+class Scan:
+    """The inventory of a file.
+
+    `bytes_covered` counts the magic and every whole event whose checksum is right. `complete_end` is where
+    the last complete transaction before any defect ends. `is_closed` when the last event is a ROTATE or STOP.
+    """
+
+    path: Path
+    format: FormatDescription
+    file_size: int
+    events: int = 0
+    event_counts: dict[str, int] = field(default_factory=dict)
+    first_event_at: datetime | None = None
+    last_event_at: datetime | None = None
+    bytes_covered: int = 4
+    checksum_failures: int = 0
+    previous_gtids: str | None = None
+    next_binlog_file: str | None = None
+    is_closed: bool = False
+    segments: list[SegmentRange] = field(default_factory=list)
+    complete_end: int = 4
+    defect: Defect | None = None
+
+
+def scan_binlog(path: str | Path, *, segment_bytes: int = SEGMENT_BYTES, start: int | None = None) -> Scan:
+    """Walks a file once: inventory, verified checksums, and where it may be cut into segments.
+
+    Parameters
+    ----------
+    path
+        A binlog file of format version 4.
+    segment_bytes
+        A segment ends with the first transaction that makes it this long.
+    start
+        Where the walk and the first segment begin, the physical offset of a transaction's start; 4 when not given.
+
+    Raises
+    ------
+    BinlogError
+        When the file has no readable head. A defect inside it is reported in `Scan.defect`.
+    """
+    path = Path(path)
+    scan = Scan(path, read_format(path), 0)
+    context, index, control = Context(), IndexBuffer(), ControlBuffers()
+    prepare(context, scan.format, layout.WANT_INDEX | layout.KEEP_GOING)
+    index.attach(context)
+    control.attach(context)
+    first = 4 if start is None else start
+    context["SEGMENT_START"] = context["COMPLETE_END"] = first
+    context["SEGMENT_BYTES"] = segment_bytes
+    with open_file(path) as file:
+        scan.file_size = os.fstat(file.fileno()).st_size
+        context["END_POS"] = scan.file_size
+        window = Window(file.fileno(), first, scan.file_size)
+        window.attach(context)
+        cuts = [first]
+        while True:
+            status = run(context.address)
+            _take_index(scan, context, index, window)
+            if status == layout.NEED_BYTES and window.advance(context):
+                continue
+            if status == layout.SEGMENT:
+                cuts.append(context["COMPLETE_END"])
+                context["SEGMENT_START"] = cuts[-1]
+            elif status == layout.FULL:
+                context["PROBLEM_COUNT"] = 0
+            else:
+                break
+        _conclude(scan, context, window, status, cuts)
+    return scan
+
+
+def _conclude(scan: Scan, context: Context, window: Window, status: int, cuts: list[int]) -> None:
+    scan.events = context["EVENTS"]
+    counts = context.array("COUNTS")
+    scan.event_counts = {event_name(code): int(counts[code]) for code in np.flatnonzero(counts)}
+    scan.first_event_at, scan.last_event_at = _moment(context["FIRST_AT"]), _moment(context["LAST_AT"])
+    scan.checksum_failures = context["BAD_CHECKSUMS"]
+    scan.complete_end = context["COMPLETE_END"]
+    scan.is_closed = bool(context["CLOSED"])
+    if scan.complete_end > cuts[-1]:
+        cuts.append(scan.complete_end)
+    scan.segments = [SegmentRange(start, end) for start, end in zip(cuts, cuts[1:], strict=False)]
+    at = window.base + context["POS"]
+    if context["FIRST_BAD"] >= 0:
+        scan.defect = Defect(context["FIRST_BAD"], defect_reason(layout.BAD_CHECKSUM, 0), is_cut=False)
+    elif status == layout.DEFECT:
+        size = int.from_bytes(window.bytes_at(at + 9, 4), "little")
+        scan.defect = Defect(at, defect_reason(layout.BAD_SIZE, size), is_cut=False)
+    elif at < scan.file_size:
+        left = scan.file_size - at
+        said = int.from_bytes(window.bytes_at(at + 9, 4), "little") if left >= HEADER_SIZE else None
+        reason = f"an event of {said} bytes of which {left} are there" if said else f"{left} bytes of an event's header"
+        scan.defect = Defect(at, reason, is_cut=True)
+
+
+def _moment(micros: int) -> datetime | None:
+    return datetime.fromtimestamp(micros // 1_000_000, UTC) if micros else None
+
+
+def _take_index(scan: Scan, context: Context, index: IndexBuffer, window: Window) -> None:
+    """Adds the events that the kernel has listed, while their bytes are still in the window."""
+    records = index.records[: context["INDEX_COUNT"]]
+    context["INDEX_COUNT"] = 0
+    good = records[:, layout.INDEX_GOOD] == 1
+    scan.bytes_covered += int(records[good, layout.INDEX_SIZE].sum())
+    for number in np.flatnonzero(np.isin(records[:, layout.INDEX_TYPE], _TOLD) & good):
+        position, size, code = records[number, :3].tolist()
+        event = window.bytes_at(position, size)
+        body = event[scan.format.header_size : size - (4 if scan.format.has_checksums else 0)]
+        if code == ROTATE:
+            scan.next_binlog_file = rotate_target(body)
+        elif scan.previous_gtids is None:
+            scan.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)

@@ -1,0 +1,367 @@
+"""TABLE_MAP events: the columns of a table as a binlog describes them.
+
+Source: server, libs/mysql/binlog/event/rows_event.h, `Table_map_event`; the optional metadata behind the
+null bits is there since MySQL 8.0.1 and MariaDB 10.5.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.hints import ColumnHint
+
+TYPE_NAMES: Final[dict[int, str]] = {
+    0: "DECIMAL",
+    1: "TINY",
+    2: "SHORT",
+    3: "LONG",
+    4: "FLOAT",
+    5: "DOUBLE",
+    6: "NULL",
+    7: "TIMESTAMP",
+    8: "LONGLONG",
+    9: "INT24",
+    10: "DATE",
+    11: "TIME",
+    12: "DATETIME",
+    13: "YEAR",
+    14: "NEWDATE",
+    15: "VARCHAR",
+    16: "BIT",
+    17: "TIMESTAMP2",
+    18: "DATETIME2",
+    19: "TIME2",
+    20: "TYPED_ARRAY",
+    140: "BLOB_COMPRESSED",
+    141: "VARCHAR_COMPRESSED",
+    242: "VECTOR",
+    243: "INVALID",
+    244: "BOOL",
+    245: "JSON",
+    246: "NEWDECIMAL",
+    247: "ENUM",
+    248: "SET",
+    249: "TINY_BLOB",
+    250: "MEDIUM_BLOB",
+    251: "LONG_BLOB",
+    252: "BLOB",
+    253: "VAR_STRING",
+    254: "STRING",
+    255: "GEOMETRY",
+}
+
+_NUMERIC: Final = frozenset({"TINY", "SHORT", "INT24", "LONG", "LONGLONG", "NEWDECIMAL", "FLOAT", "DOUBLE"})
+_CHARACTER: Final = frozenset({"STRING", "VAR_STRING", "VARCHAR", "BLOB", "BLOB_COMPRESSED", "VARCHAR_COMPRESSED"})
+_LABELLED: Final = frozenset({"ENUM", "SET"})
+
+_METADATA_BYTES: Final = {
+    **dict.fromkeys(("FLOAT", "DOUBLE", "TINY_BLOB", "BLOB", "MEDIUM_BLOB", "LONG_BLOB", "GEOMETRY", "JSON"), 1),
+    **dict.fromkeys(("TIMESTAMP2", "DATETIME2", "TIME2", "VECTOR", "BLOB_COMPRESSED"), 1),
+    **dict.fromkeys(("VARCHAR", "BIT", "NEWDECIMAL", "STRING", "VAR_STRING", "ENUM", "SET", "VARCHAR_COMPRESSED"), 2),
+}
+
+# Data types of information_schema that a wire type may stand for.
+_COMPATIBLE: Final[dict[str, frozenset[str]]] = {
+    "TINY": frozenset({"tinyint", "bool", "boolean"}),
+    "SHORT": frozenset({"smallint"}),
+    "INT24": frozenset({"mediumint"}),
+    "LONG": frozenset({"int", "integer"}),
+    "LONGLONG": frozenset({"bigint", "serial"}),
+    "FLOAT": frozenset({"float"}),
+    "DOUBLE": frozenset({"double", "real"}),
+    "NEWDECIMAL": frozenset({"decimal", "numeric"}),
+    "BIT": frozenset({"bit"}),
+    "YEAR": frozenset({"year"}),
+    "DATE": frozenset({"date"}),
+    "NEWDATE": frozenset({"date"}),
+    **dict.fromkeys(("TIME", "TIME2"), frozenset({"time"})),
+    **dict.fromkeys(("DATETIME", "DATETIME2"), frozenset({"datetime"})),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP2"), frozenset({"timestamp"})),
+    **dict.fromkeys(("VARCHAR", "VARCHAR_COMPRESSED"), frozenset({"varchar", "varbinary"})),
+    **dict.fromkeys(("STRING", "VAR_STRING"), frozenset({"char", "binary", "inet4", "inet6", "uuid"})),
+    "ENUM": frozenset({"enum"}),
+    "SET": frozenset({"set"}),
+    **dict.fromkeys(
+        ("BLOB", "BLOB_COMPRESSED"),
+        frozenset(
+            {"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext", "json"}
+        ),
+    ),
+    "JSON": frozenset({"json"}),
+    "GEOMETRY": frozenset(
+        {
+            "geometry",
+            "point",
+            "linestring",
+            "polygon",
+            "multipoint",
+            "multilinestring",
+            "multipolygon",
+            "geometrycollection",
+            "geomcollection",
+        }
+    ),
+    "VECTOR": frozenset({"vector"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table map.
+
+    `metadata` is the wire's: maximum bytes of VARCHAR and STRING, length bytes of BLOB and JSON, fraction
+    digits of temporal types, precision * 256 + scale of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
+    What neither the event nor a hint tells is None.
+    """
+
+    ordinal: int
+    type: str
+    metadata: int
+    is_nullable: bool
+    is_unsigned: bool | None = None
+    charset: str | None = None
+    members: tuple[str, ...] | None = None
+    name: str | None = None
+    is_primary_key: bool | None = None
+    is_visible: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableMap:
+    """A table map and the hints it is decoded with.
+
+    `hint` says where they come from: `snapshot` when a snapshot gave anything that the text of a value
+    depends on, else `metadata` when the event itself did, else `none`. `column_names` are the event's own
+    or the snapshot's.
+    """
+
+    table_map_id: str
+    schema_name: str
+    table_name: str
+    columns: tuple[Column, ...]
+    hint: str
+    column_names: tuple[str, ...] | None
+
+
+class MalformedTableMapError(ValueError):
+    """The bytes of a TABLE_MAP contradict themselves."""
+
+
+class _Reader:
+    """Reads the fields of an event body, never behind its end."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, size: int) -> bytes:
+        if self.at + size > len(self.data):
+            raise MalformedTableMapError(f"a field of {size} bytes at {self.at} ends behind the event")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def packed(self) -> int:
+        """A length-encoded integer."""
+        first = self.byte()
+        if first < 251:
+            return first
+        if first in (251, 255):
+            raise MalformedTableMapError(f"{first:#x} is not a length")
+        return int.from_bytes(self.take({252: 2, 253: 3, 254: 8}[first]), "little")
+
+    @property
+    def done(self) -> bool:
+        return self.at >= len(self.data)
+
+
+def parse_table_map(body: bytes) -> TableMap:
+    """Parses the body of a TABLE_MAP event behind its table id.
+
+    Parameters
+    ----------
+    body
+        Flags (2 bytes), schema and table (size, name, zero byte), column count, types, metadata, null bits,
+        optional metadata.
+
+    Raises
+    ------
+    MalformedTableMapError
+        When the fields do not fit into the body.
+    """
+    reader = _Reader(body)
+    reader.take(2)
+    schema = reader.take(reader.byte()).decode("utf-8", "backslashreplace")
+    reader.take(1)
+    table = reader.take(reader.byte()).decode("utf-8", "backslashreplace")
+    reader.take(1)
+    count = reader.packed()
+    types = reader.take(count)
+    metadata = _Reader(reader.take(reader.packed()))
+    null_bits = reader.take((count + 7) // 8)
+    columns = []
+    for ordinal, code in enumerate(types):
+        name, value = _column_type(code, metadata)
+        is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
+        columns.append(Column(ordinal, name, value, is_nullable))
+    optional = _optional_metadata(reader)
+    described = _describe(columns, optional)
+    names = tuple(column.name for column in described if column.name is not None)
+    return TableMap(
+        table_map_id="",
+        schema_name=schema,
+        table_name=table,
+        columns=described,
+        hint="metadata" if optional else "none",
+        column_names=names if len(names) == count and count else None,
+    )
+
+
+def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] | None) -> TableMap:
+    """The table map completed by a snapshot's columns where they fit it, and its id.
+
+    The event's own metadata goes first. The snapshot counts only as a whole: as many columns, each of a
+    compatible type. The id is a hash of the event's bytes and of what the snapshot added.
+    """
+    columns, names, hint = table_map.columns, table_map.column_names, table_map.hint
+    fitting = fitting_hints(columns, hints)
+    if fitting is not None:
+        completed = tuple(_complete(column, known) for column, known in zip(columns, fitting, strict=True))
+        if completed != columns:
+            columns, hint = completed, "snapshot"
+        names = names or tuple(known.name for known in fitting)
+    digest = hashlib.blake2b(body, digest_size=16)
+    if hint == "snapshot":
+        digest.update(repr([(c.is_unsigned, c.charset, c.members) for c in columns]).encode())
+    return replace(table_map, table_map_id=digest.hexdigest(), columns=columns, hint=hint, column_names=names)
+
+
+def fitting_hints(
+    columns: tuple[Column, ...], hints: tuple[ColumnHint, ...] | None
+) -> tuple[ColumnHint, ...] | None:
+    """The hints if they may describe these columns: the same count, with or without virtual ones, and types."""
+    if hints is None:
+        return None
+    for candidate in (hints, tuple(hint for hint in hints if not hint.is_virtual)):
+        if len(candidate) == len(columns) and all(
+            known.data_type in _COMPATIBLE.get(column.type, frozenset())
+            for column, known in zip(columns, candidate, strict=True)
+        ):
+            return candidate
+    return None
+
+
+def _complete(column: Column, known: ColumnHint) -> Column:
+    changes: dict[str, object] = {}
+    if column.is_unsigned is None and column.type in _NUMERIC and known.is_unsigned:
+        changes["is_unsigned"] = True
+    if column.charset is None and known.charset is not None and column.type in _CHARACTER | _LABELLED:
+        changes["charset"] = known.charset
+    if column.members is None and known.members is not None and column.type in _LABELLED:
+        changes["members"] = known.members
+    return replace(column, **changes) if changes else column  # type: ignore[arg-type]
+
+
+def _column_type(code: int, metadata: _Reader) -> tuple[str, int]:
+    """The type's name and its metadata as one number, in the units of `Column`."""
+    name = TYPE_NAMES.get(code, str(code))
+    size = _METADATA_BYTES.get(name, 0)
+    raw = metadata.take(size)
+    if name in ("STRING", "VAR_STRING", "ENUM", "SET"):
+        real, length = raw
+        if real & 0x30 != 0x30:
+            # CHAR of 256 bytes or more: two bits of the length stand inverted in the type byte.
+            length |= ((real & 0x30) ^ 0x30) << 4
+            real |= 0x30
+        return TYPE_NAMES.get(real, str(real)), length
+    if name == "NEWDECIMAL":
+        return name, raw[0] << 8 | raw[1]
+    if name == "BIT":
+        return name, raw[1] * 8 + raw[0]
+    return name, int.from_bytes(raw, "little")
+
+
+def _optional_metadata(reader: _Reader) -> dict[int, bytes]:
+    """The optional fields: type, packed size, bytes. Unknown types are kept and ignored."""
+    fields = {}
+    while not reader.done:
+        kind = reader.byte()
+        fields[kind] = reader.take(reader.packed())
+    return fields
+
+
+_SIGNEDNESS, _DEFAULT_CHARSET, _COLUMN_CHARSET, _COLUMN_NAME = 1, 2, 3, 4
+_SET_STR_VALUE, _ENUM_STR_VALUE, _SIMPLE_PRIMARY_KEY, _PRIMARY_KEY_WITH_PREFIX = 5, 6, 8, 9
+_LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET, _VISIBILITY = 10, 11, 12
+
+
+def _describe(columns: list[Column], optional: dict[int, bytes]) -> tuple[Column, ...]:
+    facts: list[dict[str, object]] = [{} for _ in columns]
+    of_type = {
+        wanted: [column.ordinal for column in columns if column.type in wanted]
+        for wanted in (_NUMERIC, _CHARACTER, _LABELLED)
+    }
+    if _SIGNEDNESS in optional:
+        for ordinal, bit in zip(of_type[_NUMERIC], _bits(optional[_SIGNEDNESS]), strict=False):
+            facts[ordinal]["is_unsigned"] = bit
+    for ordinals, default, each in (
+        (of_type[_CHARACTER], _DEFAULT_CHARSET, _COLUMN_CHARSET),
+        (of_type[_LABELLED], _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET),
+    ):
+        for ordinal, collation in _collations(optional, default, each, len(ordinals)):
+            if ordinal < len(ordinals):
+                facts[ordinals[ordinal]]["charset"] = charset_of(collation)
+    if _COLUMN_NAME in optional:
+        reader = _Reader(optional[_COLUMN_NAME])
+        for fact in facts:
+            if not reader.done:
+                fact["name"] = reader.take(reader.packed()).decode("utf-8", "backslashreplace")
+    for kind, field in (("SET", _SET_STR_VALUE), ("ENUM", _ENUM_STR_VALUE)):
+        reader = _Reader(optional.get(field, b""))
+        for column in columns:
+            if column.type == kind and not reader.done:
+                labels = [reader.take(reader.packed()) for _ in range(reader.packed())]
+                charset = facts[column.ordinal].get("charset")
+                facts[column.ordinal]["members"] = tuple(
+                    decode_text(label, str(charset) if charset else None) for label in labels
+                )
+    key: set[int] | None = None
+    if _SIMPLE_PRIMARY_KEY in optional:
+        key = set(_packed_numbers(optional[_SIMPLE_PRIMARY_KEY]))
+    elif _PRIMARY_KEY_WITH_PREFIX in optional:
+        key = set(list(_packed_numbers(optional[_PRIMARY_KEY_WITH_PREFIX]))[::2])
+    if key is not None or _COLUMN_NAME in optional:
+        for ordinal, fact in enumerate(facts):
+            fact["is_primary_key"] = ordinal in (key or ())
+    if _VISIBILITY in optional:
+        for fact, bit in zip(facts, _bits(optional[_VISIBILITY]), strict=False):
+            fact["is_visible"] = bit
+    return tuple(replace(column, **fact) for column, fact in zip(columns, facts, strict=True))  # type: ignore[arg-type]
+
+
+def _bits(data: bytes) -> Iterator[bool]:
+    """Bits from the highest of the first byte on."""
+    for byte in data:
+        for bit in range(7, -1, -1):
+            yield bool(byte >> bit & 1)
+
+
+def _packed_numbers(data: bytes) -> Iterator[int]:
+    reader = _Reader(data)
+    while not reader.done:
+        yield reader.packed()
+
+
+def _collations(optional: dict[int, bytes], default: int, each: int, count: int) -> Iterator[tuple[int, int]]:
+    """Collation ids by index among the columns that have one: a default and exceptions, or one each."""
+    if default in optional:
+        numbers = list(_packed_numbers(optional[default]))
+        exceptions = dict(zip(numbers[1::2], numbers[2::2], strict=False))
+        if numbers:
+            yield from ((index, exceptions.get(index, numbers[0])) for index in range(count))
+    elif each in optional:
+        yield from enumerate(_packed_numbers(optional[each]))
