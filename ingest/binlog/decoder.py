@@ -27,6 +27,7 @@ from ingest.binlog.format import HEADER_SIZE, FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
 from ingest.binlog.kernel import layout, run
 from ingest.binlog.kernel.layout import MAP_WORDS, NULL, SLOT_COUNT, SLOT_WORDS
+from ingest.binlog.listing import Event, list_events
 from ingest.binlog.plan import ColumnPlan
 from ingest.binlog.reasons import DETAILS, REASONS
 from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
@@ -118,6 +119,16 @@ class Binlog:
             end = size if self._end is None else min(self._end, size)
             yield from _Decoding(self, Window(file.fileno(), self._start, end), end).batches()
 
+    def events(self) -> Iterator[Event]:
+        """The events one by one, with what their headers and bodies say. Raises as `batches` does, at the end."""
+        with open_file(self.path) as file:
+            size = os.fstat(file.fileno()).st_size
+            end = size if self._end is None else min(self._end, size)
+            window, context = Window(file.fileno(), self._start, end), Context()
+            prepare(context, self.format, layout.WANT_INDEX | layout.KEEP_GOING)
+            yield from list_events(window, self.format, end, context)
+            check_end(self.path, window, context, end)
+
     def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
         """A table map with its hints at a position, and whether its rows are left out."""
         parsed = parse_table_map(body)
@@ -196,7 +207,7 @@ class _Decoding:
                 if not self.window.advance(context):
                     yield from self._flush()
                     yield from self._finish()
-                    self._check_end()
+                    check_end(self.log.path, self.window, context, self.end)
                     return
             elif status == layout.FULL:
                 progress = self._progress()
@@ -208,7 +219,7 @@ class _Decoding:
             elif status == layout.DEFECT:
                 yield from self._flush()
                 yield from self._finish()
-                raise self._defect()
+                raise defect(self.log.path, self.window, context)
             else:
                 stops.pop(0)
                 if not stops:
@@ -417,36 +428,37 @@ class _Decoding:
             columns["detail"].append(_detail(reason, row, column, table_map))
         return pa.RecordBatch.from_pydict(columns, schema=SCHEMAS["unsupported_events"])
 
-    # --- ends ---
 
-    def _check_end(self) -> None:
-        """Raises when bytes are left that are no whole event."""
-        position = self.window.base + self.context["POS"]
-        if position >= self.end:
-            return
-        left = self.end - position
-        said = self.window.bytes_at(position + 9, 4) if left >= HEADER_SIZE else b""
-        size = f"says that it has {int.from_bytes(said, 'little')} bytes" if said else "has no whole header"
-        raise TruncatedBinlogError(
-            f"{self.log.path}: the event at position {position} {size}, the file ends {left} bytes behind its start.",
-            hint="The file was cut off, is still being written, or is damaged there; copy it again from the server.",
-            path=str(self.log.path),
-            position=position,
-            reason=f"the event {size}, {left} are left",
-        )
+def defect(path: Path, window: Window, context: Context) -> CorruptBinlogError:
+    """The error for the event at POS, which the kernel found broken."""
+    position = window.base + context["POS"]
+    reason = defect_reason(context["REASON"], int.from_bytes(window.bytes_at(position + 9, 4), "little"))
+    return CorruptBinlogError(
+        f"{path}: {reason}, in the event at position {position}.",
+        hint="Copy the file again from the server; what stands before this position is good.",
+        path=str(path),
+        position=position,
+        reason=reason,
+    )
 
-    def _defect(self) -> CorruptBinlogError:
-        context = self.context
-        position = self.window.base + context["POS"]
-        size = int.from_bytes(self.window.bytes_at(position + 9, 4), "little")
-        reason = defect_reason(context["REASON"], size)
-        return CorruptBinlogError(
-            f"{self.log.path}: {reason}, in the event at position {position}.",
-            hint="Copy the file again from the server; what stands before this position is good.",
-            path=str(self.log.path),
-            position=position,
-            reason=reason,
-        )
+
+def check_end(path: Path, window: Window, context: Context, end: int) -> None:
+    """Raises when the walk ended before `end`: at an impossible size, or in bytes that are no whole event."""
+    position = window.base + context["POS"]
+    if position >= end:
+        return
+    if context["REASON"] == layout.BAD_SIZE:
+        raise defect(path, window, context)
+    left = end - position
+    said = window.bytes_at(position + 9, 4) if left >= HEADER_SIZE else b""
+    size = f"says that it has {int.from_bytes(said, 'little')} bytes" if said else "has no whole header"
+    raise TruncatedBinlogError(
+        f"{path}: the event at position {position} {size}, the file ends {left} bytes behind its start.",
+        hint="The file was cut off, is still being written, or is damaged there; copy it again from the server.",
+        path=str(path),
+        position=position,
+        reason=f"the event {size}, {left} are left",
+    )
 
 
 def defect_reason(code: int, size: int) -> str:

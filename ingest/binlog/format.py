@@ -57,6 +57,10 @@ class FormatDescription:
     def has_checksums(self) -> bool:
         return self.checksum_algorithm == "CRC32"
 
+    def post_header_size(self, code: int) -> int:
+        """Bytes of the fixed part of an event type; 0 for types that the server did not know."""
+        return self.post_header_sizes[code - 1] if 0 < code <= len(self.post_header_sizes) else 0
+
 
 def version_number(server_version: str) -> tuple[int, int, int]:
     """Major, minor and patch of a server version such as `10.11.19-MariaDB-log`."""

@@ -6,28 +6,31 @@ of all of the kernel's files and of numba's version: a change anywhere compiles 
 
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 import numba
 
 
 def _cache_folder() -> Path:
-    """A folder under $BINLOOM_CACHE, else $XDG_CACHE_HOME or ~/.cache, or else the temporary folder."""
+    """The first of these that can be written: $BINLOOM_CACHE, `.binloom/cache` of the project, the user's cache."""
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
-    name = Path("binloom") / "kernel" / digest.hexdigest()[:16]
-    roots = [os.environ.get("BINLOOM_CACHE"), os.environ.get("XDG_CACHE_HOME"), "~/.cache"]
+    name = Path("kernel") / digest.hexdigest()[:16]
+    project = Path(__file__).parents[3]
+    roots = [
+        Path(os.environ["BINLOOM_CACHE"]) if os.environ.get("BINLOOM_CACHE") else None,
+        project / ".binloom" / "cache" if (project / "dbt_project.yml").is_file() else None,
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "binloom",
+    ]
     for root in filter(None, roots):
-        folder = Path(root).expanduser() / name
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            (root / name).mkdir(parents=True, exist_ok=True)
         except OSError:
             continue
-        if os.access(folder, os.W_OK):
-            return folder
-    import tempfile
-
+        if os.access(root / name, os.W_OK):
+            return root / name
     return Path(tempfile.gettempdir()) / f"binloom-{os.getuid()}" / name
 
 
