@@ -1,0 +1,11 @@
+{% macro drop_gone_files(counted) %}
+    {#- insert_overwrite replaces the partitions that a query returns; one that has nothing to return keeps its rows. -#}
+    {%- if execute and is_incremental() -%}
+        {%- for file in stale_files(counted) if not file.is_landed -%}
+            {%- do run_query(
+                "alter table " ~ this ~ " drop if exists partition (source_id = " ~ text_literal(file.source_id)
+                ~ ", epoch = " ~ file.epoch ~ ", binlog_file = " ~ text_literal(file.binlog_file) ~ ")"
+            ) -%}
+        {%- endfor -%}
+    {%- endif -%}
+{% endmacro %}

@@ -1,0 +1,3 @@
+{% macro escaped_key_value(value) -%}
+replace(replace({{ value }}, '\\', '\\\\'), '|', '\\|')
+{%- endmacro %}

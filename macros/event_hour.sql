@@ -1,0 +1,3 @@
+{% macro event_hour(event_timestamp) -%}
+date_format({{ event_timestamp }}, 'yyyy-MM-dd-HH')
+{%- endmacro %}

@@ -1,0 +1,12 @@
+{% macro in_hours(hours) -%}
+    {%- if not hours -%}
+false
+    {%- else -%}
+{#- The range lets the reader leave out whole row groups, the list is exact. -#}
+event_timestamp >= to_timestamp({{ text_literal(hours | min) }}, 'yyyy-MM-dd-HH')
+    and event_timestamp < to_timestamp({{ text_literal(hours | max) }}, 'yyyy-MM-dd-HH') + interval 1 hour
+    and event_hour in (
+        {%- for hour in hours %}{{ text_literal(hour) }}{% if not loop.last %}, {% endif %}{% endfor -%}
+    )
+    {%- endif -%}
+{%- endmacro %}

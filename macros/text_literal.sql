@@ -1,0 +1,3 @@
+{% macro text_literal(text) -%}
+'{{ text | replace("\\", "\\\\") | replace("'", "\\'") }}'
+{%- endmacro %}

@@ -1,0 +1,108 @@
+with
+
+row_event_counts as (
+
+    select * from {{ ref('int_row_event_counts') }}
+
+),
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+
+),
+
+bindings as (
+
+    select * from {{ ref('int_table_map_bindings') }}
+
+),
+
+-- What decides how the rows of an hour look: the segments they come from, as landed, and what their table maps are bound
+-- to over the positions that they span.
+ingredients as (
+
+    select
+        row_event_counts.event_hour,
+        row_event_counts.source_id,
+        row_event_counts.epoch,
+        row_event_counts.binlog_file,
+        row_event_counts.segment_start,
+        row_event_counts.landed_at,
+        row_event_counts.row_events,
+        row_event_counts.table_map_id,
+        bindings.table_version_id,
+        bindings.reason,
+        completed_segments.file_sequence,
+        {{ position_reached(
+            'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
+            'bindings.valid_from'
+        ) }} as holds_first,
+        not {{ position_reached(
+            'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
+            'bindings.valid_to'
+        ) }} as holds_last,
+        bindings.valid_from_epoch,
+        bindings.valid_from_file_sequence,
+        bindings.valid_from_pos
+    from row_event_counts
+    inner join completed_segments
+        on
+            row_event_counts.source_id = completed_segments.source_id
+            and row_event_counts.epoch = completed_segments.epoch
+            and row_event_counts.binlog_file = completed_segments.binlog_file
+            and row_event_counts.segment_start = completed_segments.segment_start
+    left join bindings
+        on
+            row_event_counts.source_id = bindings.source_id
+            and row_event_counts.table_map_id = bindings.table_map_id
+            and {{ position_reached(
+                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
+                'bindings.valid_from'
+            ) }}
+            and not {{ position_reached(
+                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
+                'bindings.valid_to'
+            ) }}
+
+),
+
+final as (
+
+    select
+        event_hour,
+        md5(
+            array_join(
+                array_sort(
+                    collect_list(
+                        to_json(
+                            struct(
+                                source_id,
+                                epoch,
+                                binlog_file,
+                                segment_start,
+                                landed_at,
+                                row_events,
+                                table_map_id,
+                                table_version_id,
+                                reason,
+                                -- A binding that begins before the rows do: no matter where.
+                                if(holds_first, null, valid_from_epoch) as valid_from_epoch,
+                                if(holds_first, null, valid_from_file_sequence) as valid_from_file_sequence,
+                                if(holds_first, null, valid_from_pos) as valid_from_pos
+                            )
+                        )
+                    )
+                ),
+                ','
+            )
+        ) as fingerprint,
+        -- The first and the last row of a range exist; whether there are others between is not known here.
+        coalesce(bool_or(table_version_id is not null and reason is null and (holds_first or holds_last)), false)
+            as has_bound_rows
+    from ingredients
+    group by event_hour
+
+)
+
+select * from final

@@ -1,0 +1,82 @@
+{{
+    config(
+        materialized='incremental',
+        incremental_strategy='insert_overwrite',
+        on_schema_change='fail',
+        partition_by=['source_id', 'epoch', 'binlog_file'],
+        pre_hook="{{ drop_gone_files('row_events') }}",
+    )
+}}
+
+with
+
+row_events as (
+
+    select * from {{ ref('stg_binlog__row_events') }}
+    {% if is_incremental() %}
+    where {{ in_files(stale_files('row_events')) }}
+    {% endif %}
+
+),
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+
+),
+
+counted as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        table_map_id,
+        schema_name,
+        table_name,
+        {{ event_hour('event_timestamp') }} as event_hour,
+        count(*) as row_events,
+        count_if(event_type = 'INSERT') as inserts,
+        count_if(event_type = 'UPDATE') as updates,
+        count_if(event_type = 'DELETE') as deletes,
+        min(start_pos) as first_pos,
+        max(start_pos) as last_pos,
+        min(event_timestamp) as first_event_at,
+        max(event_timestamp) as last_event_at
+    from row_events
+    group by all
+
+),
+
+final as (
+
+    select
+        counted.segment_start,
+        counted.table_map_id,
+        counted.schema_name,
+        counted.table_name,
+        counted.event_hour,
+        counted.row_events,
+        counted.inserts,
+        counted.updates,
+        counted.deletes,
+        counted.first_pos,
+        counted.last_pos,
+        counted.first_event_at,
+        counted.last_event_at,
+        completed_segments.landed_at,
+        counted.source_id,
+        counted.epoch,
+        counted.binlog_file
+    from counted
+    inner join completed_segments
+        on
+            counted.source_id = completed_segments.source_id
+            and counted.epoch = completed_segments.epoch
+            and counted.binlog_file = completed_segments.binlog_file
+            and counted.segment_start = completed_segments.segment_start
+
+)
+
+select * from final

@@ -1,0 +1,69 @@
+{{ config(materialized='view') }}
+
+with
+
+row_events as (
+
+    select * from {{ ref('stg_binlog__row_events') }}
+
+),
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+
+),
+
+bindings as (
+
+    select * from {{ ref('int_table_map_bindings') }}
+
+),
+
+final as (
+
+    select /*+ broadcast(completed_segments), broadcast(bindings) */
+        row_events.*,
+        {{ event_hour('row_events.event_timestamp') }} as event_hour,
+        completed_segments.file_sequence,
+        {{ transaction_key('completed_segments.file_number', 'row_events.transaction_pos') }} as transaction_key,
+        bindings.table_version_id,
+        bindings.column_names,
+        bindings.primary_key_ordinals,
+        case
+            when bindings.table_map_id is null then 'unknown_table'
+            when bindings.reason is not null then bindings.reason
+            when
+                size(bindings.column_names) != size(row_events.before_values)
+                or size(bindings.column_names) != size(row_events.after_values)
+                then 'column_count_mismatch'
+        end as reason,
+        case
+            when bindings.table_map_id is null then 'the table map of the row event was not landed'
+            when bindings.reason is not null then bindings.detail
+            when
+                size(bindings.column_names) != size(row_events.before_values)
+                or size(bindings.column_names) != size(row_events.after_values)
+                then 'the row does not have as many values as its table map has columns'
+        end as detail
+    from row_events
+    inner join completed_segments
+        on
+            row_events.source_id = completed_segments.source_id
+            and row_events.epoch = completed_segments.epoch
+            and row_events.binlog_file = completed_segments.binlog_file
+            and row_events.segment_start = completed_segments.segment_start
+    left join bindings
+        on
+            row_events.source_id = bindings.source_id
+            and row_events.table_map_id = bindings.table_map_id
+            and {{ position_reached(
+                'row_events.epoch', 'completed_segments.file_sequence', 'row_events.start_pos', 'bindings.valid_from'
+            ) }}
+            and not {{ position_reached(
+                'row_events.epoch', 'completed_segments.file_sequence', 'row_events.start_pos', 'bindings.valid_to'
+            ) }}
+
+)
+
+select * from final

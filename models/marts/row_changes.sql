@@ -1,0 +1,154 @@
+{%- set images = ['row_before', 'row_after'] -%}
+{%- set plain_columns = ['change_id', 'gtid', 'pk_values', 'pk_hash', 'pk_values_after'] -%}
+{#- What the Parquet writer of the JVM spends on values that hardly repeat: dictionaries that it gives up, and minima and
+    maxima that nobody filters by. -#}
+{%- set options = {} -%}
+{%- for image in images -%}
+    {%- for part in ['key', 'value'] -%}
+        {%- set path = image ~ '.key_value.' ~ part -%}
+        {%- do options.update({
+            "'parquet.enable.dictionary#" ~ path ~ "'": 'false',
+            "'parquet.column.statistics.enabled#" ~ path ~ "'": 'false',
+            "'parquet.size.statistics.enabled#" ~ path ~ "'": 'false',
+        }) -%}
+    {%- endfor -%}
+{%- endfor -%}
+{%- for column in plain_columns -%}
+    {%- do options.update({"'parquet.enable.dictionary#" ~ column ~ "'": 'false'}) -%}
+{%- endfor -%}
+{{
+    config(
+        materialized='incremental',
+        incremental_strategy='insert_overwrite',
+        on_schema_change='fail',
+        partition_by=['event_hour'],
+        options=options,
+        pre_hook=[
+            "{{ create_built_event_hours() }}",
+            "{{ drop_emptied_hours() }}",
+            "set spark.sql.maxConcurrentOutputFileWriters = 8",
+        ],
+        post_hook=[
+            "{{ record_built_event_hours() }}",
+            "set spark.sql.maxConcurrentOutputFileWriters = 0",
+        ],
+    )
+}}
+
+{%- set files = none %}
+{%- if is_incremental() %}
+    {%- set hours = stale_event_hours() | map(attribute='event_hour') | list %}
+    {%- set files = files_of_hours(hours) %}
+{%- endif %}
+-- depends_on: {{ ref('int_event_hours') }}, {{ ref('int_row_event_counts') }}
+
+with
+
+row_events as (
+
+    select * from {{ ref('int_row_events_bound') }}
+    where
+        reason is null
+        {% if is_incremental() -%}
+        and {{ in_files(files) }}
+        and {{ in_hours(hours) }}
+        {%- endif %}
+
+),
+
+transactions as (
+
+    select * from {{ ref('stg_binlog__transactions') }}
+    {% if is_incremental() -%}
+    where {{ in_files(files) }}
+    {%- endif %}
+
+),
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+
+),
+
+transaction_ends as (
+
+    select /*+ broadcast(completed_segments) */
+        {{ transaction_key('completed_segments.file_number', 'transactions.start_pos') }} as transaction_key,
+        transactions.committed_at,
+        transactions.thread_id
+    from transactions
+    inner join completed_segments
+        on
+            transactions.source_id = completed_segments.source_id
+            and transactions.epoch = completed_segments.epoch
+            and transactions.binlog_file = completed_segments.binlog_file
+            and transactions.segment_start = completed_segments.segment_start
+
+),
+
+keyed as (
+
+    select {{ transactions_hint('transaction_ends', files) }}
+        row_events.*,
+        transaction_ends.committed_at,
+        transaction_ends.thread_id,
+        {{ pk_values(
+            "if(row_events.event_type = 'INSERT', row_events.after_values, row_events.before_values)",
+            'row_events.primary_key_ordinals'
+        ) }} as pk_values
+    from row_events
+    left join transaction_ends on row_events.transaction_key = transaction_ends.transaction_key
+
+),
+
+final as (
+
+    select
+        concat_ws(
+            '/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal
+        ) as change_id,
+        source_id,
+        epoch,
+        binlog_file,
+        file_sequence,
+        start_pos,
+        end_pos,
+        payload_ordinal,
+        row_ordinal,
+        transaction_pos,
+        gtid,
+        event_timestamp,
+        committed_at,
+        event_type,
+        schema_name,
+        table_name,
+        pk_values,
+        sha2(pk_values, 256) as pk_hash,
+        case
+            when event_type = 'UPDATE'
+                then {{ pk_values_after(
+                    'before_values', 'after_values', 'after_columns', 'primary_key_ordinals'
+                ) }}
+        end as pk_values_after,
+        case
+            when event_type = 'UPDATE'
+                then {{ changed_columns(
+                    'column_names', 'before_values', 'after_values', 'before_columns', 'after_columns'
+                ) }}
+        end as changed_columns,
+        case
+            when event_type != 'INSERT' then {{ row_image('column_names', 'before_values', 'before_columns') }}
+        end as row_before,
+        case
+            when event_type != 'DELETE' then {{ row_image('column_names', 'after_values', 'after_columns') }}
+        end as row_after,
+        table_version_id,
+        thread_id,
+        server_id,
+        event_hour
+    from keyed
+
+)
+
+select * from final

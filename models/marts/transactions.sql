@@ -1,0 +1,66 @@
+{{
+    config(
+        materialized='incremental',
+        incremental_strategy='insert_overwrite',
+        on_schema_change='fail',
+        partition_by=['source_id', 'epoch', 'binlog_file'],
+        pre_hook="{{ drop_gone_files('transactions') }}",
+    )
+}}
+
+with
+
+transactions as (
+
+    select * from {{ ref('stg_binlog__transactions') }}
+    {% if is_incremental() -%}
+    where {{ in_files(stale_files('transactions')) }}
+    {%- endif %}
+
+),
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+
+),
+
+final as (
+
+    select /*+ broadcast(completed_segments) */
+        concat_ws(
+            '/', transactions.source_id, transactions.epoch, transactions.binlog_file, transactions.start_pos
+        ) as transaction_id,
+        transactions.segment_start,
+        completed_segments.file_sequence,
+        transactions.start_pos,
+        transactions.end_pos,
+        transactions.gtid,
+        transactions.xid,
+        transactions.thread_id,
+        transactions.server_id,
+        transactions.outcome,
+        transactions.events,
+        transactions.row_events,
+        transactions.inserts,
+        transactions.updates,
+        transactions.deletes,
+        transactions.is_ddl,
+        transactions.started_at,
+        transactions.committed_at,
+        transactions.original_committed_at,
+        completed_segments.landed_at,
+        transactions.source_id,
+        transactions.epoch,
+        transactions.binlog_file
+    from transactions
+    inner join completed_segments
+        on
+            transactions.source_id = completed_segments.source_id
+            and transactions.epoch = completed_segments.epoch
+            and transactions.binlog_file = completed_segments.binlog_file
+            and transactions.segment_start = completed_segments.segment_start
+
+)
+
+select * from final

@@ -1,0 +1,52 @@
+with
+
+landed as (
+
+    select * from {{ source('binlog', 'binlog_files') }}
+
+),
+
+ranked as (
+
+    select
+        *,
+        row_number() over (
+            partition by source_id, epoch, binlog_file
+            order by scanned_at desc, file_size desc
+        ) as recency
+    from landed
+
+),
+
+final as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        file_sequence,
+        file_size,
+        fingerprint,
+        format_version,
+        server_version,
+        flavor,
+        checksum_algorithm,
+        is_in_use,
+        is_relay_log,
+        is_encrypted,
+        created_at,
+        first_event_at,
+        last_event_at,
+        events,
+        event_counts,
+        bytes_covered,
+        checksum_failures,
+        previous_gtids,
+        next_binlog_file,
+        scanned_at
+    from ranked
+    where recency = 1
+
+)
+
+select * from final

@@ -1,0 +1,30 @@
+with
+
+landed as (
+
+    {{ completed_segments_only(source('binlog', 'statements')) }}
+
+),
+
+final as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        start_pos,
+        end_pos,
+        payload_ordinal,
+        transaction_pos,
+        kind,
+        default_schema,
+        thread_id,
+        error_code,
+        sql_text,
+        event_timestamp
+    from landed
+
+)
+
+select * from final
