@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ingest.landing.land import IngestOptions, IngestResult, ingest
+    from ingest.landing.overview import status
     from ingest.landing.snapshots import land_snapshot
-    from ingest.landing.status import status
 
 __all__ = ["IngestOptions", "IngestResult", "ingest", "land_snapshot", "status"]
 
@@ -19,7 +19,7 @@ _HOMES = {
     "IngestResult": "land",
     "ingest": "land",
     "land_snapshot": "snapshots",
-    "status": "status",
+    "status": "overview",
 }
 
 

@@ -7,6 +7,7 @@ by file. Readers of the models see only segments that are completed.
 """
 
 import contextlib
+import logging
 import os
 import time
 import uuid
@@ -54,6 +55,10 @@ if TYPE_CHECKING:
 # A commit costs half a second: seldom enough not to matter, often enough that a crash costs little.
 COMMIT_SECONDS = 10.0
 PARTITIONS_A_STATEMENT = 500
+
+_MAP_NAMING = ["schema_name", "table_name", "columns"]
+
+log = logging.getLogger(__name__)
 
 # Called with the bytes landed so far, the bytes to land as far as known, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -253,6 +258,7 @@ class _Run:
                 upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
                 self._hints = load_hints(self._result.source_id, self._home)
                 tasks = _Tasks(launch)
+                log.debug("Spark takes tasks")
                 try:
                     while (plans := upcoming.result()) is not None:
                         upcoming = planner.submit(next, batches, None)
@@ -262,6 +268,7 @@ class _Run:
             self._refresh(tasks)
         finally:
             launch.stop()
+            log.debug("Spark has ended")
         self._warn_of_missing_names()
 
     def _record_identities(self, identified: Identified) -> None:
@@ -276,9 +283,11 @@ class _Run:
         committed_at = time.monotonic()
         # The session and the tables come up while the first tasks are at work.
         tasks.prepare_tables()
+        log.debug("tables are there")
         while pending:
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done:
+                log.debug("a segment is done")
                 finished.append(self._accept(future.result()))
             self._report("landing")
             if finished and pending and time.monotonic() - committed_at > COMMIT_SECONDS:
@@ -370,6 +379,7 @@ class _Run:
                     FileProblem(outcome.bad.binlog_file, outcome.bad.start, outcome.bad.end, outcome.error)
                 )
         append_rows(SEGMENTS, states, self._next_name(), self._home)
+        log.debug("%d segments are committed", len(results))
 
     def _append_table_maps(self, results: Sequence[SegmentResult]) -> None:
         batches = [batch for outcome in results for batch in outcome.table_maps]
@@ -383,14 +393,17 @@ class _Run:
         for index, map_id in enumerate(maps["table_map_id"].to_pylist()):
             if map_id not in self._known_maps:
                 fresh.setdefault(map_id, index)
-        self._has_nameless_maps |= any(
-            columns and columns[0]["name"] is None for columns in maps.select(["columns"]).to_pydict()["columns"]
-        )
+        self._has_nameless_maps |= any(map(self._is_nameless, maps.select(_MAP_NAMING).to_pylist()))
         if fresh:
             new = maps.take(list(fresh.values()))
             source = pa.array([self._result.source_id] * new.num_rows, pa.string())
             append_table(TABLE_MAPS, new.append_column("source_id", source), self._next_name(), self._home)
             self._known_maps.update(fresh)
+
+    def _is_nameless(self, table_map: dict[str, Any]) -> bool:
+        if not table_map["columns"] or table_map["columns"][0]["name"] is not None:
+            return False
+        return self._hints is None or self._hints.for_table(table_map["schema_name"], table_map["table_name"]) is None
 
     def _state(self, segment: Segment, status: Any, **facts: Any) -> dict[str, Any]:
         return segment.state(status, self._result.run_id, _now(), table_filter=self._filter, **facts)
@@ -453,6 +466,7 @@ class _Tasks:
         from py4j.protocol import Py4JJavaError
 
         try:
+            log.debug("a segment is begun")
             outcomes: list[SegmentResult | TaskFailure] = self._context.parallelize([work], 1).map(run_task).collect()
         except Py4JJavaError as error:
             return TaskFailure(work.segment, _lost_worker(work.segment, error), str(error))

@@ -17,7 +17,7 @@ from ingest.landing.segments import Segment
 from ingest.sources.directory import BinlogPath
 
 if TYPE_CHECKING:
-    from ingest.binlog import BinlogScan, FormatDescription
+    from ingest.binlog import FormatDescription, Scan
 
 # One segment is about a second of work on one core, and what is lost at most when a task dies. It is a
 # constant, not a share of the work at hand: the same bytes give the same segments on every machine.
@@ -292,7 +292,7 @@ def plan_file(file: IdentifiedFile, record: SourceRecord, segment_bytes: int = S
     return plan_from_scan(file, scan, record)
 
 
-def plan_from_scan(file: IdentifiedFile, scan: "BinlogScan", record: SourceRecord) -> FilePlan:
+def plan_from_scan(file: IdentifiedFile, scan: "Scan", record: SourceRecord) -> FilePlan:
     """Compare what a scan found with what is recorded."""
     key = (file.epoch, file.file.name)
     states = record.states.get(key, [])
@@ -320,9 +320,9 @@ def plan_from_scan(file: IdentifiedFile, scan: "BinlogScan", record: SourceRecor
     return plan
 
 
-def _is_being_written(scan: "BinlogScan") -> bool:
+def _is_being_written(scan: "Scan") -> bool:
     """Whether the scan stopped in the event that the server is just writing, and at no other defect."""
-    return bool(scan.format.is_in_use and scan.defect is not None and scan.defect.is_truncation)
+    return bool(scan.format.is_in_use and scan.defect is not None and scan.defect.is_cut)
 
 
 def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
@@ -356,7 +356,7 @@ def _open_ranges(states: Sequence[Row], boundaries: Sequence[int], complete_end:
             position = boundary
 
 
-def _file_row(file: IdentifiedFile, scan: "BinlogScan", source_id: str) -> dict[str, Any]:
+def _file_row(file: IdentifiedFile, scan: "Scan", source_id: str) -> dict[str, Any]:
     return {
         "source_id": source_id,
         "epoch": file.epoch,

@@ -1,0 +1,1 @@
+"""The Great Expectations gate on what landed."""
