@@ -7,12 +7,16 @@ never load Spark.
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.commands.output import Format
 from ingest.commands.running import run_app
+from ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from ingest.binlog import SchemaHints, TableFilter
 
 app = typer.Typer(
     name="binloom",
@@ -26,7 +30,10 @@ app = typer.Typer(
     epilog="Everything that binloom keeps lies under $BINLOOM_HOME (default: .binloom/ in the project).",
 )
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="Binlog files, in the order they were written.")]
+# `readable=False` leaves it to binloom's own errors to say what is wrong with a file.
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE", readable=False, help="Binlog files, in the order they were written.")
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="How rows are printed.", case_sensitive=False)]
 Source = Annotated[str, typer.Option("--source", "-s", metavar="NAME", help="The stream of changes this belongs to.")]
 Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).")]
@@ -65,7 +72,9 @@ def decode(
     files: Files,
     snapshot_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Schema snapshot (columns.json ...) that has the names the log lacks."),
+        typer.Option(
+            metavar="DIR", readable=False, help="Schema snapshot (columns.json ...) that has the names the log lacks."
+        ),
     ] = None,
     schemas: Schemas = None,
     tables: Tables = None,
@@ -87,6 +96,141 @@ def decode(
     _end_with_the_pipe()
     filter, hints = _table_filter(schemas, tables, exclude_tables), _hints(snapshot_dir)
     raise typer.Exit(decode_files(files, format, hints, filter, start_position, stop_position))
+
+
+@app.command(short_help="Land a schema snapshot: the names that a binlog lacks.")
+def snapshot(
+    source: Source,
+    server: Annotated[
+        str | None, typer.Option("--server", "--host", "-h", metavar="HOST", help="Server to ask for its schema.")
+    ] = None,
+    from_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            readable=False,
+            help="Folder with columns, key_column_usage, referential_constraints (.json ...).",
+        ),
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")] = None,
+    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Who connects.")] = None,
+    defaults_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", readable=False, help="A .my.cnf with user and password; else BINLOOM_PASSWORD or MYSQL_PWD."
+        ),
+    ] = None,
+    ssl_ca: Annotated[str | None, typer.Option(metavar="FILE", help="Verify the server by this authority.")] = None,
+    ssl_cert: Annotated[str | None, typer.Option(metavar="FILE", help="Certificate of the client.")] = None,
+    ssl_key: Annotated[str | None, typer.Option(metavar="FILE", help="Key of the client.")] = None,
+) -> None:
+    """Land what tables look like, from a live server or from files. The same snapshot again changes nothing."""
+    from ingest.commands.landing import snapshot_from_files, snapshot_from_server
+
+    if from_dir is not None:
+        if server is not None:
+            raise UsageError("Both --server and --from-dir are given.", hint="Give one of them.")
+        raise typer.Exit(snapshot_from_files(source, from_dir))
+    if server is None and defaults_file is None:
+        raise UsageError("Neither --server nor --from-dir is given.", hint="Give one of them.")
+    from ingest.sources.server import ServerAddress
+
+    tls = {"tls_ca": ssl_ca, "tls_cert": ssl_cert, "tls_key": ssl_key}
+    raise typer.Exit(snapshot_from_server(source, ServerAddress.of(server, port, user, defaults_file, **tls)))
+
+
+@app.command(short_help="Land binlog files; what is landed already is skipped.")
+def ingest(
+    source: Source,
+    binlog_dir: Annotated[Path, typer.Option(metavar="DIR", readable=False, help="Folder with the binlog files.")],
+    all_files: Annotated[bool, typer.Option("--all", help="All files there, by their numbers.")] = False,
+    files: Annotated[str | None, typer.Option(metavar="A,B", help="Only these files there.")] = None,
+    schemas: Schemas = None,
+    tables: Tables = None,
+    exclude_tables: ExcludeTables = None,
+    new_epoch: Annotated[
+        bool, typer.Option("--new-epoch", help="File names start over: after a RESET, a restore, another server.")
+    ] = False,
+) -> None:
+    """Land binlog files under a source. Run again at any time: what is complete is skipped, the rest is done.
+
+    A damaged file lands up to its last complete transaction, the next one is still taken; exit code 3.
+    """
+    from ingest.commands.landing import ingest_files
+
+    if all_files == (files is not None):
+        raise UsageError("Which files are meant?", hint="Give either --all or --files a,b.")
+    names = None if files is None else files.split(",")
+    raise typer.Exit(ingest_files(source, binlog_dir, names, _table_filter(schemas, tables, exclude_tables), new_epoch))
+
+
+@app.command(short_help="Sources, files, segments, lag, quarantine.")
+def status(
+    source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Say what is landed and how far it is behind. Needs no Java.
+
+    Exit code 1 when a part of a file failed.
+    """
+    from ingest.commands.landing import print_status
+
+    raise typer.Exit(print_status(source, format))
+
+
+@app.command(short_help="Check what landed (Great Expectations).")
+def quality(
+    source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Check the raw tables and write Data Docs. Exit code 1 when an expectation does not hold."""
+    from ingest.commands.gate import check
+
+    raise typer.Exit(check(source, format))
+
+
+@app.command(short_help="The whole way on a recorded shop, in two minutes.")
+def demo() -> None:
+    """Land a recorded sample, check it, build the models, print the answers and where the lineage site is.
+
+    It keeps to $BINLOOM_HOME/demo, which it empties first.
+    """
+    from ingest.commands.demo import run_demo
+
+    raise typer.Exit(run_demo())
+
+
+@app.command(short_help="Build the lineage site in site/.")
+def docs(
+    directory: Annotated[
+        Path | None, typer.Option("--site-dir", metavar="DIR", readable=False, help="Default: site/.")
+    ] = None,
+) -> None:
+    """Build the lineage site: one page that opens from the disk and needs no network."""
+    from ingest.commands.site import print_site
+
+    raise typer.Exit(print_site(directory))
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _table_filter(schemas: str | None, tables: str | None, exclude_tables: str | None) -> "TableFilter | None":
+    if not (schemas or tables or exclude_tables):
+        return None
+    from ingest.binlog import TableFilter
+
+    return TableFilter.of(_names(schemas), _names(tables), _names(exclude_tables))
+
+
+def _hints(snapshot_dir: Path | None) -> "SchemaHints | None":
+    if snapshot_dir is None:
+        return None
+    from ingest.binlog import SchemaHints
+    from ingest.sources.snapshot_files import read_snapshot_dir
+
+    return SchemaHints.from_columns(read_snapshot_dir(snapshot_dir).columns)
 
 
 def _end_with_the_pipe() -> None:

@@ -10,6 +10,7 @@ from ingest.errors import EXIT_DONE, BinloomError, CorruptBinlogError
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
+    from ingest.commands.lines import ColumnNames
 
 # Where a start position is given, decoding begins at the last cut before it: cuts this far apart.
 _CUT_BYTES = 16 << 20
@@ -60,18 +61,15 @@ def _decode_file(
     from ingest.binlog import open_binlog
 
     log = open_binlog(path, hints=hints, tables=tables, start=_cut_before(path, start))
-    names: dict[str, list[str] | None] = {}
     problems = 0
     try:
         for kind, batch in log.batches():
-            if kind == "table_maps":
-                names.update(_column_names(batch))
-            elif kind == "row_events":
+            if kind == "row_events":
                 if start is not None or stop is not None:
                     is_last, batch = _between(batch, start, stop)
                 else:
                     is_last = False
-                for block in _lines(batch, names, format, path):
+                for block in _lines(batch, log.column_names, format, path):
                     _write(block)
                 if is_last:
                     break
@@ -106,13 +104,7 @@ def _between(batch: Any, start: int | None, stop: int | None) -> tuple[bool, Any
     return is_last, batch.filter(pc.and_(kept, pc.less(positions, stop)))
 
 
-def _column_names(table_maps: Any) -> Iterator[tuple[str, list[str] | None]]:
-    for row in table_maps.to_pylist():
-        names = [column["name"] for column in row["columns"]]
-        yield row["table_map_id"], (names if names and None not in names else None)
-
-
-def _lines(batch: Any, names: dict[str, list[str] | None], format: Format, path: Path) -> Iterator[Any]:
+def _lines(batch: Any, names: "ColumnNames", format: Format, path: Path) -> Iterator[Any]:
     from ingest.commands import lines
 
     match format:
@@ -121,16 +113,16 @@ def _lines(batch: Any, names: dict[str, list[str] | None], format: Format, path:
         case Format.CSV:
             return lines.csv_lines(batch, names)
         case Format.TEXT:
-            return (_paragraph(row, names.get(row["table_map_id"]), path) for row in batch.to_pylist())
+            return (_paragraph(row, names(row["table_map_id"]), path) for row in batch.to_pylist())
 
 
-def _paragraph(row: dict[str, Any], names: list[str] | None, path: Path) -> bytes:
+def _paragraph(row: dict[str, Any], names: Sequence[str] | None, path: Path) -> bytes:
     """One row change for people: what happened, then a line per column, changed ones with an arrow."""
     where = f"{path.name}:{row['start_pos']}"
     head = f"{iso(row['event_timestamp'])} {row['event_type']} {row['schema_name']}.{row['table_name']} at {where}"
     lines = [head + (f" in {row['gtid']}" if row["gtid"] else "")]
     before, after = row["before_values"], row["after_values"]
-    labels = names or [f"@{ordinal + 1}" for ordinal in range(row["column_count"])]
+    labels = list(names) if names else [f"@{ordinal + 1}" for ordinal in range(row["column_count"])]
     width = max(map(len, labels), default=0)
     for ordinal, label in enumerate(labels):
         old = _shown(before, row["before_columns"], ordinal)

@@ -7,14 +7,14 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ingest.commands.gate import summary as gate_summary
+from ingest.commands.landing import land_files, summary
 from ingest.commands.output import print_table, progress, say
 from ingest.commands.project import build_site, project_dir, run_dbt
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, MetastoreLockedError, StoreError, UsageError
+from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
 
 SOURCES = ("shop-mysql", "shop-mariadb")
 
@@ -138,16 +138,22 @@ def run_demo() -> int:
             )
     home = _fresh_home()
 
+    from ingest.landing import land_snapshot
     from ingest.landing.session import SparkLaunch
+    from ingest.quality.gate import run_gate
+    from ingest.sources.snapshot_files import read_snapshot_dir
 
     with SparkLaunch(home) as launch:
         _heading("A shop's morning, recorded on real servers")
         for source in SOURCES:
-            with _step("landing " + source) as done:
-                done(_land(source, samples / source))
-        with _step("checking what landed") as done:
-            gate_held, sentence = _check()
-            done(sentence)
+            land_snapshot(source, read_snapshot_dir(samples / source / "schema"))
+            landed = land_files(source, samples / source)
+            for problem in landed.problems:
+                say(str(problem.error))
+            _line("landed", f"{source}: {summary(landed)}")
+        with progress("checking what landed"):
+            gate = run_gate()
+        _line("checked", gate_summary(gate))
         with progress("building the models") as advance:
             build = run_dbt(["build"], home, advance)
         _line("built", _counts(build.counts))
@@ -165,7 +171,7 @@ def run_demo() -> int:
         f"\nThe lineage site: {page}\n"
         f"All of it took {time.monotonic() - started:.0f} seconds; the tables are in {home / 'warehouse'}.\n"
     )
-    return EXIT_DONE if gate_held else EXIT_CHECK_FAILED
+    return gate.exit_code
 
 
 def _fresh_home() -> Path:
@@ -259,14 +265,3 @@ def _heading(text: str) -> None:
 def _line(what: str, sentence: str) -> None:
     sys.stdout.write(f"  {what:<10}{sentence}\n")
     sys.stdout.flush()
-
-
-@contextmanager
-def _step(label: str) -> Iterator[Any]:
-    """Show what is going on while it does, and what came of it afterwards."""
-    sentences: list[str] = []
-    with progress(label):
-        yield sentences.append
-    for sentence in sentences:
-        what, _, rest = sentence.partition(" ")
-        _line(what, rest)

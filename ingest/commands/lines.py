@@ -6,7 +6,7 @@ large for an Arrow string, and tests hold the two against each other.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ _ESCAPES = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r"} | {
     code: f"\\u{code:04x}" for code in range(0x20) if code not in (0x08, 0x09, 0x0A, 0x0C, 0x0D)
 }
 
-ColumnNames = Mapping[str, Sequence[str] | None]
+ColumnNames = Callable[[str], Sequence[str] | None]
 
 
 def json_lines(batch: pa.RecordBatch, names: ColumnNames) -> Iterator[memoryview | bytes]:
@@ -78,7 +78,7 @@ def json_line(row: Mapping[str, Any], names: ColumnNames) -> bytes:
     change = {key: row[key] for key in CSV_COLUMNS[:5]}
     change["event_timestamp"] = iso(row["event_timestamp"])
     change |= {key: row[key] for key in CSV_COLUMNS[6:9]}
-    if (known := names.get(row["table_map_id"])) is not None:
+    if (known := names(row["table_map_id"])) is not None:
         change["column_names"] = list(known)
     change["before"] = None if row["event_type"] == "INSERT" else row["before_values"]
     change["after"] = None if row["event_type"] == "DELETE" else row["after_values"]
@@ -123,7 +123,7 @@ def _json_block(batch: pa.RecordBatch, names: ColumnNames) -> pa.Array:
         _each_distinct(batch.column("schema_name"), _dumps),
         ',"table_name":',
         _each_distinct(batch.column("table_name"), _dumps),
-        _each_distinct(batch.column("table_map_id"), lambda key: _member("column_names", names.get(key))),
+        _each_distinct(batch.column("table_map_id"), lambda key: _member("column_names", names(key))),
         ',"before":',
         _image(batch.column("before_values"), pc.equal(event_type.cast(pa.string()), "INSERT")),
         ',"after":',
@@ -160,7 +160,7 @@ def _csv_block(batch: pa.RecordBatch, names: ColumnNames) -> pa.Array:
         _each_distinct(batch.column("table_name"), _csv_quoted_one),
         _each_distinct(
             batch.column("table_map_id"),
-            lambda key: "" if names.get(key) is None else _csv_quoted_one(_dumps(list(names[key] or ()))),
+            lambda key: "" if (known := names(key)) is None else _csv_quoted_one(_dumps(list(known))),
         ),
         _csv_image(batch.column("before_values"), pc.equal(event_type.cast(pa.string()), "INSERT")),
         _csv_image(batch.column("after_values"), pc.equal(event_type.cast(pa.string()), "DELETE")),

@@ -67,6 +67,7 @@ def test_a_snapshot_without_its_columns_is_named(tmp_path: Path) -> None:
 
 def test_a_malformed_snapshot_is_named(tmp_path: Path) -> None:
     (tmp_path / "columns.json").write_text('[{"TABLE_SCHEMA": "shop", ')
+    (tmp_path / "key_column_usage.json").write_text("[]")
     result = binloom("snapshot", "--source", "shop", "--from-dir", tmp_path, home=tmp_path / "home")
     assert_sentence(result, 2, "columns.json")
 

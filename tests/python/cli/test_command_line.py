@@ -27,7 +27,7 @@ def test_help_lists_the_commands_on_stdout() -> None:
         (["inspect"], "FILE"),
         (["decode", "--bogus", "x"], "--bogus"),
         (["decode", "--format", "xml", "x"], "xml"),
-        (["decode", "--start-position", "soon", "x"], "soon"),
+        (["decode", "--start-position", "soon", "x"], "--start-position"),
         (["ingest", "--source", "s"], "--binlog-dir"),
         (["ingest", "--source", "s", "--binlog-dir", "."], "--all"),
         (["snapshot", "--source", "s"], "--server|--from-dir"),

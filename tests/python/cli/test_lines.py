@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ingest.binlog.batches import ROW_EVENTS
 from ingest.commands import lines
 
-NAMES = {"named": ["id", 'a "quoted", name'], "unnamed": None}
+NAMES = {"named": ["id", 'a "quoted", name'], "unnamed": None}.get
 
 # The first batch imports much; that is not what is measured here.
 at_ease = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -100,7 +100,7 @@ def test_rows_too_large_for_one_arrow_string_are_printed_alike(block: Any, monke
 
 def test_the_image_that_an_event_type_does_not_have_is_null_and_a_partial_one_says_its_columns() -> None:
     batch = _batch_of(["a", "b", "c"], event_types=["INSERT", "UPDATE", "DELETE"], after_columns=[None, [1], None])
-    insert, update, delete = (json.loads(line) for line in b"".join(lines.json_lines(batch, {})).splitlines())
+    insert, update, delete = (json.loads(line) for line in b"".join(lines.json_lines(batch, {}.get)).splitlines())
     assert insert["before"] is None and insert["after"] == ["a", None]
     assert update["before"] == update["after"] == ["b", None] and update["after_columns"] == [1]
     assert delete["after"] is None and delete["before"] == ["c", None]

@@ -1,0 +1,177 @@
+"""`binloom snapshot`, `ingest` and `status`: what landed, in words and rows."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.commands.output import Format, human_bytes, print_rows, print_table, progress, say
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+
+if TYPE_CHECKING:
+    from ingest.binlog import TableFilter
+    from ingest.landing import IngestResult
+    from ingest.landing.overview import FileStatus, SourceStatus
+    from ingest.sources.server import ServerAddress
+
+FILE_COLUMNS = (
+    "source_id",
+    "epoch",
+    "binlog_file",
+    "state",
+    "file_size",
+    "bytes_landed",
+    "segments",
+    "transactions",
+    "row_events",
+    "last_event_at",
+    "is_in_use",
+    "error",
+)
+
+
+def snapshot_from_server(source: str, address: "ServerAddress") -> int:
+    """Land the schema of a live server, after checking that its binlog says what binloom needs."""
+    from ingest.landing import land_snapshot
+    from ingest.sources.information_schema import take_snapshot
+    from ingest.sources.server import Server, check_server, require_usable
+
+    with progress(f"reading the schema of {address}"), Server(address) as server:
+        findings = check_server(server)
+        require_usable(server, findings)
+        snapshot = take_snapshot(server)
+        landed = land_snapshot(source, snapshot)
+    for finding in findings:
+        say(f"{finding.level}: {finding.message}")
+    where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
+    _print_snapshot(source, landed.is_new, landed.tables, landed.columns, landed.foreign_keys, where)
+    return EXIT_DONE
+
+
+def snapshot_from_files(source: str, directory: Path) -> int:
+    """Land the schema that files in a folder hold."""
+    from ingest.landing import land_snapshot
+    from ingest.sources.snapshot_files import read_snapshot_dir
+
+    landed = land_snapshot(source, read_snapshot_dir(directory))
+    _print_snapshot(source, landed.is_new, landed.tables, landed.columns, landed.foreign_keys, "")
+    return EXIT_DONE
+
+
+def _print_snapshot(source: str, is_new: bool, tables: int, columns: int, foreign_keys: int, where: str) -> None:
+    verb = "landed" if is_new else "already landed"
+    sys.stdout.write(
+        f"{source}: {verb} a schema snapshot of {tables} tables with {columns} columns"
+        f" and {foreign_keys} foreign key columns{where}\n"
+    )
+
+
+def ingest_files(
+    source: str, directory: Path, files: Sequence[str] | None, tables: "TableFilter | None", new_epoch: bool
+) -> int:
+    """Land binlog files of a folder; print what came of it, and each problem on stderr."""
+    result = land_files(source, directory, files, tables, new_epoch)
+    sys.stdout.write(f"{source}: {summary(result)}\n")
+    sys.stdout.flush()
+    for warning in result.warnings:
+        say(warning)
+    for problem in result.problems:
+        say(str(problem.error))
+    return result.exit_code
+
+
+def land_files(
+    source: str,
+    directory: Path,
+    files: Sequence[str] | None = None,
+    tables: "TableFilter | None" = None,
+    new_epoch: bool = False,
+) -> "IngestResult":
+    """Land binlog files of a folder under a bar that shows how far it is."""
+    from ingest.landing import IngestOptions, ingest
+    from ingest.sources.directory import find_binlogs
+
+    found = find_binlogs(directory, files)
+    with progress(f"landing {source}") as advance:
+        return ingest(
+            source,
+            found,
+            IngestOptions(tables=tables, new_epoch=new_epoch),
+            progress=lambda done, total, what: advance(done, total),
+        )
+
+
+def summary(result: "IngestResult") -> str:
+    """Say what an ingest came to, in a line."""
+    if not result.segments and not result.problems:
+        return f"nothing new, all {result.files} files are landed ({result.seconds:.1f} s)"
+    skipped = f", {result.files_skipped} skipped as landed before" if result.files_skipped else ""
+    broken = f", {len(result.problems)} with problems" if result.problems else ""
+    return (
+        f"{result.row_events} row changes in {result.transactions} transactions landed,"
+        f" {human_bytes(result.bytes)} of {result.files} files{skipped}{broken} ({result.seconds:.1f} s)"
+    )
+
+
+def print_status(source: str | None, format: Format) -> int:
+    """Print sources and their files; return 1 when a part of one failed."""
+    from ingest.landing import status
+
+    sources = status(source)
+    if format is Format.TEXT:
+        _print_sources(sources)
+    else:
+        rows = [[one.source_id, *_file_row(file)] for one in sources for file in one.files]
+        print_rows(FILE_COLUMNS, rows, format)
+    has_failed = any(file.state == "failed" for one in sources for file in one.files)
+    return EXIT_CHECK_FAILED if has_failed else EXIT_DONE
+
+
+def _file_row(file: "FileStatus") -> list[object]:
+    return [getattr(file, name) for name in FILE_COLUMNS[1:]]
+
+
+def _print_sources(sources: "Sequence[SourceStatus]") -> None:
+    if not sources:
+        sys.stdout.write("Nothing is landed yet. Begin with: binloom ingest --source NAME --binlog-dir DIR --all\n")
+    for one in sources:
+        server = f"{one.flavor} {one.server_version}, server id {one.server_id}" if one.flavor else "no file landed yet"
+        sys.stdout.write(f"{one.source_id}  ({server}, epoch {one.epoch or 0})\n")
+        segments = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in sorted(one.segments.items()))
+        facts = {
+            "landed": f"{one.row_events} row changes in {one.transactions} transactions",
+            "segments": segments or "none",
+            "up to": _up_to(one),
+            "snapshots": str(one.snapshots) if one.snapshots else "none: binloom snapshot lands one",
+            "quarantine": _quarantine(one.quarantined_rows),
+        }
+        for label, text in facts.items():
+            sys.stdout.write(f"  {label + ':':<12}{text}\n")
+        sys.stdout.write("\n")
+        columns = ("epoch", "binlog_file", "state", "file_size", "bytes_landed", "transactions", "row_events")
+        print_table(columns, [[getattr(file, name) for name in columns] for file in one.files])
+        for file in one.files:
+            if file.error:
+                sys.stdout.write(f"  {file.binlog_file}: {file.error}\n")
+        sys.stdout.write("\n")
+
+
+def _up_to(one: "SourceStatus") -> str:
+    if one.last_landed_file is None:
+        return "nothing landed"
+    behind = f", {_ago(one.lag_seconds)} ago" if one.lag_seconds is not None else ""
+    moment = f" at {one.last_event_at:%Y-%m-%d %H:%M:%S} UTC{behind}" if one.last_event_at else ""
+    return f"{one.last_landed_file}:{one.last_landed_pos}{moment}"
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _quarantine(rows: dict[str, int] | None) -> str:
+    if rows is None:
+        return "not known before the first `dbt build`"
+    return ", ".join(f"{number} rows {reason}" for reason, number in sorted(rows.items())) or "empty"

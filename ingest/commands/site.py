@@ -1,0 +1,22 @@
+"""`binloom docs`: the lineage site."""
+
+import sys
+from pathlib import Path
+
+from ingest.commands.output import progress
+from ingest.commands.project import build_site, project_dir
+from ingest.errors import EXIT_DONE
+
+
+def print_site(directory: Path | None) -> int:
+    """Build the site into a folder, `site/` of the project by default, and print where it is."""
+    from ingest.landing.session import SparkLaunch, binloom_home
+    from ingest.landing.tables import ensure_tables
+
+    home = binloom_home()
+    with progress("drawing the lineage") as advance, SparkLaunch(home) as launch:
+        # The site is there before anything has landed: it describes tables, not what is in them.
+        ensure_tables(launch.session())
+        page = build_site((directory or project_dir() / "site").absolute(), home, advance)
+    sys.stdout.write(f"{page}\n")
+    return EXIT_DONE
