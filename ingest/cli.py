@@ -135,8 +135,8 @@ def snapshot(
         raise UsageError("Neither --server nor --from-dir is given.", hint="Give one of them.")
     from ingest.sources.server import ServerAddress
 
-    tls = {"tls_ca": ssl_ca, "tls_cert": ssl_cert, "tls_key": ssl_key}
-    raise typer.Exit(snapshot_from_server(source, ServerAddress.of(server, port, user, defaults_file, **tls)))
+    address = ServerAddress.of(server, port, user, defaults_file, tls_ca=ssl_ca, tls_cert=ssl_cert, tls_key=ssl_key)
+    raise typer.Exit(snapshot_from_server(source, address))
 
 
 @app.command(short_help="Land binlog files; what is landed already is skipped.")

@@ -237,7 +237,7 @@ def _bytes_of(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 def _text_of(lines: pa.Array) -> memoryview:
     """Return the concatenated lines: an Arrow string array already holds them end to end."""
-    return memoryview(_bytes_of(lines))
+    return _bytes_of(lines).data
 
 
 def _dumps(value: Any) -> str:

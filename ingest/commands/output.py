@@ -142,7 +142,7 @@ def progress(label: str, total: int | None = None) -> Iterator[Advance]:
         task = bar.add_task(label, total=total)
 
         def advance(done: int, total: int | None = None) -> None:
-            bar.update(task, completed=done, **({} if total is None else {"total": total}))
+            bar.update(task, completed=done, total=total)
 
         yield advance
 

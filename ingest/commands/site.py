@@ -10,13 +10,13 @@ from ingest.errors import EXIT_DONE
 
 def print_site(directory: Path | None) -> int:
     """Build the site into a folder, `site/` of the project by default, and print where it is."""
-    from ingest.landing.session import SparkLaunch, binloom_home
+    from ingest.landing.session import SparkLaunch, binloom_home, warehouse_dir
     from ingest.landing.tables import ensure_tables
 
     home = binloom_home()
     with progress("drawing the lineage") as advance, SparkLaunch(home) as launch:
         # The site is there before anything has landed: it describes tables, not what is in them.
-        ensure_tables(launch.session())
+        ensure_tables(launch.session(), warehouse_dir(home))
         page = build_site((directory or project_dir() / "site").absolute(), home, advance)
     sys.stdout.write(f"{page}\n")
     return EXIT_DONE
