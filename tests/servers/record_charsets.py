@@ -1,0 +1,96 @@
+"""Records how the servers convert each character set: `python -m tests.servers.record_charsets`.
+
+Python's codecs differ from the servers in some characters of most sets that are not Unicode, so binloom carries
+the servers' own tables, in `ingest/binlog/charset_tables/NAME.bin`: zlib-compressed unsigned 16-bit code points,
+little-endian; 0 where the bytes are no character.
+
+- A set of single bytes has 256 of them.
+- A set of several bytes has 65536 for two bytes, at `first << 8 | second`; then 256 for single bytes; and, when it
+  has characters of three bytes that begin with 0x8F, 65536 more for the two after it.
+
+A character that has no counterpart in Unicode is `?`, as the servers print it. MySQL and MariaDB are both asked:
+they agree in every character; bytes that only one of them takes are no character.
+"""
+
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from tests.servers import Server, mariadb, mysql
+
+TABLES = Path(__file__).resolve().parents[2] / "ingest" / "binlog" / "charset_tables"
+UNICODE = {"utf8mb3", "utf8mb4", "ucs2", "utf16", "utf16le", "utf32", "binary"}
+SINGLE_BYTE_END = 256
+TWO_BYTES = 65536
+
+
+def prepare(server: Server) -> None:
+    """Make tables of all sequences of one byte, of two, and of three that begin with 0x8F."""
+    singles = ", ".join(f"(x'{byte:02x}')" for byte in range(256))
+    server.execute(
+        "create database charsets",
+        "use charsets",
+        "set session sql_log_bin = 0",
+        "create table sequences1 (bytes varbinary(3) primary key)",
+        "create table sequences2 like sequences1",
+        "create table sequences3 like sequences1",
+        f"insert into sequences1 values {singles}",
+        "insert into sequences2 select concat(a.bytes, b.bytes) from sequences1 a, sequences1 b where a.bytes >= x'80'",
+        "insert into sequences3 select concat(x'8f', bytes) from sequences2 where bytes >= x'a1a1'",
+    )
+
+
+def characters(server: Server, charset: str, length: int) -> dict[bytes, int]:
+    """Return the code point of each sequence that is one character, as the server prints it."""
+    as_text = f"convert(bytes using {charset})"
+    rows = server.execute(
+        "set session sql_mode = ''",
+        f"select hex(bytes), hex(convert({as_text} using utf32)) from charsets.sequences{length}"
+        f" where char_length({as_text}) = 1",
+    )
+    return {bytes.fromhex(sequence): int(code, 16) for sequence, code in rows if code and len(code) == 8}
+
+
+def table(servers: list[Server], charset: str, longest: int) -> np.ndarray:
+    """Build the table of a character set from what all servers say alike."""
+    known: dict[bytes, int] = {}
+    for length in range(1, (3 if charset in ("ujis", "eucjpms") else longest) + 1):
+        first, *others = [characters(server, charset, length) for server in servers]
+        known |= {
+            sequence: code for sequence, code in first.items() if all(other.get(sequence) == code for other in others)
+        }
+    if longest == 1:
+        size = SINGLE_BYTE_END
+    else:
+        size = TWO_BYTES + 256 + (TWO_BYTES if any(len(sequence) == 3 for sequence in known) else 0)
+    codes = np.zeros(size, dtype="<u2")
+    for sequence, code in known.items():
+        number = int.from_bytes(sequence[-2:], "big")
+        start = {1: 0 if longest == 1 else TWO_BYTES, 2: 0, 3: TWO_BYTES + 256}[len(sequence)]
+        codes[start + number] = code
+    return codes
+
+
+def main() -> None:
+    TABLES.mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="charsets-") as work,
+        mysql.start(Path(work) / "mysql") as one,
+        mariadb.start(Path(work) / "mariadb") as other,
+    ):
+        prepare(one)
+        prepare(other)
+        query = "select character_set_name, maxlen from information_schema.character_sets order by 1"
+        of_both = {row[0] for row in other.execute(query)}
+        for charset, longest in one.execute(query):
+            # gb18030 has four bytes, and MariaDB does not have it.
+            if charset not in UNICODE and charset in of_both:
+                codes = table([one, other], charset, int(longest))
+                (TABLES / f"{charset}.bin").write_bytes(zlib.compress(codes.tobytes(), 9))
+                print(f"{charset}: {np.count_nonzero(codes):,} characters")
+
+
+if __name__ == "__main__":
+    main()
