@@ -5,14 +5,14 @@ expectations then hold these counts against zero, and against what the decoder c
 expectation names the segments.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql import types as t
+import pandas as pd  # type: ignore[import-untyped]
 
 from ingest.landing.tables import RAW_SCHEMA, sql_literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 KNOWN_EVENT_TYPES = ("INSERT", "UPDATE", "DELETE")
 
@@ -149,20 +149,19 @@ left join landed using (source_id, epoch, binlog_file)
 """
 
 
-def segment_facts(session: "SparkSession", source_id: str | None = None) -> "DataFrame":
+def segment_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
     """Return one row for each completed segment: what was counted, what landed, how many rows are wrong."""
-    return _materialised(session, _SEGMENT_FACTS, source_id)
+    return _collected(session, _SEGMENT_FACTS, source_id)
 
 
-def file_facts(session: "SparkSession", source_id: str | None = None) -> "DataFrame":
+def file_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
     """Return one row for each file as it was last scanned: its bytes, and those without an explanation."""
-    return _materialised(session, _FILE_FACTS, source_id)
+    return _collected(session, _FILE_FACTS, source_id)
 
 
-def _materialised(session: "SparkSession", sql: str, source_id: str | None) -> "DataFrame":
+def _collected(session: "SparkSession", sql: str, source_id: str | None) -> pd.DataFrame:
     condition = "true" if source_id is None else f"source_id = {sql_literal(source_id)}"
     qualified = "true" if source_id is None else f"row_events.{condition}"
     facts = session.sql(sql.format(of_source=condition, of_source_row_events=qualified))
-    # Each expectation is a job of its own: over these few rows, not over the tables again.
-    rows: list[Any] = facts.collect()
-    return session.createDataFrame(rows, t.StructType(facts.schema.fields)).coalesce(1)
+    # Each expectation would be a Spark job or two of its own: there are few rows, so it is none.
+    return pd.DataFrame([row.asDict() for row in facts.collect()], columns=facts.columns)

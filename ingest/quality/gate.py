@@ -13,14 +13,14 @@ from ingest.landing.store import read_rows
 from ingest.landing.tables import SEGMENTS, ensure_tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-CHECKPOINT = "landed"
-SITE = "binloom"
+    import pandas as pd  # type: ignore[import-untyped]
+    from pyspark.sql import SparkSession
 
 # Below this a JVM that starts fast is worth more than one that runs fast.
 SMALL_BYTES = 256 << 20
 EXAMPLES = 5
+
+_KEYS = ("source_id", "epoch", "binlog_file", "segment_start")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class CheckResult:
     violations
         Number of segments or files for which it does not.
     examples
-        Some of them, as `source/epoch/file at position: value`.
+        Some of them, by their keys.
     """
 
     suite: str
@@ -110,12 +110,14 @@ def run_gate(
         import great_expectations  # noqa: F401
 
         from ingest.quality.facts import file_facts, segment_facts
+        from ingest.quality.suites import FILES_SUITE, SEGMENTS_SUITE
 
         live = launch.session()
         ensure_tables(live, warehouse_dir(home))
-        return _validate(home, {"segments": segment_facts(live, source_id), "files": file_facts(live, source_id)})
+        facts = {SEGMENTS_SUITE: segment_facts(live, source_id), FILES_SUITE: file_facts(live, source_id)}
     finally:
         launch.stop()
+    return _validate(home, facts)
 
 
 def _silence() -> None:
@@ -126,41 +128,49 @@ def _silence() -> None:
     warnings.filterwarnings("ignore", module="great_expectations")
 
 
-def _validate(home: Path, facts: "dict[str, DataFrame]") -> GateResult:
+def _validate(home: Path, facts: "dict[str, pd.DataFrame]") -> GateResult:
     import great_expectations as gx
+    from great_expectations.checkpoint import UpdateDataDocsAction
 
-    from ingest.quality.suites import files_suite, segments_suite
+    from ingest.quality.suites import suites
 
     context = gx.get_context(mode="file", project_root_dir=str(home))
     context.variables.progress_bars = {"globally": False}
-    source = context.data_sources.add_or_update_spark(name="binlog_raw")
-    validations = []
-    for name, suite in (("segments", segments_suite()), ("files", files_suite())):
-        asset = source.add_dataframe_asset(name=name)
-        batch = asset.add_batch_definition_whole_dataframe("all")
-        stored = context.suites.add_or_update(suite)
-        validations.append(
-            context.validation_definitions.add_or_update(gx.ValidationDefinition(name=name, data=batch, suite=stored))
-        )
+    source = context.data_sources.add_or_update_pandas(name="binlog_raw")
     results: list[CheckResult] = []
-    success = True
-    for validation in validations:
-        outcome = validation.run(
-            batch_parameters={"dataframe": facts[validation.name]}, result_format={"result_format": "COMPLETE"}
+    for suite in suites():
+        name = suite.name
+        data = source.add_dataframe_asset(name=name).add_batch_definition_whole_dataframe("all")
+        validation = context.validation_definitions.add_or_update(
+            gx.ValidationDefinition(name=name, data=data, suite=context.suites.add_or_update(suite))
         )
-        success &= bool(outcome.success)
-        results.extend(_check_result(validation.suite.name, one) for one in outcome.results)
-    context.build_data_docs()
+        checkpoint = context.checkpoints.add_or_update(
+            gx.Checkpoint(
+                name=name,
+                validation_definitions=[validation],
+                actions=[UpdateDataDocsAction(name="data_docs")],
+                result_format={
+                    "result_format": "COMPLETE",
+                    "unexpected_index_column_names": [key for key in _KEYS if key in facts[name].columns],
+                },
+            )
+        )
+        outcome = checkpoint.run(batch_parameters={"dataframe": facts[name]})
+        for run in outcome.run_results.values():
+            results.extend(_check_result(name, one) for one in run.results)
     page = home / "gx" / "uncommitted" / "data_docs" / "local_site" / "index.html"
-    return GateResult(success, results, page, 0, 0)
+    success = all(result.success for result in results)
+    return GateResult(success, results, page, *(len(facts[suite.name]) for suite in suites()))
 
 
 def _check_result(suite: str, outcome: Any) -> CheckResult:
     detail = outcome.result or {}
+    broken = "" if not outcome.exception_info.get("raised_exception") else " (the check itself failed)"
+    places = detail.get("unexpected_index_list") or []
     return CheckResult(
         suite,
-        str(outcome.expectation_config.description),
+        f"{outcome.expectation_config.description}{broken}",
         bool(outcome.success),
         int(detail.get("unexpected_count") or 0),
-        [],
+        [", ".join(f"{name} {value}" for name, value in place.items()) for place in places[:EXAMPLES]],
     )

@@ -20,6 +20,11 @@ def _same(left: str, right: str, why: str) -> Any:
     return gxe.ExpectColumnPairValuesToBeEqual(column_A=left, column_B=right, description=why)
 
 
+def suites() -> list[ExpectationSuite]:
+    """All suites, in the order in which they are run."""
+    return [segments_suite(), files_suite()]
+
+
 def segments_suite() -> ExpectationSuite:
     """Expectations on the rows of each landed segment."""
     return ExpectationSuite(
