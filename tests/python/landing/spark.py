@@ -1,0 +1,50 @@
+"""A Spark session of its own for a test module, and what is in the raw tables."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ingest.landing.session import SparkLaunch, warehouse_dir
+from ingest.landing.tables import RAW_TABLES, ensure_tables
+
+# Not the same from run to run, by their nature.
+RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at"}
+
+
+@contextmanager
+def spark_home(home: Path) -> Iterator[Any]:
+    """A session with its warehouse in a folder; at the end the JVM is gone."""
+    with SparkLaunch(home, short_lived=True) as launch:
+        session = launch.session()
+        ensure_tables(session, warehouse_dir(home))
+        yield session
+
+
+def raw_rows(session: Any, table: str, source_id: str) -> list[Any]:
+    """Rows of a raw table of one source, sorted, without what differs from run to run."""
+    columns = [name for name in RAW_TABLES[table].columns.names if name not in RUN_COLUMNS]
+    session.catalog.refreshTable(f"binlog_raw.{table}")
+    frame = session.table(f"binlog_raw.{table}").where(f"source_id = '{source_id}'")
+    if table == "segments":
+        frame = frame.where("status <> 'in_progress'")
+    return sorted((_plain(row) for row in frame.select(columns).collect()), key=repr)
+
+
+def all_rows(session: Any, source_id: str) -> dict[str, list[Any]]:
+    """Rows of all raw tables that an ingest fills."""
+    names = [
+        "sources",
+        "binlog_files",
+        "segments",
+        "row_events",
+        "transactions",
+        "statements",
+        "table_maps",
+        "unsupported_events",
+    ]
+    return {name: raw_rows(session, name, source_id) for name in names}
+
+
+def _plain(row: Any) -> tuple[Any, ...]:
+    return tuple(sorted(value.items()) if isinstance(value, dict) else value for value in row)

@@ -1,0 +1,234 @@
+"""Which epoch a file belongs to, and which segments of it are to be landed."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.binlog import open_binlog, scan_binlog
+from ingest.errors import NotABinlogError, SourceIdentityError
+from ingest.landing.plan import IdentifiedFile, identify, plan_batches, plan_file
+from ingest.landing.record import SourceRecord
+from ingest.sources.directory import binlog_path
+from tests.python.landing.binlogs import SHOP, created_at, flip_bit, in_use, of_server, transaction_ends
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+DATA = (SHOP / "binlog.000001").read_bytes()
+
+
+def recorded(path: Path, epoch: int = 0, **changes: Any) -> dict[str, Any]:
+    """The row of binlog_files that a scan of this file left."""
+    scan = scan_binlog(path)
+    return {
+        "source_id": "s",
+        "epoch": epoch,
+        "binlog_file": path.name,
+        "file_size": scan.file_size,
+        "fingerprint": scan.format.fingerprint,
+        "server_version": scan.format.server_version,
+        "created_at": scan.format.created_at,
+        "scanned_at": NOON,
+        **changes,
+    }
+
+
+def identity(path: Path, epoch: int = 0) -> dict[str, Any]:
+    """The row of sources that opened an epoch with this file."""
+    log_format = open_binlog(path).format
+    return {
+        "source_id": "s",
+        "epoch": epoch,
+        "server_id": log_format.server_id,
+        "flavor": log_format.flavor,
+        "server_version": log_format.server_version,
+        "observed_at": NOON,
+    }
+
+
+def state(start: int, end: int, status: str = "completed", **changes: Any) -> dict[str, Any]:
+    """A row of segments of binlog.000001 in epoch 0."""
+    return {
+        "source_id": "s",
+        "epoch": 0,
+        "binlog_file": "binlog.000001",
+        "segment_start": start,
+        "segment_end": end,
+        "status": status,
+        "error": None,
+        "recorded_at": NOON,
+        **changes,
+    }
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A whole, closed binlog file."""
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(DATA)
+    return path
+
+
+def epochs(paths: list[Path], record: SourceRecord, new_epoch: bool = False) -> list[int]:
+    """Epochs that the files are given."""
+    return [one.epoch for one in identify([binlog_path(path) for path in paths], record, new_epoch).files]
+
+
+def test_first_files_open_epoch_0(file: Path) -> None:
+    found = identify([binlog_path(file), binlog_path(SHOP / "binlog.000002")], SourceRecord("s"))
+    assert [one.epoch for one in found.files] == [0, 0]
+    assert [(row["epoch"], row["change"]) for row in found.new_identities] == [(0, "epoch_opened")]
+
+
+def test_known_server_adds_nothing(file: Path) -> None:
+    record = SourceRecord.of("s", [identity(file)], [recorded(file)], [])
+    assert identify([binlog_path(file)], record).new_identities == []
+
+
+def test_other_server_opens_the_next_epoch(file: Path, tmp_path: Path) -> None:
+    record = SourceRecord.of("s", [identity(file)], [recorded(file)], [])
+    other = tmp_path / "binlog.000009"
+    other.write_bytes(of_server(DATA, 77))
+    assert epochs([other], record) == [1]
+    # A failover: names start over. The server says which file it is, not the name.
+    file.write_bytes(of_server(DATA, 77))
+    assert epochs([file], record) == [1]
+
+
+def test_two_servers_at_once_are_refused(file: Path, tmp_path: Path) -> None:
+    first, second, back = file, tmp_path / "binlog.000002", tmp_path / "binlog.000003"
+    second.write_bytes(of_server(DATA, 77))
+    back.write_bytes(created_at(DATA, 1_800_000_000))
+    record = SourceRecord.of(
+        "s", [identity(first), identity(second, 1)], [recorded(first), recorded(second, 1)], []
+    )
+    assert epochs([first, second], record) == [0, 1]
+    with pytest.raises(SourceIdentityError, match="two servers are writing under one source"):
+        epochs([back], record)
+    assert epochs([back], record, new_epoch=True) == [2]
+
+
+def test_file_that_changed_under_its_name(file: Path) -> None:
+    record = SourceRecord.of("s", [identity(file)], [recorded(file)], [])
+    file.write_bytes(created_at(DATA, 1_800_000_000))
+    with pytest.raises(SourceIdentityError, match="is not the file that was landed under this name") as caught:
+        epochs([file], record)
+    assert "--new-epoch" in str(caught.value)
+    assert epochs([file, SHOP / "binlog.000002"], record, new_epoch=True) == [1, 1]
+
+
+def test_file_that_shrank(file: Path) -> None:
+    record = SourceRecord.of("s", [identity(file)], [recorded(file)], [])
+    file.write_bytes(DATA[:-100])
+    with pytest.raises(SourceIdentityError, match="a binlog never gets smaller"):
+        epochs([file], record)
+    assert epochs([file], record, new_epoch=True) == [1]
+
+
+def test_upgrade_is_recorded_within_the_epoch(file: Path) -> None:
+    older = {**identity(file), "server_version": "8.4.0"}
+    found = identify([binlog_path(file)], SourceRecord.of("s", [older], [recorded(file)], []))
+    assert [(row["epoch"], row["change"]) for row in found.new_identities] == [(0, "server_changed")]
+
+
+def test_epoch_whose_identity_a_crash_swallowed(file: Path) -> None:
+    # Recorded in binlog_files as epoch 1, and not yet in sources.
+    record = SourceRecord.of("s", [identity(file)], [recorded(file, 1)], [])
+    found = identify([binlog_path(file)], record)
+    assert [one.epoch for one in found.files] == [1]
+    assert [(row["epoch"], row["change"]) for row in found.new_identities] == [(1, "epoch_opened")]
+
+
+def test_files_that_are_no_binlogs_are_named_and_others_taken(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "binlog.000002").write_bytes(b"")
+    found = identify([binlog_path(file), binlog_path(tmp_path / "binlog.000002")], SourceRecord("s"))
+    assert [one.file.name for one in found.files] == ["binlog.000001"]
+    assert [type(problem.error) for problem in found.problems] == [NotABinlogError]
+
+
+def planned(path: Path, states: list[dict[str, Any]], segment_bytes: int = 1 << 20) -> list[tuple[int, int]]:
+    """Ranges that are to be landed."""
+    record = SourceRecord.of("s", [], [], states)
+    plan = plan_file(IdentifiedFile(binlog_path(path), 0, path.stat().st_size, False), record, segment_bytes)
+    return [(segment.start, segment.end) for segment in plan.segments]
+
+
+def test_whole_file_is_cut_at_transaction_ends(file: Path) -> None:
+    ranges = planned(file, [], 10_000)
+    assert ranges[0][0] == 4
+    assert ranges[-1][1] == len(DATA)
+    assert [end for _, end in ranges[:-1]] == [start for start, _ in ranges[1:]]
+    assert {end for _, end in ranges} <= set(transaction_ends(file))
+    assert len(ranges) > 3
+
+
+def test_completed_segments_are_left_out(file: Path) -> None:
+    ranges = planned(file, [], 10_000)
+    assert planned(file, [state(*ranges[0]), state(*ranges[1])], 10_000) == ranges[2:]
+    assert planned(file, [state(*one) for one in ranges], 10_000) == []
+
+
+def test_interrupted_segments_are_taken_up_as_they_were_begun(file: Path) -> None:
+    ranges = planned(file, [], 10_000)
+    begun = [state(*one, "in_progress") for one in ranges]
+    begun[1]["status"] = "completed"
+    # Whatever the size of segments is now.
+    assert planned(file, begun, 1 << 20) == [ranges[0], *ranges[2:]]
+
+
+def test_the_latest_state_counts(file: Path) -> None:
+    whole = (4, len(DATA))
+    later = NOON + timedelta(seconds=1)
+    assert planned(file, [state(*whole, recorded_at=later), state(*whole, "in_progress")]) == []
+    assert planned(file, [state(*whole), state(*whole, "failed", recorded_at=later)]) == [whole]
+
+
+def test_growing_file_goes_on_where_it_ended(file: Path) -> None:
+    ends = transaction_ends(file)
+    middle, later = ends[len(ends) // 2], ends[-3]
+    file.write_bytes(in_use(DATA[:middle]))
+    assert planned(file, []) == [(4, middle)]
+    # In the middle of a transaction: only what is complete.
+    file.write_bytes(in_use(DATA[: later + 50]))
+    record = SourceRecord.of("s", [], [], [state(4, middle)])
+    plan = plan_file(IdentifiedFile(binlog_path(file), 0, later + 50, False), record)
+    assert [(one.start, one.end) for one in plan.segments] == [(middle, later)]
+    assert plan.problem is None
+    assert plan.unfinished_bytes == 50
+    file.write_bytes(DATA)
+    assert planned(file, [state(4, middle), state(middle, later)]) == [(later, len(DATA))]
+
+
+def test_cut_file_fails_from_the_last_complete_transaction(file: Path) -> None:
+    ends = transaction_ends(file)
+    cut = ends[5] + 30
+    file.write_bytes(DATA[:cut])
+    record = SourceRecord("s")
+    plan = plan_file(IdentifiedFile(binlog_path(file), 0, cut, False), record)
+    assert [(one.start, one.end) for one in plan.segments] == [(4, ends[5])]
+    assert plan.bad is not None and (plan.bad.start, plan.bad.end) == (ends[5], cut)
+    assert plan.problem is not None and "is broken at position" in str(plan.problem.error)
+    failed = state(ends[5], cut, "failed", error=str(plan.problem.error))
+    again = plan_file(
+        IdentifiedFile(binlog_path(file), 0, cut, False), SourceRecord.of("s", [], [], [state(4, ends[5]), failed])
+    )
+    assert again.segments == [] and again.is_recorded
+    # The whole file has come: the failed range ended where the copy was cut, not at a transaction's end.
+    file.write_bytes(DATA)
+    assert planned(file, [state(4, ends[5]), failed]) == [(ends[5], len(DATA))]
+
+
+def test_flipped_bit_fails_from_its_transaction(file: Path) -> None:
+    ends = transaction_ends(file)
+    file.write_bytes(flip_bit(DATA, ends[7] + 120))
+    plan = plan_file(IdentifiedFile(binlog_path(file), 0, len(DATA), False), SourceRecord("s"))
+    assert plan.segments[-1].end == ends[7]
+    assert plan.bad is not None and (plan.bad.start, plan.bad.end) == (ends[7], len(DATA))
+    assert plan.row is not None and plan.row["checksum_failures"] == 1
+
+
+def test_files_are_planned_in_batches_in_order(file: Path) -> None:
+    files = [IdentifiedFile(binlog_path(SHOP / f"binlog.00000{n}"), 0, 1, False) for n in (1, 2)] * 200
+    batches = list(plan_batches(files, SourceRecord("s")))
+    assert len(batches) == 2
+    assert [plan.file.file.name for batch in batches for plan in batch] == [one.file.name for one in files]
