@@ -17,6 +17,10 @@ from ingest.commands.project import build_site, project_dir, run_dbt
 from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
 
 SOURCES = ("shop-mysql", "shop-mariadb")
+_MARTS, _STAGING = "binloom", "binloom_staging"
+
+# What names a transaction.
+_TRANSACTION = ("source_id", "epoch", "binlog_file", "transaction_pos")
 
 # Times leave Spark as text: as Python datetimes they would turn into the zone of this machine.
 
@@ -28,8 +32,8 @@ select
     count_if(event_type = 'INSERT') as inserts,
     count_if(event_type = 'UPDATE') as updates,
     count_if(event_type = 'DELETE') as deletes,
-    date_format(min(event_timestamp), 'HH:mm:ss') as first_change,
-    date_format(max(event_timestamp), 'HH:mm:ss') as last_change
+    date_format(min(event_timestamp), 'yyyy-MM-dd HH:mm:ss') as first_change,
+    date_format(max(event_timestamp), 'yyyy-MM-dd HH:mm:ss') as last_change
 from {marts}.row_changes
 group by all
 order by source_id, full_name
@@ -81,7 +85,21 @@ ranked as (
 select *
 from ranked
 where place = 1
-order by source_id
+order by source_id desc
+"""
+
+# What the person typed, where the server logs it (MariaDB does, MySQL with binlog_rows_query_log_events).
+_STATEMENT = """
+select sql_text
+from {staging}.stg_binlog__statements
+where
+    source_id = :source_id
+    and epoch = :epoch
+    and binlog_file = :binlog_file
+    and transaction_pos = :transaction_pos
+    and kind in ('ANNOTATE', 'ROWS_QUERY')
+order by start_pos
+limit 1
 """
 
 # Of the rows that this transaction hit, the one that had the most changes over the whole recording.
@@ -113,9 +131,8 @@ select
     thread_id,
     event_type,
     changed_columns,
-    row_before,
-    row_after,
-    coalesce(gtid, concat(binlog_file, ':', transaction_pos)) as transaction_id
+    map_entries(row_before) as before,
+    map_entries(row_after) as after
 from {marts}.row_changes
 where
     source_id = :source_id
@@ -143,8 +160,11 @@ def run_demo() -> int:
     from ingest.quality.gate import run_gate
     from ingest.sources.snapshot_files import read_snapshot_dir
 
+    _heading("A shop's morning, recorded on real servers")
     with SparkLaunch(home) as launch:
-        _heading("A shop's morning, recorded on real servers")
+        # Once for all steps: each that finds no session would start a JVM of its own.
+        with progress("starting Spark"):
+            spark = launch.session()
         for source in SOURCES:
             land_snapshot(source, read_snapshot_dir(samples / source / "schema"))
             landed = land_files(source, samples / source)
@@ -166,10 +186,11 @@ def run_demo() -> int:
             return EXIT_CHECK_FAILED
         with progress("drawing the lineage") as advance:
             page = build_site(home / "site", home, advance, compile=False)
-        _answers(launch.session())
+        _answers(spark)
     sys.stdout.write(
         f"\nThe lineage site: {page}\n"
-        f"All of it took {time.monotonic() - started:.0f} seconds; the tables are in {home / 'warehouse'}.\n"
+        f"The tables are in {home / 'warehouse'}; docs/questions.md has more to ask of them.\n"
+        f"All of it took {time.monotonic() - started:.0f} seconds.\n"
     )
     return gate.exit_code
 
@@ -198,57 +219,64 @@ def _fresh_home() -> Path:
 
 
 def _answers(spark: Any) -> None:
-    marts = "binloom"
-    changes = spark.sql(_PER_TABLE.format(marts=marts)).collect()
+    def ask(question: str, **values: Any) -> list[dict[str, Any]]:
+        text = question.format(marts=_MARTS, staging=_STAGING)
+        return [row.asDict() for row in spark.sql(text, args=values).collect()]
+
     _heading("What changed")
     columns = ("source", "table", "inserts", "updates", "deletes", "first_change", "last_change")
-    print_table(columns, changes)
+    print_table(columns, [list(row.values()) for row in ask(_PER_TABLE)])
 
-    damage = [row.asDict() for row in spark.sql(_DAMAGE.format(marts=marts)).collect()]
     _heading("Which transaction did the damage")
+    damage = ask(_DAMAGE)
     for transaction in damage:
-        _damage(transaction)
+        _damage(transaction, ask(_STATEMENT, **{name: transaction[name] for name in _TRANSACTION}))
 
     for transaction in damage[:1]:
-        key = {name: transaction[name] for name in ("source_id", "epoch", "binlog_file", "transaction_pos")}
-        key["table_name"] = transaction["table_name"]
-        row = spark.sql(_MOST_CHANGED_ROW.format(marts=marts), args=key).first()
-        name = f"{transaction['schema_name']}.{transaction['table_name']}"
-        _heading(f"What happened to one of those rows: {name} {row['pk_values']} in {transaction['source_id']}")
-        key = {name: transaction[name] for name in ("source_id", "schema_name", "table_name")}
-        history = spark.sql(_ROW_HISTORY.format(marts=marts), args={**key, "pk_values": row["pk_values"]}).collect()
+        (row,) = ask(_MOST_CHANGED_ROW, **{name: transaction[name] for name in (*_TRANSACTION, "table_name")})
+        table = f"{transaction['schema_name']}.{transaction['table_name']}"
+        _heading(f"What happened to one of those rows, {table} {row['pk_values']} in {transaction['source_id']}")
+        of_table = {name: transaction[name] for name in ("source_id", "schema_name", "table_name")}
+        history = ask(_ROW_HISTORY, **of_table, pk_values=row["pk_values"])
         print_table(("time", "thread", "change", "from_what_to_what"), map(_change, history))
 
 
-def _damage(transaction: dict[str, Any]) -> None:
+def _damage(transaction: dict[str, Any], statements: list[dict[str, Any]]) -> None:
     columns = " and ".join(transaction["columns"])
     value = f" to '{transaction['new_value']}'" if transaction["distinct_values"] == 1 else ""
-    sys.stdout.write(
-        f"  {transaction['source_id']}: at {transaction['changed_at']} thread {transaction['thread_id']}"
-        f" set {columns}{value} in {transaction['rows']} rows of"
-        f" {transaction['schema_name']}.{transaction['table_name']}\n"
-        f"  {'':<{len(transaction['source_id'])}}  transaction {transaction['transaction_id']},"
-        f" {transaction['binlog_file']} at position {transaction['transaction_pos']}\n"
-    )
+    thread = f" thread {transaction['thread_id']}" if transaction["thread_id"] is not None else " somebody"
+    margin = " " * (len(transaction["source_id"]) + 2)
+    lines = [
+        f"{transaction['source_id']}: at {transaction['changed_at']}{thread} set {columns}{value} in"
+        f" {transaction['rows']} rows of {transaction['schema_name']}.{transaction['table_name']}",
+        f"{margin}transaction {transaction['transaction_id']}, {transaction['binlog_file']} at position"
+        f" {transaction['transaction_pos']}",
+        *(f"{margin}the statement: {_in_one_line(row['sql_text'])}" for row in statements),
+    ]
+    sys.stdout.write("".join(f"  {line}\n" for line in lines))
 
 
-def _change(row: Any) -> list[Any]:
+def _change(row: dict[str, Any]) -> list[Any]:
+    before, after = _image(row["before"]), _image(row["after"])
     match row["event_type"]:
         case "INSERT":
-            text = ", ".join(f"{name} {value}" for name, value in row["row_after"].items() if value is not None)
+            text = ", ".join(f"{name} {_in_one_line(value)}" for name, value in after.items() if value is not None)
         case "DELETE":
             text = "gone"
         case _:
             text = ", ".join(
-                f"{name}: {_value(row['row_before'], name)} → {_value(row['row_after'], name)}"
+                f"{name}: {_in_one_line(before.get(name))} → {_in_one_line(after.get(name))}"
                 for name in row["changed_columns"]
             )
     return [row["changed_at"], row["thread_id"], row["event_type"], text]
 
 
-def _value(image: dict[str, str | None], name: str) -> str:
-    value = image.get(name)
-    return "NULL" if value is None else value
+def _image(entries: list[Any] | None) -> dict[str, str | None]:
+    return {entry["key"]: entry["value"] for entry in entries or ()}
+
+
+def _in_one_line(value: str | None) -> str:
+    return "NULL" if value is None else value.replace("\n", "\\n")
 
 
 def _counts(counts: dict[str, int]) -> str:

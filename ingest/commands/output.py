@@ -81,7 +81,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
         table.add_row(*[Text(human(value)) for value in row])
     if title:
         sys.stdout.write(f"{title}\n")
-    console().print(table)
+    screen = console()
+    with screen.capture() as lines:
+        screen.print(table)
+    sys.stdout.writelines(line.rstrip() + "\n" for line in lines.get().splitlines())
 
 
 def console(stderr: bool = False) -> Any:
