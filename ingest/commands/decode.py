@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.commands.output import Format, iso, say
+from ingest.commands.output import Format, iso, progress, say
 from ingest.errors import EXIT_DONE, BinloomError, CorruptBinlogError
 
 if TYPE_CHECKING:
@@ -62,24 +63,28 @@ def _decode_file(
 
     log = open_binlog(path, hints=hints, tables=tables, start=_cut_before(path, start))
     problems = 0
+    # Rows that scroll over a terminal show by themselves how far it is.
+    watched = not sys.stdout.isatty()
     try:
-        for kind, batch in log.batches():
-            if kind == "row_events":
-                if start is not None or stop is not None:
-                    is_last, batch = _between(batch, start, stop)
-                else:
-                    is_last = False
-                for block in _lines(batch, log.column_names, format, path):
+        with progress(f"decoding {path.name}", path.stat().st_size) if watched else nullcontext() as advance:
+            for kind, batch in log.batches():
+                if kind == "unsupported_events":
+                    problems = _report(path, batch, problems, start, stop)
+                if kind != "row_events":
+                    continue
+                kept = batch if start is stop is None else _between(batch, start, stop)
+                for block in _lines(kept, log.column_names, format, path):
                     _write(block)
-                if is_last:
+                reached = batch.column("start_pos")[-1].as_py()
+                if stop is not None and reached >= stop:
                     break
-            elif kind == "unsupported_events":
-                problems = _report(path, batch, problems, start, stop)
+                if advance is not None:
+                    advance(reached)
     finally:
         if problems > _PROBLEMS_SHOWN:
             say(f"{path}: {problems - _PROBLEMS_SHOWN} more events or values could not be decoded.")
         if problems:
-            say(f"{path}: {problems} events or values could not be decoded; everything else was printed.")
+            say(f"{path}: {problems} events or values could not be decoded; they are missing from what was printed.")
 
 
 def _cut_before(path: Path, position: int | None) -> int | None:
@@ -92,16 +97,13 @@ def _cut_before(path: Path, position: int | None) -> int | None:
     return max((start for start in starts if start <= position), default=None)
 
 
-def _between(batch: Any, start: int | None, stop: int | None) -> tuple[bool, Any]:
-    """Keep rows of events that begin in [start, stop); say whether the stop was reached."""
+def _between(batch: Any, start: int | None, stop: int | None) -> Any:
+    """Keep rows of events that begin in [start, stop)."""
     import pyarrow.compute as pc
 
     positions = batch.column("start_pos")
     kept = pc.greater_equal(positions, start or 0)
-    if stop is None:
-        return False, batch.filter(kept)
-    is_last = batch.num_rows > 0 and positions[-1].as_py() >= stop
-    return is_last, batch.filter(pc.and_(kept, pc.less(positions, stop)))
+    return batch.filter(kept if stop is None else pc.and_(kept, pc.less(positions, stop)))
 
 
 def _lines(batch: Any, names: "ColumnNames", format: Format, path: Path) -> Iterator[Any]:

@@ -4,12 +4,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ingest.commands.output import Format, console, human, human_bytes, print_rows, print_table, say
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, BinloomError, CorruptBinlogError
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, BinloomError, CorruptBinlogError, UsageError
 
 EVENT_COLUMNS = ("file", "position", "end_position", "event_timestamp", "server_id", "event_type", "size", "checksum")
 
@@ -39,18 +40,61 @@ def inspect_files(files: Sequence[Path], format: Format, verbose: bool) -> int:
 
 
 def list_events(files: Sequence[Path], format: Format, limit: int | None, types: Sequence[str], verbose: bool) -> int:
-    """Print the events of files one by one, at most `limit` of them; return the exit code."""
+    """Print the events of files one by one, at most `limit` of them; return the exit code.
+
+    Raises
+    ------
+    UsageError
+        A type in `types` is none that a server has.
+    """
     columns = (*EVENT_COLUMNS, "flags", "detail") if verbose else EVENT_COLUMNS
-    wanted = {name.strip().upper() for names in types for name in names.split(",") if name.strip()}
     problems: list[BinloomError] = []
-    rows = islice(_events(files, wanted, verbose, problems), limit)
-    print_rows(columns, rows, format)
+    rows = islice(_events(files, _event_types(types), verbose, problems), limit)
+    if format is Format.TEXT:
+        _print_events(columns, rows)
+    else:
+        print_rows(columns, rows, format)
     sys.stdout.flush()
     for error in problems:
         say(str(error))
     if any(isinstance(error, CorruptBinlogError) for error in problems):
         return EXIT_CHECK_FAILED
     return max((error.exit_code for error in problems), default=EXIT_DONE)
+
+
+def _event_types(types: Sequence[str]) -> set[str]:
+    """Return the names asked for; a number stands for the type with that code."""
+    from ingest.binlog.events import EVENT_NAMES, event_name
+
+    wanted = set()
+    for name in (part.strip().upper() for names in types for part in names.split(",") if part.strip()):
+        if not name.isdigit() and name not in EVENT_NAMES.values():
+            near = get_close_matches(name, EVENT_NAMES.values(), 3, 0.5) or sorted(EVENT_NAMES.values())[:3]
+            raise UsageError(f"There is no event type {name}.", hint=f"Did you mean {' or '.join(near)}?")
+        wanted.add(event_name(int(name)) if name.isdigit() else name)
+    return wanted
+
+
+def _print_events(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print events as they come, however many: widths are fixed, and a file's name stands once above its events."""
+    widths = (12, 12, 19, 10, 25, 10, 8, 6, 0)
+    path = None
+    for row in rows:
+        if row[0] != path:
+            path = row[0]
+            sys.stdout.write(f"{path}\n")
+            names = [name.replace("_", " ") for name in columns[1:]]
+            sys.stdout.write(_event_line(names, widths))
+        sys.stdout.write(_event_line([human(value) for value in row[1:]], widths))
+
+
+def _event_line(texts: Sequence[str], widths: Sequence[int]) -> str:
+    # Numbers stand to the right: positions, the server id, the size.
+    cells = (
+        f"{text:>{width}}" if column in (0, 1, 3, 5) else f"{text:<{width}}"
+        for column, (text, width) in enumerate(zip(texts, widths, strict=False))
+    )
+    return "  ".join(cells).rstrip() + "\n"
 
 
 def report_on(path: Path) -> dict[str, Any]:
@@ -88,7 +132,7 @@ def report_on(path: Path) -> dict[str, Any]:
         "first_event_at": scan.first_event_at,
         "last_event_at": scan.last_event_at,
         "previous_gtids": scan.previous_gtids,
-        "gtids": gtid_set(content.gtids),
+        "gtids": str(content.gtids) or None,
         "transactions": content.transactions,
         "event_counts": dict(sorted(scan.event_counts.items(), key=lambda item: (-item[1], item[0]))),
         "tables": content.tables(),
@@ -98,32 +142,47 @@ def report_on(path: Path) -> dict[str, Any]:
     }
 
 
-def gtid_set(gtids: Iterable[str]) -> str | None:
-    """Write GTIDs as a set the way their server does.
+class GtidSet:
+    """GTIDs as a set, written the way their server does; small however many there are, as long as few are missing.
 
     MySQL's `uuid:n` and `uuid:tag:n` become intervals per uuid and tag, MariaDB's `domain-server-n` the first and
     last of each domain and server.
     """
-    numbers: dict[str, list[int]] = {}
-    for gtid in gtids:
-        stem, separator, number = gtid.rpartition(":" if ":" in gtid else "-")
-        numbers.setdefault(stem + separator, []).append(int(number))
-    parts = []
-    for stem, members in numbers.items():
-        members.sort()
-        if stem.endswith("-"):
-            first, last = members[0], members[-1]
-            parts.append(f"{stem}{first}" if first == last else f"{stem}{first} to {stem}{last}")
-            continue
-        intervals: list[list[int]] = []
-        for member in members:
-            if intervals and member <= intervals[-1][1] + 1:
-                intervals[-1][1] = member
-            else:
-                intervals.append([member, member])
-        spans = (str(low) if low == high else f"{low}-{high}" for low, high in intervals)
-        parts.append(stem + ":".join(spans))
-    return ",".join(parts) or None
+
+    def __init__(self) -> None:
+        self._intervals: dict[str, list[list[int]]] = {}
+
+    def add(self, gtid: str) -> None:
+        """Take one more GTID."""
+        stem, separator, text = gtid.rpartition(":" if ":" in gtid else "-")
+        number = int(text)
+        intervals = self._intervals.setdefault(stem + separator, [])
+        # In commit order nearly every one follows the one before.
+        if intervals and intervals[-1][0] <= number <= intervals[-1][1] + 1:
+            intervals[-1][1] = max(intervals[-1][1], number)
+        else:
+            intervals.append([number, number])
+
+    def __str__(self) -> str:
+        return ",".join(
+            _range_of(stem, intervals) if stem.endswith("-") else _intervals_of(stem, intervals)
+            for stem, intervals in self._intervals.items()
+        )
+
+
+def _range_of(stem: str, intervals: list[list[int]]) -> str:
+    first, last = min(low for low, _ in intervals), max(high for _, high in intervals)
+    return f"{stem}{first}" if first == last else f"{stem}{first} to {stem}{last}"
+
+
+def _intervals_of(stem: str, intervals: list[list[int]]) -> str:
+    merged: list[list[int]] = []
+    for low, high in sorted(intervals):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1][1] = max(merged[-1][1], high)
+        else:
+            merged.append([low, high])
+    return stem + ":".join(str(low) if low == high else f"{low}-{high}" for low, high in merged)
 
 
 class _Content:
@@ -131,7 +190,7 @@ class _Content:
 
     def __init__(self) -> None:
         self.transactions = 0
-        self.gtids: list[str] = []
+        self.gtids = GtidSet()
         self.unsupported: Counter[str] = Counter()
         self._maps: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._rows: Counter[tuple[str, str, str]] = Counter()
@@ -142,7 +201,9 @@ class _Content:
                 self._count_rows(batch)
             case "transactions":
                 self.transactions += batch.num_rows
-                self.gtids.extend(gtid for gtid in batch.column("gtid").to_pylist() if gtid)
+                for gtid in batch.column("gtid").to_pylist():
+                    if gtid is not None:
+                        self.gtids.add(gtid)
             case "table_maps":
                 for table in batch.to_pylist():
                     self._maps.setdefault((table["schema_name"], table["table_name"]), []).append(table)
