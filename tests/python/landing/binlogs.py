@@ -39,9 +39,7 @@ def created_at(data: bytes, timestamp: int) -> bytes:
 def _with_head(data: bytes, timestamp: int | None = None, server_id: int | None = None) -> bytes:
     old_timestamp, kind, old_id, size = struct.unpack_from("<IBII", data, MAGIC)
     event = bytearray(data[MAGIC : MAGIC + size])
-    struct.pack_into(
-        "<IBI", event, 0, timestamp if timestamp is not None else old_timestamp, kind, server_id or old_id
-    )
+    struct.pack_into("<IBI", event, 0, timestamp if timestamp is not None else old_timestamp, kind, server_id or old_id)
     flags = struct.unpack_from("<H", event, 17)[0]
     # Its checksum is taken with the flag cleared.
     struct.pack_into("<H", event, 17, flags & ~IN_USE)

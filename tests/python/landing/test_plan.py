@@ -99,9 +99,7 @@ def test_two_servers_at_once_are_refused(file: Path, tmp_path: Path) -> None:
     first, second, back = file, tmp_path / "binlog.000002", tmp_path / "binlog.000003"
     second.write_bytes(of_server(DATA, 77))
     back.write_bytes(created_at(DATA, 1_800_000_000))
-    record = SourceRecord.of(
-        "s", [identity(first), identity(second, 1)], [recorded(first), recorded(second, 1)], []
-    )
+    record = SourceRecord.of("s", [identity(first), identity(second, 1)], [recorded(first), recorded(second, 1)], [])
     assert epochs([first, second], record) == [0, 1]
     with pytest.raises(SourceIdentityError, match="two servers are writing under one source"):
         epochs([back], record)

@@ -1,0 +1,285 @@
+"""Landing real files with Spark: what is there afterwards, what is skipped, what a bad file costs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.binlog import TableFilter, open_binlog
+from ingest.errors import IngestInProgressError, NotABinlogError, SourceIdentityError, UnknownSourceError, UsageError
+from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot, status
+from ingest.landing.locks import SourceLock
+from ingest.sources.directory import find_binlogs
+from ingest.sources.snapshot_files import read_snapshot_dir
+from tests.python.landing.binlogs import (
+    SHOP,
+    SHOP_MARIADB,
+    created_at,
+    flip_bit,
+    in_use,
+    of_server,
+    transaction_ends,
+)
+from tests.python.landing.spark import all_rows, raw_rows, spark_home
+
+pytestmark = [pytest.mark.spark]
+
+SMALL = IngestOptions(segment_bytes=8_000)
+DATA = (SHOP / "binlog.000001").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all tests here; each has a source of its own."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def session(home: Path) -> Iterator[Any]:
+    """The session of all tests here."""
+    with spark_home(home) as live:
+        yield live
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder with the two files of the sample."""
+    for path in SHOP.glob("binlog.*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return tmp_path
+
+
+def land(source: str, folder: Path, home: Path, options: IngestOptions = SMALL, **more: Any) -> IngestResult:
+    """Land all files of a folder."""
+    return ingest(source, find_binlogs(folder), options, home=home, **more)
+
+
+def decoded(folder: Path, kind: str = "row_events") -> int:
+    """Number of rows as the decoder alone counts them."""
+    return sum(
+        batch.num_rows
+        for file in find_binlogs(folder)
+        for batch_kind, batch in open_binlog(file.path).batches()
+        if batch_kind == kind
+    )
+
+
+def test_everything_lands_once(session: Any, home: Path, logs: Path) -> None:
+    done: list[tuple[int, int]] = []
+    result = land("all", logs, home, progress=lambda so_far, known, word: done.append((so_far, known)))
+    assert (result.exit_code, result.problems) == (0, [])
+    assert result.segments > 8
+    assert result.row_events == decoded(logs) == session.table("binlog_raw.row_events").where("source_id='all'").count()
+    assert result.transactions == decoded(logs, "transactions")
+    assert result.bytes == sum(path.stat().st_size - 4 for path in logs.glob("binlog.*"))
+    assert done[-1] == (result.bytes, result.bytes)
+    rows = all_rows(session, "all")
+    assert len(rows["statements"]) == decoded(logs, "statements")
+    assert len(rows["table_maps"]) == len({row[0] for row in rows["table_maps"]}) > 3
+    files = session.table("binlog_raw.binlog_files").where("source_id='all'").orderBy("file_sequence").collect()
+    assert [(file["binlog_file"], file["file_size"], file["bytes_covered"]) for file in files] == [
+        (path.name, path.stat().st_size, path.stat().st_size) for path in sorted(logs.glob("binlog.*"))
+    ]
+    assert files[0]["event_counts"]["FORMAT_DESCRIPTION"] == 1
+    assert [row["change"] for row in session.table("binlog_raw.sources").where("source_id='all'").collect()] == [
+        "epoch_opened"
+    ]
+
+
+def test_values_in_the_tables_are_those_of_the_decoder(session: Any, home: Path, logs: Path) -> None:
+    land("values", logs, home)
+    names = ["binlog_file", "start_pos", "row_ordinal", "event_type", "event_timestamp", "gtid", "before_values"]
+    names += ["after_values", "table_name"]
+    frame = session.table("binlog_raw.row_events").where("source_id='values'").select(names)
+    landed = sorted(tuple(row) for row in frame.collect())
+    expected = sorted(
+        (file.name, *(row[name] for name in names[1:]))
+        for file in find_binlogs(logs)
+        for batch in open_binlog(file.path).row_batches()
+        for row in batch.to_pylist()
+    )
+    assert [(*row[:4], row[5:]) for row in landed] == [(*row[:4], row[5:]) for row in expected]
+    # Spark hands timestamps out in the zone of this process, without saying so.
+    assert [row[4].timestamp() for row in landed] == [row[4].timestamp() for row in expected]
+
+
+def test_again_is_skipped_without_a_trace(session: Any, home: Path, logs: Path) -> None:
+    first = land("again", logs, home)
+    before = all_rows(session, "again")
+    second = land("again", logs, home, IngestOptions())
+    assert (first.files_skipped, second.files_skipped, second.segments) == (0, 2, 0)
+    assert all_rows(session, "again") == before
+
+
+def test_growing_file_is_landed_as_far_as_it_is_complete(session: Any, home: Path, logs: Path) -> None:
+    file = logs / "binlog.000001"
+    (logs / "binlog.000002").unlink()
+    ends = transaction_ends(file)
+    landed = []
+    for size in (ends[3], ends[9] + 21, ends[20], len(DATA)):
+        # The server clears the flag when it closes the file.
+        file.write_bytes(in_use(DATA[:size]) if size < len(DATA) else DATA)
+        result = land("grows", logs, home)
+        assert result.exit_code == 0
+        landed.append(result.bytes)
+    assert landed == [ends[3] - 4, ends[9] - ends[3], ends[20] - ends[9], len(DATA) - ends[20]]
+    assert land("grows", logs, home).files_skipped == 1
+    land("at_once", logs, home)
+    places = ["start_pos", "end_pos", "row_ordinal", "transaction_pos", "table_map_id", "before_values", "after_values"]
+    frames = [session.table("binlog_raw.row_events").where(f"source_id='{name}'") for name in ("grows", "at_once")]
+    grown, at_once = (sorted(map(tuple, frame.select(places).collect()), key=repr) for frame in frames)
+    assert grown == at_once
+
+
+def test_cut_file_costs_only_its_tail_and_heals(session: Any, home: Path, logs: Path) -> None:
+    file = logs / "binlog.000001"
+    ends = transaction_ends(file)
+    cut = ends[-4] + 40
+    file.write_bytes(DATA[:cut])
+    result = land("cut", logs, home)
+    assert result.exit_code == 3
+    (problem,) = result.problems
+    assert (problem.binlog_file, problem.position, problem.end) == ("binlog.000001", ends[-4], cut)
+    assert "binlog.000001" in str(problem.error) and "run again" in str(problem.error)
+    (one,) = status("cut", home)
+    assert [(each.binlog_file, each.state, each.bytes_landed) for each in one.files] == [
+        ("binlog.000001", "failed", ends[-4]),
+        ("binlog.000002", "landed", (logs / "binlog.000002").stat().st_size),
+    ]
+    rows = all_rows(session, "cut")
+    again = land("cut", logs, home)
+    assert (again.exit_code, again.segments, len(again.problems)) == (3, 0, 1)
+    assert all_rows(session, "cut") == rows
+    file.write_bytes(DATA)
+    healed = land("cut", logs, home)
+    assert healed.exit_code == 0
+    assert session.table("binlog_raw.row_events").where("source_id='cut'").count() == decoded(logs)
+    assert [each.state for each in status("cut", home)[0].files] == ["landed", "landed"]
+
+
+def test_flipped_bit_fails_where_it_is(session: Any, home: Path, logs: Path) -> None:
+    file = logs / "binlog.000001"
+    ends = transaction_ends(file)
+    file.write_bytes(flip_bit(DATA, ends[10] + 150))
+    result = land("flipped", logs, home)
+    assert result.exit_code == 3
+    assert result.problems[0].position == ends[10]
+    states = session.table("binlog_raw.segments").where("source_id='flipped' and status = 'failed'").collect()
+    assert [(row["segment_start"], row["segment_end"]) for row in states] == [(ends[10], len(DATA))]
+    assert "is broken at position" in states[0]["error"]
+
+
+def test_file_that_is_no_binlog_does_not_stop_the_others(session: Any, home: Path, logs: Path) -> None:
+    (logs / "binlog.000003").write_bytes(b"not a binlog at all")
+    result = land("others", logs, home)
+    assert [problem.binlog_file for problem in result.problems] == ["binlog.000003"]
+    assert result.exit_code == 2
+    assert result.row_events == decoded(SHOP)
+    with pytest.raises(NotABinlogError):
+        ingest("others", find_binlogs(logs, ["binlog.000003"]), home=home)
+
+
+def test_shrunk_and_exchanged_files_are_refused_and_nothing_changes(session: Any, home: Path, logs: Path) -> None:
+    land("identity", logs, home)
+    before = all_rows(session, "identity")
+    file = logs / "binlog.000001"
+    file.write_bytes(DATA[:-500])
+    with pytest.raises(SourceIdentityError, match="never gets smaller"):
+        land("identity", logs, home)
+    file.write_bytes(created_at(DATA, 1_800_000_000))
+    with pytest.raises(SourceIdentityError, match="is not the file that was landed"):
+        land("identity", logs, home)
+    assert all_rows(session, "identity") == before
+
+
+def test_reset_is_landed_as_the_next_epoch_when_it_is_meant(session: Any, home: Path, logs: Path) -> None:
+    land("reset", logs, home)
+    (logs / "binlog.000001").write_bytes(created_at(DATA, 1_800_000_000))
+    (logs / "binlog.000002").unlink()
+    for skipped in (0, 1):
+        result = land("reset", logs, home, IngestOptions(new_epoch=True))
+        assert (result.exit_code, result.files_skipped) == (0, skipped)
+    epochs = session.table("binlog_raw.row_events").where("source_id='reset'").groupBy("epoch").count().collect()
+    assert {row["epoch"]: row["count"] for row in epochs} == {0: decoded(SHOP), 1: decoded(logs)}
+
+
+def test_failover_opens_the_next_epoch_by_itself(session: Any, home: Path, logs: Path) -> None:
+    land("failover", logs, home)
+    (logs / "binlog.000001").write_bytes(of_server(DATA, 4711))
+    (logs / "binlog.000002").unlink()
+    assert land("failover", logs, home).exit_code == 0
+    rows = session.table("binlog_raw.sources").where("source_id='failover'").orderBy("epoch").collect()
+    assert [(row["epoch"], row["change"]) for row in rows] == [(0, "epoch_opened"), (1, "epoch_opened")]
+    assert rows[1]["server_id"] == 4711
+    late = logs / "binlog.000007"
+    late.write_bytes(created_at(DATA, 1_800_000_000))
+    with pytest.raises(SourceIdentityError, match="two servers are writing under one source"):
+        ingest("failover", find_binlogs(logs, [late.name]), home=home)
+
+
+def test_second_ingest_of_a_source_stops(session: Any, home: Path, logs: Path) -> None:
+    with SourceLock(home, "busy", "another"), pytest.raises(IngestInProgressError):
+        land("busy", logs, home)
+    assert raw_rows(session, "binlog_files", "busy") == []
+    with SourceLock(home, "other", "another"):
+        assert land("busy", logs, home).exit_code == 0
+
+
+def test_filter_is_recorded_and_another_one_later_is_said(session: Any, home: Path, logs: Path) -> None:
+    only = IngestOptions(tables=TableFilter.of(tables=["orders"]))
+    result = land("filtered", logs, home, only)
+    assert 0 < result.row_events < decoded(logs)
+    names = session.table("binlog_raw.row_events").where("source_id='filtered'").select("table_name").distinct()
+    assert [row[0] for row in names.collect()] == ["orders"]
+    assert not [one for one in land("filtered", logs, home, only).warnings if "not landed again" in one]
+    (warning,) = (one for one in land("filtered", logs, home).warnings if "not landed again" in one)
+    assert "tables: orders" in warning
+
+
+def test_missing_snapshot_is_said_once_and_a_landed_one_is_used(session: Any, home: Path, logs: Path) -> None:
+    without = land("unnamed", logs, home)
+    assert len(without.warnings) == 1 and "binloom snapshot --source unnamed" in without.warnings[0]
+    land_snapshot("named", read_snapshot_dir(SHOP / "schema"), home)
+    assert land("named", logs, home).warnings == []
+    hints = [{row[-1] for row in raw_rows(session, "table_maps", source)} for source in ("unnamed", "named")]
+    assert hints[0] != hints[1]
+
+
+def test_snapshot_lands_once(session: Any, home: Path) -> None:
+    snapshot = read_snapshot_dir(SHOP / "schema")
+    first, second = (land_snapshot("snapshots", snapshot, home) for _ in range(2))
+    assert (first.is_new, second.is_new) == (True, False)
+    assert first.snapshot_id == second.snapshot_id
+    session.catalog.refreshTable("binlog_raw.schema_columns")
+    columns = session.table("binlog_raw.schema_columns").where(f"snapshot_id = '{first.snapshot_id}'")
+    assert columns.count() == len(snapshot.columns) == first.columns
+    keys = columns.where("primary_key_ordinal is not null and table_name = 'order_items'").orderBy(
+        "primary_key_ordinal"
+    )
+    assert [row["primary_key_ordinal"] for row in keys.collect()] == [1, 2]
+
+
+def test_names_that_need_escaping(session: Any, home: Path, tmp_path: Path) -> None:
+    odd = "it's a/b=c%d \\ ü"
+    (tmp_path / "bin#log:a.000001").write_bytes(DATA)
+    result = land(odd, tmp_path, home)
+    frame = session.table("binlog_raw.row_events").where("binlog_file = 'bin#log:a.000001'")
+    rows = frame.select("source_id", "binlog_file").distinct().collect()
+    assert [tuple(row) for row in rows] == [(odd, "bin#log:a.000001")]
+    assert frame.count() == result.row_events
+    with pytest.raises(UsageError):
+        land("  ", tmp_path, home)
+
+
+def test_mariadb_lands_too(session: Any, home: Path) -> None:
+    result = land("mariadb", SHOP_MARIADB, home)
+    assert result.exit_code == 0
+    assert result.row_events == decoded(SHOP_MARIADB) > 0
+    assert status("mariadb", home)[0].flavor == "mariadb"
+
+
+def test_status_of_an_unknown_source(session: Any, home: Path, logs: Path) -> None:
+    land("known", logs, home)
+    with pytest.raises(UnknownSourceError, match="known"):
+        status("unknown", home)
