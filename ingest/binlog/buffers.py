@@ -1,11 +1,12 @@
 """The kernel's side of memory: context words, the window of input bytes, and output buffers.
 
-Output buffers are fresh for each batch and go to Arrow without a copy, so a batch stays valid for as long
-as anybody holds it.
+Output buffers go to Arrow without a copy and are written again only when no batch holds them any more.
 """
 
 import os
-from typing import Any, Final
+import sys
+from collections.abc import Callable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +29,9 @@ Int64s = npt.NDArray[np.int64]
 CRC_TABLES: Final = crc.slicing_tables()
 POWERS: Final = numbers.powers_of_ten()
 
-ROW_CAPACITY: Final = 8192
-VALUE_CAPACITY: Final = 131072
-DATA_CAPACITY: Final = 2 << 20
+ROW_CAPACITY: Final = 16384
+VALUE_CAPACITY: Final = 262144
+DATA_CAPACITY: Final = 4 << 20
 DATA_LIMIT: Final = (1 << 31) - 4096
 """Arrow's 32-bit string offsets end here; a value beyond cannot be held."""
 TXN_CAPACITY: Final = 8192
@@ -38,7 +39,8 @@ STMT_CAPACITY: Final = 8192
 PROBLEM_CAPACITY: Final = 1024
 INDEX_CAPACITY: Final = 8192
 GTID_BYTES: Final = 128
-WINDOW_BYTES: Final = 4 << 20
+WINDOW_BYTES: Final = 1 << 20
+SIDES: Final = ("BEFORE", "AFTER")
 
 
 class Context:
@@ -137,19 +139,48 @@ def buffer(array: npt.NDArray[Any]) -> pa.Buffer:
     return pa.py_buffer(array)
 
 
-class ControlBuffers:
+class Buffers:
+    """Arrays that the kernel fills and that batches then look at without a copy.
+
+    Memory that was written before is in the caches and needs no page faults, which cost as much as a third
+    of the decoding, so a set is used again once no batch holds a view of it.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: list[npt.NDArray[Any]] = []
+
+    def _new(self, shape: int | tuple[int, int], kind: type[np.generic]) -> npt.NDArray[Any]:
+        array = np.empty(shape, dtype=kind)
+        self._arrays.append(array)
+        return array
+
+    def _offsets(self, count: int) -> npt.NDArray[np.int32]:
+        """Offsets of `count` values, of which the first is 0."""
+        offsets = self._new(count + 1, np.int32)
+        offsets[0] = 0
+        return offsets
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody but this object holds the arrays: its attribute, its list, the loop and the call do."""
+        return all(sys.getrefcount(array) <= 4 for array in self._arrays)
+
+
+class ControlBuffers(Buffers):
     """Records of transactions, statements and problems, and the texts that belong to them."""
 
-    def __init__(self, gtid_bytes: int = TXN_CAPACITY * GTID_BYTES, text_bytes: int = 1 << 20) -> None:
-        self.transactions: Int64s = np.zeros((TXN_CAPACITY, TXN_WORDS), dtype=np.int64)
-        self.gtid_offsets = np.zeros(TXN_CAPACITY + 1, dtype=np.int32)
-        self.gtid_data = np.empty(gtid_bytes, dtype=np.uint8)
-        self.statements: Int64s = np.empty((STMT_CAPACITY, STMT_WORDS), dtype=np.int64)
-        self.schema_offsets = np.zeros(STMT_CAPACITY + 1, dtype=np.int32)
-        self.schema_data = np.empty(STMT_CAPACITY * 260 + PADDING, dtype=np.uint8)
-        self.text_offsets = np.zeros(STMT_CAPACITY + 1, dtype=np.int32)
-        self.text_data = np.empty(text_bytes + PADDING, dtype=np.uint8)
-        self.problems: Int64s = np.empty((PROBLEM_CAPACITY, PROBLEM_WORDS), dtype=np.int64)
+    def __init__(self, text_bytes: int = 1 << 20) -> None:
+        super().__init__()
+        self.text_bytes = text_bytes
+        self.transactions: Int64s = self._new((TXN_CAPACITY, TXN_WORDS), np.int64)
+        self.gtid_offsets = self._offsets(TXN_CAPACITY)
+        self.gtid_data = self._new(TXN_CAPACITY * GTID_BYTES, np.uint8)
+        self.statements: Int64s = self._new((STMT_CAPACITY, STMT_WORDS), np.int64)
+        self.schema_offsets = self._offsets(STMT_CAPACITY)
+        self.schema_data = self._new(STMT_CAPACITY * 260 + PADDING, np.uint8)
+        self.text_offsets = self._offsets(STMT_CAPACITY)
+        self.text_data = self._new(text_bytes + PADDING, np.uint8)
+        self.problems: Int64s = self._new((PROBLEM_CAPACITY, PROBLEM_WORDS), np.int64)
 
     def attach(self, context: Context) -> None:
         context.point("TXN_RECORDS", self.transactions)
@@ -157,7 +188,6 @@ class ControlBuffers:
         context["TXN_COUNT"] = 0
         context.point("GTID_OFFSETS", self.gtid_offsets)
         context.point("GTID_DATA", self.gtid_data)
-        context["GTID_CAPACITY"] = len(self.gtid_data)
         context.point("STMT_RECORDS", self.statements)
         context["STMT_CAPACITY"] = STMT_CAPACITY
         context["STMT_COUNT"] = 0
@@ -172,52 +202,30 @@ class ControlBuffers:
         context["PROBLEM_COUNT"] = 0
 
 
-class ImageBuffers:
-    """Texts of one side of the rows, before or after: an Arrow string array in the making."""
-
-    def __init__(self, value_capacity: int, data_capacity: int) -> None:
-        self.offsets = np.zeros(value_capacity + 1, dtype=np.int32)
-        self.valid = np.full(value_capacity // 8 + 8, 0xFF, dtype=np.uint8)
-        self.data = np.empty(data_capacity + PADDING, dtype=np.uint8)
-
-    def attach(self, context: Context, side: str) -> None:
-        context.point(f"{side}_OFFSETS", self.offsets)
-        context.point(f"{side}_VALID", self.valid)
-        context.point(f"{side}_DATA", self.data)
-        context[f"{side}_OUT"] = context[f"{side}_DATA"]
-        context[f"{side}_LIMIT"] = context[f"{side}_DATA"] + len(self.data) - PADDING
-
-    def array(self, count: int) -> pa.Array:
-        used = int(self.offsets[count])
-        return pa.Array.from_buffers(
-            pa.string(), count, [buffer(self.valid), buffer(self.offsets[: count + 1]), buffer(self.data[:used])]
-        )
-
-
-class RowBuffers:
+class RowBuffers(Buffers):
     """Columns of `row_events` in the making."""
 
     def __init__(self, value_capacity: int = VALUE_CAPACITY, data_capacity: int = DATA_CAPACITY) -> None:
+        super().__init__()
         rows = ROW_CAPACITY
         self.value_capacity = value_capacity
         self.data_capacity = data_capacity
-        self.starts, self.ends = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
-        self.payload_ordinals, self.ordinals = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int32)
-        self.txn_pos, self.times = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
-        self.kinds, self.servers = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int64)
-        self.txns, self.maps = np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int32)
-        self.widths = np.empty(rows, dtype=np.int32)
-        self.value_offsets = np.zeros(rows + 1, dtype=np.int32)
-        self.before = ImageBuffers(value_capacity, data_capacity)
-        self.after = ImageBuffers(value_capacity, data_capacity)
+        self.starts, self.ends = self._new(rows, np.int64), self._new(rows, np.int64)
+        self.payload_ordinals, self.ordinals = self._new(rows, np.int32), self._new(rows, np.int32)
+        self.txn_pos, self.times = self._new(rows, np.int64), self._new(rows, np.int64)
+        self.kinds, self.servers = self._new(rows, np.int32), self._new(rows, np.int64)
+        self.txns, self.maps = self._new(rows, np.int32), self._new(rows, np.int32)
+        self.widths = self._new(rows, np.int32)
+        self.value_offsets = self._offsets(rows)
+        self.images = {side: Image(*self._image()) for side in SIDES}
         self.ordinal_lists = {
-            side: (
-                np.zeros(rows + 1, dtype=np.int32),
-                np.empty(value_capacity, dtype=np.int32),
-                np.zeros(rows, dtype=np.uint8),
-            )
-            for side in ("BEFORE", "AFTER")
+            side: (self._offsets(rows), self._new(value_capacity, np.int32), self._new(rows, np.uint8))
+            for side in SIDES
         }
+
+    def _image(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        valid = self._new(self.value_capacity // 8 + 16, np.uint8)
+        return self._offsets(self.value_capacity), valid, self._new(self.data_capacity + PADDING, np.uint8)
 
     def attach(self, context: Context) -> None:
         context["ROW_COUNT"] = context["VALUE_COUNT"] = context["PARTIAL_SEEN"] = 0
@@ -235,12 +243,52 @@ class RowBuffers:
         context.point("ROW_MAPS", self.maps)
         context.point("ROW_WIDTHS", self.widths)
         context.point("ROW_VALUE_OFFSETS", self.value_offsets)
-        self.before.attach(context, "BEFORE")
-        self.after.attach(context, "AFTER")
+        for side, image in self.images.items():
+            image.valid.fill(0xFF)
+            context.point(f"{side}_OFFSETS", image.offsets)
+            context.point(f"{side}_VALID", image.valid)
+            context.point(f"{side}_DATA", image.data)
+            context[f"{side}_OUT"] = context[f"{side}_DATA"]
+            context[f"{side}_LIMIT"] = context[f"{side}_DATA"] + len(image.data) - PADDING
         for side, (offsets, values, partial) in self.ordinal_lists.items():
             context.point(f"{side}_ORDINAL_OFFSETS", offsets)
             context.point(f"{side}_ORDINALS", values)
             context.point(f"{side}_IS_PARTIAL", partial)
+
+
+class Image(NamedTuple):
+    """Texts of one side of the rows: the offsets, validity bits and bytes of an Arrow string array."""
+
+    offsets: npt.NDArray[np.int32]
+    valid: npt.NDArray[np.uint8]
+    data: npt.NDArray[np.uint8]
+
+    def array(self, count: int) -> pa.Array:
+        used = int(self.offsets[count])
+        buffers = [buffer(self.valid), buffer(self.offsets[: count + 1]), buffer(self.data[:used])]
+        return pa.Array.from_buffers(pa.string(), count, buffers)
+
+
+B = TypeVar("B", bound=Buffers)
+
+
+class Pool(Generic[B]):
+    """Sets of buffers to use in turn; at most `keep` are held while their batches are alive."""
+
+    def __init__(self, make: Callable[[], B], keep: int = 4) -> None:
+        self._make = make
+        self._keep = keep
+        self._sets: list[B] = []
+
+    def take(self) -> B:
+        """A set that no batch looks at."""
+        for known in self._sets:
+            if known.is_free:
+                return known
+        made = self._make()
+        if len(self._sets) < self._keep:
+            self._sets.append(made)
+        return made
 
 
 class IndexBuffer:

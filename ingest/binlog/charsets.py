@@ -1,7 +1,9 @@
 """Character sets of the servers: by collation id, and their conversion tables for the kernel."""
 
+import zlib
 from bisect import bisect_right
 from functools import cache
+from importlib.resources import files
 from typing import Final
 
 import numpy as np
@@ -59,37 +61,18 @@ _WIDE: Final = {
     "utf32": strings.CHARSET_UTF32,
     BINARY: strings.CHARSET_BINARY,
 }
-_SINGLE_BYTE: Final = {
-    "ascii": "ascii",
-    "latin1": "cp1252",
-    "latin2": "iso8859_2",
-    "latin5": "iso8859_9",
-    "latin7": "iso8859_13",
-    "greek": "iso8859_7",
-    "hebrew": "iso8859_8",
-    "cp850": "cp850",
-    "cp852": "cp852",
-    "cp866": "cp866",
-    "cp1250": "cp1250",
-    "cp1251": "cp1251",
-    "cp1256": "cp1256",
-    "cp1257": "cp1257",
-    "koi8r": "koi8_r",
-    "koi8u": "koi8_u",
-    "tis620": "tis_620",
-    "hp8": "hp_roman8",
-    "macce": "mac_latin2",
-    "macroman": "mac_roman",
-}
-_MULTI_BYTE: Final = {
-    "big5": "big5",
-    "gb2312": "gb2312",
-    "gbk": "gbk",
-    "sjis": "shift_jis",
-    "cp932": "cp932",
-    "euckr": "cp949",
-    "ujis": "euc_jp",
-    "eucjpms": "euc_jp",
+_TABLES: Final = files("ingest.binlog") / "charset_tables"
+
+# Python's codecs for short texts; where they differ from the servers' tables, those decide (`decode_text`).
+_CODECS: Final = {
+    "utf8mb4": "utf-8",
+    "utf8mb3": "utf-8",
+    BINARY: "utf-8",
+    "ucs2": "utf-16-be",
+    "utf16": "utf-16-be",
+    "utf16le": "utf-16-le",
+    "utf32": "utf-32-be",
+    "gb18030": "gb18030",
 }
 
 
@@ -110,72 +93,70 @@ def canonical(charset: str) -> str:
     return _ALIASES.get(charset, charset)
 
 
-def python_codec(charset: str) -> str | None:
-    """The Python codec for short texts (labels, statements, names), or None."""
-    charset = canonical(charset)
-    if charset in ("utf8mb3", "utf8mb4", BINARY):
-        return "utf-8"
-    wide = {"ucs2": "utf-16-be", "utf16": "utf-16-be", "utf16le": "utf-16-le", "utf32": "utf-32-be"}
-    return wide.get(charset) or _SINGLE_BYTE.get(charset) or _MULTI_BYTE.get(charset)
-
-
 def decode_text(data: bytes, charset: str | None) -> str:
-    """A short text in a character set; bytes that are not in it as `\\xNN`."""
-    codec = python_codec(charset) if charset else "utf-8"
-    return data.decode(codec or "utf-8", "backslashreplace")
+    """A short text (a label, a statement, a name) in a character set; bytes that are not in it as `\\xNN`."""
+    charset = canonical(charset or "utf8mb4")
+    found = conversion(charset)
+    if found is None or found[1] is None:
+        return data.decode(_CODECS.get(charset, "utf-8"), "backslashreplace")
+    text, at, table = [], 0, found[1]
+    single = table[65536:65792] if found[0] == strings.CHARSET_MULTI_BYTE else None
+    while at < len(data):
+        code, size = _next_character(data, at, table, single)
+        text.append(chr(code) if code or data[at] == 0 else f"\\x{data[at]:02x}")
+        at += size
+    return "".join(text)
+
+
+def _next_character(
+    data: bytes, at: int, table: npt.NDArray[np.uint32], single: npt.NDArray[np.uint32] | None
+) -> tuple[int, int]:
+    """Code point (0 for none) and bytes of the character at `at`, in the layout of the kernel's tables."""
+    first = data[at]
+    if single is None:
+        entry = int(table[first])
+        encoded = (entry & 0xFFFFFF).to_bytes(3, "little")[: entry >> 24]
+        return (ord(encoded.decode()) if entry else 0), 1
+    if single[first] or first == 0:
+        return int(single[first]), 1
+    pair = data[at : at + 2]
+    code = int(table[int.from_bytes(pair, "big")]) if len(pair) == 2 else 0
+    if code:
+        return code, 2
+    triple = data[at + 1 : at + 3]
+    code = int(table[65792 + int.from_bytes(triple, "big")]) if first == 0x8F and len(triple) == 2 else 0
+    return code, 3 if code else 1
 
 
 @cache
 def conversion(charset: str) -> tuple[int, npt.NDArray[np.uint32] | None] | None:
     """The kernel's code for a character set and its table, or None when it cannot be converted.
 
-    The table stays alive in this function's cache, so that its address may be kept.
+    The tables are the servers' own: each character set was converted by MySQL 9.7 and MariaDB 10.11
+    (`tests/servers/record_charsets.py`). A table stays alive in this function's cache, so its address may be kept.
     """
     charset = canonical(charset)
     if charset in _WIDE:
         return _WIDE[charset], None
-    if charset in _SINGLE_BYTE:
-        return strings.CHARSET_SINGLE_BYTE, _single_byte_table(charset)
-    if charset in _MULTI_BYTE:
-        return strings.CHARSET_MULTI_BYTE, _multi_byte_table(_MULTI_BYTE[charset])
-    return None
+    path = _TABLES / f"{charset}.bin"
+    if not path.is_file():
+        return None
+    points = np.frombuffer(zlib.decompress(path.read_bytes()), dtype="<u2").astype(np.uint32)
+    if len(points) == 256:
+        keeps_ascii = np.array_equal(points[:128], np.arange(128))
+        kind = strings.CHARSET_SINGLE_BYTE if keeps_ascii else strings.CHARSET_NOT_ASCII
+        return kind, _utf8_entries(points)
+    if len(points) == 65792:
+        # The kernel looks for three-byte characters in every such set.
+        points = np.concatenate([points, np.zeros(65536, dtype=np.uint32)])
+    return strings.CHARSET_MULTI_BYTE, points
 
 
-def _single_byte_table(charset: str) -> npt.NDArray[np.uint32]:
-    table = np.zeros(256, dtype=np.uint32)
-    for byte in range(256):
-        try:
-            text = bytes([byte]).decode(_SINGLE_BYTE[charset])
-        except UnicodeDecodeError:
-            if charset != "latin1":
-                continue
-            # The servers map the five bytes that cp1252 leaves undefined to the C1 controls.
-            text = chr(byte)
-        encoded = text.encode()
-        table[byte] = len(encoded) << 24 | int.from_bytes(encoded, "little")
-    return table
-
-
-def _multi_byte_table(codec: str) -> npt.NDArray[np.uint32]:
-    """Code points of two-byte, one-byte and 0x8F three-byte characters, in the layout of `strings`."""
-    table = np.zeros(65536 + 256 + 65536, dtype=np.uint32)
-    for byte in range(256):
-        table[65536 + byte] = _code_point(bytes([byte]), codec)
-    for first in range(0x80, 0x100):
-        if table[65536 + first]:
-            continue
-        for second in range(0x30, 0x100):
-            table[first << 8 | second] = _code_point(bytes([first, second]), codec)
-    if codec == "euc_jp":
-        for first in range(0xA1, 0xFF):
-            for second in range(0xA1, 0xFF):
-                table[65792 + (first << 8 | second)] = _code_point(bytes([0x8F, first, second]), codec)
-    return table
-
-
-def _code_point(data: bytes, codec: str) -> int:
-    try:
-        text = data.decode(codec)
-    except UnicodeDecodeError:
-        return 0
-    return ord(text) if len(text) == 1 else 0
+def _utf8_entries(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """The UTF-8 bytes of 256 code points with their count in the top byte; 0 where there is no character."""
+    entries = np.zeros(256, dtype=np.uint32)
+    for byte, point in enumerate(points.tolist()):
+        if point or byte == 0:
+            encoded = chr(point).encode()
+            entries[byte] = len(encoded) << 24 | int.from_bytes(encoded, "little")
+    return entries

@@ -20,7 +20,8 @@ def gtid_set(body: bytes) -> str | None:
         tagged = count >> 56 == 1
         if tagged:
             count = count >> 8 & 0xFFFFFFFFFFFF
-        at, texts = 8, []
+        at = 8
+        texts: list[str] = []
         previous = ""
         for _ in range(count):
             source = str(uuid.UUID(bytes=body[at : at + 16]))

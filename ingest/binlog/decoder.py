@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,11 @@ import pyarrow.compute as pc
 from ingest.binlog.batches import DICTIONARY, ORDINALS, ROW_EVENTS, SCHEMAS, TEXTS, TIMESTAMP, BatchKind
 from ingest.binlog.buffers import (
     DATA_LIMIT,
-    ControlBuffers,
+    SIDES,
     Context,
+    ControlBuffers,
     Int64s,
+    Pool,
     RowBuffers,
     Window,
     buffer,
@@ -35,6 +38,8 @@ from ingest.errors import BinlogNotReadableError, CorruptBinlogError, TruncatedB
 
 Batches = Iterator[tuple[BatchKind, pa.RecordBatch]]
 
+_INT32: Final = pa.int32()
+_INT64: Final = pa.int64()
 _KINDS: Final = pa.array(["INSERT", "UPDATE", "DELETE"])
 _OUTCOMES: Final = pa.array(["none", "commit", "rollback", "xa_prepare"])
 _STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE"])
@@ -189,8 +194,8 @@ class _Decoding:
         self.new_maps: list[TableMap] = []
         self.map_words: Int64s = np.zeros((64, MAP_WORDS), dtype=np.int64)
         self.kept: list[object] = []
-        self.control = ControlBuffers()
-        self.rows = RowBuffers()
+        self.control_pool, self.row_pool = Pool(ControlBuffers), Pool(RowBuffers)
+        self.control, self.rows = self.control_pool.take(), self.row_pool.take()
         self.control.attach(self.context)
         self.rows.attach(self.context)
         self.context.point("MAPS", self.map_words)
@@ -296,14 +301,16 @@ class _Decoding:
         """Makes room for a statement or a row that does not fit into empty buffers."""
         context = self.context
         if not context["RESUME"]:
-            self._renew(ControlBuffers(text_bytes=len(self._event()) + (1 << 20)), self.rows)
+            self.control_pool = Pool(partial(ControlBuffers, len(self._event()) + (1 << 20)))
+            self._renew(self.control_pool.take(), self.rows)
             return
         width = int(self.map_words[context["RESUME_MAP"]][1])
         if self.rows.data_capacity >= DATA_LIMIT:
             self._leave_row_out()
             return
         values = max(self.rows.value_capacity, 16 * width)
-        self._renew(self.control, RowBuffers(values, min(4 * self.rows.data_capacity, DATA_LIMIT)))
+        self.row_pool = Pool(partial(RowBuffers, values, min(4 * self.rows.data_capacity, DATA_LIMIT)))
+        self._renew(self.control, self.row_pool.take())
 
     def _leave_row_out(self) -> None:
         """Gives up on the rest of a rows event whose next row is larger than Arrow can hold."""
@@ -350,7 +357,7 @@ class _Decoding:
             )
         if problems:
             found.append(("unsupported_events", self._problem_batch(control.problems[:problems])))
-        self._renew(ControlBuffers(), RowBuffers())
+        self._renew(self.control_pool.take(), self.row_pool.take())
         yield from found
 
     def _finish(self) -> Batches:
@@ -379,7 +386,7 @@ class _Decoding:
                 pa.array([table_map.schema_name for table_map in self.maps]),
                 pa.array([table_map.table_name for table_map in self.maps]),
             )
-        map_indices = _int32(rows.maps, count)
+        map_indices = _numbers(rows.maps[:count], _INT32)
         ids, schemas, tables = (
             pa.DictionaryArray.from_arrays(map_indices, dictionary, safe=False) for dictionary in self.dictionaries
         )
@@ -387,30 +394,30 @@ class _Decoding:
         offsets = buffer(rows.value_offsets[: count + 1])
         before, after = (
             pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[image.array(values)])
-            for image in (rows.before, rows.after)
+            for image in (rows.images[side] for side in SIDES)
         )
         if context["PARTIAL_SEEN"]:
-            partial = [_ordinal_lists(*rows.ordinal_lists[side], count) for side in ("BEFORE", "AFTER")]
+            ordinals = [_ordinal_lists(*rows.ordinal_lists[side], count) for side in SIDES]
         else:
-            partial = [pa.nulls(count, ORDINALS)] * 2
+            ordinals = [pa.nulls(count, ORDINALS)] * 2
         return pa.RecordBatch.from_arrays(
             [
-                _int64(rows.starts, count),
-                _int64(rows.ends, count),
-                _int32(rows.payload_ordinals, count),
-                _int32(rows.ordinals, count),
-                _int64(rows.txn_pos, count),
-                pa.DictionaryArray.from_arrays(_int32(rows.kinds, count), _KINDS, safe=False),
-                _times(rows.times, count),
-                _int64(rows.servers, count),
+                _numbers(rows.starts[:count]),
+                _numbers(rows.ends[:count]),
+                _numbers(rows.payload_ordinals[:count], _INT32),
+                _numbers(rows.ordinals[:count], _INT32),
+                _numbers(rows.txn_pos[:count]),
+                pa.DictionaryArray.from_arrays(_numbers(rows.kinds[:count], _INT32), _KINDS, safe=False),
+                _numbers(rows.times[:count], TIMESTAMP),
+                _numbers(rows.servers[:count]),
                 _dictionary_of_gtids(rows.txns[:count], gtids),
                 ids,
                 schemas,
                 tables,
-                _int32(rows.widths, count),
+                _numbers(rows.widths[:count], _INT32),
                 before,
                 after,
-                *partial,
+                *ordinals,
             ],
             schema=ROW_EVENTS,
         )
@@ -484,27 +491,24 @@ def _detail(reason: int, row: int, column: int, table_map: TableMap | None) -> s
 # --- arrays over buffers ---
 
 
-def _int64(values: npt.NDArray[np.int64], count: int) -> pa.Array:
-    return pa.Array.from_buffers(pa.int64(), count, [None, buffer(values[:count])])
+def _numbers(values: npt.NDArray[Any], kind: pa.DataType = _INT64) -> pa.Array:
+    """An Arrow array over contiguous numbers of the kind's width."""
+    return pa.Array.from_buffers(kind, len(values), [None, buffer(values)])
 
 
-def _int32(values: npt.NDArray[np.int32], count: int) -> pa.Array:
-    return pa.Array.from_buffers(pa.int32(), count, [None, buffer(values[:count])])
-
-
-def _times(values: npt.NDArray[np.int64], count: int) -> pa.Array:
-    return pa.Array.from_buffers(TIMESTAMP, count, [None, buffer(values[:count])])
-
-
-def _nullable(values: Int64s, kind: pa.DataType) -> pa.Array:
-    """Numbers of a record column; those that are `layout.NULL` become NULL."""
-    return pa.array(np.ascontiguousarray(values), mask=values == NULL).cast(kind)
+def _nullable(values: Int64s, kind: pa.DataType = _INT64) -> pa.Array:
+    """The same for a record's column: those that are `layout.NULL` become NULL."""
+    known = values != NULL
+    valid = None if known.all() else buffer(np.packbits(known, bitorder="little"))
+    if kind == _INT32:
+        values = values.astype(np.int32)
+    return pa.Array.from_buffers(kind, len(values), [valid, buffer(values)])
 
 
 def _dictionary_of_gtids(indices: npt.NDArray[np.int32], gtids: pa.Array) -> pa.Array:
     """GTID of each row as indices into those of its batch's transactions."""
     if gtids.null_count == 0:
-        return pa.DictionaryArray.from_arrays(_int32(indices, len(indices)), gtids, safe=False)
+        return pa.DictionaryArray.from_arrays(_numbers(indices, _INT32), gtids, safe=False)
     known = np.asarray(gtids.is_valid())
     if not known.any():
         return pa.nulls(len(indices), DICTIONARY)
@@ -513,69 +517,66 @@ def _dictionary_of_gtids(indices: npt.NDArray[np.int32], gtids: pa.Array) -> pa.
 
 
 def _ordinal_lists(
-    offsets: npt.NDArray[np.int32], values: npt.NDArray[np.int32], partial: npt.NDArray[np.uint8], count: int
+    offsets: npt.NDArray[np.int32], values: npt.NDArray[np.int32], is_partial: npt.NDArray[np.uint8], count: int
 ) -> pa.Array:
     """Ordinals of partial images; NULL for full ones."""
     used = int(offsets[count])
-    valid = buffer(np.packbits(partial[:count], bitorder="little"))
+    valid = buffer(np.packbits(is_partial[:count], bitorder="little"))
     return pa.Array.from_buffers(
-        ORDINALS, count, [valid, buffer(offsets[: count + 1])], children=[_int32(values, used)]
+        ORDINALS, count, [valid, buffer(offsets[: count + 1])], children=[_numbers(values[:used], _INT32)]
     )
 
 
 def transaction_batch(records: Int64s, gtids: pa.Array) -> pa.RecordBatch:
     """Transaction records, shape (n, 16), as a batch of `TRANSACTIONS`."""
-    column = {
-        name: records[:, index]
-        for name, index in (
-            ("start_pos", layout.TXN_START),
-            ("end_pos", layout.TXN_END),
-            ("xid", layout.TXN_XID),
-            ("thread_id", layout.TXN_THREAD),
-            ("server_id", layout.TXN_SERVER),
-            ("started_at", layout.TXN_STARTED),
-            ("committed_at", layout.TXN_COMMITTED),
-            ("original_committed_at", layout.TXN_ORIGINAL),
-            ("events", layout.TXN_EVENTS),
-            ("inserts", layout.TXN_INSERTS),
-            ("updates", layout.TXN_UPDATES),
-            ("deletes", layout.TXN_DELETES),
-        )
-    }
-    schema = SCHEMAS["transactions"]
-    arrays = {name: _nullable(values, schema.field(name).type) for name, values in column.items()}
-    arrays["gtid"] = gtids
-    arrays["is_ddl"] = pa.array(records[:, layout.TXN_IS_DDL] != 0)
-    arrays["outcome"] = _OUTCOMES.take(pa.array(np.ascontiguousarray(records[:, layout.TXN_OUTCOME])))
-    arrays["row_events"] = pa.array(records[:, layout.TXN_INSERTS : layout.TXN_DELETES + 1].sum(axis=1))
-    return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+    columns = np.ascontiguousarray(records.T)
+    changes = columns[layout.TXN_INSERTS : layout.TXN_DELETES + 1]
+    return pa.RecordBatch.from_arrays(
+        [
+            _numbers(columns[layout.TXN_START]),
+            _numbers(columns[layout.TXN_END]),
+            gtids,
+            _nullable(columns[layout.TXN_XID]),
+            _nullable(columns[layout.TXN_THREAD]),
+            _numbers(columns[layout.TXN_SERVER]),
+            _numbers(columns[layout.TXN_STARTED], TIMESTAMP),
+            _nullable(columns[layout.TXN_COMMITTED], TIMESTAMP),
+            _nullable(columns[layout.TXN_ORIGINAL], TIMESTAMP),
+            pa.array(columns[layout.TXN_IS_DDL] != 0),
+            _OUTCOMES.take(_numbers(columns[layout.TXN_OUTCOME])),
+            _numbers(columns[layout.TXN_EVENTS]),
+            _numbers(changes.sum(axis=0)),
+            *(_numbers(change) for change in changes),
+        ],
+        schema=SCHEMAS["transactions"],
+    )
 
 
 def statement_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
     """The first `count` statement records as a batch of `STATEMENTS`."""
-    records = control.statements[:count]
-    kinds = records[:, layout.STMT_KIND]
-    schemas = _texts(control.schema_offsets, control.schema_data, records, None)
-    arrays = [
-        pa.array(np.ascontiguousarray(records[:, layout.STMT_START])),
-        pa.array(np.ascontiguousarray(records[:, layout.STMT_END])),
-        pa.array(records[:, layout.STMT_PAYLOAD_ORDINAL].astype(np.int32)),
-        _nullable(records[:, layout.STMT_TXN], pa.int64()),
-        _STATEMENT_KINDS.take(pa.array(np.ascontiguousarray(kinds))),
-        pc.if_else(pc.equal(schemas, ""), pa.scalar(None, pa.string()), schemas),
-        _nullable(records[:, layout.STMT_THREAD], pa.int64()),
-        _nullable(records[:, layout.STMT_ERROR], pa.int32()),
-        _texts(control.text_offsets, control.text_data, records, records[:, layout.STMT_CHARSET]),
-        pa.array(np.ascontiguousarray(records[:, layout.STMT_TIME])).cast(TIMESTAMP),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS["statements"])
+    columns = np.ascontiguousarray(control.statements[:count].T)
+    schemas = _texts(control.schema_offsets, control.schema_data, count, None)
+    return pa.RecordBatch.from_arrays(
+        [
+            _numbers(columns[layout.STMT_START]),
+            _numbers(columns[layout.STMT_END]),
+            _numbers(columns[layout.STMT_PAYLOAD_ORDINAL].astype(np.int32), pa.int32()),
+            _nullable(columns[layout.STMT_TXN]),
+            _STATEMENT_KINDS.take(_numbers(columns[layout.STMT_KIND])),
+            pc.if_else(pc.equal(schemas, ""), pa.scalar(None, pa.string()), schemas),
+            _nullable(columns[layout.STMT_THREAD]),
+            _nullable(columns[layout.STMT_ERROR], pa.int32()),
+            _texts(control.text_offsets, control.text_data, count, columns[layout.STMT_CHARSET]),
+            _numbers(columns[layout.STMT_TIME], TIMESTAMP),
+        ],
+        schema=SCHEMAS["statements"],
+    )
 
 
 def _texts(
-    offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], records: Int64s, collations: Int64s | None
+    offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], count: int, collations: Int64s | None
 ) -> pa.Array:
     """Texts of statements in the character sets of their clients, without a copy where they are UTF-8."""
-    count = len(records)
     bounds = offsets[: count + 1]
     charsets = {
         int(number): charset_of(int(number)) for number in (np.unique(collations) if collations is not None else [])

@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.binlog.charsets import BINARY, conversion
-from ingest.binlog.kernel.layout import OPS, PLAN_A, PLAN_B, PLAN_CHARSET, PLAN_OP, PLAN_TABLE, PLAN_WORDS
+from ingest.binlog.kernel.layout import OPS, PLAN_A, PLAN_B, PLAN_CHARSET, PLAN_OP, PLAN_SIGNED, PLAN_TABLE, PLAN_WORDS
 from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN
 from ingest.binlog.table_map import Column
 
-_INTEGERS = {"TINY": "8", "SHORT": "16", "INT24": "24", "LONG": "32", "LONGLONG": "64"}
+_INTEGERS = {"TINY": 1, "SHORT": 2, "INT24": 3, "LONG": 4, "LONGLONG": 8}
 _FIXED = {
     "FLOAT": "FLOAT",
     "DOUBLE": "DOUBLE",
@@ -40,7 +40,9 @@ class ColumnPlan:
     def _plan(self, column: Column, words: npt.NDArray[np.int64]) -> None:
         kind, metadata = column.type, column.metadata
         if kind in _INTEGERS:
-            words[PLAN_OP] = OPS[("U" if column.is_unsigned else "I") + _INTEGERS[kind]]
+            words[PLAN_OP] = OPS["INTEGER"]
+            words[PLAN_A], words[PLAN_B] = _INTEGERS[kind], 64 - 8 * _INTEGERS[kind]
+            words[PLAN_SIGNED] = not column.is_unsigned
         elif kind in _FIXED:
             words[PLAN_OP] = OPS[_FIXED[kind]]
         elif kind in _FRACTIONAL and metadata <= 6:

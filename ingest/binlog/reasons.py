@@ -28,5 +28,5 @@ DETAILS: Final[dict[int, str]] = {
     layout.BAD_VALUE: "the bytes are no value of the column's type; the row is left out",
     layout.UNSUPPORTED_COLUMN: "the column's type or character set is not decoded; the rows of this event are left out",
     layout.BAD_TABLE_MAP: "its fields do not fit into its bytes",
-    layout.VALUE_TOO_LARGE: "a row of more than 2 GiB of text cannot be held; this row and those behind it are left out",
+    layout.VALUE_TOO_LARGE: "a row of more than 2 GiB of text cannot be held; it and those behind it are left out",
 }

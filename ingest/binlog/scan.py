@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -112,14 +113,14 @@ def scan_binlog(path: str | Path, *, segment_bytes: int = SEGMENT_BYTES, start: 
 def _conclude(scan: Scan, context: Context, window: Window, status: int, cuts: list[int]) -> None:
     scan.events = context["EVENTS"]
     counts = context.array("COUNTS")
-    scan.event_counts = {event_name(code): int(counts[code]) for code in np.flatnonzero(counts)}
+    scan.event_counts = {event_name(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
     scan.first_event_at, scan.last_event_at = _moment(context["FIRST_AT"]), _moment(context["LAST_AT"])
     scan.checksum_failures = context["BAD_CHECKSUMS"]
     scan.complete_end = context["COMPLETE_END"]
     scan.is_closed = bool(context["CLOSED"])
     if scan.complete_end > cuts[-1]:
         cuts.append(scan.complete_end)
-    scan.segments = [SegmentRange(start, end) for start, end in zip(cuts, cuts[1:], strict=False)]
+    scan.segments = [SegmentRange(start, end) for start, end in pairwise(cuts)]
     at = window.base + context["POS"]
     if context["FIRST_BAD"] >= 0:
         scan.defect = Defect(context["FIRST_BAD"], defect_reason(layout.BAD_CHECKSUM, 0), is_cut=False)

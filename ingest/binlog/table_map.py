@@ -85,9 +85,7 @@ _COMPATIBLE: Final[dict[str, frozenset[str]]] = {
     "SET": frozenset({"set"}),
     **dict.fromkeys(
         ("BLOB", "BLOB_COMPRESSED"),
-        frozenset(
-            {"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext", "json"}
-        ),
+        frozenset({"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext", "json"}),
     ),
     "JSON": frozenset({"json"}),
     "GEOMETRY": frozenset(
@@ -240,9 +238,7 @@ def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] |
     return replace(table_map, table_map_id=digest.hexdigest(), columns=columns, hint=hint, column_names=names)
 
 
-def fitting_hints(
-    columns: tuple[Column, ...], hints: tuple[ColumnHint, ...] | None
-) -> tuple[ColumnHint, ...] | None:
+def fitting_hints(columns: tuple[Column, ...], hints: tuple[ColumnHint, ...] | None) -> tuple[ColumnHint, ...] | None:
     """The hints if they may describe these columns: the same count, with or without virtual ones, and types."""
     if hints is None:
         return None

@@ -65,9 +65,7 @@ def _fold(typingctx, address, blocks, crc, target):
             high = builder.call(clmul, [state, keys, ir.Constant(ir.IntType(8), 0x11)])
             return builder.xor(builder.xor(low, high), data)
 
-        start = builder.insert_element(
-            ir.Constant(vector, [ir.Constant(i64, 0)] * 2), crc, ir.Constant(i32, 0)
-        )
+        start = builder.insert_element(ir.Constant(vector, [ir.Constant(i64, 0)] * 2), crc, ir.Constant(i32, 0))
         lanes = [load(address, 16 * lane) for lane in range(4)]
         lanes[0] = builder.xor(lanes[0], start)
         entry = builder.block

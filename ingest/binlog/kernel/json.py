@@ -221,37 +221,75 @@ def _write_quoted(out, limit, address, size):
     """A JSON string: UTF-8 kept, quote, backslash and control characters escaped as the server does."""
     if out + 6 * size + STRING_ROOM > limit:
         return NO_ROOM
-    if not is_utf8(address, size):
-        return BAD
     store_8(out, 34)
     out += 1
-    for at in range(address, address + size):
-        byte = load_u8(at)
-        if byte >= 32 and byte != 34 and byte != 92:
-            store_8(out, byte)
-            out += 1
+    end = address + size
+    checked = False
+    while address < end:
+        left = end - address
+        word = load_64(address)
+        if left < 8:
+            # What lies behind the string must not decide: it counts as spaces.
+            mask = (1 << (left << 3)) - 1
+            word = (word & mask) | (_SPACES & ~mask)
+        if _is_plain(word):
+            store_64(out, word)
+            step = min(left, 8)
+            address += step
+            out += step
             continue
-        store_8(out, 92)
-        if byte == 34 or byte == 92:
-            store_8(out + 1, byte)
-        elif byte == 8:
-            store_8(out + 1, 98)
-        elif byte == 9:
-            store_8(out + 1, 116)
-        elif byte == 10:
-            store_8(out + 1, 110)
-        elif byte == 12:
-            store_8(out + 1, 102)
-        elif byte == 13:
-            store_8(out + 1, 114)
-        else:
-            store_32(out + 1, 0x30303075)
-            low = byte & 15
-            store_16(out + 4, (48 + (byte >> 4)) | (48 + low if low < 10 else 87 + low) << 8)
-            out += 4
-        out += 2
+        if not checked:
+            if not is_utf8(address, left):
+                return BAD
+            checked = True
+        stop = address + min(left, 8)
+        while address < stop:
+            out = _write_character(out, load_u8(address))
+            address += 1
     store_8(out, 34)
     return out + 1
+
+
+_SPACES = 0x2020202020202020
+_ONES = 0x0101010101010101
+_HIGH_BITS = -0x7F7F7F7F7F7F7F80
+_QUOTES = 0x2222222222222222
+_BACKSLASHES = 0x5C5C5C5C5C5C5C5C
+
+
+@njit
+def _is_plain(word):
+    """Whether eight bytes are printable ASCII without quote and backslash: nothing to escape or to check."""
+    quotes, backslashes = word ^ _QUOTES, word ^ _BACKSLASHES
+    found = word | (word - _SPACES & ~word) | (quotes - _ONES & ~quotes) | (backslashes - _ONES & ~backslashes)
+    return found & _HIGH_BITS == 0
+
+
+@njit
+def _write_character(out, byte):
+    """A byte of a JSON string, escaped where the server escapes it."""
+    if byte >= 32 and byte != 34 and byte != 92:
+        store_8(out, byte)
+        return out + 1
+    store_8(out, 92)
+    if byte == 34 or byte == 92:
+        store_8(out + 1, byte)
+    elif byte == 8:
+        store_8(out + 1, 98)
+    elif byte == 9:
+        store_8(out + 1, 116)
+    elif byte == 10:
+        store_8(out + 1, 110)
+    elif byte == 12:
+        store_8(out + 1, 102)
+    elif byte == 13:
+        store_8(out + 1, 114)
+    else:
+        store_32(out + 1, 0x30303075)
+        low = byte & 15
+        store_16(out + 4, (48 + (byte >> 4)) | (48 + low if low < 10 else 87 + low) << 8)
+        return out + 6
+    return out + 2
 
 
 @njit

@@ -116,26 +116,6 @@ def multiply_high(typingctx, left, right):
 
 
 @intrinsic
-def trailing_zeros(typingctx, value):
-    """Number of zero bits below the lowest set bit; undefined for 0."""
-
-    def codegen(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), codegen
-
-
-@intrinsic
-def bits_of_double(typingctx, value):
-    """The IEEE 754 bits of a float64."""
-
-    def codegen(context, builder, signature, args):
-        return builder.bitcast(args[0], _I64)
-
-    return types.int64(types.float64), codegen
-
-
-@intrinsic
 def copy(typingctx, target, source, size):
     """Copies `size` bytes between blocks that do not overlap."""
 

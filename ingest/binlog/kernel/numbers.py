@@ -17,9 +17,9 @@ from ingest.binlog.kernel.memory import (
     store_8,
     store_16,
     store_64,
-    trailing_zeros,
     udiv,
     ult,
+    urem,
 )
 
 BAD = -1
@@ -31,7 +31,7 @@ _TEN_8 = 100_000_000
 _TEN_16 = 10_000_000_000_000_000
 
 
-@njit
+@njit(forceinline=True)
 def eight_digits(value):
     """The 8 decimal digits of `value` < 10**8, one a byte, the first in the lowest byte."""
     high = udiv(value, 10000)
@@ -42,18 +42,36 @@ def eight_digits(value):
     return t | ((x - 10 * t) << 8)
 
 
-@njit
+@njit(forceinline=True)
 def _write_short(out, value):
-    """Writes `value` < 10**8 without leading zeros."""
-    digits = eight_digits(value)
-    skip = trailing_zeros(digits | (1 << 56)) >> 3
-    store_64(out, shr(digits | _ASCII_ZEROS, skip << 3))
-    return out + 8 - skip
+    """Writes `value` < 10**8 without leading zeros.
+
+    Branches on the width, because a predicted branch lets the next value start before this one's digits
+    are known.
+    """
+    if value < 10:
+        store_8(out, 48 + value)
+        return out + 1
+    if value < 100:
+        return write_2(out, value)
+    width = 3 if value < 1000 else 4
+    if value >= 10_000:
+        width = (5 if value < 100_000 else 6) if value < 1_000_000 else (7 if value < 10_000_000 else 8)
+    store_64(out, shr(eight_digits(value) | _ASCII_ZEROS, (8 - width) << 3))
+    return out + width
 
 
-@njit
-def write_unsigned(out, value):
-    """Writes the 64 bits of `value` as an unsigned number."""
+@njit(forceinline=True)
+def write_2(out, value):
+    """Writes `value` < 100 with two digits."""
+    tens = (value * 103) >> 10
+    store_16(out, tens | ((value - tens * 10) << 8) | 0x3030)
+    return out + 2
+
+
+@njit(forceinline=True)
+def _write_long(out, value):
+    """Writes 64 bits as an unsigned number of any length."""
     if ult(value, _TEN_8):
         return _write_short(out, value)
     if ult(value, _TEN_16):
@@ -70,6 +88,17 @@ def write_unsigned(out, value):
     return out + 16
 
 
+@njit(forceinline=True)
+def write_unsigned(out, value):
+    """Writes the 64 bits of `value` as an unsigned number. Short ones, the most common, at the place of the call."""
+    if ult(value, 10):
+        store_8(out, 48 + value)
+        return out + 1
+    if ult(value, 100):
+        return write_2(out, value)
+    return _write_long(out, value)
+
+
 @njit
 def write_signed(out, value):
     """Writes a signed number; the lowest int64 is right too, its negation has the same bits."""
@@ -80,27 +109,22 @@ def write_signed(out, value):
 
 
 @njit
-def write_2(out, value):
-    """Writes `value` < 100 with two digits."""
-    tens = (value * 103) >> 10
-    store_16(out, tens | ((value - tens * 10) << 8) | 0x3030)
-    return out + 2
-
-
-@njit
 def write_padded(out, value, width):
     """Writes `value` < 10**width with `width` (at most 8) digits."""
     store_64(out, shr(eight_digits(value) | _ASCII_ZEROS, (8 - width) << 3))
     return out + width
 
 
-@njit
+@njit(forceinline=True)
 def power_of_ten(exponent):
     """10**exponent for 0 <= exponent <= 9."""
-    power = 1
-    for _ in range(exponent):
-        power *= 10
-    return power
+    if exponent < 5:
+        if exponent < 2:
+            return 10 if exponent else 1
+        return 100 if exponent == 2 else 1000 if exponent == 3 else 10_000
+    if exponent < 7:
+        return 100_000 if exponent == 5 else 1_000_000
+    return 10_000_000 if exponent == 7 else _TEN_8 if exponent == 8 else 1_000_000_000
 
 
 @njit
@@ -109,14 +133,14 @@ def decimal_bytes(digits):
     return (digits + 1) >> 1 if digits < 9 else 4
 
 
-@njit
+@njit(forceinline=True)
 def decimal_size(precision, scale):
     """Bytes of a DECIMAL(precision, scale) on the wire (server: decimal_bin_size)."""
     whole = precision - scale
-    return whole // 9 * 4 + decimal_bytes(whole % 9) + scale // 9 * 4 + decimal_bytes(scale % 9)
+    return udiv(whole, 9) * 4 + decimal_bytes(urem(whole, 9)) + udiv(scale, 9) * 4 + decimal_bytes(urem(scale, 9))
 
 
-@njit
+@njit(forceinline=True)
 def write_decimal(out, address, precision, scale):
     """Writes a DECIMAL: big-endian groups of 9 digits, top bit flipped, negatives complemented.
 
@@ -132,7 +156,7 @@ def write_decimal(out, address, precision, scale):
     started = False
     first = True
     left = whole
-    size = whole % 9
+    size = urem(whole, 9)
     if size == 0 and left > 0:
         size = 9
     while left > 0:
@@ -250,6 +274,21 @@ def shortest(significand, exponent, closer_below, powers):
     return s, k
 
 
+_ZERO_POINT_ZEROS = int.from_bytes(b"0.000000", "little")
+
+
+@njit
+def _digit_count(value):
+    """Number of decimal digits of 0 < `value` < 10**18; the usual 16 and 17 of doubles first."""
+    if value >= _TEN_16:
+        return 17 if value < 100_000_000_000_000_000 else 18
+    count, limit = 16, 1_000_000_000_000_000
+    while value < limit:
+        limit = udiv(limit, 10)
+        count -= 1
+    return count
+
+
 @njit
 def _write_float(out, negative, digits, exponent):
     """Writes digits * 10**exponent the way the server does (strings/dtoa.cc, my_gcvt).
@@ -269,35 +308,32 @@ def _write_float(out, negative, digits, exponent):
             break
         digits = tenth
         exponent += 1
-    end = write_unsigned(out, digits)
-    length = end - out
+    length = _digit_count(digits)
     point = length + exponent
-    if point >= -14 and (point <= 15 or length > point):
-        if point <= 0:
-            start = out + 2 - point
-            write_unsigned(start, digits)
-            store_8(out, 48)
+    if (point > 15 and length <= point) or point < -14:
+        end = write_unsigned(out + 1, digits)
+        store_8(out, load_u8(out + 1))
+        if length > 1:
             store_8(out + 1, 46)
-            for i in range(-point):
-                store_8(out + 2 + i, 48)
-            return start + length
-        if length <= point:
-            for i in range(point - length):
-                store_8(end + i, 48)
-            return out + point
-        for i in range(length - point):
-            at = end - i
-            store_8(at, load_u8(at - 1))
-        store_8(out + point, 46)
-        return end + 1
-    if length > 1:
-        for i in range(length - 1):
-            at = end - i
-            store_8(at, load_u8(at - 1))
-        store_8(out + 1, 46)
-        end += 1
-    store_8(end, 101)
-    return write_signed(end + 1, point - 1)
+        else:
+            end = out + 1
+        store_8(end, 101)
+        return write_signed(end + 1, point - 1)
+    if point <= 0:
+        store_64(out, _ZERO_POINT_ZEROS)
+        store_64(out + 8, _ASCII_ZEROS)
+        return write_unsigned(out + 2 - point, digits)
+    if length <= point:
+        end = write_unsigned(out, digits)
+        store_64(end, _ASCII_ZEROS)
+        store_64(end + 8, _ASCII_ZEROS)
+        return out + point
+    # The digits before the point were written one place too far to the right: move them.
+    end = write_unsigned(out + 1, digits)
+    for at in range(out, out + point):
+        store_8(at, load_u8(at + 1))
+    store_8(out + point, 46)
+    return end
 
 
 @njit

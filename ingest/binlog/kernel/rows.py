@@ -8,7 +8,7 @@ column of the table.
 
 from numba import njit
 
-from ingest.binlog.kernel.json import EXPANSION, NO_ROOM, write_json
+from ingest.binlog.kernel.json import NO_ROOM, write_json
 from ingest.binlog.kernel.layout import (
     BAD_VALUE,
     DELETE,
@@ -21,10 +21,10 @@ from ingest.binlog.kernel.layout import (
     PLAN_A,
     PLAN_B,
     PLAN_CHARSET,
+    PLAN_SIGNED,
     PLAN_TABLE,
     PLAN_WORDS,
     PROBLEM_WORDS,
-    STATE_NONE,
     TXN_DELETES,
     TXN_INSERTS,
     TXN_UPDATES,
@@ -38,9 +38,6 @@ from ingest.binlog.kernel.memory import (
     fill,
     load_64,
     load_64_be,
-    load_i8,
-    load_i16,
-    load_i32,
     load_u8,
     load_u16,
     load_u32,
@@ -54,11 +51,15 @@ from ingest.binlog.kernel.numbers import (
     decimal_size,
     write_decimal,
     write_double,
-    write_signed,
     write_single,
     write_unsigned,
 )
-from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN, STRING_ROOM, copy_bytes, write_hex, write_string
+from ingest.binlog.kernel.strings import (
+    STRING_ROOM,
+    copy_bytes,
+    write_hex,
+    write_string,
+)
 from ingest.binlog.kernel.temporal import (
     fraction_bytes,
     write_date,
@@ -73,12 +74,18 @@ from ingest.binlog.kernel.temporal import (
 
 MALFORMED = -1
 
-_I8, _U8, _I16, _U16 = OPS["I8"], OPS["U8"], OPS["I16"], OPS["U16"]
-_I24, _U24, _I32, _U32, _I64, _U64 = OPS["I24"], OPS["U24"], OPS["I32"], OPS["U32"], OPS["I64"], OPS["U64"]
+_INTEGER = OPS["INTEGER"]
 _FLOAT, _DOUBLE, _DECIMAL, _YEAR, _DATE = OPS["FLOAT"], OPS["DOUBLE"], OPS["DECIMAL"], OPS["YEAR"], OPS["DATE"]
 _TIME2, _DATETIME2, _TIMESTAMP2 = OPS["TIME2"], OPS["DATETIME2"], OPS["TIMESTAMP2"]
 _OLD_TIME, _OLD_DATETIME, _OLD_TIMESTAMP = OPS["OLD_TIME"], OPS["OLD_DATETIME"], OPS["OLD_TIMESTAMP"]
-_BIT, _ENUM, _SET, _STRING, _BINARY, _JSON = OPS["BIT"], OPS["ENUM"], OPS["SET"], OPS["STRING"], OPS["BINARY"], OPS["JSON"]
+_BIT, _ENUM, _SET, _STRING, _BINARY, _JSON = (
+    OPS["BIT"],
+    OPS["ENUM"],
+    OPS["SET"],
+    OPS["STRING"],
+    OPS["BINARY"],
+    OPS["JSON"],
+)
 
 _W = {name: index * 8 for name, index in WORDS.items()}
 _POWERS, _SCRATCH, _MAPS, _POST_HEADERS = _W["POWERS"], _W["SCRATCH"], _W["MAPS"], _W["POST_HEADERS"]
@@ -118,7 +125,11 @@ _PAYLOAD_ORDINAL = _W["PAYLOAD_ORDINAL"]
 
 @njit
 def _clear_bits(bitmap, first, count):
-    """Marks `count` values from `first` on as NULL."""
+    """Marks `count` values from `first` on as NULL. Eight bytes behind the last bit are there to be touched."""
+    if count <= 56:
+        at = bitmap + (first >> 3)
+        store_64(at, load_64(at) & ~(((1 << count) - 1) << (first & 7)))
+        return
     last = first + count
     while first < last and first & 7:
         at = bitmap + (first >> 3)
@@ -219,49 +230,39 @@ def _decode_image(ctx, side, p, end, plan, width, present, index):
     if p > end:
         return MALFORMED
     k = 0
+    bits = 0
     for column in range(width):
         if present and (load_u8(present + (column >> 3)) >> (column & 7)) & 1 == 0:
             at = valid + ((index + column) >> 3)
             store_8(at, load_u8(at) & ~(1 << ((index + column) & 7)))
-        elif (load_u8(nulls + (k >> 3)) >> (k & 7)) & 1:
-            k += 1
+            store_32(offsets, out - data)
+            offsets += 4
+            continue
+        if k & 31 == 0:
+            bits = load_u32(nulls + (k >> 3))
+        k += 1
+        is_null = bits & 1
+        bits >>= 1
+        if is_null:
             at = valid + ((index + column) >> 3)
             store_8(at, load_u8(at) & ~(1 << ((index + column) & 7)))
         else:
-            k += 1
             step = plan + column * (PLAN_WORDS * 8)
             op = load_64(step)
             before = out
-            if op == _I32:
-                out = write_signed(out, load_i32(p))
-                p += 4
-            elif op == _U32:
-                out = write_unsigned(out, load_u32(p))
-                p += 4
-            elif op == _I64:
-                out = write_signed(out, load_64(p))
-                p += 8
-            elif op == _U64:
-                out = write_unsigned(out, load_64(p))
-                p += 8
-            elif op == _I8:
-                out = write_signed(out, load_i8(p))
-                p += 1
-            elif op == _U8:
-                out = write_unsigned(out, load_u8(p))
-                p += 1
-            elif op == _I16:
-                out = write_signed(out, load_i16(p))
-                p += 2
-            elif op == _U16:
-                out = write_unsigned(out, load_u16(p))
-                p += 2
-            elif op == _I24:
-                out = write_signed(out, (load_u16(p) | load_i8(p + 2) << 16))
-                p += 3
-            elif op == _U24:
-                out = write_unsigned(out, load_u16(p) | load_u8(p + 2) << 16)
-                p += 3
+            if op == _INTEGER:
+                shift = load_64(step + 8 * PLAN_B)
+                value = load_64(p) << shift
+                p += load_64(step + 8 * PLAN_A)
+                if load_64(step + 8 * PLAN_SIGNED):
+                    value >>= shift
+                    if value < 0:
+                        store_8(out, 45)
+                        out += 1
+                        value = -value
+                else:
+                    value = shr(value, shift)
+                out = write_unsigned(out, value)
             elif op == _FLOAT:
                 out = write_single(out, load_u32(p), powers)
                 p += 4
@@ -531,7 +532,14 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
         if at == MALFORMED or (at == p and p < end):
             _take_back(before, after, out_before, out_after, index, width)
             add_problem(
-                ctx, start, finish, code, number, ordinal, load_64(ctx + _BAD_COLUMN), reason if reason else MALFORMED_ROW
+                ctx,
+                start,
+                finish,
+                code,
+                number,
+                ordinal,
+                load_64(ctx + _BAD_COLUMN),
+                reason if reason else MALFORMED_ROW,
             )
             store_64(ctx + _RESUME, 0)
             p = end

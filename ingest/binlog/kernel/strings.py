@@ -33,11 +33,13 @@ CHARSET_UTF32 = 4
 CHARSET_MULTI_BYTE = 5
 CHARSET_BINARY = 6
 CHARSET_UNKNOWN = 7
+CHARSET_NOT_ASCII = 8
+"""One byte a character, some of the lower 128 other than in ASCII (swe7)."""
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80
 
 
-@njit
+@njit(forceinline=True)
 def copy_bytes(out, address, size):
     """Copies `size` bytes; reads and writes up to 32 beyond, which both sides have room for."""
     if size <= 32:
@@ -47,14 +49,14 @@ def copy_bytes(out, address, size):
     return out + size
 
 
-@njit
+@njit(forceinline=True)
 def is_utf8(address, size):
     """Whether the bytes are UTF-8 by RFC 3629: shortest forms only, no surrogates, up to U+10FFFF."""
     end = address + size
     while address < end:
         while address + 8 <= end and load_64(address) & _HIGH_BITS == 0:
             address += 8
-        if address >= end:
+        if end - address < 8 and load_64(address) & _HIGH_BITS & ((1 << ((end - address) << 3)) - 1) == 0:
             return True
         byte = load_u8(address)
         if byte < 0x80:
@@ -111,11 +113,11 @@ def write_code_point(out, code):
 
 
 @njit
-def _write_single_byte(out, address, size, table):
+def _write_single_byte(out, address, size, table, keeps_ascii):
     """A character set of one byte a character. `table`: 256 words, UTF-8 bytes low, their count in the top byte."""
     end = address + size
     while address < end:
-        if address + 8 <= end:
+        if keeps_ascii and address + 8 <= end:
             word = load_64(address)
             if word & _HIGH_BITS == 0:
                 store_64(out, word)
@@ -176,21 +178,17 @@ def _write_multi_byte(out, address, size, table):
     end = address + size
     while address < end:
         first = load_u8(address)
+        size = 1
         code = load_u32(table + ((65536 + first) << 2))
-        if code != 0 or first == 0:
-            address += 1
-        elif first == 0x8F and address + 3 <= end:
-            code = load_u32(table + ((65792 + load_u16_be(address + 1)) << 2))
-            address += 3
-            if code == 0:
-                return BAD
-        elif address + 2 <= end:
+        if code == 0 and first != 0:
+            size = 2
             code = load_u32(table + (load_u16_be(address) << 2))
-            address += 2
-            if code == 0:
+            if code == 0 and first == 0x8F:
+                size = 3
+                code = load_u32(table + ((65792 + load_u16_be(address + 1)) << 2))
+            if code == 0 or address + size > end:
                 return BAD
-        else:
-            return BAD
+        address += size
         out = write_code_point(out, code)
         if out < 0:
             return BAD
@@ -236,13 +234,15 @@ def write_string(out, address, size, charset, table):
             return BAD
         return copy_bytes(out, address, size)
     if charset == CHARSET_SINGLE_BYTE:
-        return _write_single_byte(out, address, size, table)
+        return _write_single_byte(out, address, size, table, True)
     if charset == CHARSET_BINARY:
         return write_hex(out, address, size, 0)
     if charset == CHARSET_UNKNOWN:
         if is_utf8(address, size):
             return copy_bytes(out, address, size)
         return write_hex(out, address, size, 0)
+    if charset == CHARSET_NOT_ASCII:
+        return _write_single_byte(out, address, size, table, False)
     if charset == CHARSET_UTF16:
         return _write_utf16(out, address, size, False)
     if charset == CHARSET_UTF16LE:

@@ -8,50 +8,68 @@ types from before MySQL 5.6. Every writer is given the address of its value, whi
 
 from numba import njit
 
-from ingest.binlog.kernel.memory import load_64, load_64_be, load_u8, load_u16, load_u32, load_u32_be, shr, store_8
-from ingest.binlog.kernel.numbers import BAD, write_2, write_padded, write_unsigned
+from ingest.binlog.kernel.memory import (
+    load_64,
+    load_64_be,
+    load_u8,
+    load_u16,
+    load_u32,
+    load_u32_be,
+    shr,
+    store_8,
+    store_16,
+    store_32,
+    store_64,
+    udiv,
+    urem,
+)
+from ingest.binlog.kernel.numbers import BAD, eight_digits, write_padded
+
+_ASCII_ZEROS = 0x3030303030303030
+_DASH, _SPACE, _COLON, _POINT = 45, 32, 58, 46
 
 
-@njit
+@njit(forceinline=True)
 def _write_date(out, year, month, day):
-    out = write_padded(out, year, 4)
-    store_8(out, 45)
-    out = write_2(out + 1, month)
-    store_8(out, 45)
-    return write_2(out + 1, day)
+    """`yyyy-mm-dd`, ten bytes; together the number yyyymmdd has at most 8 digits."""
+    digits = eight_digits(year * 10000 + month * 100 + day) | _ASCII_ZEROS
+    store_32(out, digits)
+    store_8(out + 4, _DASH)
+    store_16(out + 5, digits >> 32)
+    store_8(out + 7, _DASH)
+    store_16(out + 8, shr(digits, 48))
+    return out + 10
 
 
-@njit
-def _write_clock(out, minute, second):
-    store_8(out, 58)
-    out = write_2(out + 1, minute)
-    store_8(out, 58)
-    return write_2(out + 1, second)
+@njit(forceinline=True)
+def _write_clock(out, hour, minute, second):
+    """`hh:mm:ss`, eight bytes; each < 100."""
+    digits = eight_digits(hour * 10000 + minute * 100 + second) | _ASCII_ZEROS
+    store_16(out, digits >> 16)
+    store_8(out + 2, _COLON)
+    store_16(out + 3, digits >> 32)
+    store_8(out + 5, _COLON)
+    store_16(out + 6, shr(digits, 48))
+    return out + 8
 
 
-@njit
+@njit(forceinline=True)
 def _write_fraction(out, micros, digits):
+    """A point and the first `digits` digits of microseconds; nothing for none."""
     if digits == 0:
         return out
-    store_8(out, 46)
-    return write_padded(out + 1, micros // _divisor(digits), digits)
+    store_8(out, _POINT)
+    store_64(out + 1, eight_digits(micros * 100) | _ASCII_ZEROS)
+    return out + 1 + digits
 
 
-@njit
-def _divisor(digits):
-    divisor = 1
-    for _ in range(6 - digits):
-        divisor *= 10
-    return divisor
-
-
-@njit
+@njit(forceinline=True)
 def fraction_bytes(digits):
     """Bytes that a fraction of `digits` digits takes."""
     return (digits + 1) >> 1
 
 
-@njit
+@njit(forceinline=True)
 def _micros(raw, size):
     """Microseconds of a stored fraction: hundredths, ten-thousandths or microseconds in 1, 2 or 3 bytes."""
     if size == 1:
@@ -68,7 +86,7 @@ def write_year(out, address):
     return write_padded(out, year + 1900 if year else 0, 4)
 
 
-@njit
+@njit(forceinline=True)
 def write_date(out, address):
     """DATE: three little-endian bytes, day 5 bits, month 4, year 15."""
     bits = load_u32(address) & 0xFFFFFF
@@ -78,27 +96,35 @@ def write_date(out, address):
     return _write_date(out, year, (bits >> 5) & 15, bits & 31)
 
 
-@njit
+@njit(forceinline=True)
 def write_packed_datetime(out, packed, micros, digits):
     """A datetime of 40 bits: year * 13 + month 17, day 5, hour 5, minute 6, second 6."""
     month = packed >> 22
-    year = month // 13
+    year = udiv(month, 13)
     if packed < 0 or year > 9999 or micros > 999_999:
         return BAD
     out = _write_date(out, year, month - year * 13, (packed >> 17) & 31)
-    store_8(out, 32)
-    out = write_2(out + 1, (packed >> 12) & 31)
-    out = _write_clock(out, (packed >> 6) & 63, packed & 63)
+    store_8(out, _SPACE)
+    out = _write_clock(out + 1, (packed >> 12) & 31, (packed >> 6) & 63, packed & 63)
     return _write_fraction(out, micros, digits)
 
 
-@njit
+@njit(forceinline=True)
 def write_datetime2(out, address, digits):
     """DATETIME from MySQL 5.6: five big-endian bytes, offset by 2**39, then the fraction."""
     packed = shr(load_64_be(address), 24) - 0x8000000000
     size = fraction_bytes(digits)
     raw = shr(load_64_be(address + 5), 64 - 8 * size) if size else 0
     return write_packed_datetime(out, packed, _micros(raw, size), digits)
+
+
+@njit
+def _write_long_clock(out, hour, minute, second):
+    """`hh:mm:ss` with as many digits of hours as there are, hour < 1000."""
+    if hour >= 100:
+        store_8(out, 48 + udiv(hour, 100))
+        return _write_clock(out + 1, urem(hour, 100), minute, second)
+    return _write_clock(out, hour, minute, second)
 
 
 @njit
@@ -109,9 +135,7 @@ def write_packed_time(out, packed, micros, digits, negative):
     if negative:
         store_8(out, 45)
         out += 1
-    hour = (packed >> 12) & 1023
-    out = write_2(out, hour) if hour < 100 else write_unsigned(out, hour)
-    out = _write_clock(out, (packed >> 6) & 63, packed & 63)
+    out = _write_long_clock(out, (packed >> 12) & 1023, (packed >> 6) & 63, packed & 63)
     return _write_fraction(out, micros, digits)
 
 
@@ -130,7 +154,7 @@ def write_time2(out, address, digits):
     return write_packed_time(out, value >> shift, _micros(value & ((1 << shift) - 1), size - 3), digits, negative)
 
 
-@njit
+@njit(forceinline=True)
 def write_epoch(out, seconds, micros, digits):
     """A moment in UTC as `yyyy-mm-dd hh:mm:ss`; moment 0 is the zero date.
 
@@ -140,30 +164,27 @@ def write_epoch(out, seconds, micros, digits):
         return BAD
     if seconds == 0 and micros == 0:
         out = _write_date(out, 0, 0, 0)
-        store_8(out, 32)
-        out = _write_clock(write_2(out + 1, 0), 0, 0)
-        return _write_fraction(out, 0, digits)
-    days = seconds // 86400
+        store_8(out, _SPACE)
+        return _write_fraction(_write_clock(out + 1, 0, 0, 0), 0, digits)
+    days = udiv(seconds, 86400)
     rest = seconds - days * 86400
     shifted = days + 719468
-    era = shifted // 146097
+    era = udiv(shifted, 146097)
     of_era = shifted - era * 146097
-    year_of_era = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted_month = (5 * of_year + 2) // 153
-    day = of_year - (153 * shifted_month + 2) // 5 + 1
+    year_of_era = udiv(of_era - udiv(of_era, 1460) + udiv(of_era, 36524) - udiv(of_era, 146096), 365)
+    of_year = of_era - (365 * year_of_era + (year_of_era >> 2) - udiv(year_of_era, 100))
+    shifted_month = udiv(5 * of_year + 2, 153)
+    day = of_year - udiv(153 * shifted_month + 2, 5) + 1
     month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9
-    year = year_of_era + era * 400 + (1 if month <= 2 else 0)
-    out = _write_date(out, year, month, day)
-    store_8(out, 32)
-    hour = rest // 3600
+    out = _write_date(out, year_of_era + era * 400 + (1 if month <= 2 else 0), month, day)
+    store_8(out, _SPACE)
+    hour = udiv(rest, 3600)
     rest -= hour * 3600
-    minute = rest // 60
-    out = _write_clock(write_2(out + 1, hour), minute, rest - minute * 60)
-    return _write_fraction(out, micros, digits)
+    minute = udiv(rest, 60)
+    return _write_fraction(_write_clock(out + 1, hour, minute, rest - minute * 60), micros, digits)
 
 
-@njit
+@njit(forceinline=True)
 def write_timestamp2(out, address, digits):
     """TIMESTAMP from MySQL 5.6: four big-endian bytes of Unix time (unsigned), then the fraction."""
     size = fraction_bytes(digits)
@@ -183,15 +204,14 @@ def write_old_datetime(out, address):
     value = load_64(address)
     if value < 0 or value > 99_999_999_999_999:
         return BAD
-    date = value // 1_000_000
+    date = udiv(value, 1_000_000)
     clock = value - date * 1_000_000
-    year = date // 10000
-    rest = date - year * 10000
-    out = _write_date(out, year, rest // 100, rest % 100)
-    store_8(out, 32)
-    hour = clock // 10000
+    out = _write_date(out, 0, 0, date)
+    store_8(out, _SPACE)
+    hour = udiv(clock, 10000)
     rest = clock - hour * 10000
-    return _write_clock(write_2(out + 1, hour), rest // 100, rest % 100)
+    minute = udiv(rest, 100)
+    return _write_clock(out + 1, hour, minute, rest - minute * 100)
 
 
 @njit
@@ -202,7 +222,7 @@ def write_old_time(out, address):
         value = 0x1000000 - value
         store_8(out, 45)
         out += 1
-    hour = value // 10000
+    hour = udiv(value, 10000)
     rest = value - hour * 10000
-    out = write_2(out, hour) if hour < 100 else write_unsigned(out, hour)
-    return _write_clock(out, rest // 100, rest % 100)
+    minute = udiv(rest, 100)
+    return _write_long_clock(out, hour, minute, rest - minute * 100)

@@ -22,10 +22,10 @@ from ingest.binlog.kernel.layout import (
     ACT_SILENT,
     ACT_TABLE_MAP,
     ACT_UNKNOWN,
-    ACT_UNSUPPORTED,
     ACT_XA_PREPARE,
     ACT_XID,
     ACTIVE_CAPACITY,
+    ATTENTION,
     BAD_CHECKSUM,
     BAD_SIZE,
     DEFECT,
@@ -67,9 +67,8 @@ from ingest.binlog.kernel.layout import (
     WANT_INDEX,
     WANT_ROWS,
     WORDS,
-    ATTENTION,
 )
-from ingest.binlog.kernel.memory import copy, load_64, load_u8, load_u16, load_u32, store_8, store_32, store_64
+from ingest.binlog.kernel.memory import load_64, load_u8, load_u16, load_u32, store_8, store_32, store_64
 from ingest.binlog.kernel.numbers import write_unsigned
 from ingest.binlog.kernel.rows import add_problem, decode_rows
 from ingest.binlog.kernel.strings import copy_bytes
@@ -146,6 +145,13 @@ def _open_transaction(ctx, state, start, timestamp, server):
     store_32(offsets + 4, load_u32(offsets))
     store_64(ctx + _TXN_STATE, state)
     store_64(ctx + _ACTIVE_COUNT, 0)
+
+
+@njit
+def _open_if_none(ctx, start, timestamp, server):
+    """Row events outside of any transaction are one of their own."""
+    if load_64(ctx + _TXN_STATE) == STATE_NONE:
+        _open_transaction(ctx, STATE_IMPLICIT, start, timestamp, server)
 
 
 @njit
@@ -252,7 +258,9 @@ def _add_statement(ctx, kind, start, finish, schema, schema_size, text, text_siz
     schema_offsets, schema_data = load_64(ctx + _STMT_SCHEMA), load_64(ctx + _STMT_SCHEMA + 8)
     text_offsets, text_data = load_64(ctx + _STMT_TEXT), load_64(ctx + _STMT_TEXT + 8)
     schema_at, text_at = load_u32(schema_offsets + 4 * count), load_u32(text_offsets + 4 * count)
-    if schema_at + schema_size > load_64(ctx + _STMT_SCHEMA + 16) or text_at + text_size > load_64(ctx + _STMT_TEXT + 16):
+    if schema_at + schema_size > load_64(ctx + _STMT_SCHEMA + 16) or text_at + text_size > load_64(
+        ctx + _STMT_TEXT + 16
+    ):
         return False
     copy_bytes(schema_data + schema_at, schema, schema_size)
     copy_bytes(text_data + text_at, text, text_size)
@@ -526,8 +534,7 @@ def run(ctx):
             state = load_64(ctx + _TXN_STATE)
             bad = False
             if action == ACT_ROWS or action == ACT_TABLE_MAP or action == ACT_ROWS_QUERY or action == ACT_ANNOTATE:
-                if state == STATE_NONE:
-                    _open_transaction(ctx, STATE_IMPLICIT, start, timestamp, server)
+                _open_if_none(ctx, start, timestamp, server)
             if action == ACT_ROWS:
                 if want_rows and not decode_rows(
                     ctx,
@@ -637,4 +644,3 @@ def run(ctx):
             store_64(ctx + _COMPLETE_END, base + at)
             if base + at - load_64(ctx + _SEGMENT_START) >= load_64(ctx + _SEGMENT_BYTES):
                 return _leave(ctx, at, SEGMENT)
-
