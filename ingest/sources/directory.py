@@ -108,7 +108,7 @@ def _checked_names(directory: Path, files: Sequence[str], present: set[str]) -> 
     if not names:
         raise UsageError("No file is named.", hint="Name files with --files a,b or take all with --all.")
     for name in names:
-        if not name or Path(name).name != name:
+        if name in ("", ".", "..") or Path(name).name != name:
             raise UsageError(
                 f"{name!r} is not the name of a file in {directory}.",
                 hint="Give names without folders, separated by commas.",

@@ -80,7 +80,7 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
 
 
 def _read(server: Server) -> Schema:
-    return schema_rows(server.rows(_COLUMNS), server.rows(_KEYS), server.rows(_RULES))
+    return schema_rows(server.rows(_COLUMNS), server.rows(_KEYS), server.rows(_RULES), needs_rules=False)
 
 
 def binlog_position(server: Server, identity: ServerIdentity | None = None) -> Position:

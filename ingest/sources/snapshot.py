@@ -88,7 +88,7 @@ class SchemaSnapshot:
 
 
 def schema_rows(
-    columns: Iterable[ViewRow], keys: Iterable[ViewRow], rules: Iterable[ViewRow]
+    columns: Iterable[ViewRow], keys: Iterable[ViewRow], rules: Iterable[ViewRow], *, needs_rules: bool = True
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Turn rows of the views into rows of the raw tables, ordered, and check that they fit together.
 
@@ -96,6 +96,9 @@ def schema_rows(
     ----------
     columns, keys, rules
         Rows of COLUMNS, KEY_COLUMN_USAGE and REFERENTIAL_CONSTRAINTS.
+    needs_rules
+        Whether every foreign key must have its rules. MariaDB shows them only to users who may do more
+        with a table than SELECT.
 
     Returns
     -------
@@ -126,12 +129,13 @@ def schema_rows(
             continue
         schema, name = row["schema_name"], row["constraint_name"]
         rule = by_name.get((schema, name, row["table_name"])) or by_schema.get((schema, name))
-        if rule is None:
+        if rule is None and needs_rules:
             raise SnapshotInputError(
                 f"referential_constraints has no row for the foreign key {schema}.{name} of table {row['table_name']}.",
                 hint="Export the three views together, from the same server.",
             )
-        foreign.append({**row, "update_rule": rule["UPDATE_RULE"], "delete_rule": rule["DELETE_RULE"]})
+        rule = rule or {}
+        foreign.append({**row, "update_rule": rule.get("UPDATE_RULE"), "delete_rule": rule.get("DELETE_RULE")})
     return column_rows, plain, foreign
 
 

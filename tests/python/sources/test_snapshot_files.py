@@ -1,0 +1,178 @@
+"""Schema snapshots from files: the three forms say the same, and what is wrong is a sentence."""
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.binlog import SchemaHints
+from ingest.errors import SnapshotInputError
+from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshot_files import read_snapshot_dir
+from tests.python.landing.binlogs import SHOP
+
+VIEWS = ("columns", "key_column_usage", "referential_constraints")
+
+
+def shop() -> dict[str, list[dict[str, Any]]]:
+    """Rows of the sample's views."""
+    return {view: json.loads((SHOP / "schema" / f"{view}.json").read_text()) for view in VIEWS}
+
+
+def write(folder: Path, views: dict[str, list[dict[str, Any]]], ending: str = "json") -> Path:
+    """Write views as a server's clients do."""
+    for view, rows in views.items():
+        path = folder / f"{view}.{ending}"
+        if ending == "json":
+            path.write_text(json.dumps(rows))
+        elif ending == "csv":
+            text = io.StringIO()
+            writer = csv.DictWriter(text, list(rows[0]))
+            writer.writeheader()
+            writer.writerows([{k: "NULL" if v is None else v for k, v in row.items()} for row in rows])
+            path.write_text(text.getvalue())
+        else:
+            lines = ["\t".join(rows[0]), *("\t".join(map(batch_text, row.values())) for row in rows)]
+            path.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def batch_text(value: Any) -> str:
+    """A value as `mysql --batch` prints it."""
+    if value is None:
+        return "NULL"
+    return str(value).replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+
+
+def content(snapshot: SchemaSnapshot) -> tuple[Any, ...]:
+    """What a snapshot says."""
+    return snapshot.columns, snapshot.keys, snapshot.foreign_keys
+
+
+def test_the_three_forms_say_the_same(tmp_path: Path) -> None:
+    found = []
+    for ending in ("json", "csv", "tsv"):
+        (tmp_path / ending).mkdir()
+        found.append(read_snapshot_dir(write(tmp_path / ending, shop(), ending)))
+    assert content(found[0]) == content(found[1]) == content(found[2])
+    assert len({snapshot.snapshot_id("s") for snapshot in found}) == 1
+    assert found[0].tables == 3 and found[0].foreign_keys
+
+
+def test_json_lines_and_small_letters(tmp_path: Path) -> None:
+    views = {
+        view: [{name.lower(): value for name, value in row.items()} for row in rows] for view, rows in shop().items()
+    }
+    for view, rows in views.items():
+        (tmp_path / f"{view}.json").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert content(read_snapshot_dir(tmp_path)) == content(read_snapshot_dir(SHOP / "schema"))
+
+
+def test_columns_keys_and_rules(tmp_path: Path) -> None:
+    snapshot = read_snapshot_dir(SHOP / "schema")
+    items = [column for column in snapshot.columns if column["table_name"] == "order_items"]
+    assert [column["ordinal_position"] for column in items] == list(range(1, len(items) + 1))
+    assert [c["primary_key_ordinal"] for c in items if c["primary_key_ordinal"]] == [1, 2]
+    foreign = snapshot.foreign_keys[0]
+    assert foreign["referenced_table_name"] and foreign["update_rule"] and foreign["delete_rule"]
+    assert all(row["referenced_table_name"] is None for row in snapshot.keys)
+    hints = SchemaHints.from_columns(snapshot.columns)
+    schema = items[0]["schema_name"]
+    names = [column.name for column in hints.for_table(schema, "order_items") or ()]
+    assert names == [column["column_name"] for column in items]
+
+
+def test_the_identifier_is_of_content_and_position_and_source() -> None:
+    one = read_snapshot_dir(SHOP / "schema")
+    moved = SchemaSnapshot("files", datetime.now(UTC), "binlog.000001", 4, None, *content(one))
+    later = SchemaSnapshot("files", datetime.now(UTC), None, None, None, *content(one))
+    assert later.snapshot_id("s") == one.snapshot_id("s")
+    assert len({one.snapshot_id("s"), one.snapshot_id("t"), moved.snapshot_id("s")}) == 3
+
+
+def test_generated_is_not_a_default_that_is_an_expression(tmp_path: Path) -> None:
+    views = shop()
+    extras = ["DEFAULT_GENERATED", "VIRTUAL GENERATED", "STORED GENERATED INVISIBLE", "auto_increment"]
+    for row, extra in zip(views["columns"], extras, strict=False):
+        row["EXTRA"] = extra
+    by_name = {
+        (column["table_name"], column["column_name"]): column["is_generated"]
+        for column in read_snapshot_dir(write(tmp_path, views)).columns
+    }
+    found = [by_name[row["TABLE_NAME"], row["COLUMN_NAME"]] for row in views["columns"][:4]]
+    assert found == [False, True, True, False]
+
+
+def test_missing_folder_and_missing_views(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotInputError, match="There is no directory"):
+        read_snapshot_dir(tmp_path / "nowhere")
+    with pytest.raises(SnapshotInputError, match=r"no columns\.json, columns\.csv or columns\.tsv"):
+        read_snapshot_dir(tmp_path)
+    views = shop()
+    del views["key_column_usage"]
+    with pytest.raises(SnapshotInputError, match="no key_column_usage"):
+        read_snapshot_dir(write(tmp_path, views))
+
+
+def test_rules_are_needed_only_with_foreign_keys(tmp_path: Path) -> None:
+    views = shop()
+    del views["referential_constraints"]
+    with pytest.raises(SnapshotInputError, match="no referential_constraints"):
+        read_snapshot_dir(write(tmp_path, views))
+    views["key_column_usage"] = [row for row in views["key_column_usage"] if not row["REFERENCED_TABLE_NAME"]]
+    assert read_snapshot_dir(write(tmp_path, views)).foreign_keys == []
+
+
+def test_the_same_view_twice(tmp_path: Path) -> None:
+    write(tmp_path, shop(), "json")
+    write(tmp_path, shop(), "tsv")
+    with pytest.raises(SnapshotInputError, match="which one is meant"):
+        read_snapshot_dir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("columns.json", '[{"TABLE_SCHEMA": ', "is not JSON"),
+        ("columns.json", '["a", "b"]', "is not a list of objects"),
+        ("columns.json", '[{"TABLE_SCHEMA": "shop"}]', "has no TABLE_NAME in row 1; its columns are TABLE_SCHEMA"),
+        ("columns.json", "[]", "has no column of any table"),
+        ("columns.tsv", "TABLE_SCHEMA\tTABLE_NAME\nshop\n", "has 1 values in line 2, but 2 names"),
+        ("columns.csv", 'TABLE_SCHEMA,TABLE_NAME\n"shop,x\n', "is not CSV"),
+    ],
+)
+def test_malformed_files(tmp_path: Path, name: str, text: str, message: str) -> None:
+    write(tmp_path, {view: rows for view, rows in shop().items() if view != "columns"})
+    (tmp_path / name).write_text(text)
+    with pytest.raises(SnapshotInputError, match=message):
+        read_snapshot_dir(tmp_path)
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    write(tmp_path, shop())
+    (tmp_path / "columns.json").write_bytes(b'[{"TABLE_SCHEMA": "\xff"}]')
+    with pytest.raises(SnapshotInputError, match="is not UTF-8 at byte 19"):
+        read_snapshot_dir(tmp_path)
+
+
+def test_views_that_contradict_each_other(tmp_path: Path) -> None:
+    views = shop()
+    views["columns"].append({**views["columns"][0], "COLUMN_NAME": "again"})
+    with pytest.raises(SnapshotInputError, match="have the same ORDINAL_POSITION"):
+        read_snapshot_dir(write(tmp_path, views))
+    views = shop()
+    views["key_column_usage"][0]["COLUMN_NAME"] = "gone"
+    with pytest.raises(SnapshotInputError, match="but columns has no such column"):
+        read_snapshot_dir(write(tmp_path, views))
+    views = shop()
+    views["referential_constraints"] = views["referential_constraints"][:-1]
+    with pytest.raises(SnapshotInputError, match="has no row for the foreign key"):
+        read_snapshot_dir(write(tmp_path, views))
+    views = shop()
+    views["columns"][0]["ORDINAL_POSITION"] = "first"
+    with pytest.raises(SnapshotInputError, match="is 'first', not a number"):
+        read_snapshot_dir(write(tmp_path, views))
