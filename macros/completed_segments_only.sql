@@ -1,10 +1,13 @@
 {% macro completed_segments_only(relation) -%}
-select /*+ broadcast(completed) */ landed.*
+{#- A segment is in progress before its first row lands, so what is not unfinished is complete. Mostly nothing is
+    unfinished; Spark then sees an empty side and leaves the join out, where a semi join costs a look-up a row. -#}
+select /*+ broadcast(unfinished) */ landed.*
 from {{ relation }} as landed
-left semi join {{ ref('stg_binlog__segments') }} as completed
-    on landed.source_id = completed.source_id
-    and landed.epoch = completed.epoch
-    and landed.binlog_file = completed.binlog_file
-    and landed.segment_start = completed.segment_start
-    and completed.status = 'completed'
+left anti join {{ ref('stg_binlog__segments') }} as unfinished
+    on
+        landed.source_id = unfinished.source_id
+        and landed.epoch = unfinished.epoch
+        and landed.binlog_file = unfinished.binlog_file
+        and landed.segment_start = unfinished.segment_start
+        and unfinished.status != 'completed'
 {%- endmacro %}
