@@ -1,0 +1,115 @@
+"""Hostile binlogs: real files with bytes changed where it hurts, checksums made right again.
+
+Run as a script it decodes mutations in this process, so that a test can see whether the process survives:
+`python -m tests.python.binlog.mutations SEED COUNT FILE…`.
+"""
+
+import contextlib
+import random
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+from ingest.binlog import open_binlog, scan_binlog
+from ingest.errors import BinloomError
+
+INTERESTING = (0x00, 0x01, 0x7F, 0x80, 0xFC, 0xFD, 0xFE, 0xFF)
+
+
+def events_of(data: bytes) -> list[bytearray]:
+    """The events of a whole file, headers and checksums included."""
+    events, at = [], 4
+    while at + 19 <= len(data):
+        size = int.from_bytes(data[at + 9 : at + 13], "little")
+        if size < 19 or at + size > len(data):
+            break
+        events.append(bytearray(data[at : at + size]))
+        at += size
+    return events
+
+
+def mutate(data: bytes, rng: random.Random) -> bytes:
+    """A file with one to eight changes: bytes, lengths, inserted and removed runs, events moved, a cut end."""
+    events = events_of(data)
+    has_checksums = data[4 + len(events[0]) - 5] == 1
+    for _ in range(rng.choice((1, 1, 2, 3, 8))):
+        _change(events, rng)
+    if rng.random() < 0.9:
+        for event in events:
+            _repair(event, has_checksums)
+    result = data[:4] + b"".join(bytes(event) for event in events)
+    if rng.random() < 0.1:
+        result = result[: rng.randrange(len(result))]
+    return result
+
+
+def _change(events: list[bytearray], rng: random.Random) -> None:
+    number = rng.randrange(len(events))
+    event = events[number]
+    first = 19 if rng.random() < 0.95 else 0
+    at = rng.randrange(first, max(len(event), first + 1)) if len(event) > first else 0
+    action = rng.random()
+    if action < 0.5:
+        event[at] = rng.choice(INTERESTING) if rng.random() < 0.5 else rng.randrange(256)
+    elif action < 0.6:
+        event[at] ^= 1 << rng.randrange(8)
+    elif action < 0.7:
+        width = rng.choice((2, 3, 4, 8))
+        event[at : at + width] = rng.randrange(1 << 8 * width).to_bytes(width, "little")
+    elif action < 0.8:
+        del event[at : at + rng.randrange(1, 40)]
+    elif action < 0.9:
+        event[at:at] = rng.randbytes(rng.randrange(1, 40))
+    elif action < 0.95:
+        events.insert(rng.randrange(1, len(events) + 1), bytearray(event))
+    elif len(events) > 2:
+        del events[rng.randrange(1, len(events))]
+
+
+def _repair(event: bytearray, has_checksums: bool) -> None:
+    """Makes size and checksum of an event right for what its bytes are now."""
+    if len(event) < 19:
+        event += bytes(23 - len(event))
+    event[9:13] = len(event).to_bytes(4, "little")
+    if has_checksums and len(event) >= 23:
+        event[-4:] = zlib.crc32(bytes(event[:-4])).to_bytes(4, "little")
+
+
+def decode_all(path: Path) -> None:
+    """Every way into a file; raises only what binloom raises on purpose."""
+    for way in (_scan, _batches, _events):
+        with contextlib.suppress(BinloomError):
+            way(path)
+
+
+def _scan(path: Path) -> None:
+    scan_binlog(path)
+
+
+def _batches(path: Path) -> None:
+    for _, batch in open_binlog(path).batches():
+        batch.validate(full=True)
+
+
+def _events(path: Path) -> None:
+    for _ in open_binlog(path).events():
+        pass
+
+
+def main() -> None:
+    """Decodes COUNT mutations of the files. Says on stderr which one it is at, in case it does not come back."""
+    seed, count = int(sys.argv[1]), int(sys.argv[2])
+    originals = [Path(name).read_bytes() for name in sys.argv[3:]]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "binlog.000001"
+        for number in range(count):
+            rng = random.Random(f"{seed}-{number}")
+            path.write_bytes(mutate(rng.choice(originals), rng))
+            print(f"mutation {seed}-{number}", file=sys.stderr, flush=True)
+            decode_all(path)
+    print(f"{count} mutations")
+
+
+if __name__ == "__main__":
+    main()

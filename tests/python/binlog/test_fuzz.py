@@ -1,0 +1,39 @@
+"""Hostile input: only binloom's own errors, and never the end of the process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.python.binlog import recordings, workload
+from tests.servers import Server
+
+ROOT = Path(__file__).resolve().parents[3]
+FILES = sorted((ROOT / "tests" / "fixtures").glob("*.binlog")) + sorted((ROOT / "samples").glob("*/binlog.000002"))
+
+
+def survive(seed: int, count: int, files: list[Path]) -> None:
+    """Decode mutations of files in a process of its own; the failing one can be made again from what this says."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.python.binlog.mutations", str(seed), str(count), *map(str, files)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
+    assert done.stdout == f"{count} mutations\n"
+
+
+def test_mutated_files_end_in_errors_of_binloom() -> None:
+    assert len(FILES) > 10
+    survive(seed=20, count=3000, files=FILES)
+
+
+@pytest.mark.mysql
+def test_mutated_rows_of_every_type(mysql_server: Server, tmp_path: Path) -> None:
+    setting = recordings.Setting("mysql", "FULL", "CRC32")
+    tables = workload.tables("mysql", frozenset({"utf8mb4", "latin1", "gbk", "utf16"}))
+    recording = recordings.record(mysql_server, setting, tables, tmp_path)
+    survive(seed=21, count=150, files=[recording.binlog])

@@ -1,0 +1,352 @@
+"""Wire bytes to text, for any value that a column can hold."""
+
+import datetime
+import json
+import math
+import struct
+import tempfile
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.binlog import open_binlog
+from tests.python.binlog import forge
+
+settings.register_profile("binloom", deadline=None, max_examples=60)
+settings.load_profile("binloom")
+
+
+def texts(kind: int, metadata: bytes, values: Sequence[bytes | None], optional: bytes = b"") -> list[str | None]:
+    """What the decoder makes of a column's values."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = open_binlog(forge.column_file(Path(folder), kind, metadata, values, optional))
+        found: list[str | None] = []
+        for name, batch in log.batches():
+            assert name != "unsupported_events", batch.to_pylist()
+            if name == "row_events":
+                found += [row[0] for row in batch.column("after_values").to_pylist()]
+        return found
+
+
+def undecodable(kind: int, metadata: bytes, value: bytes, optional: bytes = b"") -> str:
+    """The reason that the decoder gives for a value it cannot read."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = open_binlog(forge.column_file(Path(folder), kind, metadata, [value], optional))
+        kinds = {name: batch.to_pylist() for name, batch in log.batches()}
+    assert "row_events" not in kinds
+    return str(kinds["unsupported_events"][0]["reason"])
+
+
+INTEGERS = [(forge.TINY, 1), (forge.SHORT, 2), (forge.INT24, 3), (forge.LONG, 4), (forge.LONGLONG, 8)]
+
+
+@pytest.mark.parametrize(("kind", "size"), INTEGERS)
+@pytest.mark.parametrize("signed", [True, False])
+@given(data=st.data())
+def test_integers_are_decimal(kind: int, size: int, signed: bool, data: st.DataObject) -> None:
+    low, high = (-(1 << 8 * size - 1), (1 << 8 * size - 1) - 1) if signed else (0, (1 << 8 * size) - 1)
+    numbers = [*data.draw(st.lists(st.integers(low, high), min_size=1, max_size=200)), low, high, 0]
+    encoded = [number.to_bytes(size, "little", signed=signed) for number in numbers]
+    assert texts(kind, b"", encoded, forge.signedness(not signed)) == [str(number) for number in numbers]
+
+
+@given(precision=st.integers(1, 65), data=st.data())
+def test_decimals_keep_their_scale(precision: int, data: st.DataObject) -> None:
+    scale = data.draw(st.integers(0, min(30, precision)))
+    limit = 10**precision - 1
+    unscaled = [*data.draw(st.lists(st.integers(-limit, limit), min_size=1, max_size=50)), limit, -limit, 0]
+    numbers = [Decimal(number).scaleb(-scale) for number in unscaled]
+    encoded = [
+        forge.decimal(Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale)), precision, scale) for n in unscaled
+    ]
+    expected = [f"{number:.{scale}f}" for number in _exact(unscaled, scale)]
+    assert texts(forge.NEWDECIMAL, bytes([precision, scale]), encoded) == expected
+    assert len(numbers) == len(expected)
+
+
+def _exact(unscaled: list[int], scale: int) -> list["_Fixed"]:
+    return [_Fixed(number, scale) for number in unscaled]
+
+
+class _Fixed:
+    """A number with a fixed scale, formatted without going through a context's precision."""
+
+    def __init__(self, unscaled: int, scale: int) -> None:
+        self.unscaled, self.scale = unscaled, scale
+
+    def __format__(self, spec: str) -> str:
+        digits = str(abs(self.unscaled)).rjust(self.scale + 1, "0")
+        sign = "-" if self.unscaled < 0 else ""
+        return sign + (f"{digits[: -self.scale]}.{digits[-self.scale :]}" if self.scale else digits)
+
+
+def test_a_decimal_with_impossible_digits_is_not_a_value() -> None:
+    assert undecodable(forge.NEWDECIMAL, bytes([9, 0]), b"\xbf\xff\xff\xff") == "undecodable_value"
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+AWKWARD = [
+    0.0,
+    -0.0,
+    5e-324,
+    2.2250738585072014e-308,
+    1.7976931348623157e308,
+    1e15,
+    1e16,
+    9007199254740993.0,
+    1e22,
+    1e23,
+]
+
+
+@given(st.lists(finite, min_size=1, max_size=300))
+def test_doubles_read_back_and_are_no_longer_than_they_must_be(numbers: list[float]) -> None:
+    numbers = numbers + AWKWARD
+    found = texts(forge.DOUBLE, b"\x08", [struct.pack("<d", number) for number in numbers])
+    for text, number in zip(found, numbers, strict=True):
+        assert text is not None
+        assert float(text) == number and math.copysign(1, float(text)) == math.copysign(1, number)
+        assert len(text.split("e")[0].strip("-0").replace(".", "").strip("0")) <= len(
+            repr(number).split("e")[0].strip("-0").replace(".", "").strip("0")
+        )
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=300))
+def test_floats_read_back_as_the_same_32_bits(numbers: list[float]) -> None:
+    found = texts(forge.FLOAT, b"\x04", [struct.pack("<f", number) for number in numbers])
+    for text, number in zip(found, numbers, strict=True):
+        assert text is not None
+        assert np.float32(text) == np.float32(number)
+        shortest = np.format_float_scientific(np.float32(number), unique=True, trim="-").split("e")[0]
+        assert len(text.split("e")[0].strip("-0").replace(".", "").strip("0")) <= len(
+            shortest.strip("-0").replace(".", "")
+        )
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1000000000000000.0, "1e15"),
+        (123456789012345.0, "123456789012345"),
+        (100000000000000.0, "100000000000000"),
+        (1e-16, "1e-16"),
+        (1e-15, "0.000000000000001"),
+        (1234567890123456.8, "1234567890123456.8"),
+        (-1.5e300, "-1.5e300"),
+        (0.1, "0.1"),
+    ],
+)
+def test_doubles_look_as_the_server_prints_them(number: float, text: str) -> None:
+    assert texts(forge.DOUBLE, b"\x08", [struct.pack("<d", number)]) == [text]
+
+
+def test_a_double_that_is_no_number_is_not_a_value() -> None:
+    assert undecodable(forge.DOUBLE, b"\x08", struct.pack("<d", math.inf)) == "undecodable_value"
+
+
+@given(
+    digits=st.integers(0, 6), moments=st.lists(st.datetimes(datetime.datetime(1000, 1, 1)), min_size=1, max_size=100)
+)
+def test_datetimes(digits: int, moments: list[datetime.datetime]) -> None:
+    step = 10 ** (6 - digits)
+    moments = [moment.replace(microsecond=moment.microsecond // step * step) for moment in moments]
+    encoded = [forge.datetime2(*moment.timetuple()[:6], moment.microsecond, digits) for moment in moments]
+    assert texts(forge.DATETIME2, bytes([digits]), encoded) == [_text(moment, digits) for moment in moments]
+
+
+def _text(moment: datetime.datetime, digits: int) -> str:
+    whole = moment.strftime("%m-%d %H:%M:%S")
+    fraction = f".{moment.microsecond:06d}"[: digits + 1] if digits else ""
+    return f"{moment.year:04d}-{whole}{fraction}"
+
+
+def test_zero_and_invalid_datetimes_are_kept() -> None:
+    encoded = [forge.datetime2(0, 0, 0, 0, 0, 0, 0, 0), forge.datetime2(2024, 2, 31, 0, 0, 0, 0, 0)]
+    assert texts(forge.DATETIME2, b"\0", encoded) == ["0000-00-00 00:00:00", "2024-02-31 00:00:00"]
+
+
+@given(digits=st.integers(0, 6), seconds=st.lists(st.integers(1, 2**32 - 1), min_size=1, max_size=100))
+def test_timestamps_are_utc(digits: int, seconds: list[int]) -> None:
+    encoded = [second.to_bytes(4, "big") + forge.fraction(0, digits) for second in seconds]
+    moments = [datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=second) for second in seconds]
+    assert texts(forge.TIMESTAMP2, bytes([digits]), encoded) == [_text(moment, digits) for moment in moments]
+
+
+def test_timestamp_zero_is_the_zero_date() -> None:
+    assert texts(forge.TIMESTAMP2, b"\x03", [bytes(6)]) == ["0000-00-00 00:00:00.000"]
+
+
+@given(digits=st.integers(0, 6), micros=st.lists(st.integers(-3_020_399_999_999, 3_020_399_999_999), min_size=1))
+def test_times_may_be_negative_and_long(digits: int, micros: list[int]) -> None:
+    step = 10 ** (6 - digits)
+    encoded, expected = [], []
+    for value in micros:
+        rest = abs(value) // step * step
+        seconds, fraction = divmod(rest, 1_000_000)
+        hour, minute, second = seconds // 3600, seconds // 60 % 60, seconds % 60
+        negative = value < 0 and rest > 0
+        encoded.append(forge.time2(negative, hour, minute, second, fraction, digits))
+        tail = f".{fraction:06d}"[: digits + 1] if digits else ""
+        expected.append(f"{'-' if negative else ''}{hour:02d}:{minute:02d}:{second:02d}{tail}")
+    assert texts(forge.TIME2, bytes([digits]), encoded) == expected
+
+
+@given(st.lists(st.dates(datetime.date(1, 1, 1)), min_size=1))
+def test_dates(dates: list[datetime.date]) -> None:
+    encoded = [(date.year << 9 | date.month << 5 | date.day).to_bytes(3, "little") for date in dates]
+    assert texts(forge.DATE, b"", encoded) == [date.isoformat() for date in dates]
+
+
+def test_temporal_types_from_before_5_6() -> None:
+    assert texts(forge.OLD_TIMESTAMP, b"", [struct.pack("<I", 1)]) == ["1970-01-01 00:00:01"]
+    assert texts(forge.OLD_DATETIME, b"", [struct.pack("<Q", 20240229123456)]) == ["2024-02-29 12:34:56"]
+    assert texts(
+        forge.OLD_TIME, b"", [(8385959).to_bytes(3, "little"), (-10203).to_bytes(3, "little", signed=True)]
+    ) == [
+        "838:59:59",
+        "-01:02:03",
+    ]
+    assert texts(forge.YEAR, b"", [b"\0", b"\x01", b"\xff"]) == ["0000", "1901", "2155"]
+
+
+@given(bits=st.integers(1, 64), data=st.data())
+def test_bits_are_an_unsigned_number(bits: int, data: st.DataObject) -> None:
+    numbers = data.draw(st.lists(st.integers(0, (1 << bits) - 1), min_size=1, max_size=50))
+    encoded = [number.to_bytes((bits + 7) // 8, "big") for number in numbers]
+    assert texts(forge.BIT, bytes([bits % 8, bits // 8]), encoded) == [str(number) for number in numbers]
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=80)), min_size=1, max_size=60), st.integers(1, 2))
+def test_utf8_text_is_kept(values: list[str | None], length_bytes: int) -> None:
+    encoded = [None if v is None else len(v.encode()).to_bytes(length_bytes, "little") + v.encode() for v in values]
+    if length_bytes == 1:
+        encoded = [value for value in encoded if value is None or len(value) == value[0] + 1 if len(value or b"") < 256]
+        values = [None if value is None else value[1:].decode() for value in encoded]
+    metadata = struct.pack("<H", 255 if length_bytes == 1 else 4000)
+    assert texts(forge.VARCHAR, metadata, encoded, forge.charset(forge.UTF8MB4)) == values
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"abcdefgh\xe2\x82", b"\x80" * 9]
+)
+def test_text_that_is_not_utf8_is_not_a_value(data: bytes) -> None:
+    value = bytes([len(data)]) + data
+    assert undecodable(forge.VARCHAR, b"\xff\x00", value, forge.charset(forge.UTF8MB4)) == "undecodable_value"
+
+
+@given(st.lists(st.binary(max_size=60), min_size=1, max_size=60))
+def test_binary_is_upper_case_hex(values: list[bytes]) -> None:
+    encoded = [bytes([len(value)]) + value for value in values]
+    expected = [f"0x{value.hex().upper()}" for value in values]
+    assert texts(forge.VARCHAR, b"\xff\x00", encoded, forge.charset(forge.BINARY_COLLATION)) == expected
+    assert texts(forge.BLOB, b"\x01", encoded, forge.charset(forge.BINARY_COLLATION)) == expected
+
+
+@given(st.lists(st.binary(max_size=20), min_size=1))
+def test_fixed_binary_is_padded_to_its_length(values: list[bytes]) -> None:
+    encoded = [bytes([len(value)]) + value for value in values]
+    found = texts(forge.STRING, bytes([forge.STRING, 20]), encoded, forge.charset(forge.BINARY_COLLATION))
+    assert found == [f"0x{value.ljust(20, bytes(1)).hex().upper()}" for value in values]
+
+
+def test_a_string_of_unknown_character_set_is_text_when_it_is_utf8_and_hex_when_not() -> None:
+    assert texts(forge.VARCHAR, b"\xff\x00", [b"\x03\xe2\x82\xac", b"\x02\xe4\x21"]) == ["€", "0xE421"]
+
+
+def test_labels() -> None:
+    members = packed_labels(["red", "green", "blue"])
+    enum = forge.field_of(6, members) + forge.field_of(10, forge.packed(forge.UTF8MB4))
+    assert texts(forge.ENUM, bytes([forge.ENUM, 1]), [b"\x01", b"\x03", b"\x00"], enum) == ["red", "blue", ""]
+    assert texts(forge.ENUM, bytes([forge.ENUM, 1]), [b"\x02"]) == ["2"]
+    assert undecodable(forge.ENUM, bytes([forge.ENUM, 1]), b"\x04", enum) == "undecodable_value"
+    labels = forge.field_of(5, members) + forge.field_of(10, forge.packed(forge.UTF8MB4))
+    assert texts(forge.SET, bytes([forge.SET, 1]), [b"\x05", b"\x00", b"\x07"], labels) == [
+        "red,blue",
+        "",
+        "red,green,blue",
+    ]
+    assert texts(forge.SET, bytes([forge.SET, 1]), [b"\x05"]) == ["5"]
+
+
+def packed_labels(labels: list[str]) -> bytes:
+    return forge.packed(len(labels)) + b"".join(forge.packed(len(x.encode())) + x.encode() for x in labels)
+
+
+documents: st.SearchStrategy[forge.JsonValue] = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63), 2**64 - 1),
+        finite,
+        st.text(max_size=30),
+        st.text(min_size=120, max_size=140),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=6), st.dictionaries(st.text(max_size=12), inner, max_size=6)),
+    max_leaves=25,
+)
+
+
+@given(st.lists(documents, min_size=1, max_size=20))
+@settings(max_examples=150)
+def test_json_says_what_the_document_holds(values: list[forge.JsonValue]) -> None:
+    encoded = [forge.json_document(value) for value in values]
+    found = texts(forge.JSON, b"\x04", [struct.pack("<I", len(data)) + data for data in encoded])
+    for text, value in zip(found, values, strict=True):
+        assert text is not None
+        parsed = json.loads(text)
+        assert parsed == value
+        # Only the order of keys and the digits of doubles are the server's own; the rest is as Python prints it.
+        if isinstance(value, str):
+            assert text == json.dumps(value, ensure_ascii=False).replace("\\u007f", "\x7f")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": 1, "a": [True, None, 64.0], "cc": {}}, '{"a": [true, null, 64.0], "b": 1, "cc": {}}'),
+        ([], "[]"),
+        ('q"b\\s/\x01\n', '"q\\"b\\\\s/\\u0001\\n"'),
+        (1e300, "1e300"),
+        ([[[["deep"]]]], '[[[["deep"]]]]'),
+    ],
+)
+def test_json_looks_as_the_server_prints_it(value: forge.JsonValue, text: str) -> None:
+    data = forge.json_document(value)
+    assert texts(forge.JSON, b"\x04", [struct.pack("<I", len(data)) + data]) == [text]
+
+
+def test_large_json_documents() -> None:
+    value: forge.JsonValue = {f"key{number}": ["x" * 500, number, 1 << 40] for number in range(300)}
+    data = forge.json_document(value)
+    assert data[0] == 1, "the document must be a large object"
+    (text,) = texts(forge.JSON, b"\x04", [struct.pack("<I", len(data)) + data])
+    assert text is not None and json.loads(text) == value
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\x01\x00\xff\xff",  # an object larger than its bytes
+        b"\x02\x01\x00\x07\x00\x02\x00\x00",  # an array whose element is itself
+        b"\x0d",  # no such type
+        b"\x0c\xff\xff\xff\xff\xff\x01",  # a length of six bytes
+        b"\x04\x07",  # no such literal
+    ],
+)
+def test_malformed_json_is_not_a_value(data: bytes) -> None:
+    assert undecodable(forge.JSON, b"\x04", struct.pack("<I", len(data)) + data) == "undecodable_value"
+
+
+def test_json_that_shares_its_bytes_cannot_grow_without_bounds() -> None:
+    # Each level is an array of two elements that are both the next level: 2**40 leaves in 300 bytes.
+    data = b"\x02\x00\x00\x04\x00"[1:]
+    for _ in range(40):
+        size = 4 + 6 + len(data)
+        data = struct.pack("<HH", 2, size) + struct.pack("<BH", 2, 10) * 2 + data
+    document = b"\x02" + data
+    assert undecodable(forge.JSON, b"\x04", struct.pack("<I", len(document)) + document) == "undecodable_value"
