@@ -4,27 +4,31 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ingest.binlog.batches import DICTIONARY, ORDINALS, ROW_EVENTS, SCHEMAS, TEXTS, TIMESTAMP, BatchKind
+from ingest.binlog.assembly import (
+    TableDictionaries,
+    gtids_of,
+    problem_batch,
+    row_batch,
+    statement_batch,
+    table_map_batch,
+    transaction_batch,
+)
+from ingest.binlog.batches import BatchKind
 from ingest.binlog.buffers import (
     DATA_LIMIT,
-    SIDES,
     Context,
     ControlBuffers,
     Int64s,
     Pool,
     RowBuffers,
     Window,
-    buffer,
 )
-from ingest.binlog.charsets import charset_of, decode_text
-from ingest.binlog.events import TABLE_MAP, actions, event_name
+from ingest.binlog.events import TABLE_MAP, actions
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import HEADER_SIZE, FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -32,18 +36,11 @@ from ingest.binlog.kernel import layout, run
 from ingest.binlog.kernel.layout import MAP_WORDS, NULL, SLOT_COUNT, SLOT_WORDS
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.plan import ColumnPlan
-from ingest.binlog.reasons import DETAILS, REASONS
 from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
 from ingest.errors import BinlogNotReadableError, CorruptBinlogError, TruncatedBinlogError, UsageError
 
 Batches = Iterator[tuple[BatchKind, pa.RecordBatch]]
 
-_INT32: Final = pa.int32()
-_INT64: Final = pa.int64()
-_KINDS: Final = pa.array(["INSERT", "UPDATE", "DELETE"])
-_OUTCOMES: Final = pa.array(["none", "commit", "rollback", "xa_prepare"])
-_STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE"])
-_UTF8_CLIENTS: Final = ("utf8mb4", "utf8mb3", "ascii", "binary", None)
 _WHOLE_FILE: Final = (1 << 62) - 1
 
 
@@ -199,7 +196,7 @@ class _Decoding:
         self.control.attach(self.context)
         self.rows.attach(self.context)
         self.context.point("MAPS", self.map_words)
-        self.dictionaries: tuple[pa.Array, pa.Array, pa.Array] | None = None
+        self.tables = TableDictionaries(self.maps)
 
     def batches(self) -> Batches:
         context = self.context
@@ -275,7 +272,6 @@ class _Decoding:
         plan = ColumnPlan(table_map.columns)
         self.kept.append(plan)
         self.maps.append(table_map)
-        self.dictionaries = None
         if number >= len(self.map_words):
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
@@ -345,10 +341,17 @@ class _Decoding:
         context, control = self.context, self.control
         rows, transactions = context["ROW_COUNT"], context["TXN_COUNT"]
         statements, problems = context["STMT_COUNT"], context["PROBLEM_COUNT"]
-        gtids = self._gtids(transactions + (context["TXN_STATE"] != layout.STATE_NONE))
+        gtids = gtids_of(control, transactions + (context["TXN_STATE"] != layout.STATE_NONE))
         found: list[tuple[BatchKind, pa.RecordBatch]] = []
         if rows:
-            found.append(("row_events", self._row_batch(rows, gtids)))
+            found.append(
+                (
+                    "row_events",
+                    row_batch(
+                        self.rows, rows, context["VALUE_COUNT"], bool(context["PARTIAL_SEEN"]), gtids, self.tables
+                    ),
+                )
+            )
         if statements:
             found.append(("statements", statement_batch(control, statements)))
         if transactions:
@@ -356,7 +359,7 @@ class _Decoding:
                 ("transactions", transaction_batch(control.transactions[:transactions], gtids.slice(0, transactions)))
             )
         if problems:
-            found.append(("unsupported_events", self._problem_batch(control.problems[:problems])))
+            found.append(("unsupported_events", problem_batch(control.problems[:problems], self.maps)))
         self._renew(self.control_pool.take(), self.row_pool.take())
         yield from found
 
@@ -368,72 +371,7 @@ class _Decoding:
         record = self.control.transactions[:1].copy()
         record[0, layout.TXN_END] = self.window.base + context["POS"]
         record[0, layout.TXN_COMMITTED] = NULL
-        yield "transactions", transaction_batch(record, self._gtids(1))
-
-    def _gtids(self, count: int) -> pa.Array:
-        """GTIDs of the first `count` transaction records; NULL for anonymous ones."""
-        has = self.control.transactions[:count, layout.TXN_HAS_GTID].astype(bool)
-        offsets = self.control.gtid_offsets[: count + 1]
-        data = self.control.gtid_data[: int(offsets[-1])]
-        valid = None if has.all() else buffer(np.packbits(has, bitorder="little"))
-        return pa.Array.from_buffers(pa.string(), count, [valid, buffer(offsets), buffer(data)])
-
-    def _row_batch(self, count: int, gtids: pa.Array) -> pa.RecordBatch:
-        rows, context = self.rows, self.context
-        if self.dictionaries is None:
-            self.dictionaries = (
-                pa.array([table_map.table_map_id for table_map in self.maps]),
-                pa.array([table_map.schema_name for table_map in self.maps]),
-                pa.array([table_map.table_name for table_map in self.maps]),
-            )
-        map_indices = _numbers(rows.maps[:count], _INT32)
-        ids, schemas, tables = (
-            pa.DictionaryArray.from_arrays(map_indices, dictionary, safe=False) for dictionary in self.dictionaries
-        )
-        values = context["VALUE_COUNT"]
-        offsets = buffer(rows.value_offsets[: count + 1])
-        before, after = (
-            pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[image.array(values)])
-            for image in (rows.images[side] for side in SIDES)
-        )
-        if context["PARTIAL_SEEN"]:
-            ordinals = [_ordinal_lists(*rows.ordinal_lists[side], count) for side in SIDES]
-        else:
-            ordinals = [pa.nulls(count, ORDINALS)] * 2
-        return pa.RecordBatch.from_arrays(
-            [
-                _numbers(rows.starts[:count]),
-                _numbers(rows.ends[:count]),
-                _numbers(rows.payload_ordinals[:count], _INT32),
-                _numbers(rows.ordinals[:count], _INT32),
-                _numbers(rows.txn_pos[:count]),
-                pa.DictionaryArray.from_arrays(_numbers(rows.kinds[:count], _INT32), _KINDS, safe=False),
-                _numbers(rows.times[:count], TIMESTAMP),
-                _numbers(rows.servers[:count]),
-                _dictionary_of_gtids(rows.txns[:count], gtids),
-                ids,
-                schemas,
-                tables,
-                _numbers(rows.widths[:count], _INT32),
-                before,
-                after,
-                *ordinals,
-            ],
-            schema=ROW_EVENTS,
-        )
-
-    def _problem_batch(self, records: Int64s) -> pa.RecordBatch:
-        columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["unsupported_events"].names}
-        for start, end, code, number, row, column, reason, _ in records.tolist():
-            table_map = self.maps[number] if number >= 0 else None
-            columns["start_pos"].append(start)
-            columns["end_pos"].append(end)
-            columns["event_type"].append(event_name(code))
-            columns["schema_name"].append(table_map.schema_name if table_map else None)
-            columns["table_name"].append(table_map.table_name if table_map else None)
-            columns["reason"].append(REASONS[reason])
-            columns["detail"].append(_detail(reason, row, column, table_map))
-        return pa.RecordBatch.from_pydict(columns, schema=SCHEMAS["unsupported_events"])
+        yield "transactions", transaction_batch(record, gtids_of(self.control, 1))
 
 
 def defect(path: Path, window: Window, context: Context) -> CorruptBinlogError:
@@ -476,159 +414,3 @@ def defect_reason(code: int, size: int) -> str:
 
 
 _NO_MAP: Final = TableMap("", "", "", (), "none", None)
-
-
-def _detail(reason: int, row: int, column: int, table_map: TableMap | None) -> str:
-    where = f"row {row}: " if row >= 0 else ""
-    if column >= 0 and table_map is not None:
-        name = f" ({table_map.column_names[column]})" if table_map.column_names else ""
-        described = table_map.columns[column]
-        charset = f", character set {described.charset}" if described.charset else ""
-        where = f"row {row}, column {column}{name} of type {described.type}{charset}: "
-    return where + DETAILS[reason]
-
-
-# --- arrays over buffers ---
-
-
-def _numbers(values: npt.NDArray[Any], kind: pa.DataType = _INT64) -> pa.Array:
-    """An Arrow array over contiguous numbers of the kind's width."""
-    return pa.Array.from_buffers(kind, len(values), [None, buffer(values)])
-
-
-def _nullable(values: Int64s, kind: pa.DataType = _INT64) -> pa.Array:
-    """The same for a record's column: those that are `layout.NULL` become NULL."""
-    known = values != NULL
-    valid = None if known.all() else buffer(np.packbits(known, bitorder="little"))
-    if kind == _INT32:
-        values = values.astype(np.int32)
-    return pa.Array.from_buffers(kind, len(values), [valid, buffer(values)])
-
-
-def _dictionary_of_gtids(indices: npt.NDArray[np.int32], gtids: pa.Array) -> pa.Array:
-    """GTID of each row as indices into those of its batch's transactions."""
-    if gtids.null_count == 0:
-        return pa.DictionaryArray.from_arrays(_numbers(indices, _INT32), gtids, safe=False)
-    known = np.asarray(gtids.is_valid())
-    if not known.any():
-        return pa.nulls(len(indices), DICTIONARY)
-    mask = pa.array(~known[indices])
-    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=np.asarray(mask)), gtids.fill_null(""), safe=False)
-
-
-def _ordinal_lists(
-    offsets: npt.NDArray[np.int32], values: npt.NDArray[np.int32], is_partial: npt.NDArray[np.uint8], count: int
-) -> pa.Array:
-    """Ordinals of partial images; NULL for full ones."""
-    used = int(offsets[count])
-    valid = buffer(np.packbits(is_partial[:count], bitorder="little"))
-    return pa.Array.from_buffers(
-        ORDINALS, count, [valid, buffer(offsets[: count + 1])], children=[_numbers(values[:used], _INT32)]
-    )
-
-
-def transaction_batch(records: Int64s, gtids: pa.Array) -> pa.RecordBatch:
-    """Transaction records, shape (n, 16), as a batch of `TRANSACTIONS`."""
-    columns = np.ascontiguousarray(records.T)
-    changes = columns[layout.TXN_INSERTS : layout.TXN_DELETES + 1]
-    return pa.RecordBatch.from_arrays(
-        [
-            _numbers(columns[layout.TXN_START]),
-            _numbers(columns[layout.TXN_END]),
-            gtids,
-            _nullable(columns[layout.TXN_XID]),
-            _nullable(columns[layout.TXN_THREAD]),
-            _numbers(columns[layout.TXN_SERVER]),
-            _numbers(columns[layout.TXN_STARTED], TIMESTAMP),
-            _nullable(columns[layout.TXN_COMMITTED], TIMESTAMP),
-            _nullable(columns[layout.TXN_ORIGINAL], TIMESTAMP),
-            pa.array(columns[layout.TXN_IS_DDL] != 0),
-            _OUTCOMES.take(_numbers(columns[layout.TXN_OUTCOME])),
-            _numbers(columns[layout.TXN_EVENTS]),
-            _numbers(changes.sum(axis=0)),
-            *(_numbers(change) for change in changes),
-        ],
-        schema=SCHEMAS["transactions"],
-    )
-
-
-def statement_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
-    """The first `count` statement records as a batch of `STATEMENTS`."""
-    columns = np.ascontiguousarray(control.statements[:count].T)
-    schemas = _texts(control.schema_offsets, control.schema_data, count, None)
-    return pa.RecordBatch.from_arrays(
-        [
-            _numbers(columns[layout.STMT_START]),
-            _numbers(columns[layout.STMT_END]),
-            _numbers(columns[layout.STMT_PAYLOAD_ORDINAL].astype(np.int32), pa.int32()),
-            _nullable(columns[layout.STMT_TXN]),
-            _STATEMENT_KINDS.take(_numbers(columns[layout.STMT_KIND])),
-            pc.if_else(pc.equal(schemas, ""), pa.scalar(None, pa.string()), schemas),
-            _nullable(columns[layout.STMT_THREAD]),
-            _nullable(columns[layout.STMT_ERROR], pa.int32()),
-            _texts(control.text_offsets, control.text_data, count, columns[layout.STMT_CHARSET]),
-            _numbers(columns[layout.STMT_TIME], TIMESTAMP),
-        ],
-        schema=SCHEMAS["statements"],
-    )
-
-
-def _texts(
-    offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], count: int, collations: Int64s | None
-) -> pa.Array:
-    """Texts of statements in the character sets of their clients, without a copy where they are UTF-8."""
-    bounds = offsets[: count + 1]
-    charsets = {
-        int(number): charset_of(int(number)) for number in (np.unique(collations) if collations is not None else [])
-    }
-    if all(charset in _UTF8_CLIENTS for charset in charsets.values()):
-        texts = pa.Array.from_buffers(
-            pa.string(), count, [None, buffer(bounds), buffer(data[: max(int(bounds[-1]), 1)])]
-        )
-        try:
-            texts.validate(full=True)
-        except pa.ArrowInvalid:
-            pass
-        else:
-            return texts
-    numbers = collations.tolist() if collations is not None else [0] * count
-    raw = data[: int(bounds[-1])].tobytes()
-    return pa.array(
-        [
-            decode_text(raw[first:last], charsets.get(number))
-            for first, last, number in zip(bounds[:-1].tolist(), bounds[1:].tolist(), numbers, strict=True)
-        ],
-        pa.string(),
-    )
-
-
-def table_map_batch(maps: list[TableMap]) -> pa.RecordBatch:
-    """Table maps as a batch of `TABLE_MAPS`."""
-    return pa.RecordBatch.from_pylist(
-        [
-            {
-                "table_map_id": table_map.table_map_id,
-                "schema_name": table_map.schema_name,
-                "table_name": table_map.table_name,
-                "column_count": len(table_map.columns),
-                "columns": [
-                    {
-                        "ordinal": column.ordinal,
-                        "type": column.type,
-                        "metadata": column.metadata,
-                        "is_nullable": column.is_nullable,
-                        "is_unsigned": column.is_unsigned,
-                        "charset": column.charset,
-                        "members": column.members,
-                        "name": column.name,
-                        "is_primary_key": column.is_primary_key,
-                        "is_visible": column.is_visible,
-                    }
-                    for column in table_map.columns
-                ],
-                "hint": table_map.hint,
-            }
-            for table_map in maps
-        ],
-        schema=SCHEMAS["table_maps"],
-    )

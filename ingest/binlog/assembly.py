@@ -1,0 +1,262 @@
+"""Arrow batches over what the kernel wrote, without a copy."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.binlog.batches import DICTIONARY, ORDINALS, ROW_EVENTS, SCHEMAS, TEXTS, TIMESTAMP
+from ingest.binlog.buffers import SIDES, ControlBuffers, Int64s, RowBuffers, buffer
+from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.events import event_name
+from ingest.binlog.kernel import layout
+from ingest.binlog.kernel.layout import NULL
+from ingest.binlog.reasons import DETAILS, REASONS
+from ingest.binlog.table_map import TableMap
+
+_INT32: Final = pa.int32()
+_INT64: Final = pa.int64()
+_KINDS: Final = pa.array(["INSERT", "UPDATE", "DELETE"])
+_OUTCOMES: Final = pa.array(["none", "commit", "rollback", "xa_prepare"])
+_STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE"])
+_UTF8_CLIENTS: Final = ("utf8mb4", "utf8mb3", "ascii", "binary", None)
+
+
+class TableDictionaries:
+    """Table map ids, schemas and tables by map number: dictionaries that all batches of a file share."""
+
+    def __init__(self, maps: Sequence[TableMap]) -> None:
+        self._maps = maps
+        self._arrays: tuple[pa.Array, pa.Array, pa.Array] | None = None
+
+    def arrays(self) -> tuple[pa.Array, pa.Array, pa.Array]:
+        if self._arrays is None or len(self._arrays[0]) != len(self._maps):
+            self._arrays = (
+                pa.array([table_map.table_map_id for table_map in self._maps]),
+                pa.array([table_map.schema_name for table_map in self._maps]),
+                pa.array([table_map.table_name for table_map in self._maps]),
+            )
+        return self._arrays
+
+
+def gtids_of(control: ControlBuffers, count: int) -> pa.Array:
+    """GTIDs of the first `count` transaction records; NULL for anonymous ones."""
+    has = control.transactions[:count, layout.TXN_HAS_GTID].astype(bool)
+    offsets = control.gtid_offsets[: count + 1]
+    data = control.gtid_data[: int(offsets[-1])]
+    valid = None if has.all() else buffer(np.packbits(has, bitorder="little"))
+    return pa.Array.from_buffers(pa.string(), count, [valid, buffer(offsets), buffer(data)])
+
+
+def row_batch(
+    rows: RowBuffers, count: int, values: int, is_partial: bool, gtids: pa.Array, tables: "TableDictionaries"
+) -> pa.RecordBatch:
+    """The first `count` rows, with `values` column values, as a batch of `ROW_EVENTS`.
+
+    `gtids` are those of the batch's transactions, `is_partial` whether any image lacks columns.
+    """
+    map_indices = _numbers(rows.maps[:count], _INT32)
+    ids, schemas, names = (
+        pa.DictionaryArray.from_arrays(map_indices, dictionary, safe=False) for dictionary in tables.arrays()
+    )
+    offsets = buffer(rows.value_offsets[: count + 1])
+    before, after = (
+        pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[image.array(values)])
+        for image in (rows.images[side] for side in SIDES)
+    )
+    if is_partial:
+        ordinals = [_ordinal_lists(*rows.ordinal_lists[side], count) for side in SIDES]
+    else:
+        ordinals = [pa.nulls(count, ORDINALS)] * 2
+    return pa.RecordBatch.from_arrays(
+        [
+            _numbers(rows.starts[:count]),
+            _numbers(rows.ends[:count]),
+            _numbers(rows.payload_ordinals[:count], _INT32),
+            _numbers(rows.ordinals[:count], _INT32),
+            _numbers(rows.txn_pos[:count]),
+            pa.DictionaryArray.from_arrays(_numbers(rows.kinds[:count], _INT32), _KINDS, safe=False),
+            _numbers(rows.times[:count], TIMESTAMP),
+            _numbers(rows.servers[:count]),
+            _dictionary_of_gtids(rows.txns[:count], gtids),
+            ids,
+            schemas,
+            names,
+            _numbers(rows.widths[:count], _INT32),
+            before,
+            after,
+            *ordinals,
+        ],
+        schema=ROW_EVENTS,
+    )
+
+
+def transaction_batch(records: Int64s, gtids: pa.Array) -> pa.RecordBatch:
+    """Transaction records, shape (n, 16), as a batch of `TRANSACTIONS`."""
+    columns = np.ascontiguousarray(records.T)
+    changes = columns[layout.TXN_INSERTS : layout.TXN_DELETES + 1]
+    return pa.RecordBatch.from_arrays(
+        [
+            _numbers(columns[layout.TXN_START]),
+            _numbers(columns[layout.TXN_END]),
+            gtids,
+            _nullable(columns[layout.TXN_XID]),
+            _nullable(columns[layout.TXN_THREAD]),
+            _numbers(columns[layout.TXN_SERVER]),
+            _numbers(columns[layout.TXN_STARTED], TIMESTAMP),
+            _nullable(columns[layout.TXN_COMMITTED], TIMESTAMP),
+            _nullable(columns[layout.TXN_ORIGINAL], TIMESTAMP),
+            pa.array(columns[layout.TXN_IS_DDL] != 0),
+            _OUTCOMES.take(_numbers(columns[layout.TXN_OUTCOME])),
+            _numbers(columns[layout.TXN_EVENTS]),
+            _numbers(changes.sum(axis=0)),
+            *(_numbers(change) for change in changes),
+        ],
+        schema=SCHEMAS["transactions"],
+    )
+
+
+def statement_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
+    """The first `count` statement records as a batch of `STATEMENTS`."""
+    columns = np.ascontiguousarray(control.statements[:count].T)
+    schemas = _texts(control.schema_offsets, control.schema_data, count, None)
+    return pa.RecordBatch.from_arrays(
+        [
+            _numbers(columns[layout.STMT_START]),
+            _numbers(columns[layout.STMT_END]),
+            _numbers(columns[layout.STMT_PAYLOAD_ORDINAL].astype(np.int32), pa.int32()),
+            _nullable(columns[layout.STMT_TXN]),
+            _STATEMENT_KINDS.take(_numbers(columns[layout.STMT_KIND])),
+            pc.if_else(pc.equal(schemas, ""), pa.scalar(None, pa.string()), schemas),
+            _nullable(columns[layout.STMT_THREAD]),
+            _nullable(columns[layout.STMT_ERROR], pa.int32()),
+            _texts(control.text_offsets, control.text_data, count, columns[layout.STMT_CHARSET]),
+            _numbers(columns[layout.STMT_TIME], TIMESTAMP),
+        ],
+        schema=SCHEMAS["statements"],
+    )
+
+
+def _texts(
+    offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], count: int, collations: Int64s | None
+) -> pa.Array:
+    """Texts of statements in the character sets of their clients, without a copy where they are UTF-8."""
+    bounds = offsets[: count + 1]
+    charsets = {
+        int(number): charset_of(int(number)) for number in (np.unique(collations) if collations is not None else [])
+    }
+    if all(charset in _UTF8_CLIENTS for charset in charsets.values()):
+        texts = pa.Array.from_buffers(
+            pa.string(), count, [None, buffer(bounds), buffer(data[: max(int(bounds[-1]), 1)])]
+        )
+        try:
+            texts.validate(full=True)
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return texts
+    numbers = collations.tolist() if collations is not None else [0] * count
+    raw = data[: int(bounds[-1])].tobytes()
+    return pa.array(
+        [
+            decode_text(raw[first:last], charsets.get(number))
+            for first, last, number in zip(bounds[:-1].tolist(), bounds[1:].tolist(), numbers, strict=True)
+        ],
+        pa.string(),
+    )
+
+
+def table_map_batch(maps: list[TableMap]) -> pa.RecordBatch:
+    """Table maps as a batch of `TABLE_MAPS`."""
+    return pa.RecordBatch.from_pylist(
+        [
+            {
+                "table_map_id": table_map.table_map_id,
+                "schema_name": table_map.schema_name,
+                "table_name": table_map.table_name,
+                "column_count": len(table_map.columns),
+                "columns": [
+                    {
+                        "ordinal": column.ordinal,
+                        "type": column.type,
+                        "metadata": column.metadata,
+                        "is_nullable": column.is_nullable,
+                        "is_unsigned": column.is_unsigned,
+                        "charset": column.charset,
+                        "members": column.members,
+                        "name": column.name,
+                        "is_primary_key": column.is_primary_key,
+                        "is_visible": column.is_visible,
+                    }
+                    for column in table_map.columns
+                ],
+                "hint": table_map.hint,
+            }
+            for table_map in maps
+        ],
+        schema=SCHEMAS["table_maps"],
+    )
+
+
+def problem_batch(records: Int64s, maps: Sequence[TableMap]) -> pa.RecordBatch:
+    """Problem records, shape (n, 8), as a batch of `UNSUPPORTED_EVENTS`; `maps` are all known so far."""
+    columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["unsupported_events"].names}
+    for start, end, code, number, row, column, reason, _ in records.tolist():
+        table_map = maps[number] if number >= 0 else None
+        columns["start_pos"].append(start)
+        columns["end_pos"].append(end)
+        columns["event_type"].append(event_name(code))
+        columns["schema_name"].append(table_map.schema_name if table_map else None)
+        columns["table_name"].append(table_map.table_name if table_map else None)
+        columns["reason"].append(REASONS[reason])
+        columns["detail"].append(_detail(reason, row, column, table_map))
+    return pa.RecordBatch.from_pydict(columns, schema=SCHEMAS["unsupported_events"])
+
+
+def _detail(reason: int, row: int, column: int, table_map: TableMap | None) -> str:
+    where = f"row {row}: " if row >= 0 else ""
+    if column >= 0 and table_map is not None:
+        name = f" ({table_map.column_names[column]})" if table_map.column_names else ""
+        described = table_map.columns[column]
+        charset = f", character set {described.charset}" if described.charset else ""
+        where = f"row {row}, column {column}{name} of type {described.type}{charset}: "
+    return where + DETAILS[reason]
+
+
+def _numbers(values: npt.NDArray[Any], kind: pa.DataType = _INT64) -> pa.Array:
+    """An Arrow array over contiguous numbers of the kind's width."""
+    return pa.Array.from_buffers(kind, len(values), [None, buffer(values)])
+
+
+def _nullable(values: Int64s, kind: pa.DataType = _INT64) -> pa.Array:
+    """The same for a record's column: those that are `layout.NULL` become NULL."""
+    known = values != NULL
+    valid = None if known.all() else buffer(np.packbits(known, bitorder="little"))
+    if kind == _INT32:
+        values = values.astype(np.int32)
+    return pa.Array.from_buffers(kind, len(values), [valid, buffer(values)])
+
+
+def _dictionary_of_gtids(indices: npt.NDArray[np.int32], gtids: pa.Array) -> pa.Array:
+    """GTID of each row as indices into those of its batch's transactions."""
+    if gtids.null_count == 0:
+        return pa.DictionaryArray.from_arrays(_numbers(indices, _INT32), gtids, safe=False)
+    known = np.asarray(gtids.is_valid())
+    if not known.any():
+        return pa.nulls(len(indices), DICTIONARY)
+    mask = pa.array(~known[indices])
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=np.asarray(mask)), gtids.fill_null(""), safe=False)
+
+
+def _ordinal_lists(
+    offsets: npt.NDArray[np.int32], values: npt.NDArray[np.int32], is_partial: npt.NDArray[np.uint8], count: int
+) -> pa.Array:
+    """Ordinals of partial images; NULL for full ones."""
+    used = int(offsets[count])
+    valid = buffer(np.packbits(is_partial[:count], bitorder="little"))
+    return pa.Array.from_buffers(
+        ORDINALS, count, [valid, buffer(offsets[: count + 1])], children=[_numbers(values[:used], _INT32)]
+    )
