@@ -1,0 +1,1 @@
+"""What is measured, and how. Figures stand in README.md beside this."""

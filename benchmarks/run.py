@@ -1,0 +1,198 @@
+"""Measures binloom against its peers in one run and prints the figures as a markdown table.
+
+    python -m benchmarks                        everything, on 1 GB: some ten minutes
+    python -m benchmarks --sections decode      decoding alone
+    python -m benchmarks --copies 2             256 MB instead of 1 GB
+
+Ratios are of measurements next to each other on the same files; figures of different runs are not to be compared.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.generate import generate, size_in_bytes
+from benchmarks.measure import run
+from tests.servers import DISTRIBUTIONS
+
+PROJECT = Path(__file__).resolve().parents[1]
+SECTIONS = ("decode", "ingest", "models")
+ONE_CORE = {0}
+BINLOOM = str(Path(sys.executable).with_name("binloom"))
+DBT = str(Path(sys.executable).with_name("dbt"))
+SOURCE = "bench"
+
+
+@dataclass
+class Report:
+    """Lines of the table that is printed in the end."""
+
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, what: str, figure: str, gate: str = "") -> None:
+        self.lines.append((what, figure, gate))
+        print(f"{what}: {figure}", file=sys.stderr)
+
+    def markdown(self) -> str:
+        table = [("what", "measured", "to reach"), ("---", "---", "---"), *self.lines]
+        return "\n".join(f"| {' | '.join(line)} |" for line in table)
+
+
+def prepare(server: str, size: int, work: Path) -> Path:
+    """Generate a file, or take the one of an earlier run; return its folder."""
+    folder = work / f"{server}-{size >> 20}M"
+    if not (folder / "binlog.000001").exists():
+        print(f"generating {folder}", file=sys.stderr)
+        generate(server, size, folder)
+    return folder
+
+
+def print_by_tool(server: str, files: list[Path], repeat: int = 1) -> float:
+    """Return the seconds that `mysqlbinlog -v` takes on one core to print files to nowhere."""
+    distribution = DISTRIBUTIONS[server]
+    command = distribution.binlogtool_command("-v", "--base64-output=decode-rows", *map(str, files))
+    return statistics.median(run(command, environment={"TZ": "UTC"}, cores=ONE_CORE).seconds for _ in range(repeat))
+
+
+def decode(report: Report, server: str, folder: Path) -> None:
+    """Decode one file on one core, three ways."""
+    path = folder / "binlog.000001"
+    command = [sys.executable, "-m", "benchmarks.decode", str(path)]
+    runs = [run(command, cores=ONE_CORE, capture=True) for _ in range(3)]
+    results = [json.loads(each.output) for each in runs]
+    rows = results[0]["rows"]
+    seconds = statistics.median(result["seconds"] for result in results)
+    peer_command = [*command, "--peer", "--flavor", server]
+    peer = json.loads(run(peer_command, cores=ONE_CORE, capture=True).output)
+    tool_seconds = print_by_tool(server, [path], repeat=3)
+    ours, tool, theirs = rows / seconds, rows / tool_seconds, peer["rows"] / peer["seconds"]
+    tool_name = Path(DISTRIBUTIONS[server].binlog_program).name
+    size = path.stat().st_size
+    report.add(
+        f"{server}: decode {size / 1e6:,.0f} MB, {rows:,} rows, one core",
+        f"{ours / 1e6:.2f} million rows/s, {size / seconds / 1e6:,.0f} MB/s",
+    )
+    report.add(f"{server}: the same, peak memory", f"{max(each.peak_bytes for each in runs) / 1e6:,.0f} MB")
+    report.add(
+        f"{server}: `{tool_name} -v`",
+        f"{tool / 1e6:.3f} million rows/s, binloom is {ours / tool:.1f} times as fast",
+        "10",
+    )
+    report.add(
+        f"{server}: mysql-replication", f"{theirs:,.0f} rows/s, binloom is {ours / theirs:.0f} times as fast", "100"
+    )
+
+
+def ingest(report: Report, folder: Path, copies: int, work: Path) -> None:
+    """Land files by the whole command, and print the same files by mysqlbinlog."""
+    binlogs = several_names(folder, copies, work / "binlogs")
+    home = work / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    files = sorted(binlogs.glob("binlog.*"))
+    size = sum(path.stat().st_size for path in files)
+    command = [BINLOOM, "ingest", "--source", SOURCE, "--binlog-dir", str(binlogs), "--all"]
+    environment = {"BINLOOM_HOME": str(home)}
+    run([BINLOOM, "snapshot", "--source", SOURCE, "--from-dir", str(folder / "schema")], environment=environment)
+    ours = run(command, environment=environment)
+    again = run(command, environment=environment)
+    tool_seconds = print_by_tool("mysql", files)
+    cores = len(os.sched_getaffinity(0))
+    report.add(
+        f"`binloom ingest` of {size / 1e9:.2f} GB, {cores} cores, the whole command",
+        f"{ours.seconds:.1f} s, {size / ours.seconds / 1e6:,.0f} MB/s",
+    )
+    report.add(
+        "`mysqlbinlog -v` of the same files on one core",
+        f"{tool_seconds:.1f} s, binloom takes {ours.seconds / tool_seconds:.2f} of it",
+        "1",
+    )
+    report.add("`binloom ingest`, peak memory of all its processes", f"{ours.peak_bytes / 1e9:.2f} GB", "8")
+    report.add("`binloom ingest` again: all is landed", f"{again.seconds:.1f} s")
+
+
+def several_names(folder: Path, copies: int, target: Path) -> Path:
+    """Let a generated file stand under several names, as one series."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for number in range(1, copies + 1):
+        os.link(folder / "binlog.000001", target / f"binlog.{number:06}")
+    return target
+
+
+def models(report: Report, work: Path) -> None:
+    """Build `row_changes` from what `ingest` landed; its tests are part of the build."""
+    environment = {"BINLOOM_HOME": str(work / "home")}
+    places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(work / "target")]
+    # Everything row_changes stands on, so that the measured command builds and tests row_changes only.
+    run([DBT, "run", "--select", "+row_changes", "--exclude", "row_changes", *places], environment=environment)
+    built = run([DBT, "build", "--select", "row_changes", "--full-refresh", *places], environment=environment)
+    results = json.loads((work / "target" / "run_results.json").read_text())["results"]
+    times = {result["unique_id"]: result["execution_time"] for result in results}
+    model_seconds = next(seconds for name, seconds in times.items() if name.startswith("model."))
+    rows = landed_rows(work / "home" / "warehouse")
+    cores = len(os.sched_getaffinity(0))
+    report.add(
+        f"`row_changes` from {rows:,} raw row events, {cores} cores, start-up aside",
+        f"{model_seconds:.1f} s, {rows / model_seconds:,.0f} rows/s",
+        "100,000",
+    )
+    report.add("`dbt build --select row_changes`, the whole command with its tests", f"{built.seconds:.1f} s")
+    report.add("`dbt build --select row_changes`, peak memory", f"{built.peak_bytes / 1e9:.2f} GB", "8")
+
+
+def landed_rows(warehouse: Path) -> int:
+    """Count the rows of the raw row events by their files' footers."""
+    import pyarrow.parquet as parquet
+
+    files = (warehouse / "binlog_raw.db" / "row_events").rglob("*.parquet")
+    return sum(parquet.read_metadata(path).num_rows for path in files)
+
+
+def machine() -> str:
+    """Describe this machine and this version in a line."""
+    processors = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.partition(":")[2].strip() for line in processors if "model name" in line), platform.machine())
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores of {model}, {memory:.0f} GB, Python {platform.python_version()}, commit {commit}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("--sections", default=",".join(SECTIONS), help="of " + ", ".join(SECTIONS))
+    parser.add_argument("--size", type=size_in_bytes, default=size_in_bytes("128M"), help="of a generated file")
+    parser.add_argument("--copies", type=int, default=8, help="how many names the file stands under for ingest")
+    parser.add_argument("--work", type=Path, default=PROJECT / ".binloom" / "benchmarks", help="where the files go")
+    arguments = parser.parse_args()
+    wanted = arguments.sections.split(",")
+    if unknown := set(wanted) - set(SECTIONS):
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    work = arguments.work.absolute()
+    for distribution in DISTRIBUTIONS.values():
+        distribution.get()
+    report = Report()
+    mysql_folder = prepare("mysql", arguments.size, work)
+    if "decode" in wanted:
+        decode(report, "mysql", mysql_folder)
+        decode(report, "mariadb", prepare("mariadb", arguments.size // 2, work))
+    if "ingest" in wanted:
+        ingest(report, mysql_folder, arguments.copies, work)
+    if "models" in wanted:
+        models(report, work)
+    print(f"\n{machine()}\n\n{report.markdown()}")
+
+
+if __name__ == "__main__":
+    main()
