@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ingest.binlog.assembly import (
@@ -34,6 +35,7 @@ from ingest.binlog.format import HEADER_SIZE, FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
 from ingest.binlog.kernel import layout, run
 from ingest.binlog.kernel.layout import MAP_WORDS, NULL, SLOT_COUNT, SLOT_WORDS
+from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.plan import ColumnPlan
 from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
@@ -190,7 +192,8 @@ class _Decoding:
         self.maps: list[TableMap] = []
         self.new_maps: list[TableMap] = []
         self.map_words: Int64s = np.zeros((64, MAP_WORDS), dtype=np.int64)
-        self.kept: list[object] = []
+        self.plans: list[ColumnPlan] = []
+        self.bodies: list[npt.NDArray[np.uint8]] = []
         self.control_pool, self.row_pool = Pool(ControlBuffers), Pool(RowBuffers)
         self.control, self.rows = self.control_pool.take(), self.row_pool.take()
         self.control.attach(self.context)
@@ -253,9 +256,8 @@ class _Decoding:
         number = self.numbers.get(body)
         if number is None:
             number = self._plan(body)
-        copy = np.frombuffer(body + bytes(8), dtype=np.uint8)
-        self.kept.append(copy)
-        self.slots[table_id & (SLOT_COUNT - 1)] = (table_id, number, copy.ctypes.data, len(body))
+        known = self.bodies[number]
+        self.slots[table_id & (SLOT_COUNT - 1)] = (table_id, number, known.ctypes.data, len(body))
 
     def _plan(self, body: bytes) -> int:
         number = len(self.maps)
@@ -270,7 +272,8 @@ class _Decoding:
             if not skipped:
                 self.new_maps.append(table_map)
         plan = ColumnPlan(table_map.columns)
-        self.kept.append(plan)
+        self.plans.append(plan)
+        self.bodies.append(np.frombuffer(body + bytes(PADDING), dtype=np.uint8))
         self.maps.append(table_map)
         if number >= len(self.map_words):
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
