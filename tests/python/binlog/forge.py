@@ -102,11 +102,19 @@ class FileMaker:
         body += packed(len(metadata)) + metadata + b"\xff" * ((count + 7) // 8) + optional
         return self.event(19, body)
 
-    def rows(self, code: int, width: int, images: bytes, table_id: int = 1, bitmaps: bytes | None = None) -> int:
+    def rows(
+        self,
+        code: int,
+        width: int,
+        images: bytes,
+        table_id: int = 1,
+        bitmaps: bytes | None = None,
+        ends_statement: bool = True,
+    ) -> int:
         """A version 2 rows event: 30 insert, 31 update, 32 delete. `bitmaps` are the columns present."""
         if bitmaps is None:
             bitmaps = b"\xff" * ((width + 7) // 8) * (2 if code == 31 else 1)
-        return self.event(code, struct.pack("<IHHH", table_id, 0, 1, 2) + packed(width) + bitmaps + images)
+        return self.event(code, struct.pack("<IHHH", table_id, 0, ends_statement, 2) + packed(width) + bitmaps + images)
 
     def rotate(self, name: bytes = b"binlog.000002") -> int:
         return self.event(4, struct.pack("<Q", 4) + name)
