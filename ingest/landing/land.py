@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 # A commit costs half a second: seldom enough not to matter, often enough that a crash costs little.
 COMMIT_SECONDS = 10.0
+COMMIT_SEGMENTS = 256
 PARTITIONS_A_STATEMENT = 500
 
 _MAP_NAMING = ["schema_name", "table_name", "columns"]
@@ -290,12 +291,13 @@ class _Run:
                 log.debug("a segment is done")
                 finished.append(self._accept(future.result()))
             self._report("landing")
-            if finished and pending and time.monotonic() - committed_at > COMMIT_SECONDS:
-                self._commit(tasks.session, finished)
-                finished, committed_at = [], time.monotonic()
-        if finished:
-            self._report("committing")
-            self._commit(tasks.session, finished)
+            is_due = time.monotonic() - committed_at > COMMIT_SECONDS
+            if finished and pending and (is_due or len(finished) >= COMMIT_SEGMENTS):
+                self._commit(tasks.session, finished[:COMMIT_SEGMENTS])
+                finished, committed_at = finished[COMMIT_SEGMENTS:], time.monotonic()
+        self._report("committing")
+        for first in range(0, len(finished), COMMIT_SEGMENTS):
+            self._commit(tasks.session, finished[first : first + COMMIT_SEGMENTS])
 
     def _begin(self, plans: Sequence[FilePlan]) -> list[Segment]:
         """Record what was scanned, what is about to be done, and what cannot be."""

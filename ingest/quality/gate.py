@@ -172,5 +172,5 @@ def _check_result(suite: str, outcome: Any) -> CheckResult:
         f"{outcome.expectation_config.description}{broken}",
         bool(outcome.success),
         int(detail.get("unexpected_count") or 0),
-        [", ".join(f"{name} {value}" for name, value in place.items()) for place in places[:EXAMPLES]],
+        [", ".join(f"{name} {place[name]}" for name in _KEYS if name in place) for place in places[:EXAMPLES]],
     )

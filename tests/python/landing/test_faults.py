@@ -1,0 +1,88 @@
+"""An ingest that is killed, and killed again, and then finished, has the tables of one that was not."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.python.landing.binlogs import REPO, SHOP
+from tests.python.landing.faulted import SOURCE
+
+KILLS = 20
+SEED = 20260101
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    """The program, as the first of a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.python.landing.faulted", *arguments],
+        cwd=REPO,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def finish(*arguments: str) -> str:
+    """Run the program to its end."""
+    process = start(*arguments)
+    out, err = process.communicate(timeout=180)
+    assert process.returncode == 0, err
+    return out
+
+
+def digests(home: Path) -> dict[str, object]:
+    """What the tables hold."""
+    content: dict[str, object] = json.loads(finish("dump", str(home)))
+    return content
+
+
+def committed(home: Path) -> int:
+    """Number of segments that are completed."""
+    from ingest.landing.overview import status
+
+    return sum(one.segments.get("completed", 0) for one in status(home=home) if one.source_id == SOURCE)
+
+
+def test_killed_at_twenty_random_instants(tmp_path: Path) -> None:
+    began = time.monotonic()
+    finish("land", str(tmp_path / "whole"), str(SHOP))
+    duration = time.monotonic() - began
+    expected = digests(tmp_path / "whole")
+    assert expected["row_events"][0] > 300  # type: ignore[index]
+    segments = committed(tmp_path / "whole")
+    assert segments > 10
+
+    chance = random.Random(SEED)
+    homes = [tmp_path / "home-0"]
+    found_partial = 0
+    killed = 0
+    while killed < KILLS:
+        home = homes[-1]
+        process = start("land", str(home), str(SHOP))
+        # The first second goes into imports.
+        time.sleep(chance.uniform(1.0, duration))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += 1
+        process.communicate(timeout=60)
+        done = committed(home)
+        found_partial += 0 < done < segments
+        if done == segments:
+            homes.append(tmp_path / f"home-{len(homes)}")
+    for home in homes:
+        finish("land", str(home), str(SHOP))
+        assert digests(home) == expected, home
+        # Nothing half written is left in a folder that readers look into.
+        assert not list((home / "warehouse").glob("**/*.tmp"))
+    print(f"{killed} kills over {len(homes)} homes, {found_partial} found a part of the segments committed")
+    assert found_partial, "no kill came between two commits: the test shows little"

@@ -1,0 +1,176 @@
+"""The gate passes what landed as it was, and names what was spoilt."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from ingest.errors import UnknownSourceError
+from ingest.landing import IngestOptions, ingest
+from ingest.landing.session import raw_table_dir
+from ingest.quality.gate import GateResult, run_gate
+from ingest.sources.directory import find_binlogs
+from tests.python.landing.binlogs import SHOP, in_use, transaction_ends
+from tests.python.landing.spark import spark_home
+
+pytestmark = [pytest.mark.spark]
+
+DATA = (SHOP / "binlog.000001").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all tests here; each has a source of its own."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def session(home: Path) -> Iterator[Any]:
+    """The session of all tests here."""
+    with spark_home(home) as live:
+        yield live
+
+
+@pytest.fixture
+def source(session: Any, home: Path, request: pytest.FixtureRequest) -> str:
+    """A source of the test's own, with the sample landed."""
+    name = request.node.name.partition("[")[0] + str(abs(hash(request.node.name)))
+    assert ingest(name, find_binlogs(SHOP), IngestOptions(segment_bytes=20_000), home=home).exit_code == 0
+    return name
+
+
+def spoil(session: Any, home: Path, table: str, source: str, change: Callable[[pa.Table], pa.Table]) -> Path:
+    """Rewrite the first data file of a source."""
+    path = min(raw_table_dir(table, home).glob(f"source_id={source}/**/*.parquet"))
+    data = pq.ParquetFile(path).read()
+    pq.write_table(change(data), path)
+    session.catalog.refreshTable(f"binlog_raw.{table}")
+    return path
+
+
+def put(table: pa.Table, name: str, values: Any) -> pa.Table:
+    """The table with one column exchanged."""
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+def failed(result: GateResult) -> list[str]:
+    """What does not hold, shortly."""
+    return [one.check for one in result.results if not one.success]
+
+
+def test_what_landed_as_it_was_passes(session: Any, home: Path, source: str) -> None:
+    result = run_gate(source, session, home)
+    assert failed(result) == []
+    assert (result.success, result.exit_code, result.files) == (True, 0, 2)
+    assert result.segments > 3
+    assert len(result.results) == 11
+    page = result.data_docs_path.read_text()
+    assert "landed_segments" in page and "landed_files" in page
+
+
+def first_event_deleted(rows: pa.Table) -> pa.Table:
+    return rows.slice(1)
+
+
+def value_missing(rows: pa.Table) -> pa.Table:
+    values = rows["after_values"].to_pylist()
+    values[0] = values[0][:-1]
+    return put(rows, "after_values", pa.array(values, pa.list_(pa.string())))
+
+
+def values_null(rows: pa.Table) -> pa.Table:
+    values = rows["before_values"].to_pylist()
+    values[0] = None
+    return put(rows, "before_values", pa.array(values, pa.list_(pa.string())))
+
+
+def count_wrong(rows: pa.Table) -> pa.Table:
+    return put(rows, "column_count", pc.add(rows["column_count"], pa.scalar(1, pa.int32())))
+
+
+def type_unknown(rows: pa.Table) -> pa.Table:
+    return put(rows, "event_type", pa.array(["UPSERT", *rows["event_type"].to_pylist()[1:]]))
+
+
+def position_missing(rows: pa.Table) -> pa.Table:
+    return put(rows, "transaction_pos", pa.array([None, *rows["transaction_pos"].to_pylist()[1:]], pa.int64()))
+
+
+def map_unknown(rows: pa.Table) -> pa.Table:
+    return put(rows, "table_map_id", pa.array(["nowhere", *rows["table_map_id"].to_pylist()[1:]]))
+
+
+def table_missing(rows: pa.Table) -> pa.Table:
+    return put(rows, "table_name", pa.array([None, *rows["table_name"].to_pylist()[1:]], pa.string()))
+
+
+def behind_the_segment(rows: pa.Table) -> pa.Table:
+    return put(rows, "end_pos", pc.add(rows["end_pos"], 1 << 40))
+
+
+@pytest.mark.parametrize(
+    ("change", "checks"),
+    [
+        (first_event_deleted, ["Every row that the decoder counted is in row_events"]),
+        (value_missing, ["Both value arrays of every row have column_count elements"]),
+        (values_null, ["Both value arrays of every row have column_count elements"]),
+        (
+            count_wrong,
+            [
+                "Both value arrays of every row have column_count elements",
+                "Every row has the column count of its table map",
+            ],
+        ),
+        (type_unknown, ["Every row is an INSERT, UPDATE or DELETE"]),
+        (position_missing, ["No row lacks a position"]),
+        (map_unknown, ["Every row has the column count of its table map"]),
+        (table_missing, ["No row lacks its table, table map, server or timestamp"]),
+        (behind_the_segment, ["No row stands behind its segment"]),
+    ],
+)
+def test_spoilt_rows_are_named(
+    session: Any, home: Path, source: str, change: Callable[[pa.Table], pa.Table], checks: list[str]
+) -> None:
+    path = spoil(session, home, "row_events", source, change)
+    result = run_gate(source, session, home)
+    assert failed(result) == checks
+    assert (result.success, result.exit_code) == (False, 1)
+    (first, *_) = (one for one in result.results if not one.success)
+    assert first.violations == 1
+    segment = path.parent.name.partition("=")[2]
+    assert first.examples == [f"source_id {source}, epoch 0, binlog_file binlog.000001, segment_start {segment}"]
+
+
+def test_transactions_that_are_missing(session: Any, home: Path, source: str) -> None:
+    spoil(session, home, "transactions", source, lambda rows: rows.slice(2))
+    assert failed(run_gate(source, session, home)) == ["Every transaction that the decoder counted is in transactions"]
+
+
+def test_bytes_that_nobody_accounts_for(session: Any, home: Path, source: str) -> None:
+    (path,) = raw_table_dir("binlog_files", home).glob(f"{source[:20]}*{'?' * 8}-*-00001.parquet")
+    data = pq.ParquetFile(path).read()
+    pq.write_table(put(data, "file_size", pc.add(data["file_size"], 10)), path)
+    session.catalog.refreshTable("binlog_raw.binlog_files")
+    assert failed(run_gate(source, session, home)) == [
+        "Whole events cover every byte of a file, unless it is in use or a segment failed",
+        "Segments cover every byte of a file, unless it is in use",
+    ]
+
+
+def test_files_in_use_and_broken_ones_are_explained(session: Any, home: Path, tmp_path: Path) -> None:
+    ends = transaction_ends(SHOP / "binlog.000001")
+    (tmp_path / "binlog.000001").write_bytes(DATA[: ends[8] + 30])
+    (tmp_path / "binlog.000002").write_bytes(in_use(DATA[: ends[8] + 30]))
+    assert ingest("explained", find_binlogs(tmp_path), home=home).exit_code == 3
+    result = run_gate("explained", session, home)
+    assert failed(result) == []
+    assert result.files == 2
+
+
+def test_unknown_source(session: Any, home: Path) -> None:
+    with pytest.raises(UnknownSourceError, match="no source 'nobody'"):
+        run_gate("nobody", session, home)
