@@ -1,6 +1,7 @@
 {% macro ddl_part(statement, part) -%}
     {%- set identifier = '(?:`(?:[^`]|``)+`|"(?:[^"]|"")+"|[^\\s`".(),;]+)' -%}
-    {%- set object_types = 'table|database|schema|index|view|trigger|procedure|function|event|user|role|sequence|tablespace|server|package' -%}
+    {%- set object_types = 'table|database|schema|index|view|trigger|procedure|function|event|user|role|sequence'
+        ~ '|tablespace|server|package' -%}
     {%- set modifiers = 'or\\s+replace|temporary|unique|fulltext|spatial|online|offline|ignore|undo|aggregate'
         ~ '|algorithm\\s*=\\s*\\S+|definer\\s*=\\s*\\S+|sql\\s+security\\s+\\w+' -%}
     {%- set pattern = '(?i)^(create|alter|drop|rename|truncate)\\s+(?:(?:' ~ modifiers ~ ')\\s+)*'

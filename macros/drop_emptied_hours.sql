@@ -1,5 +1,5 @@
 {% macro drop_emptied_hours() %}
-    {#- insert_overwrite replaces the partitions that a query returns; one that has nothing to return keeps its rows. -#}
+    {#- insert_overwrite replaces the partitions that a query returns; one without any keeps its rows. -#}
     {%- if execute and is_incremental() -%}
         {%- for hour in stale_event_hours() if not hour.has_bound_rows -%}
             {%- do run_query(

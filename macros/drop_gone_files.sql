@@ -1,5 +1,5 @@
 {% macro drop_gone_files(counted) %}
-    {#- insert_overwrite replaces the partitions that a query returns; one that has nothing to return keeps its rows. -#}
+    {#- insert_overwrite replaces the partitions that a query returns; one without any keeps its rows. -#}
     {%- if execute and is_incremental() -%}
         {%- for file in stale_files(counted) if not file.is_landed -%}
             {%- do run_query(

@@ -1,8 +1,8 @@
 {% macro in_files(files) -%}
-    {%- if not files -%}
-false
-    {%- elif files | length > var('literal_files_limit') -%}
+    {%- if files is none or files | length > var('literal_files_limit') -%}
 true
+    {%- elif not files -%}
+false
     {%- else -%}
         {%- set groups = {} -%}
         {%- for file in files -%}

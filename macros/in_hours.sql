@@ -1,5 +1,7 @@
 {% macro in_hours(hours) -%}
-    {%- if not hours -%}
+    {%- if hours is none -%}
+true
+    {%- elif not hours -%}
 false
     {%- else -%}
 {#- The range lets the reader leave out whole row groups, the list is exact. -#}

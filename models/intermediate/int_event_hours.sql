@@ -18,8 +18,8 @@ bindings as (
 
 ),
 
--- What decides how the rows of an hour look: the segments they come from, as landed, and what their table maps are bound
--- to over the positions that they span.
+-- What decides how the rows of an hour look: the segments they come from, as landed, and what their table maps are
+-- bound to over the positions that they span.
 ingredients as (
 
     select
@@ -38,7 +38,7 @@ ingredients as (
             'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
             'bindings.valid_from'
         ) }} as holds_first,
-        not {{ position_reached(
+        {{ position_before(
             'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
             'bindings.valid_to'
         ) }} as holds_last,
@@ -60,7 +60,7 @@ ingredients as (
                 'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
                 'bindings.valid_from'
             ) }}
-            and not {{ position_reached(
+            and {{ position_before(
                 'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
                 'bindings.valid_to'
             ) }}

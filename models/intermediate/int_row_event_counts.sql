@@ -8,14 +8,14 @@
     )
 }}
 
+{%- set files = stale_files('row_events') if is_incremental() else none %}
+
 with
 
 row_events as (
 
     select * from {{ ref('stg_binlog__row_events') }}
-    {% if is_incremental() %}
-    where {{ in_files(stale_files('row_events')) }}
-    {% endif %}
+    where {{ in_files(files) }}
 
 ),
 
@@ -45,7 +45,15 @@ counted as (
         min(event_timestamp) as first_event_at,
         max(event_timestamp) as last_event_at
     from row_events
-    group by all
+    group by
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        table_map_id,
+        schema_name,
+        table_name,
+        {{ event_hour('event_timestamp') }}
 
 ),
 

@@ -60,7 +60,7 @@ final as (
             and {{ position_reached(
                 'row_events.epoch', 'completed_segments.file_sequence', 'row_events.start_pos', 'bindings.valid_from'
             ) }}
-            and not {{ position_reached(
+            and {{ position_before(
                 'row_events.epoch', 'completed_segments.file_sequence', 'row_events.start_pos', 'bindings.valid_to'
             ) }}
 

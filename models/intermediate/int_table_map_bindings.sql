@@ -25,14 +25,19 @@ snapshot_starts as (
         source_id,
         schema_name,
         table_name,
-        epoch is not null as has_position,
         coalesce(epoch, -1) as epoch,
         coalesce(file_sequence, -1) as file_sequence,
         coalesce(pos, -1) as pos,
         max_by(table_version_id, struct(taken_at, evidence_id)) as table_version_id
     from table_versions
     where evidence = 'snapshot'
-    group by all
+    group by
+        source_id,
+        schema_name,
+        table_name,
+        coalesce(epoch, -1),
+        coalesce(file_sequence, -1),
+        coalesce(pos, -1)
 
 ),
 
@@ -208,7 +213,10 @@ type_mismatches as (
             paired_columns.paired.columns.type = column_types.wire_type
             and paired_columns.paired.version_columns.data_type = column_types.data_type
             and column_types.wire_metadata in ('*', cast(paired_columns.paired.columns.metadata as string))
-    group by all
+    group by
+        paired_columns.source_id,
+        paired_columns.table_map_id,
+        paired_columns.table_version_id
 
 ),
 

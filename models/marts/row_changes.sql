@@ -1,5 +1,5 @@
-{#- What the Parquet writer of the JVM spends on values that hardly repeat, dictionaries that it gives up and minima that
-    nobody filters by, is a fifth of the whole build: both are off but for these. -#}
+{#- What the Parquet writer of the JVM spends on values that hardly repeat, dictionaries that it gives up and minima
+    that nobody filters by, is a fifth of the whole build: both are off but for these. -#}
 {%- set repeating_columns = [
     'source_id', 'epoch', 'binlog_file', 'file_sequence', 'event_type', 'schema_name', 'table_name', 'table_version_id',
 ] -%}
@@ -37,11 +37,8 @@
     )
 }}
 
-{%- set files = none %}
-{%- if is_incremental() %}
-    {%- set hours = stale_event_hours() | map(attribute='event_hour') | list %}
-    {%- set files = files_of_hours(hours) %}
-{%- endif %}
+{%- set hours = stale_event_hours() | map(attribute='event_hour') | list if is_incremental() else none %}
+{%- set files = files_of_hours(hours) if is_incremental() else none %}
 -- depends_on: {{ ref('int_event_hours') }}, {{ ref('int_row_event_counts') }}
 
 with
@@ -51,19 +48,15 @@ row_events as (
     select * from {{ ref('int_row_events_bound') }}
     where
         reason is null
-        {% if is_incremental() -%}
         and {{ in_files(files) }}
         and {{ in_hours(hours) }}
-        {%- endif %}
 
 ),
 
 transactions as (
 
     select * from {{ ref('stg_binlog__transactions') }}
-    {% if is_incremental() -%}
     where {{ in_files(files) }}
-    {%- endif %}
 
 ),
 

@@ -8,14 +8,14 @@
     )
 }}
 
+{%- set files = stale_files('transactions') if is_incremental() else none %}
+
 with
 
 transactions as (
 
     select * from {{ ref('stg_binlog__transactions') }}
-    {% if is_incremental() -%}
-    where {{ in_files(stale_files('transactions')) }}
-    {%- endif %}
+    where {{ in_files(files) }}
 
 ),
 

@@ -1,0 +1,26 @@
+with
+
+segments as (
+
+    select * from {{ ref('stg_binlog__segments') }}
+
+),
+
+final as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        segment_end,
+        status,
+        error,
+        run_id,
+        recorded_at
+    from segments
+    where status != 'completed'
+
+)
+
+select * from final
