@@ -238,7 +238,7 @@ def _answers(spark: Any) -> None:
         _heading(f"What happened to one of those rows, {table} {row['pk_values']} in {transaction['source_id']}")
         of_table = {name: transaction[name] for name in ("source_id", "schema_name", "table_name")}
         history = ask(_ROW_HISTORY, **of_table, pk_values=row["pk_values"])
-        print_table(("time", "thread", "change", "from_what_to_what"), map(_change, history))
+        print_table(("time", "thread", "change", "from_what_to_what"), map(_change, history), width=110)
 
 
 def _damage(transaction: dict[str, Any], statements: list[dict[str, Any]]) -> None:

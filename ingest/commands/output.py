@@ -64,8 +64,18 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Fo
         print_table(columns, rows, title)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """Print an aligned table, numbers to the right, as wide as it must be when nobody looks at a terminal."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, width: int | None = None
+) -> None:
+    """Print an aligned table, numbers to the right.
+
+    Parameters
+    ----------
+    columns, rows, title
+        As in `print_rows`.
+    width
+        Characters in a line; by default those of the terminal, or as many as it takes where there is none.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -82,6 +92,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: st
     if title:
         sys.stdout.write(f"{title}\n")
     screen = console()
+    if width is not None and not screen.is_terminal:
+        screen.width = width
     with screen.capture() as lines:
         screen.print(table)
     sys.stdout.writelines(line.rstrip() + "\n" for line in lines.get().splitlines())

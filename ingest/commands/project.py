@@ -19,8 +19,9 @@ _TRACKER = "//d1fc8wv8zag5ca.cloudfront.net/2.9.0/sp.js"
 
 @dataclass
 class DbtRun:
-    """What came of a dbt command."""
+    """What came of a dbt command: whether all is well, nodes by status, and the names of those that are not."""
 
+    success: bool = True
     counts: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -61,7 +62,7 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
     Raises
     ------
     StoreError
-        When dbt could not run at all. A node that failed is no error here: it stands in the result.
+        When dbt could not run at all. A node that failed is no error here: it stands in what is returned.
     """
     from dbt.cli.main import dbtRunner
 
@@ -80,7 +81,7 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
             f"dbt {arguments[0]} could not run: {_in_one_line(result.exception)}.",
             hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
         ) from result.exception
-    run = DbtRun()
+    run = DbtRun(bool(result.success))
     for node in getattr(result.result, "results", None) or []:
         status = str(node.status)
         run.counts[status] += 1
@@ -106,8 +107,18 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
     -------
     Path
         The page.
+
+    Raises
+    ------
+    StoreError
+        dbt found something wrong, or the folder cannot be written.
     """
-    run_dbt(["docs", "generate", "--static", *([] if compile else ["--no-compile"])], home, advance)
+    run = run_dbt(["docs", "generate", "--static", *([] if compile else ["--no-compile"])], home, advance)
+    if not run.success:
+        raise StoreError(
+            f"dbt could not describe the project: {'; '.join(run.failures) or 'it says why in its log'}.",
+            hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
+        )
     page = site / "index.html"
     try:
         text = (home / "target" / "static_index.html").read_text()

@@ -12,13 +12,17 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[3]
 SAMPLES = REPOSITORY / "samples"
-COMMAND = [sys.executable, "-m", "ingest.cli"]
+COMMAND = [str(Path(sys.executable).with_name("binloom"))]
 
 
 def binloom(
-    *arguments: object, home: Path | None = None, env: Mapping[str, str] | None = None, obey_permissions: bool = False
+    *arguments: object,
+    home: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    obey_permissions: bool = False,
+    cwd: Path = REPOSITORY,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command in the repository.
+    """Run a command and wait for its end.
 
     Parameters
     ----------
@@ -28,6 +32,8 @@ def binloom(
         Further variables; the process has those of the tests too.
     obey_permissions
         Take from root what lets it read and write whatever the permissions say.
+    cwd
+        Where the process runs.
     """
     command = [*COMMAND, *map(str, arguments)]
     if obey_permissions and os.geteuid() == 0:
@@ -37,7 +43,7 @@ def binloom(
     environment = {**os.environ, **(env or {})}
     if home is not None:
         environment["BINLOOM_HOME"] = str(home)
-    return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
 def assert_sentence(result: "subprocess.CompletedProcess[str]", code: int, *needles: str) -> None:
