@@ -27,13 +27,14 @@ from ingest.landing.plan import (
     FilePlan,
     FileProblem,
     Identified,
+    IdentifiedFile,
     content_name,
     identify,
     plan_batches,
 )
-from ingest.landing.record import SourceRecord
+from ingest.landing.record import FIRST_EVENT, SourceRecord
 from ingest.landing.segments import Segment
-from ingest.landing.session import SparkLaunch, binloom_home, prepare_home, warehouse_dir
+from ingest.landing.session import SparkLaunch, binloom_home, prepare_home, spark_errors, warehouse_dir
 from ingest.landing.store import append_rows, append_table, read_table
 from ingest.landing.tables import (
     BINLOG_FILES,
@@ -175,8 +176,13 @@ def ingest(
     prepare_home(home)
     run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
     result = IngestResult(source_id, run_id)
-    with SourceLock(home, source_id, run_id) as lock:
+    with SourceLock(home, source_id, run_id) as lock, contextlib.ExitStack() as stack:
         record = SourceRecord.load(source_id, home)
+        launch: SparkLaunch | None = None
+        if not _seem_landed(files, record):
+            # The JVM starts while the decoder is loaded and the files are scanned.
+            (progress or _silent)(0, 0, "starting Spark")
+            launch = stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
         identified = identify(files, record, options.new_epoch)
         if len(files) == 1 and identified.problems:
             raise identified.problems[0].error
@@ -184,11 +190,29 @@ def ingest(
         result.problems.extend(identified.problems)
         result.files_skipped = sum(file.is_landed for file in identified.files)
         result.warnings.extend(_filter_warnings(record, options))
-        if result.files_skipped < result.files or identified.new_identities:
-            run = _Run(result, record, options, home, lock, progress)
-            run.land(identified, session)
+        run = _Run(result, record, options, home, lock, progress or _silent)
+        run.record_identities(identified)
+        todo = [file for file in identified.files if not file.is_landed]
+        if todo:
+            run.land(todo, launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session)))
+    log.debug("Spark has ended")
     result.seconds = time.monotonic() - started
     return result
+
+
+def _silent(done: int, known: int, word: str) -> None:
+    pass
+
+
+def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:
+    """Whether every file is landed, going by names and sizes alone."""
+    epochs = {epoch for epoch, _ in record.files}
+    with contextlib.suppress(OSError):
+        for file in files:
+            size = file.path.stat().st_size
+            if size > FIRST_EVENT and not any(record.is_landed(epoch, file.name, size) for epoch in epochs):
+                return False
+    return True
 
 
 def filter_text(tables: "TableFilter | None") -> str | None:
@@ -225,14 +249,14 @@ class _Run:
         options: IngestOptions,
         home: Path,
         lock: SourceLock,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
         self._result = result
         self._record = record
         self._options = options
         self._home = home
         self._lock = lock
-        self._progress = progress or (lambda done, known, word: None)
+        self._progress = progress
         self._stem = f"{source_stem(result.source_id)}-{result.run_id}"
         self._files_written = 0
         self._hints: SchemaHints | None = None
@@ -242,40 +266,31 @@ class _Run:
         self._bytes_known = 0
         self._bytes_done = 0
 
-    def land(self, identified: Identified, session: "SparkSession | None") -> None:
-        """Scan, decode and commit everything that is not landed yet."""
-        from ingest.landing.snapshots import load_hints
-
-        self._record_identities(identified)
-        todo = [file for file in identified.files if not file.is_landed]
-        if not todo:
-            return
-        self._progress(0, 0, "starting Spark")
-        launch = SparkLaunch(self._home, short_lived=True, session=session)
-        try:
-            batches = plan_batches(todo, self._record, self._options.segment_bytes, os.cpu_count() or 1)
-            with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
-                # Files are scanned while the JVM starts, and the next batch while tasks work on this one.
-                upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
-                self._hints = load_hints(self._result.source_id, self._home)
-                tasks = _Tasks(launch)
-                log.debug("Spark takes tasks")
-                try:
-                    while (plans := upcoming.result()) is not None:
-                        upcoming = planner.submit(next, batches, None)
-                        self._run_batch(plans, tasks)
-                finally:
-                    tasks.close()
-            self._refresh(tasks)
-        finally:
-            launch.stop()
-            log.debug("Spark has ended")
-        self._warn_of_missing_names()
-
-    def _record_identities(self, identified: Identified) -> None:
+    def record_identities(self, identified: Identified) -> None:
+        """Record what is new about the source's servers."""
         for row in identified.new_identities:
             name = f"{source_stem(self._result.source_id)}-{row['epoch']}-{content_name([row])}"
             append_rows(SOURCES, [{**row, "observed_at": _now()}], name, self._home)
+
+    def land(self, files: Sequence[IdentifiedFile], launch: SparkLaunch) -> None:
+        """Scan, decode and commit what is not landed of the files."""
+        from ingest.landing.snapshots import load_hints
+
+        batches = plan_batches(files, self._record, self._options.segment_bytes, os.cpu_count() or 1)
+        with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
+            # The next batch is scanned while tasks work on this one.
+            upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
+            self._hints = load_hints(self._result.source_id, self._home)
+            tasks = _Tasks(launch)
+            log.debug("Spark takes tasks")
+            try:
+                while (plans := upcoming.result()) is not None:
+                    upcoming = planner.submit(next, batches, None)
+                    self._run_batch(plans, tasks)
+            finally:
+                tasks.close()
+        self._refresh(tasks)
+        self._warn_of_missing_names()
 
     def _run_batch(self, plans: Sequence[FilePlan], tasks: "_Tasks") -> None:
         segments = self._begin(plans)
@@ -355,7 +370,8 @@ class _Run:
         return outcome
 
     def _commit(self, session: "SparkSession", results: Sequence[SegmentResult]) -> None:
-        register_partitions(session, results)
+        with spark_errors(self._home):
+            register_partitions(session, results)
         self._append_table_maps(results)
         states: list[dict[str, Any]] = []
         for outcome in results:
@@ -458,7 +474,8 @@ class _Tasks:
     def prepare_tables(self) -> None:
         """Start the session and create the tables that are missing."""
         if self._session is None:
-            ensure_tables(self.session, warehouse_dir(self._launch.home))
+            with spark_errors(self._launch.home):
+                ensure_tables(self.session, warehouse_dir(self._launch.home))
 
     def submit(self, work: SegmentWork) -> "Future[SegmentResult | TaskFailure]":
         """Let Spark land a segment; jobs run side by side, as many as there are cores."""

@@ -5,6 +5,7 @@ For a local master the JVM is started here and not by pyspark's shell scripts: i
 sooner, it starts while files are being scanned, and what it prints goes to a log file.
 """
 
+import contextlib
 import fcntl
 import os
 import re
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -230,6 +232,45 @@ def _check_metastore(home: Path, patience: float = 3.0) -> None:
         time.sleep(0.1)
 
 
+def _mend_metastore(home: Path) -> None:
+    # Derby writes this file when the database is made, last. Without it a process was killed while it made
+    # the database: nothing is in it, and Derby will neither open it nor make it anew.
+    folder = home / "metastore"
+    if folder.is_dir() and not (folder / "service.properties").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def spark_errors(home: Path) -> Iterator[None]:
+    """Turn an error of Spark or its metastore into a sentence.
+
+    Raises
+    ------
+    MetastoreLockedError
+        Another process took the metastore first.
+    StoreError
+        Anything else; the log has the whole story.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        try:
+            text = str(error)
+        except Exception:  # when the JVM has gone, or cannot say
+            text = type(error).__name__
+        log = home / "logs" / "spark.log"
+        if "XSDB6" in text or "another instance of derby" in text.lower():
+            raise MetastoreLockedError(
+                f"Another process took the metastore in {home / 'metastore'}, and only one can hold it.",
+                hint="Wait until that binloom or dbt command has ended, or end it, and try again.",
+                path=str(home / "metastore"),
+            ) from error
+        raise StoreError(f"Spark failed: {text.splitlines()[0]}", hint=f"More is in {log}.", path=str(log)) from error
+
+
 class SparkLaunch:
     """A Spark session on its way: the JVM starts at once, and is waited for only when it is needed.
 
@@ -260,6 +301,7 @@ class SparkLaunch:
         prepare_home(self.home)
         java = find_java()
         _check_metastore(self.home)
+        _mend_metastore(self.home)
         # Workers import pyarrow and the decoder once, before they fork.
         self._settings = {**spark_settings(self.home), "spark.python.daemon.module": "ingest.landing.daemon"}
         if self._settings["spark.master"].startswith("local"):
@@ -360,7 +402,8 @@ class SparkLaunch:
             from pyspark.sql import SparkSession
 
             self.context()
-            self._session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+            with spark_errors(self.home):
+                self._session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
         return self._session
 
     def stop(self) -> None:
@@ -371,8 +414,14 @@ class SparkLaunch:
             self._session.stop()
         elif self._context is not None:
             self._context.stop()
+        was_used = self._context is not None
         self._session = self._context = None
-        if self._process is not None:
+        if self._process is not None and not was_used:
+            # Nobody talked to it yet: there is nothing to end in order.
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        elif self._process is not None:
             _end_gateway()
             assert self._process.stdin is not None
             self._process.stdin.close()

@@ -111,6 +111,7 @@ def writer_options(schema: pa.Schema) -> dict[str, Any]:
         "compression": COMPRESSION,
         "use_dictionary": scalars,
         "write_statistics": scalars,
+        "write_batch_size": 1 << 16,
         "store_schema": False,
     }
 

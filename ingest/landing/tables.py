@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ingest.binlog.batches import SCHEMAS, TIMESTAMP, BatchKind
 
@@ -407,4 +408,14 @@ def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
     missing = [table for table in RAW_TABLES.values() if table.name not in present]
     for table in missing:
         session.sql(table.ddl(str(warehouse / f"{RAW_SCHEMA}.db" / table.name)))
+    # The metastore was lost, the warehouse was not: what had been landed is still landed.
+    lost = [table for table in missing if table.partition and (warehouse / f"{RAW_SCHEMA}.db" / table.name).is_dir()]
+    if lost and _has_completed_segments(warehouse):
+        for table in lost:
+            session.sql(f"alter table {table.qualified_name} recover partitions")
     return [table.name for table in missing]
+
+
+def _has_completed_segments(warehouse: Path) -> bool:
+    files = (warehouse / f"{RAW_SCHEMA}.db" / SEGMENTS.name).glob("[!._]*.parquet")
+    return any("completed" in pq.ParquetFile(path).read(["status"])["status"].to_pylist() for path in files)

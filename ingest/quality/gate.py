@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UnknownSourceError
-from ingest.landing.session import SparkLaunch, binloom_home, warehouse_dir
+from ingest.landing.session import SparkLaunch, binloom_home, spark_errors, warehouse_dir
 from ingest.landing.store import read_rows
 from ingest.landing.tables import SEGMENTS, ensure_tables
 
@@ -112,9 +112,10 @@ def run_gate(
         from ingest.quality.facts import file_facts, segment_facts
         from ingest.quality.suites import FILES_SUITE, SEGMENTS_SUITE
 
-        live = launch.session()
-        ensure_tables(live, warehouse_dir(home))
-        facts = {SEGMENTS_SUITE: segment_facts(live, source_id), FILES_SUITE: file_facts(live, source_id)}
+        with spark_errors(home):
+            live = launch.session()
+            ensure_tables(live, warehouse_dir(home))
+            facts = {SEGMENTS_SUITE: segment_facts(live, source_id), FILES_SUITE: file_facts(live, source_id)}
     finally:
         launch.stop()
     return _validate(home, facts)

@@ -1,5 +1,7 @@
 """Landing real files with Spark: what is there afterwards, what is skipped, what a bad file costs."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from ingest.binlog import TableFilter, open_binlog
 from ingest.errors import IngestInProgressError, NotABinlogError, SourceIdentityError, UnknownSourceError, UsageError
 from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot, status
+from ingest.landing import land as land_module
 from ingest.landing.locks import SourceLock
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
@@ -270,6 +273,28 @@ def test_names_that_need_escaping(session: Any, home: Path, tmp_path: Path) -> N
     assert frame.count() == result.row_events
     with pytest.raises(UsageError):
         land("  ", tmp_path, home)
+
+
+def test_worker_that_dies_costs_only_its_segment(
+    session: Any, home: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = transaction_ends(logs / "binlog.000001")[0]
+    run_task = land_module.run_task
+
+    def dying(work: Any) -> Any:
+        if work.segment.binlog_file == "binlog.000001" and work.segment.start <= victim < work.segment.end:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_task(work)
+
+    monkeypatch.setattr(land_module, "run_task", dying)
+    result = land("dying", logs, home)
+    (problem,) = result.problems
+    assert (result.exit_code, problem.binlog_file) == (3, "binlog.000001")
+    assert "died" in str(problem.error)
+    assert 0 < result.row_events < decoded(logs)
+    monkeypatch.undo()
+    assert land("dying", logs, home).exit_code == 0
+    assert session.table("binlog_raw.row_events").where("source_id='dying'").count() == decoded(logs)
 
 
 def test_mariadb_lands_too(session: Any, home: Path) -> None:

@@ -97,6 +97,18 @@ def test_metastore_held_by_another_process(tmp_path: Path) -> None:
     assert metastore_holder(tmp_path) is None
 
 
+def test_metastore_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
+    # A process was killed while Derby made it: Derby would neither open it nor make it.
+    half, whole = tmp_path / "half" / "metastore", tmp_path / "whole" / "metastore"
+    for folder in (half, whole):
+        (folder / "seg0").mkdir(parents=True)
+        (folder / "dbex.lck").write_bytes(b"\0")
+    (whole / "service.properties").write_text("derby.serviceProtocol=…")
+    for folder in (half, whole):
+        SparkLaunch(folder.parent).stop()
+    assert (half.exists(), whole.exists()) == (False, True)
+
+
 _TWO_SESSIONS = """
 import sys
 from pathlib import Path
