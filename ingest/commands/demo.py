@@ -161,7 +161,7 @@ def run_demo() -> int:
     from ingest.sources.snapshot_files import read_snapshot_dir
 
     _heading("A shop's morning, recorded on real servers")
-    with SparkLaunch(home) as launch:
+    with SparkLaunch(home, short_lived=True) as launch:
         # Once for all steps: each that finds no session would start a JVM of its own.
         with progress("starting Spark"):
             spark = launch.session()

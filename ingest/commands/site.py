@@ -14,7 +14,7 @@ def print_site(directory: Path | None) -> int:
     from ingest.landing.tables import ensure_tables
 
     home = binloom_home()
-    with progress("drawing the lineage") as advance, SparkLaunch(home) as launch:
+    with progress("drawing the lineage") as advance, SparkLaunch(home, short_lived=True) as launch:
         # The site is there before anything has landed: it describes tables, not what is in them.
         ensure_tables(launch.session(), warehouse_dir(home))
         page = build_site((directory or project_dir() / "site").absolute(), home, advance)
