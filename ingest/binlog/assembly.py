@@ -145,9 +145,7 @@ def _texts(
 ) -> pa.Array:
     """Texts of statements in the character sets of their clients, without a copy where they are UTF-8."""
     bounds = offsets[: count + 1]
-    charsets = {
-        int(number): charset_of(int(number)) for number in (np.unique(collations) if collations is not None else [])
-    }
+    charsets = {number: charset_of(number) for number in set(collations.tolist() if collations is not None else [])}
     if all(charset in _UTF8_CLIENTS for charset in charsets.values()):
         texts = pa.Array.from_buffers(
             pa.string(), count, [None, buffer(bounds), buffer(data[: max(int(bounds[-1]), 1)])]

@@ -29,9 +29,9 @@ Int64s = npt.NDArray[np.int64]
 CRC_TABLES: Final = crc.slicing_tables()
 POWERS: Final = numbers.powers_of_ten()
 
-ROW_CAPACITY: Final = 16384
-VALUE_CAPACITY: Final = 262144
-DATA_CAPACITY: Final = 4 << 20
+ROW_CAPACITY: Final = 32768
+VALUE_CAPACITY: Final = 524288
+DATA_CAPACITY: Final = 8 << 20
 DATA_LIMIT: Final = (1 << 31) - 4096
 """Arrow's 32-bit string offsets end here; a value beyond cannot be held."""
 TXN_CAPACITY: Final = 8192

@@ -100,7 +100,7 @@ class Binlog:
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
         """The row changes: batches of schema `ROW_EVENTS`. Raises as `batches` does."""
-        for kind, batch in self.batches():
+        for kind, batch in self._decode(rows_only=True):
             if kind == "row_events":
                 yield batch
 
@@ -118,10 +118,14 @@ class Binlog:
         TruncatedBinlogError
             When the file ends inside an event, likewise.
         """
+        yield from self._decode(rows_only=False)
+
+    def _decode(self, *, rows_only: bool) -> Batches:
         with open_file(self.path) as file:
             size = os.fstat(file.fileno()).st_size
             end = size if self._end is None else min(self._end, size)
-            yield from _Decoding(self, Window(file.fileno(), self._start, end), end).batches()
+            window = Window(file.fileno(), self._start, end)
+            yield from _Decoding(self, window, end, rows_only).batches()
 
     def events(self) -> Iterator[Event]:
         """The events one by one, with what their headers and bodies say. Raises as `batches` does, at the end."""
@@ -179,12 +183,13 @@ def prepare(context: Context, format: FormatDescription, mode: int) -> None:
 class _Decoding:
     """One pass of the decoder over a window: the kernel's counterpart."""
 
-    def __init__(self, log: Binlog, window: Window, end: int) -> None:
+    def __init__(self, log: Binlog, window: Window, end: int, rows_only: bool) -> None:
         self.log = log
         self.window = window
         self.end = end
         self.context = Context()
-        prepare(self.context, log.format, layout.WANT_ROWS)
+        self.rows_only = rows_only
+        prepare(self.context, log.format, layout.WANT_ROWS | (0 if rows_only else layout.WANT_STATEMENTS))
         self.slots: Int64s = np.full((SLOT_COUNT, SLOT_WORDS), -1, dtype=np.int64)
         self.context.point("SLOTS", self.slots)
         self.context["COMPLETE_END"] = window.base
@@ -357,7 +362,7 @@ class _Decoding:
             )
         if statements:
             found.append(("statements", statement_batch(control, statements)))
-        if transactions:
+        if transactions and not self.rows_only:
             found.append(
                 ("transactions", transaction_batch(control.transactions[:transactions], gtids.slice(0, transactions)))
             )
@@ -369,7 +374,7 @@ class _Decoding:
     def _finish(self) -> Batches:
         """The transaction that was still open when the bytes ended, with outcome `none`."""
         context = self.context
-        if context["TXN_STATE"] == layout.STATE_NONE:
+        if self.rows_only or context["TXN_STATE"] == layout.STATE_NONE:
             return
         record = self.control.transactions[:1].copy()
         record[0, layout.TXN_END] = self.window.base + context["POS"]

@@ -25,6 +25,7 @@ ATTENTION: Final = 6
 # --- modes ---
 WANT_ROWS: Final = 1
 WANT_INDEX: Final = 2
+WANT_STATEMENTS: Final = 8
 KEEP_GOING: Final = 4
 """Count checksum failures and walk on (a scan) instead of stopping at the first (a decoder)."""
 

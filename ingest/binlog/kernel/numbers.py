@@ -54,9 +54,15 @@ def _write_short(out, value):
         return out + 1
     if value < 100:
         return write_2(out, value)
-    width = 3 if value < 1000 else 4
-    if value >= 10_000:
-        width = (5 if value < 100_000 else 6) if value < 1_000_000 else (7 if value < 10_000_000 else 8)
+    if value < 10_000:
+        high = udiv(value, 100)
+        low = write_2(out + (1 if value < 1000 else 2), value - high * 100)
+        if value < 1000:
+            store_8(out, 48 + high)
+        else:
+            write_2(out, high)
+        return low
+    width = (5 if value < 100_000 else 6) if value < 1_000_000 else (7 if value < 10_000_000 else 8)
     store_64(out, shr(eight_digits(value) | _ASCII_ZEROS, (8 - width) << 3))
     return out + width
 

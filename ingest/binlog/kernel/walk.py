@@ -66,6 +66,7 @@ from ingest.binlog.kernel.layout import (
     UNSUPPORTED_TYPE,
     WANT_INDEX,
     WANT_ROWS,
+    WANT_STATEMENTS,
     WORDS,
 )
 from ingest.binlog.kernel.memory import load_64, load_u8, load_u16, load_u32, store_8, store_32, store_64
@@ -375,7 +376,7 @@ def _on_query(ctx, p, end, start, finish, timestamp, server):
     if state == STATE_NONE:
         _open_transaction(ctx, STATE_ANNOUNCED, start, timestamp, server)
         opened = True
-    if load_64(ctx + _MODE) & WANT_ROWS and not _add_statement(
+    if load_64(ctx + _MODE) & WANT_STATEMENTS and not _add_statement(
         ctx,
         KIND_QUERY,
         start,
@@ -591,7 +592,7 @@ def run(ctx):
                 text = body + 1 if action == ACT_ROWS_QUERY else body
                 if text > end:
                     bad = True
-                elif want_rows and not _add_statement(
+                elif mode & WANT_STATEMENTS and not _add_statement(
                     ctx,
                     KIND_ROWS_QUERY if action == ACT_ROWS_QUERY else KIND_ANNOTATE,
                     start,
