@@ -281,7 +281,7 @@ class _Run:
             # The next batch is scanned while tasks work on this one.
             upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
             self._hints = load_hints(self._result.source_id, self._home)
-            tasks = _Tasks(launch)
+            tasks = _Tasks(launch, self._hints)
             log.debug("Spark takes tasks")
             try:
                 while (plans := upcoming.result()) is not None:
@@ -347,7 +347,6 @@ class _Run:
             self._home,
             self._result.run_id,
             self._lock.run_path,
-            self._hints,
             self._options.tables,
         )
 
@@ -453,9 +452,11 @@ class _Run:
 class _Tasks:
     """Spark, as far as landing needs it: one job for each segment, and a session for the tables."""
 
-    def __init__(self, launch: SparkLaunch) -> None:
+    def __init__(self, launch: SparkLaunch, hints: "SchemaHints | None") -> None:
         self._launch = launch
         self._context = launch.context()
+        # Those of ten thousand tables are megabytes: once for each worker, not for each task.
+        self._hints = self._context.broadcast(hints)
         self._pool = ThreadPoolExecutor(max(1, self._context.defaultParallelism), thread_name_prefix="land")
         self._session: SparkSession | None = None
 
@@ -484,9 +485,12 @@ class _Tasks:
     def _run(self, work: SegmentWork) -> SegmentResult | TaskFailure:
         from py4j.protocol import Py4JJavaError
 
+        hints = self._hints
         try:
             log.debug("a segment is begun")
-            outcomes: list[SegmentResult | TaskFailure] = self._context.parallelize([work], 1).map(run_task).collect()
+            outcomes: list[SegmentResult | TaskFailure] = (
+                self._context.parallelize([work], 1).map(lambda one: run_task(one, hints.value)).collect()
+            )
         except Py4JJavaError as error:
             return TaskFailure(work.segment, _lost_worker(work.segment, error), str(error))
         return outcomes[0]

@@ -49,8 +49,8 @@ class SegmentWork:
         Folder that binloom keeps everything under.
     run_id, run_path
         The run, and the file that says which one is the current.
-    hints, tables
-        What the decoder is told about the schema, and which tables it takes.
+    tables
+        Which tables the decoder takes.
     """
 
     segment: Segment
@@ -58,7 +58,6 @@ class SegmentWork:
     home: Path
     run_id: str
     run_path: Path
-    hints: "SchemaHints | None" = None
     tables: "TableFilter | None" = None
 
 
@@ -104,22 +103,29 @@ class TaskFailure:
     trace: str
 
 
-def run_task(work: SegmentWork) -> SegmentResult | TaskFailure:
+def run_task(work: SegmentWork, hints: "SchemaHints | None" = None) -> SegmentResult | TaskFailure:
     """Land a segment; return what went wrong instead of raising it, so that nothing is lost on the way."""
     try:
         with TaskLock(work.run_path, work.run_id):
-            return land_segment(work)
+            return land_segment(work, hints)
     except BinloomError as error:
         return TaskFailure(work.segment, error, traceback.format_exc())
     except Exception:
         return TaskFailure(work.segment, None, traceback.format_exc())
 
 
-def land_segment(work: SegmentWork) -> SegmentResult:
+def land_segment(work: SegmentWork, hints: "SchemaHints | None" = None) -> SegmentResult:
     """Decode a segment and put its Parquet files in place.
 
     When an event is broken, what stands before it is landed up to the end of the last whole
     transaction, and the rest is `bad` in the result.
+
+    Parameters
+    ----------
+    work
+        What to land.
+    hints
+        What the decoder is told about the schema.
 
     Raises
     ------
@@ -128,11 +134,11 @@ def land_segment(work: SegmentWork) -> SegmentResult:
     """
     whole = work.segment
     try:
-        return _write(work, whole)
+        return _write(work, whole, hints)
     except _Broken as broken:
         good = Segment(whole.source_id, whole.epoch, whole.binlog_file, whole.start, broken.complete_end)
         # What was written goes beyond the last whole transaction: once more, up to it.
-        result = _write(work, good) if good.size else SegmentResult(good)
+        result = _write(work, good, hints) if good.size else SegmentResult(good)
         if not good.size:
             _discard(work)
         result.bad = Segment(whole.source_id, whole.epoch, whole.binlog_file, good.end, whole.end)
@@ -147,13 +153,13 @@ class _Broken(Exception):
         self.complete_end = complete_end
 
 
-def _write(work: SegmentWork, segment: Segment) -> SegmentResult:
+def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> SegmentResult:
     from ingest.binlog import open_binlog
 
     result = SegmentResult(segment)
     seen_maps: set[str] = set()
     complete_end = segment.start
-    log = open_binlog(work.path, hints=work.hints, tables=work.tables, start=segment.start, end=segment.end)
+    log = open_binlog(work.path, hints=hints, tables=work.tables, start=segment.start, end=segment.end)
     with contextlib.ExitStack() as stack:
         files = {kind: stack.enter_context(_SegmentFile(work, kind)) for kind in SEGMENT_TABLES}
         try:

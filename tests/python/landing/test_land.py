@@ -281,10 +281,10 @@ def test_worker_that_dies_costs_only_its_segment(
     victim = transaction_ends(logs / "binlog.000001")[0]
     run_task = land_module.run_task
 
-    def dying(work: Any) -> Any:
+    def dying(work: Any, hints: Any) -> Any:
         if work.segment.binlog_file == "binlog.000001" and work.segment.start <= victim < work.segment.end:
             os.kill(os.getpid(), signal.SIGKILL)
-        return run_task(work)
+        return run_task(work, hints)
 
     monkeypatch.setattr(land_module, "run_task", dying)
     result = land("dying", logs, home)
