@@ -1,0 +1,154 @@
+"""From a live server to `row_changes`: the last `row_after` of every key is the row that the server has.
+
+The workload of every column type is run on a MySQL and a MariaDB server under their defaults. The commands land
+the schemas and the binlogs of both as two sources in one home, `dbt build` derives `row_changes`, and its rows are
+followed key by key.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.dataset as dataset
+import pytest
+
+from ingest.binlog.charsets import conversion
+from tests.python.binlog import workload
+from tests.python.binlog.workload import SCHEMA, Table
+from tests.servers import DISTRIBUTIONS
+
+PROJECT = Path(__file__).parents[2]
+PROGRAMS = Path(sys.executable).parent
+
+pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
+
+# Key to row, both as text; the columns of a row by name.
+Rows = dict[tuple[str | None, ...], dict[str, str | None]]
+
+
+class Story:
+    """A workload that ran, by source: its tables and the rows in them at the end."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, list[Table]] = {}
+        self.final_rows: dict[tuple[str, str], Rows] = {}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("binloom")
+
+
+@pytest.fixture(scope="module")
+def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Run the workload on both servers, land it while they run, and build the models."""
+    result = Story()
+    for name, distribution in DISTRIBUTIONS.items():
+        with distribution.start(tmp_path_factory.mktemp(name)) as server:
+            charsets = [charset for charset in workload.server_charsets(server) if conversion(charset) is not None]
+            tables = workload.tables(distribution.flavor, charsets, seed=3)  # type: ignore[arg-type]
+            workload.run(server, tables)
+            server.flush()
+            result.tables[name] = tables
+            for table in tables:
+                result.final_rows[name, table.name] = _rows_by_key(table, workload.final_rows(server, table))
+            live = ["--server", server.host, "--port", str(server.port), "--user", "root"]
+            _command(home, PROGRAMS / "binloom", "snapshot", "--source", name, *live)
+            folder = str(server.binlog_dir)
+            _command(home, PROGRAMS / "binloom", "ingest", "--source", name, "--binlog-dir", folder, "--all")
+    places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(home / "target")]
+    models = [
+        "--resource-type",
+        "model",
+        "--resource-type",
+        "seed",
+        "--select",
+        "+row_changes",
+        "+quarantined_row_events",
+    ]
+    _command(home, PROGRAMS / "dbt", "build", *models, *places, "--log-path", str(home / "logs"))
+    return result
+
+
+def _command(home: Path, program: Path, *arguments: str) -> None:
+    done = subprocess.run(
+        [str(program), *arguments],
+        env={**os.environ, "BINLOOM_HOME": str(home)},
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{program.name} {arguments[0]}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+
+
+def _rows_by_key(table: Table, rows: list[tuple[str | None, ...]]) -> Rows:
+    names = [column.name for column in table.all_columns]
+    by_name = [dict(zip(names, row, strict=True)) for row in rows]
+    return {_key(table, row): row for row in by_name}
+
+
+def _key(table: Table, row: dict[str, str | None]) -> tuple[str | None, ...]:
+    return tuple(row[name] for name in table.key)
+
+
+def _changes(home: Path, source: str) -> Iterator[dict[str, object]]:
+    """Yield the rows of `row_changes` of a source in commit order."""
+    rows = dataset.dataset(home / "warehouse" / "binloom.db" / "row_changes", partitioning="hive")
+    order = [(name, "ascending") for name in ("epoch", "file_sequence", "start_pos", "payload_ordinal", "row_ordinal")]
+    yield from rows.to_table(filter=dataset.field("source_id") == source).sort_by(order).to_pylist()
+
+
+def _followed(home: Path, source: str, tables: dict[str, Table]) -> dict[str, Rows]:
+    """Follow every key through its changes."""
+    followed: dict[str, Rows] = {name: {} for name in tables}
+    for change in _changes(home, source):
+        table = tables[str(change["table_name"])]
+        before, after = (dict(change[image]) if change[image] else None for image in ("row_before", "row_after"))  # type: ignore[call-overload]
+        rows = followed[table.name]
+        if before is not None:
+            rows.pop(_key(table, before), None)
+        if after is not None:
+            rows[_key(table, after)] = after
+    return followed
+
+
+@pytest.mark.parametrize("source", list(DISTRIBUTIONS))
+def test_the_last_row_after_of_every_key_is_the_servers_row(home: Path, story: Story, source: str) -> None:
+    tables = {table.name: table for table in story.tables[source]}
+    followed = _followed(home, source, tables)
+    wrong = []
+    for name, table in tables.items():
+        if not table.key:
+            continue
+        expected = story.final_rows[source, name]
+        assert expected
+        assert set(followed[name]) == set(expected), f"{source}.{name}: other keys than the server has"
+        for key, row in expected.items():
+            ours = followed[name][key]
+            assert list(ours) == list(row), f"{source}.{name}: other columns than the server has"
+            for column in table.all_columns:
+                mine, theirs = ours[column.name], row[column.name]
+                if column.kind == "float" and mine is not None and theirs is not None:
+                    # The server prints six digits of a FLOAT; it was selected as a DOUBLE.
+                    same = np.float32(mine) == np.float32(theirs)
+                else:
+                    same = mine == theirs
+                if not same:
+                    wrong.append(f"{source}.{name}.{column.name} of {key}: {mine!r} for {theirs!r}"[:300])
+    assert not wrong, "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("source", list(DISTRIBUTIONS))
+def test_no_row_is_left_out(home: Path, story: Story, source: str) -> None:
+    warehouse = home / "warehouse"
+    raw = dataset.dataset(warehouse / "binlog_raw.db" / "row_events", partitioning="hive")
+    landed = raw.count_rows(filter=dataset.field("source_id") == source)
+    changes = list(_changes(home, source))
+    assert len(changes) == landed > 2000
+    assert {change["schema_name"] for change in changes} == {SCHEMA}
+    assert len({change["change_id"] for change in changes}) == len(changes)
