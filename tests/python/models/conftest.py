@@ -1,0 +1,54 @@
+"""A warehouse of its own, and dbt in this process on the session that wrote it."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.landing.session import SparkLaunch, warehouse_dir
+from tests.python.models.raw import RawTables
+
+PROJECT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty $BINLOOM_HOME."""
+    folder = tmp_path_factory.mktemp("binloom")
+    before = os.environ.get("BINLOOM_HOME")
+    os.environ["BINLOOM_HOME"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["BINLOOM_HOME"]
+    else:
+        os.environ["BINLOOM_HOME"] = before
+
+
+@pytest.fixture(scope="module")
+def spark(home: Path) -> Iterator[Any]:
+    """The one session of a module."""
+    with SparkLaunch(home) as launch:
+        yield launch.session()
+
+
+@pytest.fixture(scope="module")
+def raw(spark: Any, home: Path) -> RawTables:
+    """Empty raw tables."""
+    return RawTables(spark, warehouse_dir(home))
+
+
+@pytest.fixture(scope="module")
+def dbt(spark: Any, home: Path) -> Callable[..., dict[str, str]]:
+    """Run a dbt command; returns the status of every node that ran."""
+    from dbt.cli.main import dbtRunner
+
+    def run(*arguments: str) -> dict[str, str]:
+        places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", home / "target"]
+        quiet = ["--log-path", home / "logs", "--log-level", "error"]
+        result = dbtRunner().invoke([*arguments, *map(str, places), *map(str, quiet)])
+        assert result.exception is None, result.exception
+        return {node.node.name: str(node.status) for node in result.result}  # type: ignore[union-attr]
+
+    return run

@@ -1,0 +1,235 @@
+"""Raw tables written by hand, in the layout that the landing gives them: what a model makes of exactly these rows."""
+
+import itertools
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ingest.landing.tables import RAW_SCHEMA, RAW_TABLES, SEGMENT_TABLES, ensure_tables
+
+WIRE_TYPES = {"int": ("LONG", 0), "varchar": ("VARCHAR", 80), "text": ("BLOB", 2), "datetime": ("DATETIME2", 0)}
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Table:
+    """A table as the server has it: columns as (name, type of information_schema), the first one the key."""
+
+    name: str
+    columns: list[tuple[str, str]]
+    names_logged: bool = False
+    schema: str = "shop"
+
+    @property
+    def table_map_id(self) -> str:
+        """Identifier of the table map; another one when the columns are others."""
+        return f"{self.schema}.{self.name}:{self.columns if self.names_logged else [kind for _, kind in self.columns]}"
+
+    def table_map(self, source: str) -> dict[str, Any]:
+        """Row of raw table table_maps."""
+        return {
+            "table_map_id": self.table_map_id,
+            "source_id": source,
+            "schema_name": self.schema,
+            "table_name": self.name,
+            "column_count": len(self.columns),
+            "columns": [
+                {
+                    "ordinal": ordinal,
+                    "type": WIRE_TYPES[kind][0],
+                    "metadata": WIRE_TYPES[kind][1],
+                    "is_nullable": ordinal > 0,
+                    "is_unsigned": False,
+                    "name": name if self.names_logged else None,
+                    "is_primary_key": ordinal == 0 if self.names_logged else None,
+                }
+                for ordinal, (name, kind) in enumerate(self.columns)
+            ],
+            "hint": "metadata" if self.names_logged else "none",
+        }
+
+
+@dataclass
+class Change:
+    """A changed row: before and after as lists of texts, None where the kind of change has no such image."""
+
+    table: Table
+    at: datetime
+    before: list[str | None] | None = None
+    after: list[str | None] | None = None
+
+    @property
+    def event_type(self) -> str:
+        """INSERT, UPDATE or DELETE."""
+        return "INSERT" if self.before is None else "DELETE" if self.after is None else "UPDATE"
+
+
+@dataclass
+class RawTables:
+    """Schema `binlog_raw` of a warehouse, one transaction a change."""
+
+    spark: Any
+    warehouse: Path
+    source: str = "shop"
+    _clock: "itertools.count[int]" = field(default_factory=itertools.count)
+    _parts: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        ensure_tables(self.spark, self.warehouse)
+
+    def _now(self) -> datetime:
+        return NOON + timedelta(days=1, seconds=next(self._clock))
+
+    def _write(self, name: str, rows: list[dict[str, Any]], folder: str = "") -> None:
+        schema = RAW_TABLES[name].file_schema
+        table = pa.Table.from_pylist([{column: row.get(column) for column in schema.names} for row in rows], schema)
+        path = self.warehouse / f"{RAW_SCHEMA}.db" / name / folder / f"part-{next(self._parts):05d}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path)
+        self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
+
+    def segment_folder(self, file: str, start: int = 4, epoch: int = 0) -> str:
+        """Partition of a segment as folders."""
+        return f"source_id={self.source}/epoch={epoch}/binlog_file={file}/segment_start={start}"
+
+    def land(
+        self,
+        file: str,
+        changes: list[Change],
+        *,
+        undecoded: list[dict[str, Any]] | None = None,
+        status: str = "completed",
+        epoch: int = 0,
+    ) -> None:
+        """Land a file of one segment; again, instead of what was there before."""
+        folder = self.segment_folder(file, epoch=epoch)
+        for name in SEGMENT_TABLES:
+            for part in (self.warehouse / f"{RAW_SCHEMA}.db" / name / folder).glob("*.parquet"):
+                part.unlink()
+        positions = [200 + 1000 * place for place in range(len(changes))]
+        self._write("row_events", [self._row_event(*pair) for pair in zip(positions, changes, strict=True)], folder)
+        self._write("transactions", [self._transaction(*pair) for pair in zip(positions, changes, strict=True)], folder)
+        if undecoded:
+            self._write("unsupported_events", undecoded, folder)
+        self._write("table_maps", [change.table.table_map(self.source) for change in changes])
+        values = ", ".join(part.replace("=", "='") + "'" for part in folder.split("/"))
+        for name in SEGMENT_TABLES:
+            self.spark.sql(f"alter table {RAW_SCHEMA}.{name} add if not exists partition ({values})")
+            self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
+        end = 200 + 1000 * len(changes)
+        common = {"source_id": self.source, "epoch": epoch, "binlog_file": file}
+        moments = [change.at for change in changes] or [NOON]
+        self._write(
+            "segments",
+            [
+                {
+                    **common,
+                    "segment_start": 4,
+                    "segment_end": end,
+                    "status": status,
+                    "row_events": len(changes),
+                    "transactions": len(changes),
+                    "min_event_at": min(moments),
+                    "max_event_at": max(moments),
+                    "run_id": "test",
+                    "recorded_at": self._now(),
+                }
+            ],
+        )
+        self._write(
+            "binlog_files",
+            [
+                {
+                    **common,
+                    "file_sequence": int(file.rpartition(".")[2]),
+                    "file_size": end,
+                    "format_version": 4,
+                    "server_version": "9.7.0",
+                    "flavor": "mysql",
+                    "is_in_use": False,
+                    "first_event_at": min(moments),
+                    "bytes_covered": end,
+                    "scanned_at": self._now(),
+                }
+            ],
+        )
+
+    def snapshot(self, snapshot_id: str, tables: list[Table], at: tuple[str, int] | None = None) -> None:
+        """Land a schema snapshot, at a file and offset or without a position."""
+        self._write(
+            "schema_snapshots",
+            [
+                {
+                    "snapshot_id": snapshot_id,
+                    "source_id": self.source,
+                    "taken_at": self._now(),
+                    "binlog_file": at[0] if at else None,
+                    "binlog_pos": at[1] if at else None,
+                    "origin": "server" if at else "files",
+                }
+            ],
+        )
+        self._write(
+            "schema_columns",
+            [
+                {
+                    "snapshot_id": snapshot_id,
+                    "schema_name": table.schema,
+                    "table_name": table.name,
+                    "column_name": name,
+                    "ordinal_position": ordinal + 1,
+                    "column_key": "PRI" if ordinal == 0 else "",
+                    "primary_key_ordinal": 1 if ordinal == 0 else None,
+                    "data_type": kind,
+                    "column_type": kind,
+                    "is_nullable": ordinal > 0,
+                    "is_generated": False,
+                    "extra": "",
+                }
+                for table in tables
+                for ordinal, (name, kind) in enumerate(table.columns)
+            ],
+        )
+
+    @staticmethod
+    def _row_event(position: int, change: Change) -> dict[str, Any]:
+        nulls = [None] * len(change.table.columns)
+        return {
+            "start_pos": position + 100,
+            "end_pos": position + 300,
+            "payload_ordinal": 0,
+            "row_ordinal": 0,
+            "transaction_pos": position,
+            "event_type": change.event_type,
+            "event_timestamp": change.at,
+            "server_id": 1,
+            "table_map_id": change.table.table_map_id,
+            "schema_name": change.table.schema,
+            "table_name": change.table.name,
+            "column_count": len(change.table.columns),
+            "before_values": nulls if change.before is None else change.before,
+            "after_values": nulls if change.after is None else change.after,
+        }
+
+    @staticmethod
+    def _transaction(position: int, change: Change) -> dict[str, Any]:
+        return {
+            "start_pos": position,
+            "end_pos": position + 1000,
+            "xid": position,
+            "thread_id": 42,
+            "server_id": 1,
+            "started_at": change.at,
+            "committed_at": change.at + timedelta(microseconds=123),
+            "is_ddl": False,
+            "outcome": "commit",
+            "events": 5,
+            "row_events": 1,
+            "inserts": int(change.event_type == "INSERT"),
+            "updates": int(change.event_type == "UPDATE"),
+            "deletes": int(change.event_type == "DELETE"),
+        }

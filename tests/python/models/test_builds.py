@@ -1,0 +1,205 @@
+"""What builds leave behind: the same when nothing changed, only the hours that did when something did.
+
+The tests of this module are one story, told in order on one warehouse.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.python.models.raw import NOON, Change, RawTables, Table
+
+pytestmark = pytest.mark.spark
+
+Dbt = Callable[..., dict[str, str]]
+
+HOUR = timedelta(hours=1)
+NAMED = Table("customers", [("id", "int"), ("name", "varchar")], names_logged=True)
+IN_SNAPSHOT = Table("orders", [("id", "int"), ("state", "varchar"), ("note", "text")])
+IN_NO_SNAPSHOT = Table("mystery", [("id", "int"), ("what", "varchar")])
+WIDER = Table("wider", [("id", "int"), ("a", "varchar"), ("b", "varchar")])
+NARROWER_IN_SNAPSHOT = Table("wider", [("id", "int"), ("a", "varchar")])
+RETYPED = Table("retyped", [("id", "int"), ("at", "datetime")])
+RETYPED_IN_SNAPSHOT = Table("retyped", [("id", "int"), ("at", "varchar")])
+
+MARTS = [
+    "row_changes",
+    "quarantined_row_events",
+    "transactions",
+    "schema_changes",
+    "table_versions",
+    "table_activity_hourly",
+    "binlog_files",
+    "foreign_keys",
+]
+
+
+def contents(spark: Any) -> dict[str, list[str]]:
+    """All rows of all marts, as sorted JSON texts."""
+    return {
+        mart: sorted(row[0] for row in spark.sql(f"select to_json(struct(*)) from binloom.{mart}").collect())
+        for mart in MARTS
+    }
+
+
+def hour_files(home: Path) -> dict[str, set[tuple[str, int]]]:
+    """Names and times of the files of each hour of row_changes."""
+    folders = (home / "warehouse" / "binloom.db" / "row_changes").glob("event_hour=*")
+    return {
+        folder.name.partition("=")[2]: {(file.name, file.stat().st_mtime_ns) for file in folder.glob("*.parquet")}
+        for folder in folders
+    }
+
+
+def rewritten(before: dict[str, set[tuple[str, int]]], after: dict[str, set[tuple[str, int]]]) -> set[str]:
+    """Hours whose files are not those that were there before."""
+    return {hour for hour in before.keys() | after.keys() if before.get(hour, set()) != after.get(hour, set())}
+
+
+def reasons(spark: Any) -> Counter[tuple[str, str]]:
+    """Quarantined row events per table and reason."""
+    rows = spark.sql("select table_name, reason from binloom.quarantined_row_events").collect()
+    return Counter((row.table_name, row.reason) for row in rows)
+
+
+def hours_of(spark: Any, table: str) -> list[str]:
+    """Hours in which row_changes has rows of a table."""
+    rows = spark.sql(f"select distinct event_hour from binloom.row_changes where table_name = '{table}'").collect()
+    return sorted(row.event_hour for row in rows)
+
+
+def violations(spark: Any, model: str) -> int:
+    """Rows of a quality model."""
+    return int(spark.sql(f"select count(*) from binloom_quality.{model}").first()[0])
+
+
+@pytest.fixture(scope="module")
+def first_build(raw: RawTables, dbt: Dbt) -> dict[str, str]:
+    """Two hours of six tables, some of which nobody can name, and one event that nobody can read."""
+    raw.snapshot("s1", [IN_SNAPSHOT, NARROWER_IN_SNAPSHOT, RETYPED_IN_SNAPSHOT], ("binlog.000001", 4))
+    raw.land(
+        "binlog.000001",
+        [
+            Change(NAMED, NOON, after=["1", "Ann"]),
+            Change(IN_SNAPSHOT, NOON, after=["7", "new", None]),
+            Change(IN_SNAPSHOT, NOON + HOUR, ["7", "new", None], ["7", "paid", "x"]),
+            Change(IN_NO_SNAPSHOT, NOON + HOUR, after=["1", "?"]),
+            Change(WIDER, NOON + HOUR, after=["1", "a", "b"]),
+            Change(RETYPED, NOON + HOUR, after=["1", "2026-11-01 12:00:00"]),
+        ],
+        undecoded=[
+            {"start_pos": 9000, "end_pos": 9100, "event_type": "PARTIAL_UPDATE_ROWS", "reason": "unsupported event"},
+            {"start_pos": 9100, "end_pos": 9150, "event_type": "HEARTBEAT", "reason": "unsupported event"},
+        ],
+    )
+    return dbt("build")
+
+
+def test_every_node_succeeds_and_findings_warn(first_build: dict[str, str]) -> None:
+    states = Counter(first_build.values())
+    assert states.keys() <= {"success", "pass", "warn"}, first_build
+    assert {name for name, status in first_build.items() if status == "warn"} == {
+        "is_empty_quarantined_tables_",
+        "is_empty_undecoded_events_",
+    }
+
+
+def test_rows_are_named_by_table_map_and_snapshot(first_build: dict[str, str], spark: Any) -> None:
+    rows = spark.sql("select * from binloom.row_changes order by start_pos").collect()
+    assert [(row.table_name, row.event_type, row.pk_values, row.changed_columns) for row in rows] == [
+        ("customers", "INSERT", "1", None),
+        ("orders", "INSERT", "7", None),
+        ("orders", "UPDATE", "7", ["state", "note"]),
+    ]
+    assert rows[0].row_after == {"id": "1", "name": "Ann"}
+    assert rows[2].row_before == {"id": "7", "state": "new", "note": None}
+    assert rows[2].row_after == {"id": "7", "state": "paid", "note": "x"}
+    assert {row.event_hour for row in rows} == {"2026-11-01-12", "2026-11-01-13"}
+    assert {row.thread_id for row in rows} == {42}
+    assert all(row.committed_at.microsecond == 123 for row in rows)
+
+
+def test_what_cannot_be_named_is_quarantined_with_its_reason(first_build: dict[str, str], spark: Any) -> None:
+    assert reasons(spark) == {
+        ("mystery", "unknown_table"): 1,
+        ("wider", "column_count_mismatch"): 1,
+        ("retyped", "column_type_mismatch"): 1,
+        # Not the heartbeat: no row is missing with it.
+        (None, "decode_error"): 1,
+    }
+    assert violations(spark, "row_events_unaccounted_for") == 0
+
+
+def test_building_again_changes_nothing(first_build: dict[str, str], spark: Any, dbt: Dbt, home: Path) -> None:
+    marts, files = contents(spark), hour_files(home)
+    dbt("run")
+    assert contents(spark) == marts
+    assert rewritten(files, hour_files(home)) == set()
+
+
+def test_one_more_file_rewrites_only_its_hours(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+) -> None:
+    files = hour_files(home)
+    raw.land(
+        "binlog.000002",
+        [
+            Change(NAMED, NOON + HOUR, ["1", "Ann"], ["1", None]),
+            Change(IN_SNAPSHOT, NOON + 4 * HOUR, ["7", "paid", "x"]),
+            Change(IN_NO_SNAPSHOT, NOON + 4 * HOUR, after=["2", "?"]),
+            Change(IN_NO_SNAPSHOT, NOON + 5 * HOUR, after=["3", "?"]),
+        ],
+    )
+    dbt("run")
+    assert rewritten(files, hour_files(home)) == {"2026-11-01-13", "2026-11-01-16"}
+    assert hours_of(spark, "customers") == ["2026-11-01-12", "2026-11-01-13"]
+    assert hours_of(spark, "orders") == ["2026-11-01-12", "2026-11-01-13", "2026-11-01-16"]
+    assert violations(spark, "row_events_unaccounted_for") == 0
+
+
+def test_a_late_snapshot_mends_the_hours_that_it_names(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+) -> None:
+    files = hour_files(home)
+    raw.snapshot("s2", [IN_NO_SNAPSHOT, IN_SNAPSHOT], ("binlog.000002", 4000))
+    dbt("run")
+    assert ("mystery", "unknown_table") not in reasons(spark)
+    assert hours_of(spark, "mystery") == ["2026-11-01-13", "2026-11-01-16", "2026-11-01-17"]
+    assert rewritten(files, hour_files(home)) == {"2026-11-01-13", "2026-11-01-16", "2026-11-01-17"}
+    assert violations(spark, "row_events_unaccounted_for") == 0
+
+
+def test_incremental_builds_equal_a_full_one(first_build: dict[str, str], spark: Any, dbt: Dbt) -> None:
+    marts = contents(spark)
+    dbt("run", "--full-refresh")
+    assert contents(spark) == marts
+
+
+def test_an_hour_that_becomes_empty_is_emptied(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+) -> None:
+    raw.land("binlog.000002", [Change(NAMED, NOON + HOUR, ["1", "Ann"], ["1", None])])
+    raw.land("binlog.000003", [Change(NAMED, NOON + 9 * HOUR, after=["9", "Zoe"])], status="in_progress")
+    dbt("build")
+    assert hour_files(home).keys() == {"2026-11-01-12", "2026-11-01-13"}
+    assert violations(spark, "row_events_unaccounted_for") == 0
+    assert violations(spark, "failed_segments") == 1
+
+
+def test_lost_and_doubled_rows_are_violations(first_build: dict[str, str], spark: Any, dbt: Dbt) -> None:
+    spark.sql("alter table binloom.row_changes drop partition (event_hour = '2026-11-01-12')")
+    spark.sql("insert into binloom.row_changes select * from binloom.row_changes where table_name = 'customers'")
+    states = dbt("build", "--select", "row_events_unaccounted_for", "duplicate_row_changes")
+    assert states["is_empty_row_events_unaccounted_for_"] == states["is_empty_duplicate_row_changes_"] == "fail"
+    rows = spark.sql(
+        "select table_name, event_hour, landed, in_row_changes from binloom_quality.row_events_unaccounted_for"
+    ).collect()
+    assert {tuple(row) for row in rows} == {
+        ("customers", "2026-11-01-12", 1, 0),
+        ("orders", "2026-11-01-12", 1, 0),
+        ("customers", "2026-11-01-13", 1, 2),
+    }

@@ -1,0 +1,63 @@
+"""What the project's own files say to each other: settings and descriptions that stand in two places are the same."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ingest.landing.session import spark_settings
+from ingest.landing.tables import COLUMN_DESCRIPTIONS, RAW_TABLES
+
+PROJECT = Path(__file__).parents[3]
+STAGING = PROJECT / "models" / "staging" / "binlog"
+
+# What a plain `dbt build` does without: log files, workers in Python, and paths that must be absolute.
+ONLY_INGEST = {"spark.python.daemon.module"}
+
+
+def test_docs_of_raw_columns_are_those_of_the_tables() -> None:
+    blocks = re.findall(r"{% docs (\w+) %}\n(.*?)\n{% enddocs %}", (STAGING / "_binlog__docs.md").read_text(), re.S)
+    assert dict(blocks) == COLUMN_DESCRIPTIONS
+
+
+def test_sources_list_every_raw_column() -> None:
+    (source,) = yaml.safe_load((STAGING / "__sources.yml").read_text())["sources"]
+    listed = {table["name"]: [column["name"] for column in table["columns"]] for table in source["tables"]}
+    assert listed == {table.name: table.columns.names for table in RAW_TABLES.values()}
+
+
+def test_profile_has_the_settings_of_the_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BINLOOM_HOME", str(tmp_path))
+    text = re.sub(
+        r"{{ env_var\('(\w+)', '([^']*)'\)[^}]*}}",
+        lambda found: os.environ.get(found[1], found[2]),
+        (PROJECT / "profiles.yml").read_text(),
+    )
+    profile: dict[str, Any] = yaml.safe_load(text)["binloom"]["outputs"]["local"]["server_side_parameters"]
+    settings = spark_settings(tmp_path)
+    assert settings.keys() - profile.keys() <= ONLY_INGEST
+    differing = {key for key in settings.keys() & profile.keys() if settings[key] != str(profile[key])}
+    # Both say where Derby and the log are, each in its own way.
+    assert differing <= {"spark.driver.extraJavaOptions"}
+
+
+@pytest.mark.spark
+def test_build_of_an_empty_warehouse_says_what_to_do(tmp_path: Path) -> None:
+    dbt = Path(sys.executable).parent / "dbt"
+    result = subprocess.run(
+        [dbt, "build", "--target-path", tmp_path / "target", "--log-path", tmp_path / "logs"],
+        cwd=PROJECT,
+        env={**os.environ, "BINLOOM_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert result.returncode != 0
+    assert "nothing has been landed in this warehouse yet" in result.stdout
+    assert "binloom ingest" in result.stdout
+    assert (tmp_path / "home" / "metastore").is_dir()
