@@ -96,7 +96,11 @@ final as (
         objects.default_schema,
         objects.error_code,
         objects.sql_text,
-        objects.verb in ('DROP', 'TRUNCATE') and objects.object_type in ('TABLE', 'DATABASE')
+        (
+            objects.verb in ('DROP', 'TRUNCATE')
+            and objects.object_type in ('TABLE', 'DATABASE')
+            and not objects.statement rlike r'(?i)^drop\s+temporary\b'
+        )
         or (
             objects.verb = 'ALTER'
             and objects.statement rlike r'(?i)\b(?:drop|truncate)\s+partition\b'
