@@ -49,6 +49,6 @@ def dbt(spark: Any, home: Path) -> Callable[..., dict[str, str]]:
         quiet = ["--log-path", home / "logs", "--log-level", "error"]
         result = dbtRunner().invoke([*arguments, *map(str, places), *map(str, quiet)])
         assert result.exception is None, result.exception
-        return {node.node.name: str(node.status) for node in result.result}  # type: ignore[union-attr]
+        return {node.node.name: str(node.status) for node in result.result}
 
     return run

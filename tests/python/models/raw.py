@@ -27,7 +27,8 @@ class Table:
     @property
     def table_map_id(self) -> str:
         """Identifier of the table map; another one when the columns are others."""
-        return f"{self.schema}.{self.name}:{self.columns if self.names_logged else [kind for _, kind in self.columns]}"
+        described = [f"{name if self.names_logged else ''} {kind}" for name, kind in self.columns]
+        return f"{self.schema}.{self.name}: {', '.join(described)}"
 
     def table_map(self, source: str) -> dict[str, Any]:
         """Row of raw table table_maps."""
