@@ -1,6 +1,7 @@
 """How a command ends: every error a sentence, every sentence an exit code."""
 
 import contextlib
+import io
 import logging
 import os
 import sys
@@ -22,6 +23,10 @@ EXIT_INTERRUPTED = 130
 def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; nothing but a kill gets past this."""
     logging.lastResort = None  # Libraries' warnings are not for the person at the terminal.
+    for stream in (sys.stdout, sys.stderr):
+        # Rows are UTF-8 wherever they go, and a file's name need not be.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = app(list(arguments), prog_name="binloom", standalone_mode=False)
         sys.stdout.flush()

@@ -1,6 +1,7 @@
 """The command line as such: help, wrong usage, streams, exit codes, the time to start."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,29 @@ def test_a_closed_pipe_ends_the_command_silently() -> None:
         os.close(write_end)
     assert process.stderr == ""
     assert process.returncode != 0
+
+
+def test_an_interrupt_ends_the_command_silently_with_130() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "decode", str(SAMPLE)], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        # The rest does not fit into the pipe: the command is waiting for us.
+        process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        _, problems = process.communicate(timeout=60)
+    assert (process.returncode, problems) == (130, b"")
+
+
+def test_rows_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    latin1 = {"PYTHONIOENCODING": "latin-1", "LC_ALL": "C"}
+    result = binloom("decode", "--format", "text", SAMPLE, env=latin1)
+    assert result.returncode == 0 and "→" in result.stdout
+    # A name that is not UTF-8 is a name, too.
+    path = tmp_path / os.fsdecode(b"caf\xe9.000001")
+    path.write_bytes(SAMPLE.read_bytes())
+    result = binloom("inspect", path, env=latin1)
+    assert result.returncode == 0 and "caf\\udce9.000001" in result.stdout
 
 
 def test_a_bug_is_one_line_and_its_traceback_is_kept(tmp_path: Path) -> None:
