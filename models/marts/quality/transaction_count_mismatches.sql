@@ -12,6 +12,12 @@ transactions as (
 
 ),
 
+unsupported_events as (
+
+    select * from {{ ref('stg_binlog__unsupported_events') }}
+
+),
+
 completed_segments as (
 
     select * from {{ ref('int_completed_segments') }}
@@ -56,6 +62,7 @@ compared as (
         coalesce(transactions.binlog_file, counted.binlog_file) as binlog_file,
         coalesce(transactions.segment_start, counted.segment_start) as segment_start,
         coalesce(transactions.start_pos, counted.transaction_pos) as transaction_pos,
+        transactions.end_pos,
         transactions.start_pos is not null as has_transaction,
         transactions.row_events as row_events_of_transaction,
         coalesce(counted.row_events, 0) as row_events_landed,
@@ -75,7 +82,7 @@ compared as (
 
 final as (
 
-    select /*+ broadcast(unfiltered) */
+    select /*+ broadcast(unfiltered), broadcast(unsupported_events) */
         compared.source_id,
         compared.epoch,
         compared.binlog_file,
@@ -90,6 +97,14 @@ final as (
             and compared.epoch = unfiltered.epoch
             and compared.binlog_file = unfiltered.binlog_file
             and compared.segment_start = unfiltered.segment_start
+    -- Rows that could not be decoded are known to be missing, and listed in undecoded_events.
+    left anti join unsupported_events
+        on
+            compared.source_id = unsupported_events.source_id
+            and compared.epoch = unsupported_events.epoch
+            and compared.binlog_file = unsupported_events.binlog_file
+            and compared.transaction_pos <= unsupported_events.start_pos
+            and compared.end_pos > unsupported_events.start_pos
     where not compared.is_same
 
 )

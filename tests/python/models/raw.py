@@ -105,14 +105,20 @@ class RawTables:
         undecoded: list[dict[str, Any]] | None = None,
         status: str = "completed",
         epoch: int = 0,
+        lost_rows: int = 0,
+        lost_bytes: int = 0,
     ) -> None:
-        """Land a file of one segment; again, instead of what was there before."""
+        """Land a file of one segment; again, instead of what was there before.
+
+        `lost_rows` of its last row events and `lost_bytes` at its end are not landed.
+        """
         folder = self.segment_folder(file, epoch=epoch)
         for name in SEGMENT_TABLES:
             for part in (self.warehouse / f"{RAW_SCHEMA}.db" / name / folder).glob("*.parquet"):
                 part.unlink()
         positions = [200 + 1000 * place for place in range(len(changes))]
-        self._write("row_events", [self._row_event(*pair) for pair in zip(positions, changes, strict=True)], folder)
+        landed = zip(positions, changes[: len(changes) - lost_rows], strict=False)
+        self._write("row_events", [self._row_event(*pair) for pair in landed], folder)
         self._write("transactions", [self._transaction(*pair) for pair in zip(positions, changes, strict=True)], folder)
         if undecoded:
             self._write("unsupported_events", undecoded, folder)
@@ -147,7 +153,7 @@ class RawTables:
                 {
                     **common,
                     "file_sequence": int(file.rpartition(".")[2]),
-                    "file_size": end,
+                    "file_size": end + lost_bytes,
                     "format_version": 4,
                     "server_version": "9.7.0",
                     "flavor": "mysql",

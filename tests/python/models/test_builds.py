@@ -203,3 +203,22 @@ def test_lost_and_doubled_rows_are_violations(first_build: dict[str, str], spark
         ("orders", "2026-11-01-12", 1, 0),
         ("customers", "2026-11-01-13", 1, 2),
     }
+
+
+def test_lost_events_and_bytes_are_violations(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt
+) -> None:
+    raw.land("binlog.000004", [Change(NAMED, NOON, after=["5", "Eve"])] * 3, lost_rows=1, lost_bytes=500)
+    states = dbt(
+        "build", "--select", "int_completed_segments", "transactions", "uncovered_bytes", "transaction_count_mismatches"
+    )
+    assert states["is_empty_uncovered_bytes_"] == states["is_empty_transaction_count_mismatches_"] == "fail"
+    (gap,) = spark.sql(
+        "select binlog_file, range_start, range_end, defect from binloom_quality.uncovered_bytes"
+    ).collect()
+    assert tuple(gap) == ("binlog.000004", 3200, 3700, "gap")
+    (mismatch,) = spark.sql(
+        "select binlog_file, transaction_pos, row_events_of_transaction, row_events_landed "
+        "from binloom_quality.transaction_count_mismatches"
+    ).collect()
+    assert tuple(mismatch) == ("binlog.000004", 2200, 1, 0)
