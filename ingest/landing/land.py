@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 COMMIT_SECONDS = 10.0
 COMMIT_SEGMENTS = 256
 PARTITIONS_A_STATEMENT = 500
+GROUP_SEGMENTS = 16
 
 _MAP_NAMING = ["schema_name", "table_name", "columns"]
 
@@ -294,7 +295,8 @@ class _Run:
 
     def _run_batch(self, plans: Sequence[FilePlan], tasks: "_Tasks") -> None:
         segments = self._begin(plans)
-        pending = {tasks.submit(self._work(segment, plans)) for segment in segments}
+        works = [self._work(segment, plans) for segment in segments]
+        pending = {tasks.submit(group) for group in _grouped(works, self._options.segment_bytes)}
         finished: list[SegmentResult] = []
         committed_at = time.monotonic()
         # The session and the tables come up while the first tasks are at work.
@@ -303,8 +305,8 @@ class _Run:
         while pending:
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done:
-                log.debug("a segment is done")
-                finished.append(self._accept(future.result()))
+                finished.extend(map(self._accept, future.result()))
+                log.debug("a job is done")
             self._report("landing")
             is_due = time.monotonic() - committed_at > COMMIT_SECONDS
             if finished and pending and (is_due or len(finished) >= COMMIT_SEGMENTS):
@@ -478,22 +480,22 @@ class _Tasks:
             with spark_errors(self._launch.home):
                 ensure_tables(self.session, warehouse_dir(self._launch.home))
 
-    def submit(self, work: SegmentWork) -> "Future[SegmentResult | TaskFailure]":
-        """Let Spark land a segment; jobs run side by side, as many as there are cores."""
-        return self._pool.submit(self._run, work)
+    def submit(self, works: Sequence[SegmentWork]) -> "Future[list[SegmentResult | TaskFailure]]":
+        """Let Spark land segments, one after the other; jobs run side by side, as many as there are cores."""
+        return self._pool.submit(self._run, works)
 
-    def _run(self, work: SegmentWork) -> SegmentResult | TaskFailure:
+    def _run(self, works: Sequence[SegmentWork]) -> list[SegmentResult | TaskFailure]:
         from py4j.protocol import Py4JJavaError
 
         hints = self._hints
         try:
-            log.debug("a segment is begun")
-            outcomes: list[SegmentResult | TaskFailure] = (
-                self._context.parallelize([work], 1).map(lambda one: run_task(one, hints.value)).collect()
-            )
+            job = self._context.parallelize([works], 1).map(lambda group: [run_task(one, hints.value) for one in group])
+            outcomes: list[SegmentResult | TaskFailure] = job.collect()[0]
         except Py4JJavaError as error:
-            return TaskFailure(work.segment, _lost_worker(work.segment, error), str(error))
-        return outcomes[0]
+            if len(works) > 1:  # a worker died: on which of them?
+                return [outcome for work in works for outcome in self._run([work])]
+            return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, error), str(error))]
+        return outcomes
 
     def close(self) -> None:
         """Wait for jobs that are running; take back those that are not."""
@@ -501,6 +503,19 @@ class _Tasks:
         with contextlib.suppress(Exception):
             self._context.cancelAllJobs()
         self._pool.shutdown(wait=True)
+
+
+def _grouped(works: Sequence[SegmentWork], bytes_together: int) -> Iterator[list[SegmentWork]]:
+    """Put short segments together: a job has its price, whatever it does."""
+    group: list[SegmentWork] = []
+    for work in works:
+        size = sum(one.segment.size for one in group) + work.segment.size
+        if group and (size > bytes_together or len(group) >= GROUP_SEGMENTS):
+            yield group
+            group = []
+        group.append(work)
+    if group:
+        yield group
 
 
 def _lost_worker(segment: Segment, error: Exception) -> BinloomError:
