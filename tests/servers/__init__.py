@@ -17,4 +17,13 @@ mariadb = MariaDB(name="mariadb", suite="bookworm", packages=["mariadb-server-co
 
 DISTRIBUTIONS: dict[str, Distribution] = {each.name: each for each in (mysql, mariadb)}
 
-__all__ = ["DISTRIBUTIONS", "Distribution", "Server", "mariadb", "mysql"]
+# Other versions, for tests that are left out without them.
+OTHER_VERSIONS: dict[str, Distribution] = {
+    each.name: each
+    for each in (
+        MariaDB("mariadb-10.5", "bullseye", ["mariadb-server-10.5"]),
+        MariaDB("mariadb-11.8", "sid", ["mariadb-server-core", "mariadb-client"]),
+    )
+}
+
+__all__ = ["DISTRIBUTIONS", "OTHER_VERSIONS", "Distribution", "Server", "mariadb", "mysql"]

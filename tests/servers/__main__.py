@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tests.servers import DISTRIBUTIONS
+from tests.servers import DISTRIBUTIONS, OTHER_VERSIONS
 from tests.servers.packages import ServerPackagesError
 
 
@@ -11,20 +11,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.servers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     get = commands.add_parser("get", help="download servers that are not there yet")
-    get.add_argument("names", nargs="*", choices=[[], *DISTRIBUTIONS], help="which ones; all when none is named")
+    get.add_argument("names", nargs="*", help=f"which ones; {' and '.join(DISTRIBUTIONS)} when none is named")
     commands.add_parser("list", help="say which servers are available")
     arguments = parser.parse_args()
+    known = DISTRIBUTIONS | OTHER_VERSIONS
 
     if arguments.command == "get":
+        if unknown := set(arguments.names) - set(known):
+            parser.error(f"there is no {', '.join(sorted(unknown))}, only {', '.join(known)}")
         try:
             for name in arguments.names or DISTRIBUTIONS:
-                DISTRIBUTIONS[name].get()
+                known[name].get()
         except ServerPackagesError as error:
             print(error, file=sys.stderr)
             return 3
-    for distribution in DISTRIBUTIONS.values():
+    for distribution in known.values():
         state = f"{distribution.version} in {distribution.root}" if distribution.available() else distribution.why_not()
-        print(f"{distribution.name:10} {state}")
+        print(f"{distribution.name:13} {state}")
     return 0
 
 

@@ -40,6 +40,11 @@ class Distribution(ABC):
         """The folder that stands for `/`."""
         return cache_folder() / self.name
 
+    @property
+    def share(self) -> Path:
+        """Where messages, character sets and scripts lie."""
+        return next(path for name in ("mysql", "mariadb") if (path := self.root / "usr/share" / name).is_dir())
+
     def available(self) -> bool:
         """Whether the server can be started without downloading anything."""
         return not self.why_not()
@@ -74,11 +79,13 @@ class Distribution(ABC):
         return [str(loader), "--library-path", search, str(self.root / program), *arguments]
 
     def _loaders(self) -> list[Path]:
-        return [self.root / folder / "ld-linux-x86-64.so.2" for folder in ("lib64", "usr/lib64")]
+        return [
+            self.root / folder / "ld-linux-x86-64.so.2" for folder in ("lib64", "usr/lib64", "lib/x86_64-linux-gnu")
+        ]
 
     def binlogtool_command(self, *arguments: str) -> list[str]:
         """Return the command line of `mysqlbinlog` or `mariadb-binlog`."""
-        charsets = f"--character-sets-dir={self.root / 'usr/share/mysql/charsets'}"
+        charsets = f"--character-sets-dir={self.share / 'charsets'}"
         return self.command(self.binlog_program, "--no-defaults", charsets, *arguments)
 
     def binlogtool(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[Any]":
@@ -92,7 +99,7 @@ class Distribution(ABC):
     def pristine(self) -> Path:
         """Return an initialised, empty data directory to copy from; make it the first time."""
         folder = cache_folder() / f"{self.name}-{self.version}.data"
-        with lock(folder.with_suffix(".lock")):
+        with lock(folder.with_name(f"{folder.name}.lock")):
             if not folder.exists():
                 work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
                 try:

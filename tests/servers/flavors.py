@@ -28,8 +28,8 @@ class MySQL(Distribution):
     def server_options(self) -> list[str]:
         return [
             f"--basedir={self.root / 'usr'}",
-            f"--lc-messages-dir={self.root / 'usr/share/mysql'}",
-            f"--character-sets-dir={self.root / 'usr/share/mysql/charsets'}",
+            f"--lc-messages-dir={self.share}",
+            f"--character-sets-dir={self.share / 'charsets'}",
             f"--plugin-dir={self.root / 'usr/lib/mysql/plugin'}",
             "--mysqlx=OFF",
             "--secure-file-priv=",
@@ -61,8 +61,8 @@ class MariaDB(Distribution):
     def server_options(self) -> list[str]:
         return [
             f"--basedir={self.root / 'usr'}",
-            f"--lc-messages-dir={self.root / 'usr/share/mysql'}",
-            f"--character-sets-dir={self.root / 'usr/share/mysql/charsets'}",
+            f"--lc-messages-dir={self.share}",
+            f"--character-sets-dir={self.share / 'charsets'}",
             f"--plugin-dir={self.root / 'usr/lib/mysql/plugin'}",
             "--innodb-log-file-size=64M",
             # MariaDB starts with MIXED, in which few changes are logged as rows.
@@ -71,7 +71,7 @@ class MariaDB(Distribution):
 
     def initialise(self, data: Path) -> None:
         (data / "mysql").mkdir(parents=True)
-        scripts = [(self.root / "usr/share/mysql" / name).read_text() for name in SYSTEM_TABLES]
+        scripts = [path.read_text() for path in self._scripts()]
         # No socket authentication: root comes in over TCP without a password.
         statements = "create database if not exists mysql;\nuse mysql;\nset @auth_root_socket=null;\n"
         command = self.command(self.server_program, "--no-defaults", "--user=root", *self.server_options())
@@ -84,3 +84,8 @@ class MariaDB(Distribution):
         )
         if done.returncode:
             raise ServerPackagesError(f"MariaDB {self.version} could not make a data directory:\n{done.stderr[-1500:]}")
+
+    def _scripts(self) -> list[Path]:
+        """Return the scripts that this version has; MariaDB 11 calls them mariadb_…, and 10.5 has no sys schema."""
+        names = [name for each in SYSTEM_TABLES for name in (each, each.replace("mysql_", "mariadb_"))]
+        return [self.share / name for name in dict.fromkeys(names) if (self.share / name).exists()]

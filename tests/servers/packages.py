@@ -79,7 +79,7 @@ def unpack(packages: list[str], suite: str, target: Path) -> None:
     leaves nothing that looks whole.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    with lock(target.with_suffix(".lock")):
+    with lock(target.with_name(f"{target.name}.lock")):
         if target.exists():
             return
         mmdebstrap = _mmdebstrap()

@@ -12,7 +12,7 @@ from typing import Any
 from ingest.binlog import SchemaHints, open_binlog
 from tests.python.binlog import binlogtool_output, workload
 from tests.python.binlog.workload import Flavor, Table
-from tests.servers import DISTRIBUTIONS, Server
+from tests.servers import Distribution, Server
 
 Values = tuple[str | None, ...]
 
@@ -65,6 +65,7 @@ class Recording:
     """A closed binlog of the workload, the schema, and the rows that were there at its end."""
 
     setting: Setting
+    distribution: Distribution
     tables: list[Table]
     binlog: Path
     schema_dir: Path
@@ -76,8 +77,7 @@ class Recording:
     @cached_property
     def tool_output(self) -> binlogtool_output.Output:
         """What the server's own tool prints of the file."""
-        distribution = DISTRIBUTIONS[self.setting.flavor]
-        done = distribution.binlogtool("-vv", "--base64-output=decode-rows", str(self.binlog))
+        done = self.distribution.binlogtool("-vv", "--base64-output=decode-rows", str(self.binlog))
         return binlogtool_output.parse(done.stdout)
 
     def hints(self) -> SchemaHints:
@@ -96,7 +96,9 @@ def record(server: Server, setting: Setting, tables: list[Table], directory: Pat
     binlog = server.flush()
     DEFAULTS[server.flavor].apply(server)
     final_rows = {table.name: workload.final_rows(server, table) for table in tables}
-    return Recording(setting, tables, binlog, server.snapshot_dir(directory / "schema"), final_rows)
+    return Recording(
+        setting, server.distribution, tables, binlog, server.snapshot_dir(directory / "schema"), final_rows
+    )
 
 
 def snapshot_rows(directory: Path) -> Iterator[dict[str, Any]]:
