@@ -20,7 +20,7 @@ from ingest.binlog.charsets import conversion
 from tests.python.binlog import recordings, workload
 from tests.python.binlog.binlogtool_values import agrees
 from tests.python.binlog.recordings import DEFAULTS, MATRIX, Change, Recording, Setting, Values
-from tests.python.binlog.workload import Table
+from tests.python.binlog.workload import Column, Table
 from tests.servers import Server
 
 Recorder = Callable[[Setting], Recording]
@@ -177,3 +177,28 @@ def test_every_character_of_every_character_set(
     tables = [workload.repertoire(charset) for charset in supported_charsets(server)]
     recording = recordings.record(server, setting, tables, tmp_path)
     assert_final_rows(recording, recording.changes())
+
+
+def test_a_character_set_that_is_not_decoded_is_told_and_the_rest_lands(mysql_server: Server, tmp_path: Path) -> None:
+    plain = Column("a", "int", "integer", ("1", "2", "3"))
+    chinese = Column("b", "varchar(9) character set gb18030", "text", ("'x'",), charset="gb18030")
+    assert conversion("gb18030") is None
+    tables = [Table("chinese", (plain, chinese)), Table("plain", (plain,))]
+    recording = recordings.record(mysql_server, DEFAULTS["mysql"], tables, tmp_path)
+    reasons: Counter[tuple[str, str]] = Counter()
+    rows: Counter[str] = Counter()
+    for kind, batch in open_binlog(recording.binlog, hints=recording.hints()).batches():
+        for row in batch.to_pylist():
+            if kind == "unsupported_events":
+                reasons[row["table_name"], row["reason"]] += 1
+                assert "gb18030" in row["detail"]
+            elif kind == "row_events":
+                rows[row["table_name"]] += 1
+    assert reasons == {("chinese", "unsupported_column_type"): len(_events_of(recording, "chinese"))}
+    assert rows == {"plain": sum(change.table == "plain" for change in recording.tool_output.changes)}
+
+
+def _events_of(recording: Recording, table: str) -> list[str]:
+    """Row events of a table: every statement here writes one."""
+    statements = [text.split(" ", 1)[0] for text in recording.table(table).statements()]
+    return [verb for verb in statements if verb in ("insert", "update", "delete")]
