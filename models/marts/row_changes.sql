@@ -11,6 +11,7 @@
     "'parquet.enable.dictionary'": 'false',
     "'parquet.column.statistics.enabled'": 'false',
     "'parquet.size.statistics.enabled'": 'false',
+    "'parquet.compression.codec.zstd.level'": '1',
 } -%}
 {%- for column in repeating_columns -%}
     {%- do options.update({"'parquet.enable.dictionary#" ~ column ~ "'": 'true'}) -%}
