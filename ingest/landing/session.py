@@ -71,6 +71,14 @@ _JVM_OPTIONS = [
 # Half the processor time of a JVM that lives for seconds goes into optimising code it hardly runs.
 _SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
+# What only landing gains from.
+_LANDING_SETTINGS = {
+    # Workers import pyarrow and the decoder once, before they fork.
+    "spark.python.daemon.module": "ingest.landing.daemon",
+    # Else each partition that is registered has its folder listed, for statistics that nobody reads.
+    "spark.hadoop.hive.stats.autogather": "false",
+}
+
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -132,8 +140,6 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
-        # Else each partition that is registered has its folder listed, for statistics that nobody reads.
-        "spark.hadoop.hive.stats.autogather": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -304,8 +310,7 @@ class SparkLaunch:
         java = find_java()
         _check_metastore(self.home)
         _mend_metastore(self.home)
-        # Workers import pyarrow and the decoder once, before they fork.
-        self._settings = {**spark_settings(self.home), "spark.python.daemon.module": "ingest.landing.daemon"}
+        self._settings = {**spark_settings(self.home), **_LANDING_SETTINGS}
         if self._settings["spark.master"].startswith("local"):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             if "SPARK_HOME" not in os.environ:
