@@ -8,13 +8,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import BinloomError, CorruptBinlogError, SourceIdentityError
 from ingest.landing.record import FIRST_EVENT, Row, SourceRecord
 from ingest.landing.segments import Segment
-from ingest.sources.directory import BinlogPath
+from ingest.sources.directory import BinlogPath, binlog_path
 
 if TYPE_CHECKING:
     from ingest.binlog import FormatDescription, Scan
@@ -117,13 +117,13 @@ class EpochBook:
     record
         What is recorded of the source.
     new_epoch
-        Whether a series that starts over is meant: the next epoch is opened instead of an error.
+        Whether a series that starts over is meant: the next epoch is opened instead of an error. It
+        changes nothing where there would be no error, so that a command may be run again as it was.
     """
 
     def __init__(self, record: SourceRecord, new_epoch: bool = False) -> None:
         self._record = record
         self._is_meant = new_epoch
-        self._has_opened = False
         self._server_ids: dict[int, int | None] = {}
         self._known: set[tuple[Any, ...]] = set()
         for row in record.identities:
@@ -173,35 +173,51 @@ class EpochBook:
 
     def _epoch_of_new(self, file: BinlogPath, log_format: "FormatDescription") -> int:
         if self._current is None:
-            return self._open(0)
+            self._current = 0
+            return self._current
         current_id = self._server_ids[self._current]
-        if current_id is not None and log_format.server_id != current_id:
-            earlier = [epoch for epoch, server_id in self._server_ids.items() if server_id == log_format.server_id]
-            if earlier and not self._is_meant:
-                raise SourceIdentityError(
-                    f"{file.path} was written by the server with server_id {log_format.server_id}, which wrote epoch "
-                    f"{max(earlier)} of source {self._record.source_id!r}; since then the server with server_id "
-                    f"{current_id} took over: two servers are writing under one source.",
-                    hint=_NEW_EPOCH_HINT,
-                    path=str(file.path),
-                )
-            return self._open(self._current + 1)
+        is_failover = current_id is not None and log_format.server_id != current_id
+        conflict = self._returned(file, log_format) if is_failover else self._started_over(file, log_format)
+        if conflict is not None and not self._is_meant:
+            raise SourceIdentityError(conflict, hint=_NEW_EPOCH_HINT, path=str(file.path))
+        if is_failover or conflict is not None:
+            self._current += 1
+        return self._current
+
+    def _returned(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
+        """Say when the server of a file that is not the current epoch's wrote an earlier one."""
+        earlier = [epoch for epoch, server_id in self._server_ids.items() if server_id == log_format.server_id]
+        if not earlier:
+            return None
+        return (
+            f"{file.path} was written by the server with server_id {log_format.server_id}, which wrote epoch "
+            f"{max(earlier)} of source {self._record.source_id!r}; since then the server with server_id "
+            f"{self._server_ids[self._current or 0]} took over: two servers are writing under one source."
+        )
+
+    def _started_over(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
+        """Say when a file of the current epoch's server belongs to another series of files."""
+        assert self._current is not None
         taken = self._record.files.get((self._current, file.name))
-        if taken is not None and not self._is_meant:
-            raise SourceIdentityError(
+        if taken is not None:
+            return (
                 f"{file.path} is not the file that was landed under this name: its format description event differs "
                 f"(server {log_format.server_version}, created {_when(log_format.created_at)}; landed was "
-                f"{taken['server_version']}, created {_when(taken['created_at'])}).",
-                hint=_NEW_EPOCH_HINT,
-                path=str(file.path),
+                f"{taken['server_version']}, created {_when(taken['created_at'])})."
             )
-        # One new epoch for a run: its other files belong to it too.
-        return self._open(self._current + 1) if self._is_meant and not self._has_opened else self._current
-
-    def _open(self, epoch: int) -> int:
-        self._has_opened = True
-        self._current = epoch
-        return epoch
+        if file.sequence is None:
+            return None
+        written_at = _first_timestamp(file)
+        for (epoch, name), row in self._record.files.items():
+            other = binlog_path(file.path.with_name(name))
+            if epoch != self._current or other.base != file.base or other.sequence is None:
+                continue
+            if other.sequence > file.sequence and row["first_event_at"] and row["first_event_at"] < written_at:
+                return (
+                    f"{file.path} was begun on {_when(written_at)}, after {name}, which has a higher number and is "
+                    "landed: the server's files have started over."
+                )
+        return None
 
     def _note(self, epoch: int, log_format: "FormatDescription") -> None:
         identity = (epoch, log_format.server_id, log_format.flavor, log_format.server_version)
@@ -219,6 +235,13 @@ class EpochBook:
                 "change": "epoch_opened" if is_first else "server_changed",
             }
         )
+
+
+def _first_timestamp(file: BinlogPath) -> datetime:
+    # Every event begins with its timestamp, and the first stands behind the magic number.
+    with file.path.open("rb") as handle:
+        head = handle.read(FIRST_EVENT + 4)
+    return datetime.fromtimestamp(int.from_bytes(head[FIRST_EVENT:], "little"), UTC)
 
 
 def _when(moment: datetime | None) -> str:

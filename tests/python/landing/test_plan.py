@@ -28,6 +28,7 @@ def recorded(path: Path, epoch: int = 0, **changes: Any) -> dict[str, Any]:
         "fingerprint": scan.format.fingerprint,
         "server_version": scan.format.server_version,
         "created_at": scan.format.created_at,
+        "first_event_at": scan.first_event_at,
         "scanned_at": NOON,
         **changes,
     }
@@ -121,6 +122,29 @@ def test_file_that_shrank(file: Path) -> None:
     with pytest.raises(SourceIdentityError, match="a binlog never gets smaller"):
         epochs([file], record)
     assert epochs([file], record, new_epoch=True) == [1]
+
+
+def test_series_that_started_over_under_names_that_are_free(tmp_path: Path) -> None:
+    fifth, first = tmp_path / "binlog.000005", tmp_path / "binlog.000001"
+    fifth.write_bytes(DATA)
+    record = SourceRecord.of("s", [identity(fifth)], [recorded(fifth)], [])
+    # Older files that are landed later are no new series.
+    first.write_bytes(created_at(DATA, 1_700_000_000))
+    assert epochs([first], record) == [0]
+    first.write_bytes(created_at(DATA, 1_800_000_000))
+    with pytest.raises(SourceIdentityError, match="have started over"):
+        epochs([first], record)
+    assert epochs([first], record, new_epoch=True) == [1]
+
+
+def test_new_epoch_said_again_opens_no_further_one(file: Path, tmp_path: Path) -> None:
+    before = [identity(file), identity(file, 1)], [recorded(file)], []
+    file.write_bytes(created_at(DATA, 1_800_000_000))
+    # A crash came after the epoch was recorded, and before its files were.
+    assert epochs([file], SourceRecord.of("s", *before), new_epoch=True) == [1]
+    after = SourceRecord.of("s", before[0], [*before[1], recorded(file, 1)], [])
+    (tmp_path / "binlog.000002").write_bytes(created_at(DATA, 1_800_000_001))
+    assert epochs([file, tmp_path / "binlog.000002"], after, new_epoch=True) == [1, 1]
 
 
 def test_upgrade_is_recorded_within_the_epoch(file: Path) -> None:
