@@ -1,6 +1,7 @@
 """Runs a command and measures it: wall time, processor time, and the most memory that its processes had at once."""
 
 import os
+import resource
 import subprocess
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -23,6 +24,8 @@ class Measured:
     ----------
     seconds
         From start to end by the clock.
+    processor_seconds
+        What it and all its children that ended used of the processors.
     peak_bytes
         Most memory of the process and all below it at one time: their proportional set sizes, so that what they
         share counts once.
@@ -31,6 +34,7 @@ class Measured:
     """
 
     seconds: float
+    processor_seconds: float
     peak_bytes: int
     output: str
 
@@ -43,6 +47,7 @@ def run(
     capture: bool = False,
 ) -> Measured:
     """Run a command to its end, on some cores only when `cores` says so; its output goes nowhere unless captured."""
+    used = _processor_seconds()
     started = perf_counter()
     process = subprocess.Popen(
         command,
@@ -62,7 +67,12 @@ def run(
         raise CommandFailed(
             f"{' '.join(command)} ended with {process.returncode}:\n{(output or '')[-1500:]}{errors[-1500:]}"
         )
-    return Measured(seconds, peak.bytes, output or "")
+    return Measured(seconds, _processor_seconds() - used, peak.bytes, output or "")
+
+
+def _processor_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 class _Peak(threading.Thread):
