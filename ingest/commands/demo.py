@@ -281,7 +281,8 @@ def _in_one_line(value: str | None) -> str:
 
 def _counts(counts: dict[str, int]) -> str:
     good = sum(counts.get(status, 0) for status in ("success", "pass"))
-    others = [f"{number} {status}" for status, number in counts.items() if status not in ("success", "pass")]
+    # Exposures are nodes too, with nothing to do.
+    others = [f"{number} {status}" for status, number in counts.items() if status not in ("success", "pass", "no-op")]
     return ", ".join([f"{good} models and tests are good", *others])
 
 
