@@ -4,6 +4,8 @@ Every error says what was found, where, and what to do. Context is kept as attri
 survive pickling, because they travel from Spark workers to the driver.
 """
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 EXIT_DONE = 0
@@ -141,3 +143,14 @@ class IngestInProgressError(StoreError):
 
 class UnknownSourceError(BinloomError):
     """No source of that name has been landed."""
+
+
+def unknown_source(source_id: str, known: Iterable[str], home: Path) -> UnknownSourceError:
+    """The error for a source that is not there, naming those that are."""
+    names = ", ".join(sorted(known))
+    hint = (
+        f"There are: {names}."
+        if names
+        else f"Nothing is landed yet: `binloom ingest --source {source_id} --binlog-dir DIR --all` does that."
+    )
+    return UnknownSourceError(f"There is no source {source_id!r} in {home}.", hint=hint, source_id=source_id)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from ingest.errors import UnknownSourceError
+from ingest.errors import unknown_source
 from ingest.landing.record import Row, SourceRecord
 from ingest.landing.session import binloom_home, warehouse_dir
 from ingest.landing.store import data_files, read_rows
@@ -108,8 +108,7 @@ def status(source_id: str | None = None, home: Path | None = None) -> list[Sourc
     tables = {table.name: read_rows(table, home) for table in (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS)}
     known = sorted({row["source_id"] for rows in tables.values() for row in rows})
     if source_id is not None and source_id not in known:
-        have = f"There are: {', '.join(known)}." if known else "Nothing is landed yet."
-        raise UnknownSourceError(f"There is no source {source_id!r} in {home}.", hint=have, source_id=source_id)
+        raise unknown_source(source_id, known, home)
     quarantined = _quarantined(home)
     return [
         _source_status(name, tables, None if quarantined is None else quarantined.get(name, Counter()))

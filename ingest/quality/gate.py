@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UnknownSourceError
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, unknown_source
 from ingest.landing.session import SparkLaunch, binloom_home, spark_errors, warehouse_dir
 from ingest.landing.store import read_rows
 from ingest.landing.tables import SEGMENTS, ensure_tables
@@ -100,8 +100,7 @@ def run_gate(
     states = read_rows(SEGMENTS, home, ["source_id", "segment_start", "segment_end"])
     known = {state["source_id"] for state in states}
     if source_id is not None and source_id not in known:
-        have = f"There are: {', '.join(sorted(known))}." if known else "Nothing is landed yet."
-        raise UnknownSourceError(f"There is no source {source_id!r} in {home}.", hint=have, source_id=source_id)
+        raise unknown_source(source_id, known, home)
     size = sum(state["segment_end"] - state["segment_start"] for state in states)
     launch = SparkLaunch(home, short_lived=size < SMALL_BYTES, session=session)
     try:
