@@ -73,6 +73,7 @@ from ingest.binlog.kernel.temporal import (
 )
 
 MALFORMED = -1
+_DUMMY_TABLE_ID = 0xFFFFFF
 
 _INTEGER = OPS["INTEGER"]
 _FLOAT, _DOUBLE, _DECIMAL, _YEAR, _DATE = OPS["FLOAT"], OPS["DOUBLE"], OPS["DECIMAL"], OPS["YEAR"], OPS["DATE"]
@@ -439,8 +440,8 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
         return False
     number = _find_map(ctx, table_id)
     if number < 0:
-        # The server ends a statement whose tables are all filtered with an empty event for no table.
-        if width > 0 or p < end:
+        # A statement may end in an event for no table: the server's dummy id, no columns, no rows.
+        if table_id != _DUMMY_TABLE_ID or width > 0 or p < end:
             add_problem(ctx, start, finish, code, -1, -1, -1, NO_TABLE_MAP)
         return False
     entry = load_64(ctx + _MAPS) + number * (MAP_WORDS * 8)

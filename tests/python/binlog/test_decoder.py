@@ -275,6 +275,7 @@ def test_a_snapshot_is_in_force_from_its_position_on(tmp_path: Path) -> None:
         (lambda maker: maker.event(200, b"x"), "200", "unknown_event_type"),
         (lambda maker: maker.event(26, b"\x01\0\0"), "INCIDENT", "unsupported_event_type"),
         (lambda maker: maker.rows(30, 1, b"\0abcd", table_id=9), "WRITE_ROWS", "no_table_map"),
+        (lambda maker: maker.rows(30, 0, b"", table_id=9, bitmaps=b""), "WRITE_ROWS", "no_table_map"),
         (lambda maker: maker.rows(30, 2, b"\0abcdefgh"), "WRITE_ROWS", "column_count_mismatch"),
         (lambda maker: maker.rows(30, 1, b"\0abc"), "WRITE_ROWS", "malformed_row"),
         (lambda maker: maker.event(19, b"\x05\0\0\0\0\0\x01\0\x09abc"), "TABLE_MAP", "malformed_table_map"),
