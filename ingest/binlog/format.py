@@ -24,7 +24,6 @@ HEADER_SIZE: Final = 19
 """Bytes of a v4 event header."""
 
 FLAG_IN_USE: Final = 0x0001
-FLAG_ARTIFICIAL: Final = 0x0020
 FLAG_RELAY_LOG: Final = 0x0040
 
 _HEAD_BYTES: Final = 4 + 512

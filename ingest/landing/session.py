@@ -462,18 +462,6 @@ def _end_gateway() -> None:
     SparkContext._jvm = None
 
 
-def open_session(home: Path | None = None, *, short_lived: bool = False) -> Any:
-    """Return the active Spark session, or start one with binloom's settings.
-
-    It lasts until the process ends, or `stop()` on it. dbt in the same process picks it up.
-
-    Raises
-    ------
-    JavaMissingError, MetastoreLockedError, StoreError
-    """
-    return SparkLaunch(home, short_lived=short_lived).session()
-
-
 def _read_int(stream: IO[bytes]) -> int:
     return int.from_bytes(stream.read(4), "big", signed=True)
 

@@ -93,15 +93,13 @@ _TXN_STATE, _TXN_RECORDS, _TXN_COUNT, _TXN_CAPACITY = (
     _W["TXN_COUNT"],
     _W["TXN_CAPACITY"],
 )
-_GTID_OFFSETS, _GTID_DATA, _GTID_CAPACITY = _W["GTID_OFFSETS"], _W["GTID_DATA"], _W["GTID_CAPACITY"]
+_GTID_OFFSETS, _GTID_DATA = _W["GTID_OFFSETS"], _W["GTID_DATA"]
 _STMT_RECORDS, _STMT_COUNT, _STMT_CAPACITY = _W["STMT_RECORDS"], _W["STMT_COUNT"], _W["STMT_CAPACITY"]
 _STMT_SCHEMA, _STMT_TEXT = _W["STMT_SCHEMA_OFFSETS"], _W["STMT_TEXT_OFFSETS"]
 _PROBLEM_COUNT, _PROBLEM_CAPACITY = _W["PROBLEM_COUNT"], _W["PROBLEM_CAPACITY"]
 _INDEX_RECORDS, _INDEX_COUNT, _INDEX_CAPACITY = _W["INDEX_RECORDS"], _W["INDEX_COUNT"], _W["INDEX_CAPACITY"]
 _RESUME = _W["RESUME"]
 _PAYLOAD_START, _PAYLOAD_END, _PAYLOAD_ORDINAL = _W["PAYLOAD_START"], _W["PAYLOAD_END"], _W["PAYLOAD_ORDINAL"]
-
-_GTID_ROOM = 128
 
 
 # --- checksums ---
@@ -339,7 +337,6 @@ _COMMIT = int.from_bytes(b"commit", "little")
 _ROLLBACK = int.from_bytes(b"rollback", "little")
 _XA_START = int.from_bytes(b"xa start", "little")
 _XA_BEGIN = int.from_bytes(b"xa begin", "little")
-_SAVEPOINT = int.from_bytes(b"savepoin", "little")
 _CREATE, _RENAME, _TRUNCATE = (int.from_bytes(word, "little") for word in (b"create", b"rename", b"trunca"))
 _ALTER, _DROP = int.from_bytes(b"alter", "little"), int.from_bytes(b"drop", "little")
 _SIX, _FIVE, _FOUR = (1 << 48) - 1, (1 << 40) - 1, (1 << 32) - 1
