@@ -46,7 +46,6 @@ def list_events(window: Window, format: "FormatDescription", end: int, context: 
         count, context["INDEX_COUNT"] = context["INDEX_COUNT"], 0
         context["PROBLEM_COUNT"] = 0
         for position, size, code, seconds, server_id, flags, _, good in index.records[:count].tolist():
-            body = window.bytes_at(position + format.header_size, size - format.header_size - tail)
             yield Event(
                 position=position,
                 end_position=position + size,
@@ -57,7 +56,7 @@ def list_events(window: Window, format: "FormatDescription", end: int, context: 
                 flags=flags,
                 size=size,
                 checksum_ok=bool(good) if tail else None,
-                detail=describe(code, body, server_id, format.post_header_size(code)),
+                detail=describe(code, window.bytes_at(position, size), format),
             )
         if status == layout.FULL or (status == layout.NEED_BYTES and window.advance(context)):
             continue

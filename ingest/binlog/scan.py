@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 
 from ingest.binlog.buffers import Context, ControlBuffers, IndexBuffer, Window
-from ingest.binlog.control import gtid_set, maria_gtid_list, rotate_target
+from ingest.binlog.control import rotate_target
 from ingest.binlog.decoder import defect_reason, open_file, prepare
 from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, event_name
 from ingest.binlog.format import HEADER_SIZE, FormatDescription, read_format
+from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.kernel import layout, run
 
 SEGMENT_BYTES: Final = 256 << 20
@@ -149,6 +150,6 @@ def _take_index(scan: Scan, context: Context, index: IndexBuffer, window: Window
         event = window.bytes_at(position, size)
         body = event[scan.format.header_size : size - (4 if scan.format.has_checksums else 0)]
         if code == ROTATE:
-            scan.next_binlog_file = rotate_target(body)
+            scan.next_binlog_file = rotate_target(body, scan.format.post_header_size(ROTATE))
         elif scan.previous_gtids is None:
             scan.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)
