@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.control import gtid_set, maria_gtid_list, rotate_target
+from ingest.binlog.control import rotate_target
 from ingest.binlog.decoder import defect_reason, open_file
 from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, event_name
 from ingest.binlog.format import FormatDescription, read_format
+from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.kernel import layout
 from ingest.binlog.walking import Walk
 
