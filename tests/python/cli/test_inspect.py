@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from ingest.commands.inspect import GtidSet
+from ingest.commands.gtid_sets import GtidSet
 from tests.python.cli.running import SAMPLES, assert_sentence, binloom
 
 MYSQL = SAMPLES / "shop-mysql" / "binlog.000001"
