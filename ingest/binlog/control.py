@@ -76,13 +76,17 @@ def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
     describer = _DESCRIBERS.get(code)
     if describer is None:
         return {}
-    # These two are read before anybody knows that headers are longer.
-    header_size = min(format.header_size, HEADER_SIZE) if code in (FORMAT_DESCRIPTION, ROTATE) else format.header_size
-    body = event[header_size : len(event) - (4 if format.has_checksums else 0)]
     try:
-        return describer(Subject(code, event, body, format))
+        return describer(Subject(code, event, event_body(code, event, format), format))
     except (MalformedEventError, MalformedPayloadError) as error:
         return {"malformed": str(error)}
+
+
+def event_body(code: int, event: bytes, format: FormatDescription) -> bytes:
+    """The bytes of an event between its header and its checksum."""
+    # These two are read before anybody knows that headers are longer.
+    header_size = min(format.header_size, HEADER_SIZE) if code in (FORMAT_DESCRIPTION, ROTATE) else format.header_size
+    return event[header_size : len(event) - (4 if format.has_checksums else 0)]
 
 
 def rotate_target(body: bytes, post_header_size: int) -> str:
