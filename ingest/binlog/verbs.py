@@ -4,16 +4,17 @@ import re
 from typing import Final
 
 _NAME: Final = r"(?:`(?:[^`]|``)+`|\"[^\"]+\"|[\w$]+)"
+_STRING: Final = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 _SPACE: Final = r"(?:\s|/\*.*?\*/|--\s[^\n]*\n|#[^\n]*\n)"
 _MODIFIERS: Final = r"(?:(?:low_priority|delayed|high_priority|quick|ignore)\s+)*"
 _TARGETS: Final = {
     verb: re.compile(rf"{before}({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE | re.DOTALL)
     for verb, before in {
-        "INSERT": rf"{_MODIFIERS}(?:into\s+)?",
-        "REPLACE": rf"{_MODIFIERS}(?:into\s+)?",
+        "INSERT": rf"{_MODIFIERS}(?:into\b\s*)?",
+        "REPLACE": rf"{_MODIFIERS}(?:into\b\s*)?",
         "UPDATE": _MODIFIERS,
-        "DELETE": rf"{_MODIFIERS}(?:from\s+)?",
-        "LOAD": r"(?:data|xml)\s.*?\binto\s+table\s+",
+        "DELETE": rf"{_MODIFIERS}(?:from\b\s*)?",
+        "LOAD": rf"(?:{_STRING}|[^'\"])*?\binto\s+table\s*",
     }.items()
 }
 

@@ -141,7 +141,7 @@ def _print_report(report: Report, verbose: bool) -> None:
         sys.stdout.write(f"\n  events were lost before position {incident['position']}{message}\n")
     for problem, times in report.not_decoded.items():
         sys.stdout.write(f"  not decoded:  {problem} ({times} times)\n")
-    if report.defect is not None:
+    if report.defect is not None and report.encryption is None:
         sys.stdout.write(
             f"\n  damaged at position {report.defect['position']}: {report.defect['reason']}\n"
             f"  Whole transactions end at position {report.complete_end}; binloom lands and decodes what stands"

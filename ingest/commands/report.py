@@ -99,7 +99,7 @@ def report_on(path: Path) -> Report:
         is_relay_log=format.is_relay_log,
         is_closed=scan.is_closed,
         next_binlog_file=scan.next_binlog_file,
-        formats=[_format_facts(each) for each in scan.formats],
+        formats=[_format_facts(each) for each in dict.fromkeys(scan.formats)],
         checksum_algorithm=format.checksum_algorithm,
         events=scan.events,
         checksum_failures=scan.checksum_failures,
