@@ -409,7 +409,7 @@ def add_problem(ctx, start, end, kind, map_number, row, column, reason):
 
 
 @njit
-def _packed_integer(p, end):
+def packed_integer(p, end):
     """A length-encoded integer and the address behind it, or MALFORMED."""
     if p >= end:
         return 0, MALFORMED
@@ -451,7 +451,7 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
     if p > end:
         add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
         return False
-    width, p = _packed_integer(p, end)
+    width, p = packed_integer(p, end)
     if p < 0:
         add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
         return False
@@ -496,7 +496,7 @@ def _value_options(ctx, p, end, json_columns):
 
     Source: server, sql/log_event.cc, Rows_log_event::print_verbose_one_row.
     """
-    options, p = _packed_integer(p, end)
+    options, p = packed_integer(p, end)
     if p < 0 or options == 0:
         return 0, p
     size = (json_columns + 7) >> 3
