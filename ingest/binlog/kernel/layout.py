@@ -279,6 +279,12 @@ OPS: Final = {
             "BINARY",
             "JSON",
             "UNSUPPORTED",
+            "HIRES_TIME",
+            "HIRES_DATETIME",
+            "HIRES_TIMESTAMP",
+            "UUID",
+            "INET4",
+            "INET6",
         ]
     )
 }

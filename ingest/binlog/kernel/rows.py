@@ -8,6 +8,7 @@ column of the table.
 
 from numba import njit
 
+from ingest.binlog.kernel.fixed_binary import write_inet4, write_inet6, write_uuid
 from ingest.binlog.kernel.json import NO_ROOM, write_json
 from ingest.binlog.kernel.layout import (
     BAD_VALUE,
@@ -64,6 +65,9 @@ from ingest.binlog.kernel.temporal import (
     fraction_bytes,
     write_date,
     write_datetime2,
+    write_hires_datetime,
+    write_hires_time,
+    write_hires_timestamp,
     write_old_datetime,
     write_old_time,
     write_old_timestamp,
@@ -79,6 +83,8 @@ _INTEGER = OPS["INTEGER"]
 _FLOAT, _DOUBLE, _DECIMAL, _YEAR, _DATE = OPS["FLOAT"], OPS["DOUBLE"], OPS["DECIMAL"], OPS["YEAR"], OPS["DATE"]
 _TIME2, _DATETIME2, _TIMESTAMP2 = OPS["TIME2"], OPS["DATETIME2"], OPS["TIMESTAMP2"]
 _OLD_TIME, _OLD_DATETIME, _OLD_TIMESTAMP = OPS["OLD_TIME"], OPS["OLD_DATETIME"], OPS["OLD_TIMESTAMP"]
+_HIRES_TIME, _HIRES_DATETIME, _HIRES_TIMESTAMP = OPS["HIRES_TIME"], OPS["HIRES_DATETIME"], OPS["HIRES_TIMESTAMP"]
+_UUID, _INET4, _INET6 = OPS["UUID"], OPS["INET4"], OPS["INET6"]
 _BIT, _ENUM, _SET, _STRING, _BINARY, _JSON = (
     OPS["BIT"],
     OPS["ENUM"],
@@ -339,6 +345,25 @@ def _decode_image(ctx, side, p, end, plan, width, present, index):
                     out = write_json(out, room, p, size, load_64(ctx + _SCRATCH), powers)
                     if out == NO_ROOM:
                         return NO_ROOM
+                p += size
+            elif op == _UUID or op == _INET4 or op == _INET6:
+                size = load_u8(p)
+                p += 1
+                if op == _UUID:
+                    out = write_uuid(out, p, size)
+                elif op == _INET4:
+                    out = write_inet4(out, p, size)
+                else:
+                    out = write_inet6(out, p, size)
+                p += size
+            elif op == _HIRES_TIME or op == _HIRES_DATETIME or op == _HIRES_TIMESTAMP:
+                size, digits = load_64(step + 8 * PLAN_A), load_64(step + 8 * PLAN_B)
+                if op == _HIRES_TIME:
+                    out = write_hires_time(out, p, size, digits)
+                elif op == _HIRES_DATETIME:
+                    out = write_hires_datetime(out, p, size, digits)
+                else:
+                    out = write_hires_timestamp(out, p, size, digits)
                 p += size
             else:
                 store_64(ctx + _BAD_COLUMN, column)
