@@ -231,7 +231,8 @@ def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] |
     """The table map completed by a snapshot's columns where they fit it, and its id.
 
     The event's own metadata goes first; UUID, INET4, INET6 and the digits of old temporal types only a snapshot
-    tells. The snapshot counts only as a whole: as many columns, each of a compatible type. The id is a hash of the event's bytes and of what the snapshot added.
+    tells. The snapshot counts only as a whole: as many columns, each of a compatible type. The id is a hash of
+    the event's bytes and of what the snapshot added.
     """
     columns, names, hint = table_map.columns, table_map.column_names, table_map.hint
     fitting = fitting_hints(columns, hints)
