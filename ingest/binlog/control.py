@@ -60,9 +60,9 @@ def maria_gtid_list(body: bytes) -> str | None:
         return None
 
 
-def rotate_target(body: bytes) -> str:
-    """The file that a ROTATE event names; its position is in the first 8 bytes."""
-    return body[8:].decode("utf-8", "backslashreplace")
+def rotate_target(body: bytes, post_header_size: int) -> str:
+    """The file that a ROTATE event names, behind the position in its fixed part, which format 1 does not have."""
+    return body[post_header_size:].decode("utf-8", "backslashreplace")
 
 
 def describe(code: int, body: bytes, server_id: int, post_header_size: int) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _describe(name: str, body: bytes, server_id: int, post_header_size: int) -> 
             "seconds": seconds,
         }
     if name == "ROTATE":
-        return {"next_binlog_file": rotate_target(body), "position": struct.unpack_from("<Q", body)[0]}
+        return {"next_binlog_file": rotate_target(body, post_header_size), "position": struct.unpack_from("<Q", body)[0]}
     if name == "XID":
         return {"xid": struct.unpack_from("<Q", body)[0]}
     if name == "GTID":
