@@ -75,9 +75,7 @@ def row_batch(
         pa.DictionaryArray.from_arrays(map_indices, dictionary, safe=False) for dictionary in tables.arrays()
     )
     offsets = buffer(rows.value_offsets[: count + 1])
-    before, after = (
-        pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[images[side]]) for side in SIDES
-    )
+    before, after = (pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[images[side]]) for side in SIDES)
     if is_partial:
         ordinals = [_ordinal_lists(*rows.ordinal_lists[side], count) for side in SIDES]
     else:

@@ -95,7 +95,10 @@ def _describe(name: str, body: bytes, server_id: int, post_header_size: int) -> 
             "seconds": seconds,
         }
     if name == "ROTATE":
-        return {"next_binlog_file": rotate_target(body, post_header_size), "position": struct.unpack_from("<Q", body)[0]}
+        return {
+            "next_binlog_file": rotate_target(body, post_header_size),
+            "position": struct.unpack_from("<Q", body)[0],
+        }
     if name == "XID":
         return {"xid": struct.unpack_from("<Q", body)[0]}
     if name == "GTID":

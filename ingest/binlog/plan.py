@@ -73,6 +73,10 @@ class ColumnPlan:
                 words[PLAN_TABLE], words[PLAN_B] = self._labels(column.members, all_at_once=kind == "SET")
         elif kind in ("VARCHAR", "STRING", "VAR_STRING"):
             self._string(column, words, 1 if metadata < 256 else 2)
+        elif kind == "VARCHAR_COMPRESSED":
+            self._string(column, words, 1 if metadata < 256 else 2, op="COMPRESSED")
+        elif kind == "BLOB_COMPRESSED" and 1 <= metadata <= 4:
+            self._string(column, words, metadata, op="COMPRESSED")
         elif kind in FIXED_BINARY:
             words[PLAN_OP] = OPS[kind]
         elif kind == "BLOB" and 1 <= metadata <= 4:
@@ -85,7 +89,7 @@ class ColumnPlan:
             words[PLAN_A], words[PLAN_B] = metadata, self.json_columns
             self.json_columns += 1
 
-    def _string(self, column: Column, words: npt.NDArray[np.int64], length_bytes: int) -> None:
+    def _string(self, column: Column, words: npt.NDArray[np.int64], length_bytes: int, op: str = "STRING") -> None:
         if column.charset == BINARY and column.type == "STRING":
             # The wire drops a BINARY's trailing zero bytes.
             words[PLAN_OP] = OPS["BINARY"]
@@ -95,7 +99,7 @@ class ColumnPlan:
         if found is None:
             return
         charset, table = found
-        words[PLAN_OP] = OPS["BINARY"] if charset == CHARSET_BINARY else OPS["STRING"]
+        words[PLAN_OP] = OPS["BINARY"] if charset == CHARSET_BINARY and op == "STRING" else OPS[op]
         words[PLAN_A], words[PLAN_CHARSET] = length_bytes, charset
         words[PLAN_TABLE] = 0 if table is None else table.ctypes.data
 

@@ -38,9 +38,7 @@ class Walk:
         Physical offsets, in bytes, where the walk begins and where the file ends.
     """
 
-    def __init__(
-        self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int
-    ) -> None:
+    def __init__(self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int) -> None:
         self.path = path
         self.window = Window(descriptor, start, end)
         self.context = Context()

@@ -317,6 +317,7 @@ OPS: Final = {
             "UUID",
             "INET4",
             "INET6",
+            "COMPRESSED",
         ]
     )
 }

@@ -56,8 +56,10 @@ from ingest.binlog.kernel.numbers import (
     write_unsigned,
 )
 from ingest.binlog.kernel.strings import (
+    EXPANSION,
     STRING_ROOM,
     copy_bytes,
+    inflated_size,
     write_hex,
     write_string,
 )
@@ -86,7 +88,7 @@ _FLOAT, _DOUBLE, _DECIMAL, _YEAR, _DATE = OPS["FLOAT"], OPS["DOUBLE"], OPS["DECI
 _TIME2, _DATETIME2, _TIMESTAMP2 = OPS["TIME2"], OPS["DATETIME2"], OPS["TIMESTAMP2"]
 _OLD_TIME, _OLD_DATETIME, _OLD_TIMESTAMP = OPS["OLD_TIME"], OPS["OLD_DATETIME"], OPS["OLD_TIMESTAMP"]
 _HIRES_TIME, _HIRES_DATETIME, _HIRES_TIMESTAMP = OPS["HIRES_TIME"], OPS["HIRES_DATETIME"], OPS["HIRES_TIMESTAMP"]
-_UUID, _INET4, _INET6 = OPS["UUID"], OPS["INET4"], OPS["INET6"]
+_UUID, _INET4, _INET6, _COMPRESSED = OPS["UUID"], OPS["INET4"], OPS["INET6"], OPS["COMPRESSED"]
 _BIT, _ENUM, _SET, _STRING, _BINARY, _JSON = (
     OPS["BIT"],
     OPS["ENUM"],
@@ -345,7 +347,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                     return MALFORMED
                 if op == _STRING:
                     charset = load_64(step + 8 * PLAN_CHARSET)
-                    if out + 3 * size + STRING_ROOM > room:
+                    if out + EXPANSION * size + STRING_ROOM > room:
                         return NO_ROOM
                     out = write_string(out, p, size, charset, load_64(step + 8 * PLAN_TABLE))
                 elif op == _BINARY:
@@ -381,6 +383,33 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                     out = write_hires_datetime(out, p, size, digits)
                 else:
                     out = write_hires_timestamp(out, p, size, digits)
+                p += size
+            elif op == _COMPRESSED:
+                head = load_64(step + 8 * PLAN_A)
+                size = _little_endian(p, head)
+                p += head
+                if p + size > end:
+                    return MALFORMED
+                if size == 0 or load_u8(p) >> 4 == 0:
+                    # Too short to compress: a zero byte and the string, or nothing.
+                    stored = max(size - 1, 0)
+                    if out + EXPANSION * stored + STRING_ROOM > room:
+                        return NO_ROOM
+                    charset = load_64(step + 8 * PLAN_CHARSET)
+                    out = write_string(out, p + size - stored, stored, charset, load_64(step + 8 * PLAN_TABLE))
+                else:
+                    inflated = inflated_size(p, size)
+                    if inflated < 0:
+                        out = inflated
+                    else:
+                        # The room that the text will take, so that a batch of them has its bounds.
+                        taken = max(size + 8, EXPANSION * inflated) + STRING_ROOM
+                        if out + taken > room:
+                            return NO_ROOM
+                        store_64(out, size)
+                        copy_bytes(out + 8, p, size)
+                        _add_patch(ctx, side, index + column)
+                        out += taken
                 p += size
             else:
                 store_64(ctx + _BAD_COLUMN, column)

@@ -864,9 +864,7 @@ def run(ctx):
                 add_problem(ctx, start, finish, code, -1, -1, -1, ROWS_V0)
                 _end_rows(ctx, body, code, finish, timestamp)
             elif action == ACT_INCIDENT or action == ACT_UNKNOWN:
-                add_problem(
-                    ctx, start, finish, code, -1, -1, -1, INCIDENT if action == ACT_INCIDENT else UNKNOWN_TYPE
-                )
+                add_problem(ctx, start, finish, code, -1, -1, -1, INCIDENT if action == ACT_INCIDENT else UNKNOWN_TYPE)
                 if state != STATE_NONE:
                     _count_event(ctx)
             elif action == ACT_ENCRYPTION:

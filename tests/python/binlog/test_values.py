@@ -438,6 +438,78 @@ def test_a_string_of_unknown_character_set_is_text_when_it_is_utf8_and_hex_when_
     assert texts(forge.VARCHAR, b"\xff\x00", [b"\x03\xe2\x82\xac", b"\x02\xe4\x21"]) == ["€", "0xE421"]
 
 
+def long_value(data: bytes) -> bytes:
+    """A value with a length of four bytes."""
+    return struct.pack("<I", len(data)) + data
+
+
+@given(st.lists(st.tuples(st.text(max_size=300), st.sampled_from(("none", "zlib", "deflate"))), min_size=1), st.data())
+def test_compressed_columns(values: list[tuple[str, str]], data: st.DataObject) -> None:
+    encoded = []
+    for text, method in values:
+        plain = text.encode()
+        if method == "none" or not plain:
+            encoded.append(long_value(b"\0" + plain if plain else b""))
+        else:
+            encoded.append(long_value(forge.compressed(plain, raw=method == "deflate")))
+    found = texts(forge.BLOB_COMPRESSED, b"\x04", encoded, forge.charset(forge.UTF8MB4))
+    assert found == [text for text, _ in values]
+    found = texts(forge.BLOB_COMPRESSED, b"\x04", encoded, forge.charset(forge.BINARY_COLLATION))
+    assert found == [f"0x{text.encode().hex().upper()}" for text, _ in values]
+
+
+def test_compressed_columns_in_other_character_sets_and_of_many_bytes() -> None:
+    text = "Größe €" * 300_000
+    value = long_value(forge.compressed(text.encode("cp1252"), raw=True))
+    assert texts(forge.BLOB_COMPRESSED, b"\x04", [value] * 3, forge.charset(forge.LATIN1)) == [text] * 3
+    assert texts(forge.BLOB_COMPRESSED, b"\x04", [long_value(forge.compressed(b"\xff" * 99, raw=False))]) == [
+        "0x" + "FF" * 99
+    ]
+    varchar = forge.compressed(b"ab" * 90, raw=True)
+    assert texts(forge.VARCHAR_COMPRESSED, b"\xff\0", [bytes([len(varchar)]) + varchar]) == ["ab" * 90]
+    varchar = struct.pack("<H", len(varchar)) + varchar
+    assert texts(forge.VARCHAR_COMPRESSED, b"\0\1", [varchar]) == ["ab" * 90]
+
+
+GOOD_STREAM = forge.compressed(b"ab" * 200, raw=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        forge.compressed(b"ab" * 200, raw=True, size=399),
+        forge.compressed(b"ab" * 200, raw=True, size=401),
+        forge.compressed(b"ab" * 200, raw=False, size=2**32 - 1),
+        GOOD_STREAM[:-1],
+        GOOD_STREAM + b"\0",
+        GOOD_STREAM[:3],
+        b"\x82" + GOOD_STREAM[1:],  # said to be zlib, but raw
+        b"\x90" + GOOD_STREAM[1:],  # no such method
+        b"\x88" + GOOD_STREAM[1:],  # a size of no bytes
+        b"\x8f" + GOOD_STREAM[1:],  # a size of seven bytes
+        b"\x8a",
+        forge.compressed(b"\xff" * 200, raw=True),  # not UTF-8
+    ],
+)
+def test_what_does_not_inflate_to_the_column_is_not_a_value(value: bytes) -> None:
+    reason = undecodable(forge.BLOB_COMPRESSED, b"\x04", long_value(value), forge.charset(forge.UTF8MB4))
+    assert reason == "undecodable_value"
+
+
+def test_a_row_whose_value_does_not_inflate_is_left_out_alone(tmp_path: Path) -> None:
+    good, bad = long_value(GOOD_STREAM), long_value(GOOD_STREAM[:-1])
+    path = forge.column_file(tmp_path, forge.BLOB_COMPRESSED, b"\x04", [good, bad, None, good])
+    kinds = {name: batch.to_pylist() for name, batch in open_binlog(path).batches()}
+    assert [(row["row_ordinal"], row["after_values"]) for row in kinds["row_events"]] == [
+        (0, ["ab" * 200]),
+        (2, [None]),
+        (3, ["ab" * 200]),
+    ]
+    (problem,) = kinds["unsupported_events"]
+    assert problem["reason"] == "undecodable_value" and problem["start_pos"] == kinds["row_events"][0]["start_pos"]
+    assert kinds["transactions"][0]["row_events"] == 3
+
+
 def test_labels() -> None:
     members = packed_labels(["red", "green", "blue"])
     enum = forge.field_of(6, members) + forge.field_of(10, forge.packed(forge.UTF8MB4))

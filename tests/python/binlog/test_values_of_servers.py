@@ -107,6 +107,22 @@ def test_timestamps_of_mariadb_11_go_to_2106(mariadb_11_server: Server, tmp_path
     assert_decodes(mariadb_11_server, [Table("late", tuple(columns))], tmp_path)
 
 
+def test_compressed_columns(either_mariadb: Server, tmp_path: Path) -> None:
+    columns = []
+    samples = {"utf8mb4": "Größe €🎁, ", "utf16": "Größe €🎁, ", "latin1": "Größe €, ", "sjis": "日本語ｶﾅ, "}
+    for charset, sample in samples.items():
+        for kind, length in (("tinytext", 50), ("text", 15000), ("longtext", 60000), ("varchar(1500)", 1500)):
+            texts = ["", "a", sample, (sample * 10000)[:length]]
+            literals = tuple(workload.literal(text) for text in texts)
+            ddl = f"{kind} compressed character set {charset}"
+            columns.append(Column(f"{kind[:7]}_{charset}", ddl, "text", (*literals, "null"), charset=charset))
+    blobs = [b"", b"\0", bytes(range(256)) * 200, b"z" * 60000]
+    for kind, length in (("tinyblob", 250), ("mediumblob", 60000), ("varbinary(254)", 254), ("varbinary(255)", 255)):
+        literals = tuple(workload.binary(value[:length]) for value in blobs)
+        columns.append(Column(kind, f"{kind} compressed", "binary", (*literals, "null")))
+    assert_decodes(either_mariadb, [Table("compressed", tuple(columns))], tmp_path)
+
+
 GEOMETRIES = [
     ("geometry", ["POINT(1 2)", "LINESTRING(0 0,1e-300 1e300)", "GEOMETRYCOLLECTION(POINT(1 1),LINESTRING(0 0,1 1))"]),
     ("point", ["POINT(-0 0.1)", "POINT(1.7976931348623157e308 5e-324)"]),
