@@ -42,8 +42,6 @@ def list_events(walk: Walk) -> Iterator[Event]:
         context["PROBLEM_COUNT"] = 0
         for position, size, code, seconds, server_id, flags, _, good in index.records[:count].tolist():
             format = walk.format_at(position)
-            tail = 4 if format.has_checksums else 0
-            body = walk.window.bytes_at(position + format.header_size, size - format.header_size - tail)
             yield Event(
                 position=position,
                 end_position=position + size,
@@ -53,8 +51,8 @@ def list_events(walk: Walk) -> Iterator[Event]:
                 server_id=server_id,
                 flags=flags,
                 size=size,
-                checksum_ok=bool(good) if tail else None,
-                detail=describe(code, body, server_id, format.post_header_size(code)),
+                checksum_ok=bool(good) if format.has_checksums else None,
+                detail=describe(code, walk.window.bytes_at(position, size), format),
             )
         if status != layout.FULL and not (status == layout.NEED_BYTES and walk.advance()):
             return

@@ -31,7 +31,6 @@ from ingest.binlog.kernel.layout import (
     ACT_ROWS_COMPRESSED,
     ACT_ROWS_QUERY,
     ACT_ROWS_V0,
-    ACT_SILENT,
     ACT_TABLE_MAP,
     ACT_UNKNOWN,
     ACT_XA_PREPARE,
