@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.format import FormatDescription, version_number
 from ingest.binlog.hints import ColumnHint
 
 TYPE_NAMES: Final[dict[int, str]] = {
@@ -56,7 +57,7 @@ _NUMERIC: Final = frozenset({"TINY", "SHORT", "INT24", "LONG", "LONGLONG", "NEWD
 _CHARACTER: Final = frozenset({"STRING", "VAR_STRING", "VARCHAR", "BLOB", "BLOB_COMPRESSED", "VARCHAR_COMPRESSED"})
 _LABELLED: Final = frozenset({"ENUM", "SET"})
 
-OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
+_OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
 
 # Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them.
 FIXED_BINARY: Final = {"UUID": 16, "INET4": 4, "INET6": 16}
@@ -152,6 +153,19 @@ class TableMap:
     has_metadata: bool = True
 
 
+def may_have_fractions(table_map: TableMap, format: FormatDescription) -> bool:
+    """Whether temporal columns of the table may have digits of a fraction that nothing tells.
+
+    MariaDB has such types since 5.3, and logs them with the codes of those without a fraction.
+    """
+    return (
+        format.flavor == "mariadb"
+        and version_number(format.server_version or "") >= (5, 3, 0)
+        and table_map.hint != "snapshot"
+        and any(column.type in _OLD_TEMPORAL for column in table_map.columns)
+    )
+
+
 class MalformedTableMapError(ValueError):
     """The bytes of a TABLE_MAP contradict themselves."""
 
@@ -242,7 +256,7 @@ def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] |
     fitting = fitting_hints(columns, hints)
     if fitting is not None:
         completed = tuple(_complete(column, known) for column, known in zip(columns, fitting, strict=True))
-        if completed != columns or any(column.type in OLD_TEMPORAL for column in columns):
+        if completed != columns or any(column.type in _OLD_TEMPORAL for column in columns):
             columns, hint = completed, "snapshot"
         names = names or tuple(known.name for known in fitting)
     digest = hashlib.blake2b(body, digest_size=16)
@@ -271,7 +285,7 @@ def _may_describe(known: ColumnHint, column: Column) -> bool:
 def _complete(column: Column, known: ColumnHint) -> Column:
     if known.data_type.upper() in FIXED_BINARY:
         return replace(column, type=known.data_type.upper())
-    if column.type in OLD_TEMPORAL:
+    if column.type in _OLD_TEMPORAL:
         return replace(column, metadata=known.fraction_digits)
     changes: dict[str, object] = {}
     if column.is_unsigned is None and column.type in _NUMERIC and known.is_unsigned:

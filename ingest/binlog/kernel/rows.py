@@ -30,6 +30,7 @@ from ingest.binlog.kernel.layout import (
     TXN_INSERTS,
     TXN_UPDATES,
     TXN_WORDS,
+    UNKNOWN_DIGITS,
     UNSUPPORTED_COLUMN,
     UPDATE,
     WIDTH_MISMATCH,
@@ -55,6 +56,7 @@ from ingest.binlog.kernel.numbers import (
     write_single,
     write_unsigned,
 )
+from ingest.binlog.kernel.precision import has_no_fractions
 from ingest.binlog.kernel.strings import (
     EXPANSION,
     STRING_ROOM,
@@ -532,6 +534,11 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
     if kind == UPDATE:
         second = 0 if _all_present(p, width) else p
         p += size
+    if load_64(entry + 32) and not has_no_fractions(
+        load_64(ctx + _SCRATCH), p, end, load_64(entry), width, kind, first, second
+    ):
+        add_problem(ctx, start, finish, code, number, -1, -1, UNKNOWN_DIGITS)
+        return False
     store_64(ctx + _RESUME_ROW, p)
     store_64(ctx + _RESUME_ORDINAL, 0)
     store_64(ctx + _RESUME_MAP, number)

@@ -240,7 +240,7 @@ HIRES_TIME_BYTES: Final = (3, 4, 4, 5, 5, 5, 6)
 """Bytes of a TIME by digits of its fraction; the first is the type without one."""
 HIRES_DATETIME_BYTES: Final = (8, 6, 6, 7, 7, 7, 8)
 HIRES_TIMESTAMP_BYTES: Final = (4, 5, 5, 6, 6, 7, 7)
-_HIRES_ZERO_SECONDS = 3020400
+HIRES_ZERO_SECONDS = 3020400
 """Seconds that stand for TIME 0: one more than the longest has."""
 
 
@@ -248,12 +248,12 @@ _HIRES_ZERO_SECONDS = 3020400
 def write_hires_time(out, address, size, digits):
     """TIME(1) to TIME(6) of MariaDB 5.3: units since -839:00:00."""
     unit = power_of_ten(digits)
-    value = shr(load_64_be(address), 64 - 8 * size) - _HIRES_ZERO_SECONDS * unit
+    value = shr(load_64_be(address), 64 - 8 * size) - HIRES_ZERO_SECONDS * unit
     negative = value < 0
     if negative:
         value = -value
     seconds = udiv(value, unit)
-    if seconds >= _HIRES_ZERO_SECONDS:
+    if seconds >= HIRES_ZERO_SECONDS:
         return BAD
     if negative:
         store_8(out, 45)

@@ -73,10 +73,13 @@ class FileMaker:
     """Appends events to a file of format version 4."""
 
     checksum: bool = True
+    version: bytes = VERSION
     data: bytearray = field(default_factory=lambda: bytearray(b"\xfebin"))
 
     def __post_init__(self) -> None:
-        body = struct.pack("<H50sIB", 4, VERSION, TIMESTAMP, 19) + POST_HEADERS + bytes([1 if self.checksum else 0])
+        body = (
+            struct.pack("<H50sIB", 4, self.version, TIMESTAMP, 19) + POST_HEADERS + bytes([1 if self.checksum else 0])
+        )
         event = self._header(15, len(body) + 4) + body
         self.data += event + struct.pack("<I", zlib.crc32(event))
 
