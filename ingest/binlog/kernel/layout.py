@@ -81,6 +81,7 @@ BAD_PAYLOAD: Final = 14
 INCIDENT: Final = 15
 ROWS_V0: Final = 16
 NO_DOCUMENT: Final = 17
+UNKNOWN_DIGITS: Final = 18
 
 # --- context words ---
 _names = [
@@ -289,8 +290,9 @@ INDEX_WORDS: Final = 8
 SLOT_COUNT: Final = 256
 SLOT_WORDS: Final = 4
 """A slot: table id, map number, address and size of the TABLE_MAP's body behind the table id."""
-MAP_WORDS: Final = 4
-"""A map: address of its plan, column count, whether its rows are left out, number of JSON columns."""
+MAP_WORDS: Final = 5
+"""A map: address of its plan, column count, whether its rows are left out, number of JSON columns, whether the
+digits of its temporal columns are not known."""
 ACTIVE_CAPACITY: Final = 4096
 """Table maps in force in one statement: pairs of table id and map number."""
 
@@ -322,6 +324,13 @@ OPS: Final = {
             "BINARY",
             "JSON",
             "UNSUPPORTED",
+            "HIRES_TIME",
+            "HIRES_DATETIME",
+            "HIRES_TIMESTAMP",
+            "UUID",
+            "INET4",
+            "INET6",
+            "COMPRESSED",
         ]
     )
 }

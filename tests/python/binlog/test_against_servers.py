@@ -20,7 +20,6 @@ from tests.python.binlog import recordings, workload
 from tests.python.binlog.binlogtool_values import agrees
 from tests.python.binlog.recordings import DEFAULTS, MATRIX, Change, Recording, Setting, Values
 from tests.python.binlog.workload import Table
-from tests.servers import Server
 
 Recorder = Callable[[Setting], Recording]
 
