@@ -27,7 +27,7 @@ from ingest.binlog.buffers import (
     Pool,
     RowBuffers,
 )
-from ingest.binlog.events import TABLE_MAP
+from ingest.binlog.events import TABLE_MAP, event_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -108,6 +108,12 @@ class Binlog:
         self._end = end
         self._skip_bad_checksum = skip_bad_checksum
         self._names: dict[str, tuple[str, ...] | None] = {}
+        self._inner_counts: Int64s = np.zeros(256, dtype=np.int64)
+
+    @property
+    def payload_event_counts(self) -> dict[str, int]:
+        """Events inside compressed ones, by name, that the latest iteration over batches has met."""
+        return {event_name(code): int(self._inner_counts[code]) for code in np.flatnonzero(self._inner_counts).tolist()}
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
         """The row changes: batches of schema `ROW_EVENTS`. Raises as `batches` does."""
@@ -139,6 +145,7 @@ class Binlog:
             if self._skip_bad_checksum:
                 mode |= layout.SKIP_BAD
             walk = Walk(self.path, file.fileno(), self.format, mode, self._start, end)
+            self._inner_counts = walk.inner_counts
             yield from _Decoding(self, walk, end, rows_only).batches()
 
     def events(self) -> Iterator[Event]:
