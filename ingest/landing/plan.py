@@ -326,15 +326,8 @@ def plan_from_scan(file: IdentifiedFile, scan: "Scan", record: SourceRecord) -> 
     recorded = record.files.get(key)
     if recorded is None or any(recorded[name] != value for name, value in row.items() if name != "event_counts"):
         plan.row = row
-    if scan.defect is not None and not _is_being_written(scan):
-        error = CorruptBinlogError(
-            f"{file.file.path} is broken at position {scan.defect.position}: {scan.defect.reason}.",
-            hint=f"What stands before position {scan.complete_end} is landed. "
-            "Replace the file by a whole copy and run again.",
-            path=str(file.file.path),
-            position=scan.defect.position,
-            reason=scan.defect.reason,
-        )
+    error = damage(scan, f"What stands before position {scan.complete_end} is landed. ")
+    if error is not None:
         plan.bad = Segment(record.source_id, *key, scan.complete_end, max(scan.file_size, scan.complete_end))
         plan.problem = FileProblem(file.file.name, plan.bad.start, plan.bad.end, error)
         plan.is_recorded = any(_is_same_failure(state, plan.bad, error) for state in states)
@@ -343,9 +336,26 @@ def plan_from_scan(file: IdentifiedFile, scan: "Scan", record: SourceRecord) -> 
     return plan
 
 
-def _is_being_written(scan: "Scan") -> bool:
-    """Whether the scan stopped in the event that the server is just writing, and at no other defect."""
-    return bool(scan.format.is_in_use and scan.defect is not None and scan.defect.is_cut)
+def damage(scan: "Scan", good: str = "") -> CorruptBinlogError | None:
+    """Return the error for the defect that a scan found; None without one, and for one that is no damage.
+
+    Parameters
+    ----------
+    scan
+        From `ingest.binlog.scan_binlog`.
+    good
+        A sentence on what is good of the file, for the hint.
+    """
+    # The last event of a file in use is just being written.
+    if scan.defect is None or (scan.format.is_in_use and scan.defect.is_cut):
+        return None
+    return CorruptBinlogError(
+        f"{scan.path} is broken at position {scan.defect.position}: {scan.defect.reason}.",
+        hint=f"{good}Replace the file by a whole copy and run again.",
+        path=str(scan.path),
+        position=scan.defect.position,
+        reason=scan.defect.reason,
+    )
 
 
 def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
