@@ -21,7 +21,7 @@ _INT32: Final = pa.int32()
 _INT64: Final = pa.int64()
 _KINDS: Final = pa.array(["INSERT", "UPDATE", "DELETE"])
 _OUTCOMES: Final = pa.array(["none", "commit", "rollback", "xa_prepare"])
-_STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE"])
+_STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE", "LOAD", "INTVAR", "RAND", "USER_VAR"])
 _UTF8_CLIENTS: Final = ("utf8mb4", "utf8mb3", "ascii", "binary", None)
 
 
@@ -44,19 +44,31 @@ class TableDictionaries:
 
 def gtids_of(control: ControlBuffers, count: int) -> pa.Array:
     """GTIDs of the first `count` transaction records; NULL for anonymous ones."""
-    has = control.transactions[:count, layout.TXN_HAS_GTID].astype(bool)
-    offsets = control.gtid_offsets[: count + 1]
-    data = control.gtid_data[: int(offsets[-1])]
+    return _known_texts(control, layout.TXN_HAS_GTID, control.gtid_offsets, control.gtid_data, count)
+
+
+def _known_texts(
+    control: ControlBuffers, word: int, offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], count: int
+) -> pa.Array:
+    """Texts of transaction records; NULL where the record's `word` says that there is none."""
+    has = control.transactions[:count, word].astype(bool)
     valid = None if has.all() else buffer(np.packbits(has, bitorder="little"))
-    return pa.Array.from_buffers(pa.string(), count, [valid, buffer(offsets), buffer(data)])
+    used = buffer(data[: int(offsets[count])])
+    return pa.Array.from_buffers(pa.string(), count, [valid, buffer(offsets[: count + 1]), used])
 
 
 def row_batch(
-    rows: RowBuffers, count: int, values: int, is_partial: bool, gtids: pa.Array, tables: "TableDictionaries"
+    rows: RowBuffers,
+    count: int,
+    images: dict[str, pa.Array],
+    is_partial: bool,
+    gtids: pa.Array,
+    tables: "TableDictionaries",
 ) -> pa.RecordBatch:
-    """The first `count` rows, with `values` column values, as a batch of `ROW_EVENTS`.
+    """The first `count` rows as a batch of `ROW_EVENTS`.
 
-    `gtids` are those of the batch's transactions, `is_partial` whether any image lacks columns.
+    `images` are the texts of all values on both sides, `gtids` those of the batch's transactions, `is_partial`
+    whether any image lacks columns.
     """
     map_indices = _numbers(rows.maps[:count], _INT32)
     ids, schemas, names = (
@@ -64,8 +76,7 @@ def row_batch(
     )
     offsets = buffer(rows.value_offsets[: count + 1])
     before, after = (
-        pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[image.array(values)])
-        for image in (rows.images[side] for side in SIDES)
+        pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[images[side]]) for side in SIDES
     )
     if is_partial:
         ordinals = [_ordinal_lists(*rows.ordinal_lists[side], count) for side in SIDES]
@@ -94,16 +105,17 @@ def row_batch(
     )
 
 
-def transaction_batch(records: Int64s, gtids: pa.Array) -> pa.RecordBatch:
-    """Transaction records, shape (n, 16), as a batch of `TRANSACTIONS`."""
-    columns = np.ascontiguousarray(records.T)
+def transaction_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
+    """The first `count` transaction records as a batch of `TRANSACTIONS`."""
+    columns = np.ascontiguousarray(control.transactions[:count].T)
     changes = columns[layout.TXN_INSERTS : layout.TXN_DELETES + 1]
     return pa.RecordBatch.from_arrays(
         [
             _numbers(columns[layout.TXN_START]),
             _numbers(columns[layout.TXN_END]),
-            gtids,
+            gtids_of(control, count),
             _nullable(columns[layout.TXN_XID]),
+            _known_texts(control, layout.TXN_HAS_XA, control.xa_offsets, control.xa_data, count),
             _nullable(columns[layout.TXN_THREAD]),
             _numbers(columns[layout.TXN_SERVER]),
             _numbers(columns[layout.TXN_STARTED], TIMESTAMP),

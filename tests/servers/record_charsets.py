@@ -10,6 +10,8 @@ little-endian; 0 where the bytes are no character.
 
 A character that has no counterpart in Unicode is `?`, as the servers print it. MySQL and MariaDB are both asked:
 they agree in every character; bytes that only one of them takes are no character.
+
+`collations.tsv` beside them has the names of collations by id, where the two do not contradict each other.
 """
 
 import tempfile
@@ -73,6 +75,21 @@ def table(servers: list[Server], charset: str, longest: int) -> np.ndarray:
     return codes
 
 
+def collations(mysql_server: Server, mariadb_server: Server) -> dict[int, str]:
+    """Return names by id; without those that the servers name differently."""
+    one = dict(mysql_server.execute("select id, collation_name from information_schema.collations"))
+    other = dict(
+        mariadb_server.execute(
+            "select id, full_collation_name from information_schema.collation_character_set_applicability"
+        )
+    )
+    return {
+        int(number): name
+        for number, name in sorted((other | one).items())
+        if one.get(number, name) == other.get(number, name)
+    }
+
+
 def main() -> None:
     TABLES.mkdir(exist_ok=True)
     with (
@@ -90,6 +107,9 @@ def main() -> None:
                 codes = table([one, other], charset, int(longest))
                 (TABLES / f"{charset}.bin").write_bytes(zlib.compress(codes.tobytes(), 9))
                 print(f"{charset}: {np.count_nonzero(codes):,} characters")
+        names = collations(one, other)
+        (TABLES / "collations.tsv").write_text("".join(f"{number}\t{name}\n" for number, name in names.items()))
+        print(f"{len(names)} collations")
 
 
 if __name__ == "__main__":
