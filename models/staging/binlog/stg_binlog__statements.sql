@@ -19,12 +19,12 @@ final as (
         transaction_pos,
         kind,
         default_schema,
-        sql_mode,
-        time_zone,
-        character_set_client,
         thread_id,
         error_code,
         sql_text,
+        sql_mode,
+        time_zone,
+        character_set_client,
         event_timestamp
     from landed
 
