@@ -33,7 +33,17 @@ if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
 
 FORMAT = "mysql_binlog"
-_OPTIONS = {"path", "paths", "what", "schemas", "tables", "excludetables", "snapshotdir", "segmentbytes"}
+_OPTIONS = {
+    "path",
+    "paths",
+    "what",
+    "schemas",
+    "tables",
+    "excludetables",
+    "snapshotdir",
+    "segmentbytes",
+    "skipbadchecksum",
+}
 
 
 def register(session: "SparkSession") -> None:
@@ -64,6 +74,8 @@ class BinlogSource(DataSource):  # type: ignore[misc]
         Folder with a schema snapshot as files, for labels and character sets that the log lacks.
     segmentBytes
         About how many bytes of a file one task reads.
+    skipBadChecksum
+        `true` to pass over events whose checksum is wrong; `unsupported_events` lists them.
     """
 
     @classmethod
@@ -80,10 +92,12 @@ class BinlogSource(DataSource):  # type: ignore[misc]
         wanted = _columns(self._kind).names
         if schema.fieldNames() != wanted:
             raise UsageError(
-                f"The schema given has the columns {', '.join(schema.fieldNames())}; {FORMAT} gives {', '.join(wanted)}.",
+                f"The schema given is not that of {self._kind}, which has the columns {', '.join(wanted)}.",
                 hint="Leave the schema out, and select columns afterwards.",
             )
-        return BinlogReader(self._kind, self._paths, self._tables, self._hints, self._segment_bytes)
+        return BinlogReader(
+            self._kind, self._paths, self._tables, self._hints, self._segment_bytes, self._skip_bad_checksum
+        )
 
     @cached_property
     def _kind(self) -> BatchKind:
@@ -91,7 +105,7 @@ class BinlogSource(DataSource):  # type: ignore[misc]
         if unknown:
             raise UsageError(
                 f"The format {FORMAT} has no option {', '.join(unknown)}.",
-                hint="It has what, schemas, tables, excludeTables, snapshotDir and segmentBytes.",
+                hint="It has what, schemas, tables, excludeTables, snapshotDir, segmentBytes and skipBadChecksum.",
             )
         kind = self.options.get("what", "row_events")
         if kind not in SCHEMAS:
@@ -112,6 +126,13 @@ class BinlogSource(DataSource):  # type: ignore[misc]
         if not said.isdigit() or int(said) == 0:
             raise UsageError(f"segmentBytes={said!r} is not a number of bytes.", hint="The default is 128 MiB.")
         return int(said)
+
+    @property
+    def _skip_bad_checksum(self) -> bool:
+        said = self.options.get("skipBadChecksum", "false").lower()
+        if said not in ("true", "false"):
+            raise UsageError(f"skipBadChecksum={said!r} is neither true nor false.", hint="The default is false.")
+        return said == "true"
 
     @property
     def _tables(self) -> "TableFilter | None":
@@ -140,12 +161,14 @@ class BinlogReader(DataSourceReader):  # type: ignore[misc]
         tables: "TableFilter | None",
         hints: "SchemaHints | None",
         segment_bytes: int,
+        skip_bad_checksum: bool,
     ) -> None:
         self._kind = kind
         self._paths = paths
         self._tables = tables
         self._hints = hints
         self._segment_bytes = segment_bytes
+        self._skip_bad_checksum = skip_bad_checksum
 
     def partitions(self) -> Sequence[SegmentPartition]:
         """Return the segments of all files, in the order of the log.
@@ -165,8 +188,8 @@ class BinlogReader(DataSourceReader):  # type: ignore[misc]
     def _segments(self, path: Path) -> list[SegmentPartition]:
         from ingest.binlog import scan_binlog
 
-        scan = scan_binlog(path, segment_bytes=self._segment_bytes)
-        error = damage(scan)
+        scan = scan_binlog(path, segment_bytes=self._segment_bytes, skip_bad_checksum=self._skip_bad_checksum)
+        error = damage(scan, self._skip_bad_checksum)
         if error is not None:
             raise error
         return [SegmentPartition(path, segment.start, segment.end) for segment in scan.segments]
@@ -187,7 +210,12 @@ class BinlogReader(DataSourceReader):  # type: ignore[misc]
         file = pa.scalar(partition.path.name, columns.field("binlog_file").type)
         try:
             log = open_binlog(
-                partition.path, hints=self._hints, tables=self._tables, start=partition.start, end=partition.end
+                partition.path,
+                hints=self._hints,
+                tables=self._tables,
+                start=partition.start,
+                end=partition.end,
+                skip_bad_checksum=self._skip_bad_checksum,
             )
             for kind, batch in log.batches():
                 if kind == self._kind:

@@ -68,8 +68,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "inserts": "Number of inserted rows",
     "updates": "Number of updated rows",
     "deletes": "Number of deleted rows",
-    "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the statement whose "
-    "rows follow); INTVAR, RAND or USER_VAR (context of the next statement)",
+    "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the statement "
+    "whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement)",
     "default_schema": "Schema that the statement ran in",
     "error_code": "Error that the statement ended with on the server that wrote it; 0 for none",
     "sql_mode": "sql_mode that the statement ran with, NULL when the event does not say",
