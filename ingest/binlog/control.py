@@ -63,14 +63,19 @@ def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
     describer = _DESCRIBERS.get(code)
     if describer is None:
         return {}
-    # These two are read before anybody knows that headers are longer.
-    header_size = min(format.header_size, HEADER_SIZE) if code in (FORMAT_DESCRIPTION, ROTATE) else format.header_size
-    body = event[header_size : len(event) - (4 if format.has_checksums else 0)]
     server_id = int.from_bytes(event[5:9], "little")
+    fixed = format.post_header_size(code)
     try:
-        return describer(Subject(code, body, server_id, format.post_header_size(code), format.flavor))
+        return describer(Subject(code, event_body(code, event, format), server_id, fixed, format.flavor))
     except MalformedEventError as error:
         return {"malformed": str(error)}
+
+
+def event_body(code: int, event: bytes, format: FormatDescription) -> bytes:
+    """The bytes of an event between its header and its checksum."""
+    # These two are read before anybody knows that headers are longer.
+    header_size = min(format.header_size, HEADER_SIZE) if code in (FORMAT_DESCRIPTION, ROTATE) else format.header_size
+    return event[header_size : len(event) - (4 if format.has_checksums else 0)]
 
 
 def rotate_target(body: bytes, post_header_size: int) -> str:

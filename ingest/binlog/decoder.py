@@ -270,7 +270,7 @@ class _Decoding:
         if number >= len(self.map_words):
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
-        width = len(table_map.columns) if table_map is not _NO_MAP else -1
+        width = len(table_map.columns) if table_map.has_metadata else -1
         self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns)
         self.numbers[body] = number
         return number
@@ -333,7 +333,7 @@ class _Decoding:
         if rows:
             found.append(("row_events", self._row_batch(rows)))
         if statements := context["STMT_COUNT"]:
-            found.append(("statements", statement_batch(control, statements, self.log.format.flavor)))
+            found.append(("statements", statement_batch(control, statements, self.walk.format)))
         if transactions and not self.rows_only:
             found.append(("transactions", transaction_batch(control, transactions)))
         problems = np.concatenate([control.problems[: context["PROBLEM_COUNT"]], *self.left_out])
@@ -427,4 +427,4 @@ def defect_reason(code: int, size: int) -> str:
     return f"a size of {size} bytes, which no event has"
 
 
-_NO_MAP: Final = TableMap("", "", "", (), "none", None)
+_NO_MAP: Final = TableMap("", "", "", (), "none", None, has_metadata=False)

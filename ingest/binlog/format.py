@@ -230,11 +230,11 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
 
 
 def checksum_is_good(event: bytes, format: FormatDescription) -> bool:
-    """Whether a format description's own checksum holds; True where it has none.
+    """Whether a format description's own checksum holds, which is computed with the IN_USE flag cleared.
 
-    It is computed with the IN_USE flag cleared, and is there, and right, even when the file has no others.
+    True in a file without checksums: some servers leave its place empty there.
     """
-    if format.server_version is None or not knows_checksums(format.server_version):
+    if not format.has_checksums:
         return True
     cleared = event[:17] + bytes([event[17] & ~FLAG_IN_USE]) + event[18:-4]
     return zlib.crc32(cleared) == int.from_bytes(event[-4:], "little")

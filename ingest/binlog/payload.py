@@ -120,7 +120,9 @@ def _mariadb_block(data: bytes) -> bytes:
     except zlib.error as error:
         raise MalformedPayloadError(str(error)) from None
     if len(text) != size:
-        raise MalformedPayloadError(f"it says it holds {size} bytes, it has {'more' if len(text) > size else len(text)}")
+        raise MalformedPayloadError(
+            f"it says it holds {size} bytes, it has {'more' if len(text) > size else len(text)}"
+        )
     return text
 
 

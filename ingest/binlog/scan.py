@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.control import gtid_set, maria_gtid_list, rotate_target
+from ingest.binlog.control import event_body, rotate_target
 from ingest.binlog.decoder import defect_reason, open_file
 from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, event_name
 from ingest.binlog.format import FormatDescription, read_format
+from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.kernel import layout
 from ingest.binlog.walking import Walk
 
@@ -161,8 +162,7 @@ def _take_index(scan: Scan, walk: Walk, index: IndexBuffer) -> None:
     for number in np.flatnonzero(np.isin(records[:, layout.INDEX_TYPE], _TOLD) & good):
         position, size, code = records[number, :3].tolist()
         format = walk.format_at(position)
-        event = walk.window.bytes_at(position, size)
-        body = event[format.header_size : size - (4 if format.has_checksums else 0)]
+        body = event_body(code, walk.window.bytes_at(position, size), format)
         if code == ROTATE:
             scan.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
         elif scan.previous_gtids is None:

@@ -38,9 +38,7 @@ class Walk:
         Physical offsets, in bytes, where the walk begins and where the file ends.
     """
 
-    def __init__(
-        self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int
-    ) -> None:
+    def __init__(self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int) -> None:
         self.path = path
         self.window = Window(descriptor, start, end)
         self.context = Context()
@@ -65,7 +63,7 @@ class Walk:
         """Goes on to a status that its caller has to deal with, which ATTENTION never is."""
         context = self.context
         while True:
-            status = run(context.address)
+            status: int = run(context.address)
             if status == layout.ATTENTION:
                 self._attend()
             elif self._outer is not None and status in (layout.END, layout.NEED_BYTES, layout.DEFECT):
@@ -100,7 +98,8 @@ class Walk:
 
     def type_at(self, position: int) -> int:
         """The type code of the event at a physical offset, anywhere in the file."""
-        return self.format_at(position).type_codes[os.pread(self.window.descriptor, 1, position + 4)[0]]
+        code: int = self.format_at(position).type_codes[os.pread(self.window.descriptor, 1, position + 4)[0]]
+        return code
 
     def stop_at(self, position: int) -> None:
         """Makes the walk end with status END at a physical offset."""

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
-from ingest.binlog.charsets import conversion
 from tests.python.binlog import workload
 from tests.python.binlog.workload import SCHEMA, Table
 from tests.servers import DISTRIBUTIONS
@@ -48,7 +47,7 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     result = Story()
     for name, distribution in DISTRIBUTIONS.items():
         with distribution.start(tmp_path_factory.mktemp(name)) as server:
-            charsets = [charset for charset in workload.server_charsets(server) if conversion(charset) is not None]
+            charsets = workload.server_charsets(server)
             tables = workload.tables(distribution.flavor, charsets, seed=3)  # type: ignore[arg-type]
             workload.run(server, tables)
             server.flush()

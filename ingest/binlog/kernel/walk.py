@@ -31,7 +31,6 @@ from ingest.binlog.kernel.layout import (
     ACT_ROWS_COMPRESSED,
     ACT_ROWS_QUERY,
     ACT_ROWS_V0,
-    ACT_SILENT,
     ACT_TABLE_MAP,
     ACT_UNKNOWN,
     ACT_XA_PREPARE,
@@ -864,9 +863,7 @@ def run(ctx):
                 add_problem(ctx, start, finish, code, -1, -1, -1, ROWS_V0)
                 _end_rows(ctx, body, code, finish, timestamp)
             elif action == ACT_INCIDENT or action == ACT_UNKNOWN:
-                add_problem(
-                    ctx, start, finish, code, -1, -1, -1, INCIDENT if action == ACT_INCIDENT else UNKNOWN_TYPE
-                )
+                add_problem(ctx, start, finish, code, -1, -1, -1, INCIDENT if action == ACT_INCIDENT else UNKNOWN_TYPE)
                 if state != STATE_NONE:
                     _count_event(ctx)
             elif action == ACT_ENCRYPTION:

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 
 from ingest.binlog import open_binlog, scan_binlog
-from ingest.binlog.charsets import conversion
 from tests.python.binlog import recordings, workload
 from tests.python.binlog.binlogtool_values import agrees
 from tests.python.binlog.recordings import DEFAULTS, MATRIX, Change, Recording, Setting, Values
-from tests.python.binlog.workload import Column, Table
+from tests.python.binlog.workload import Table
 from tests.servers import Server
 
 Recorder = Callable[[Setting], Recording]
@@ -39,13 +38,6 @@ FULL_METADATA = [
 ]
 
 
-def supported_charsets(server: Server) -> list[str]:
-    """Return the character sets of a server that binloom converts."""
-    supported = [charset for charset in workload.server_charsets(server) if conversion(charset) is not None]
-    assert len(supported) > 30
-    return supported
-
-
 @pytest.fixture(scope="session")
 def recorder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     """Record the workload under a setting, once."""
@@ -54,7 +46,7 @@ def recorder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     def record(setting: Setting) -> Recording:
         if setting not in done:
             server = request.getfixturevalue(f"{setting.flavor}_server")
-            tables = workload.tables(setting.flavor, supported_charsets(server))
+            tables = workload.tables(setting.flavor, workload.server_charsets(server))
             done[setting] = recordings.record(server, setting, tables, tmp_path_factory.mktemp(str(setting)))
         return done[setting]
 
@@ -174,31 +166,6 @@ def test_every_character_of_every_character_set(
 ) -> None:
     """The server converts 65,000 characters to each set and back; so must binloom."""
     server = request.getfixturevalue(f"{setting.flavor}_server")
-    tables = [workload.repertoire(charset) for charset in supported_charsets(server)]
+    tables = [workload.repertoire(charset) for charset in workload.server_charsets(server)]
     recording = recordings.record(server, setting, tables, tmp_path)
     assert_final_rows(recording, recording.changes())
-
-
-def test_a_character_set_that_is_not_decoded_is_told_and_the_rest_lands(mysql_server: Server, tmp_path: Path) -> None:
-    plain = Column("a", "int", "integer", ("1", "2", "3"))
-    chinese = Column("b", "varchar(9) character set gb18030", "text", ("'x'",), charset="gb18030")
-    assert conversion("gb18030") is None
-    tables = [Table("chinese", (plain, chinese)), Table("plain", (plain,))]
-    recording = recordings.record(mysql_server, DEFAULTS["mysql"], tables, tmp_path)
-    reasons: Counter[tuple[str, str]] = Counter()
-    rows: Counter[str] = Counter()
-    for kind, batch in open_binlog(recording.binlog, hints=recording.hints()).batches():
-        for row in batch.to_pylist():
-            if kind == "unsupported_events":
-                reasons[row["table_name"], row["reason"]] += 1
-                assert "gb18030" in row["detail"]
-            elif kind == "row_events":
-                rows[row["table_name"]] += 1
-    assert reasons == {("chinese", "unsupported_column_type"): len(_events_of(recording, "chinese"))}
-    assert rows == {"plain": sum(change.table == "plain" for change in recording.tool_output.changes)}
-
-
-def _events_of(recording: Recording, table: str) -> list[str]:
-    """Row events of a table: every statement here writes one."""
-    statements = [text.split(" ", 1)[0] for text in recording.table(table).statements()]
-    return [verb for verb in statements if verb in ("insert", "update", "delete")]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.python.binlog import recordings, workload
 from tests.python.binlog.recordings import MATRIX
-from tests.python.binlog.test_against_servers import assert_final_rows, supported_charsets
+from tests.python.binlog.test_against_servers import assert_final_rows
 from tests.servers import OTHER_VERSIONS, Distribution
 
 
@@ -19,7 +19,7 @@ def test_replayed_rows_are_the_rows_that_select_gives(distribution: Distribution
     if not distribution.available():
         pytest.skip(distribution.why_not())
     with distribution.start(tmp_path / "server") as server:
-        tables = workload.tables("mariadb", supported_charsets(server))
+        tables = workload.tables("mariadb", workload.server_charsets(server))
         # MariaDB 11.8 leaves generated columns out of the images of UPDATE and DELETE: they cannot be replayed.
         tables = [table for table in tables if not any(column.is_generated for column in table.columns)]
         for setting in MATRIX:
