@@ -143,6 +143,7 @@ class OldMySQL(Distribution):
             "--innodb-file-format=Barracuda",
             "--innodb-large-prefix=ON",
             "--explicit-defaults-for-timestamp",
+            "--max-allowed-packet=64M",
             # MySQL 5.6 starts with STATEMENT, in which no change is logged as rows.
             "--binlog-format=ROW",
         ]
