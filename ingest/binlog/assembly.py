@@ -12,16 +12,21 @@ from ingest.binlog.batches import DICTIONARY, ORDINALS, ROW_EVENTS, SCHEMAS, TEX
 from ingest.binlog.buffers import SIDES, ControlBuffers, Int64s, RowBuffers, buffer
 from ingest.binlog.charsets import charset_of, decode_text
 from ingest.binlog.events import event_name
+from ingest.binlog.format import FormatDescription
 from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.layout import NULL
+from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.reasons import DETAILS, REASONS
+from ingest.binlog.statement_events import CREATE_FILE, INTVAR, LOAD, NEW_LOAD, RAND, USER_VAR, statement_text
+from ingest.binlog.status_variables import parse_status
 from ingest.binlog.table_map import TableMap
 
 _INT32: Final = pa.int32()
 _INT64: Final = pa.int64()
 _KINDS: Final = pa.array(["INSERT", "UPDATE", "DELETE"])
 _OUTCOMES: Final = pa.array(["none", "commit", "rollback", "xa_prepare"])
-_STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE"])
+_STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE", "LOAD", "INTVAR", "RAND", "USER_VAR"])
+_EVENT_KINDS: Final = {LOAD: 3, CREATE_FILE: 3, NEW_LOAD: 3, INTVAR: 4, RAND: 5, USER_VAR: 6}
 _UTF8_CLIENTS: Final = ("utf8mb4", "utf8mb3", "ascii", "binary", None)
 
 
@@ -44,29 +49,38 @@ class TableDictionaries:
 
 def gtids_of(control: ControlBuffers, count: int) -> pa.Array:
     """GTIDs of the first `count` transaction records; NULL for anonymous ones."""
-    has = control.transactions[:count, layout.TXN_HAS_GTID].astype(bool)
-    offsets = control.gtid_offsets[: count + 1]
-    data = control.gtid_data[: int(offsets[-1])]
+    return _known_texts(control, layout.TXN_HAS_GTID, control.gtid_offsets, control.gtid_data, count)
+
+
+def _known_texts(
+    control: ControlBuffers, word: int, offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], count: int
+) -> pa.Array:
+    """Texts of transaction records; NULL where the record's `word` says that there is none."""
+    has = control.transactions[:count, word].astype(bool)
     valid = None if has.all() else buffer(np.packbits(has, bitorder="little"))
-    return pa.Array.from_buffers(pa.string(), count, [valid, buffer(offsets), buffer(data)])
+    used = buffer(data[: int(offsets[count])])
+    return pa.Array.from_buffers(pa.string(), count, [valid, buffer(offsets[: count + 1]), used])
 
 
 def row_batch(
-    rows: RowBuffers, count: int, values: int, is_partial: bool, gtids: pa.Array, tables: "TableDictionaries"
+    rows: RowBuffers,
+    count: int,
+    images: dict[str, pa.Array],
+    is_partial: bool,
+    gtids: pa.Array,
+    tables: "TableDictionaries",
 ) -> pa.RecordBatch:
-    """The first `count` rows, with `values` column values, as a batch of `ROW_EVENTS`.
+    """The first `count` rows as a batch of `ROW_EVENTS`.
 
-    `gtids` are those of the batch's transactions, `is_partial` whether any image lacks columns.
+    `images` are the texts of all values on both sides, `gtids` those of the batch's transactions, `is_partial`
+    whether any image lacks columns.
     """
     map_indices = _numbers(rows.maps[:count], _INT32)
     ids, schemas, names = (
         pa.DictionaryArray.from_arrays(map_indices, dictionary, safe=False) for dictionary in tables.arrays()
     )
     offsets = buffer(rows.value_offsets[: count + 1])
-    before, after = (
-        pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[image.array(values)])
-        for image in (rows.images[side] for side in SIDES)
-    )
+    before, after = (pa.Array.from_buffers(TEXTS, count, [None, offsets], children=[images[side]]) for side in SIDES)
     if is_partial:
         ordinals = [_ordinal_lists(*rows.ordinal_lists[side], count) for side in SIDES]
     else:
@@ -94,16 +108,17 @@ def row_batch(
     )
 
 
-def transaction_batch(records: Int64s, gtids: pa.Array) -> pa.RecordBatch:
-    """Transaction records, shape (n, 16), as a batch of `TRANSACTIONS`."""
-    columns = np.ascontiguousarray(records.T)
+def transaction_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
+    """The first `count` transaction records as a batch of `TRANSACTIONS`."""
+    columns = np.ascontiguousarray(control.transactions[:count].T)
     changes = columns[layout.TXN_INSERTS : layout.TXN_DELETES + 1]
     return pa.RecordBatch.from_arrays(
         [
             _numbers(columns[layout.TXN_START]),
             _numbers(columns[layout.TXN_END]),
-            gtids,
+            gtids_of(control, count),
             _nullable(columns[layout.TXN_XID]),
+            _known_texts(control, layout.TXN_HAS_XA, control.xa_offsets, control.xa_data, count),
             _nullable(columns[layout.TXN_THREAD]),
             _numbers(columns[layout.TXN_SERVER]),
             _numbers(columns[layout.TXN_STARTED], TIMESTAMP),
@@ -119,25 +134,56 @@ def transaction_batch(records: Int64s, gtids: pa.Array) -> pa.RecordBatch:
     )
 
 
-def statement_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
-    """The first `count` statement records as a batch of `STATEMENTS`."""
+def statement_batch(control: ControlBuffers, count: int, format: FormatDescription) -> pa.RecordBatch:
+    """The first `count` statement records, of a file of `format`, as a batch of `STATEMENTS`."""
     columns = np.ascontiguousarray(control.statements[:count].T)
     schemas = _texts(control.schema_offsets, control.schema_data, count, None)
+    kinds = columns[layout.STMT_KIND]
+    texts = _texts(control.text_offsets, control.text_data, count, columns[layout.STMT_CHARSET])
+    if events := np.flatnonzero(kinds == layout.KIND_EVENT).tolist():
+        kinds = kinds.copy()
+        types = columns[layout.STMT_TYPE].tolist()
+        kinds[events] = [_EVENT_KINDS[types[number]] for number in events]
+        bounds, data = control.text_offsets, control.text_data
+        bodies = [data[bounds[number] : bounds[number + 1]].tobytes() for number in events]
+        said = [_said(types[number], body, format) for number, body in zip(events, bodies, strict=True)]
+        texts = pc.replace_with_mask(texts, pa.array(columns[layout.STMT_KIND] == layout.KIND_EVENT), pa.array(said))
     return pa.RecordBatch.from_arrays(
         [
             _numbers(columns[layout.STMT_START]),
             _numbers(columns[layout.STMT_END]),
             _numbers(columns[layout.STMT_PAYLOAD_ORDINAL].astype(np.int32), pa.int32()),
             _nullable(columns[layout.STMT_TXN]),
-            _STATEMENT_KINDS.take(_numbers(columns[layout.STMT_KIND])),
+            _STATEMENT_KINDS.take(_numbers(kinds)),
             pc.if_else(pc.equal(schemas, ""), pa.scalar(None, pa.string()), schemas),
             _nullable(columns[layout.STMT_THREAD]),
             _nullable(columns[layout.STMT_ERROR], pa.int32()),
-            _texts(control.text_offsets, control.text_data, count, columns[layout.STMT_CHARSET]),
+            texts,
+            *_sessions(control, count, format),
             _numbers(columns[layout.STMT_TIME], TIMESTAMP),
         ],
         schema=SCHEMAS["statements"],
     )
+
+
+def _said(code: int, body: bytes, format: FormatDescription) -> str | None:
+    """The SQL that an event with fields stands for; None when they do not fit into it."""
+    try:
+        return statement_text(code, body, format.post_header_size(code))
+    except MalformedEventError:
+        return None
+
+
+def _sessions(control: ControlBuffers, count: int, format: FormatDescription) -> list[pa.Array]:
+    """SQL mode, time zone and client's character set of each statement: few differ, so each is read once."""
+    bounds = control.status_offsets[: count + 1]
+    data = buffer(control.status_data[: max(int(bounds[-1]), 1)])
+    blocks = pa.Array.from_buffers(pa.binary(), count, [None, buffer(bounds), data]).dictionary_encode()
+    known = [parse_status(block, format.flavor) for block in blocks.dictionary.to_pylist()]
+    return [
+        pa.array([getattr(status, name) for status in known], pa.string()).take(blocks.indices)
+        for name in ("sql_mode", "time_zone", "character_set_client")
+    ]
 
 
 def _texts(

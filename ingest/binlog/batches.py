@@ -43,6 +43,7 @@ TRANSACTIONS = pa.schema(
         pa.field("end_pos", pa.int64(), nullable=False),
         pa.field("gtid", pa.string()),
         pa.field("xid", pa.int64()),
+        pa.field("xa_xid", pa.string()),
         pa.field("thread_id", pa.int64()),
         pa.field("server_id", pa.int64(), nullable=False),
         pa.field("started_at", TIMESTAMP, nullable=False),
@@ -69,6 +70,9 @@ STATEMENTS = pa.schema(
         pa.field("thread_id", pa.int64()),
         pa.field("error_code", pa.int32()),
         pa.field("sql_text", pa.string()),
+        pa.field("sql_mode", pa.string()),
+        pa.field("time_zone", pa.string()),
+        pa.field("character_set_client", pa.string()),
         pa.field("event_timestamp", TIMESTAMP, nullable=False),
     ]
 )

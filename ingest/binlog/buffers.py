@@ -39,6 +39,8 @@ STMT_CAPACITY: Final = 8192
 PROBLEM_CAPACITY: Final = 1024
 INDEX_CAPACITY: Final = 8192
 GTID_BYTES: Final = 128
+XA_BYTES: Final = 300
+STATUS_BYTES: Final = 256
 WINDOW_BYTES: Final = 1 << 20
 SIDES: Final = ("BEFORE", "AFTER")
 
@@ -175,9 +177,13 @@ class ControlBuffers(Buffers):
         self.transactions: Int64s = self._new((TXN_CAPACITY, TXN_WORDS), np.int64)
         self.gtid_offsets = self._offsets(TXN_CAPACITY)
         self.gtid_data = self._new(TXN_CAPACITY * GTID_BYTES, np.uint8)
+        self.xa_offsets = self._offsets(TXN_CAPACITY)
+        self.xa_data = self._new(TXN_CAPACITY * XA_BYTES, np.uint8)
         self.statements: Int64s = self._new((STMT_CAPACITY, STMT_WORDS), np.int64)
         self.schema_offsets = self._offsets(STMT_CAPACITY)
         self.schema_data = self._new(STMT_CAPACITY * 260 + PADDING, np.uint8)
+        self.status_offsets = self._offsets(STMT_CAPACITY)
+        self.status_data = self._new(STMT_CAPACITY * STATUS_BYTES + PADDING, np.uint8)
         self.text_offsets = self._offsets(STMT_CAPACITY)
         self.text_data = self._new(text_bytes + PADDING, np.uint8)
         self.problems: Int64s = self._new((PROBLEM_CAPACITY, PROBLEM_WORDS), np.int64)
@@ -188,12 +194,17 @@ class ControlBuffers(Buffers):
         context["TXN_COUNT"] = 0
         context.point("GTID_OFFSETS", self.gtid_offsets)
         context.point("GTID_DATA", self.gtid_data)
+        context.point("XA_OFFSETS", self.xa_offsets)
+        context.point("XA_DATA", self.xa_data)
         context.point("STMT_RECORDS", self.statements)
         context["STMT_CAPACITY"] = STMT_CAPACITY
         context["STMT_COUNT"] = 0
         context.point("STMT_SCHEMA_OFFSETS", self.schema_offsets)
         context.point("STMT_SCHEMA_DATA", self.schema_data)
         context["STMT_SCHEMA_CAPACITY"] = len(self.schema_data) - PADDING
+        context.point("STMT_STATUS_OFFSETS", self.status_offsets)
+        context.point("STMT_STATUS_DATA", self.status_data)
+        context["STMT_STATUS_CAPACITY"] = len(self.status_data) - PADDING
         context.point("STMT_TEXT_OFFSETS", self.text_offsets)
         context.point("STMT_TEXT_DATA", self.text_data)
         context["STMT_TEXT_CAPACITY"] = len(self.text_data) - PADDING
@@ -222,13 +233,15 @@ class RowBuffers(Buffers):
             side: (self._offsets(rows), self._new(value_capacity, np.int32), self._new(rows, np.uint8))
             for side in SIDES
         }
+        self.patches: Int64s = self._new(2 * value_capacity, np.int64)
 
     def _image(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
         valid = self._new(self.value_capacity // 8 + 16, np.uint8)
         return self._offsets(self.value_capacity), valid, self._new(self.data_capacity + PADDING, np.uint8)
 
     def attach(self, context: Context) -> None:
-        context["ROW_COUNT"] = context["VALUE_COUNT"] = context["PARTIAL_SEEN"] = 0
+        context["ROW_COUNT"] = context["VALUE_COUNT"] = context["PARTIAL_SEEN"] = context["PATCH_COUNT"] = 0
+        context.point("PATCHES", self.patches)
         context["ROW_CAPACITY"] = ROW_CAPACITY
         context["VALUE_CAPACITY"] = context["ORDINAL_CAPACITY"] = self.value_capacity
         context.point("ROW_STARTS", self.starts)
@@ -267,6 +280,12 @@ class Image(NamedTuple):
         used = int(self.offsets[count])
         buffers = [buffer(self.valid), buffer(self.offsets[: count + 1]), buffer(self.data[:used])]
         return pa.Array.from_buffers(pa.string(), count, buffers)
+
+    def value(self, index: int) -> bytes | None:
+        """One text, as it stands there; None for NULL."""
+        if not self.valid[index >> 3] >> (index & 7) & 1:
+            return None
+        return self.data[self.offsets[index] : self.offsets[index + 1]].tobytes()
 
 
 B = TypeVar("B", bound=Buffers)

@@ -72,7 +72,6 @@ _CODECS: Final = {
     "utf16": "utf-16-be",
     "utf16le": "utf-16-le",
     "utf32": "utf-32-be",
-    "gb18030": "gb18030",
 }
 
 
@@ -96,36 +95,49 @@ def canonical(charset: str) -> str:
 def decode_text(data: bytes, charset: str | None) -> str:
     """A short text (a label, a statement, a name) in a character set; bytes that are not in it as `\\xNN`."""
     charset = canonical(charset or "utf8mb4")
-    found = conversion(charset)
-    if found is None or found[1] is None:
+    kind, table = conversion(charset) or (strings.CHARSET_UNKNOWN, None)
+    if table is None:
         return data.decode(_CODECS.get(charset, "utf-8"), "backslashreplace")
-    text, at, table = [], 0, found[1]
-    single = table[65536:65792] if found[0] == strings.CHARSET_MULTI_BYTE else None
+    text, at = [], 0
     while at < len(data):
-        code, size = _next_character(data, at, table, single)
+        code, size = _next_character(data, at, kind, table)
         text.append(chr(code) if code or data[at] == 0 else f"\\x{data[at]:02x}")
         at += size
     return "".join(text)
 
 
-def _next_character(
-    data: bytes, at: int, table: npt.NDArray[np.uint32], single: npt.NDArray[np.uint32] | None
-) -> tuple[int, int]:
+def _next_character(data: bytes, at: int, kind: int, table: npt.NDArray[np.uint32]) -> tuple[int, int]:
     """Code point (0 for none) and bytes of the character at `at`, in the layout of the kernel's tables."""
     first = data[at]
-    if single is None:
+    if kind in (strings.CHARSET_SINGLE_BYTE, strings.CHARSET_NOT_ASCII):
         entry = int(table[first])
         encoded = (entry & 0xFFFFFF).to_bytes(3, "little")[: entry >> 24]
         return (ord(encoded.decode()) if entry else 0), 1
-    if single[first] or first == 0:
-        return int(single[first]), 1
+    single = int(table[65536 + first])
+    if single or first == 0:
+        return single, 1
     pair = data[at : at + 2]
     code = int(table[int.from_bytes(pair, "big")]) if len(pair) == 2 else 0
     if code:
         return code, 2
+    if kind == strings.CHARSET_GB18030:
+        code = _gb18030_code(data[at : at + 4], table)
+        return code, 4 if code else 1
     triple = data[at + 1 : at + 3]
     code = int(table[65792 + int.from_bytes(triple, "big")]) if first == 0x8F and len(triple) == 2 else 0
     return code, 3 if code else 1
+
+
+def _gb18030_code(sequence: bytes, table: npt.NDArray[np.uint32]) -> int:
+    """Code point of four bytes of gb18030, 0 when they are no character; see the kernel's `_write_gb18030`."""
+    if len(sequence) < 4 or any(not 0x81 <= sequence[i] <= 0xFE or not 0x30 <= sequence[i + 1] <= 0x39 for i in (0, 2)):
+        return 0
+    first, second, third, fourth = sequence
+    number = (((first - 0x81) * 10 + second - 0x30) * 126 + third - 0x81) * 10 + fourth - 0x30
+    if number < strings.GB18030_BMP:
+        return int(table[65792 + number])
+    number -= strings.GB18030_SUPPLEMENT
+    return 0x10000 + number if 0 <= number < 0x100000 else ord("?")
 
 
 @cache
@@ -146,6 +158,8 @@ def conversion(charset: str) -> tuple[int, npt.NDArray[np.uint32] | None] | None
         keeps_ascii = np.array_equal(points[:128], np.arange(128))
         kind = strings.CHARSET_SINGLE_BYTE if keeps_ascii else strings.CHARSET_NOT_ASCII
         return kind, _utf8_entries(points)
+    if charset == "gb18030":
+        return strings.CHARSET_GB18030, points
     if len(points) == 65792:
         # The kernel looks for three-byte characters in every such set.
         points = np.concatenate([points, np.zeros(65536, dtype=np.uint32)])

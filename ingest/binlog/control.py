@@ -1,127 +1,252 @@
-"""Control events that are read one at a time: GTID sets, rotations, and details for listings."""
+"""What events say of themselves, for listings: one description for each type that a server has.
 
-import struct
-import uuid
-from typing import Any
+The types that tell of files and servers are read here; statements, GTIDs and rows have modules of their own.
+Sources: server, libs/mysql/binlog/event/control_events.cpp and codecs/binary.cpp; MariaDB, sql/log_event.cc.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from ingest.binlog.charsets import decode_text
-from ingest.binlog.events import event_name
+from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE
+from ingest.binlog.format import HEADER_SIZE, FormatDescription
+from ingest.binlog.gtid_events import (
+    describe_gtid,
+    describe_maria_gtid,
+    describe_maria_gtid_list,
+    describe_tagged_gtid,
+    gtid_set,
+    xa_text,
+)
+from ingest.binlog.reader import MalformedEventError, Reader
+from ingest.binlog.rows_events import describe_rows, describe_table_map
+from ingest.binlog.statement_events import (
+    describe_block,
+    describe_execute_load_query,
+    describe_intvar,
+    describe_load,
+    describe_query,
+    describe_rand,
+    describe_user_var,
+)
+
+Detail = dict[str, Any]
 
 
-def gtid_set(body: bytes) -> str | None:
-    """A PREVIOUS_GTIDS event's body as the server prints a set: `uuid:1-5:7,uuid:…`; None when malformed.
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An event to describe: its type, the bytes between header and checksum, and what its file says of it."""
 
-    Source: server, sql/rpl_gtid_set.cc, `Gtid_set::add_gtid_encoding`: count of UUIDs (8 bytes), each with
-    16 bytes and a count of intervals [start, end). Tagged sets (MySQL 8.3) mark their first byte 1, then
-    carry a tag behind each UUID.
-    """
-    try:
-        (count,) = struct.unpack_from("<Q", body)
-        tagged = count >> 56 == 1
-        if tagged:
-            count = count >> 8 & 0xFFFFFFFFFFFF
-        at = 8
-        texts: list[str] = []
-        previous = ""
-        for _ in range(count):
-            source = str(uuid.UUID(bytes=body[at : at + 16]))
-            at += 16
-            tag = ""
-            if tagged:
-                size = body[at] >> 1
-                tag = body[at + 1 : at + 1 + size].decode("ascii")
-                at += 1 + size
-            (intervals,) = struct.unpack_from("<Q", body, at)
-            at += 8
-            ranges = []
-            for _ in range(intervals):
-                first, behind = struct.unpack_from("<QQ", body, at)
-                at += 16
-                ranges.append(str(first) if behind == first + 1 else f"{first}-{behind - 1}")
-            text = ":".join([tag] * bool(tag) + ranges)
-            if source == previous:
-                texts[-1] += f":{text}"
-            else:
-                texts.append(f"{source}:{text}")
-            previous = source
-    except (struct.error, ValueError, IndexError, UnicodeDecodeError):
-        return None
-    return ",".join(texts)
+    code: int
+    body: bytes
+    server_id: int
+    post_header_size: int
+    flavor: str
 
 
-def maria_gtid_list(body: bytes) -> str | None:
-    """A MariaDB GTID list: `domain-server-number,…`. Count 4 bytes (28 bits), then 16 bytes each."""
-    try:
-        (count,) = struct.unpack_from("<I", body)
-        return ",".join(
-            "{}-{}-{}".format(*struct.unpack_from("<IIQ", body, 4 + 16 * i)) for i in range(count & 0x0FFFFFFF)
-        )
-    except struct.error:
-        return None
-
-
-def rotate_target(body: bytes) -> str:
-    """The file that a ROTATE event names; its position is in the first 8 bytes."""
-    return body[8:].decode("utf-8", "backslashreplace")
-
-
-def describe(code: int, body: bytes, server_id: int, post_header_size: int) -> dict[str, Any]:
+def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
     """What a person wants to see of an event in a listing; empty for types with nothing to tell.
+
+    A body that contradicts itself gives `malformed` and why.
 
     Parameters
     ----------
-    code, body
-        The event's type and the bytes between its header and its checksum.
-    server_id
-        From its header: a part of MariaDB's GTIDs.
-    post_header_size
-        Size of the fixed part of this type, from the format description.
+    code
+        The event's type.
+    event
+        The whole event, header and checksum included.
+    format
+        The format description in force.
     """
+    describer = _DESCRIBERS.get(code)
+    if describer is None:
+        return {}
+    server_id = int.from_bytes(event[5:9], "little")
+    fixed = format.post_header_size(code)
     try:
-        return _describe(event_name(code), body, server_id, post_header_size)
-    except (struct.error, IndexError, ValueError):
-        return {"malformed": True}
+        return describer(Subject(code, event_body(code, event, format), server_id, fixed, format.flavor))
+    except MalformedEventError as error:
+        return {"malformed": str(error)}
 
 
-def _describe(name: str, body: bytes, server_id: int, post_header_size: int) -> dict[str, Any]:
-    if name == "QUERY":
-        thread, seconds, schema_size, error, status_size = struct.unpack_from("<IIBHH", body)
-        at = post_header_size + status_size
-        return {
-            "schema": decode_text(body[at : at + schema_size], None),
-            "sql": decode_text(body[at + schema_size + 1 :], None),
-            "thread_id": thread,
-            "error_code": error,
-            "seconds": seconds,
-        }
-    if name == "ROTATE":
-        return {"next_binlog_file": rotate_target(body), "position": struct.unpack_from("<Q", body)[0]}
-    if name == "XID":
-        return {"xid": struct.unpack_from("<Q", body)[0]}
-    if name == "GTID":
-        return {"gtid": f"{uuid.UUID(bytes=body[1:17])}:{struct.unpack_from('<q', body, 17)[0]}"}
-    if name == "MARIA_GTID":
-        number, domain = struct.unpack_from("<QI", body)
-        return {"gtid": f"{domain}-{server_id}-{number}", "standalone": bool(body[12] & 1)}
-    if name == "PREVIOUS_GTIDS":
-        return {"gtids": gtid_set(body)}
-    if name == "MARIA_GTID_LIST":
-        return {"gtids": maria_gtid_list(body)}
-    if name == "FORMAT_DESCRIPTION":
-        return {"server_version": body[2:52].split(b"\0")[0].decode("ascii", "backslashreplace")}
-    if name == "ROWS_QUERY":
-        return {"sql": decode_text(body[1:], None)}
-    if name == "ANNOTATE_ROWS":
-        return {"sql": decode_text(body, None)}
-    if name == "TABLE_MAP":
-        at = post_header_size
-        schema = body[at + 1 : at + 1 + body[at]]
-        at += 2 + body[at]
-        table = body[at + 1 : at + 1 + body[at]]
-        return {
-            "table_id": int.from_bytes(body[: post_header_size - 2], "little"),
-            "table": f"{decode_text(schema, None)}.{decode_text(table, None)}",
-        }
-    if "_ROWS" in name:
-        return {"table_id": int.from_bytes(body[: 4 if post_header_size == 6 else 6], "little")}
-    return {}
+def event_body(code: int, event: bytes, format: FormatDescription) -> bytes:
+    """The bytes of an event between its header and its checksum."""
+    # These two are read before anybody knows that headers are longer.
+    header_size = min(format.header_size, HEADER_SIZE) if code in (FORMAT_DESCRIPTION, ROTATE) else format.header_size
+    return event[header_size : len(event) - (4 if format.has_checksums else 0)]
+
+
+def rotate_target(body: bytes, post_header_size: int) -> str:
+    """The file that a ROTATE event names, behind the position in its fixed part, which format 1 does not have."""
+    return decode_text(body[post_header_size:], None)
+
+
+# --- the file and its server ---
+
+
+def _start(event: Subject) -> Detail:
+    """START_V3 and the head of FORMAT_DESCRIPTION."""
+    reader = Reader(event.body)
+    version, server, created = reader.number(2), reader.take(50), reader.number(4)
+    return {
+        "format_version": version,
+        "server_version": server.split(b"\0")[0].decode("ascii", "backslashreplace"),
+        "created_at": datetime.fromtimestamp(created, UTC) if created else None,
+    }
+
+
+def _format_description(event: Subject) -> Detail:
+    reader = Reader(event.body)
+    reader.take(56)
+    return {**_start(event), "header_size": reader.byte()}
+
+
+def _rotate(event: Subject) -> Detail:
+    """Format version 1 has no position: the next file begins at its first event."""
+    position = Reader(event.body).number(8) if event.post_header_size else 4
+    return {"next_binlog_file": rotate_target(event.body, event.post_header_size), "position": position}
+
+
+def _slave(event: Subject) -> Detail:
+    """SLAVE, which no server ever wrote to a log."""
+    reader = Reader(event.body)
+    position, port, host = reader.number(8), reader.number(2), reader.until_zero()
+    return {
+        "host": decode_text(host, None),
+        "port": port,
+        "binlog_file": decode_text(reader.rest(), None),
+        "position": position,
+    }
+
+
+_INCIDENTS: Final = {0: "none", 1: "lost events"}
+
+
+def _incident(event: Subject) -> Detail:
+    reader = Reader(event.body)
+    number = reader.number(2)
+    message = decode_text(reader.take(reader.byte()), None) if reader.left else ""
+    return {"incident": number, "meaning": _INCIDENTS.get(number, "unknown"), "message": message}
+
+
+def _heartbeat(event: Subject) -> Detail:
+    return {"binlog_file": decode_text(event.body, None)}
+
+
+def _heartbeat_v2(event: Subject) -> Detail:
+    """Fields with a number and a size each, up to number 0."""
+    reader = Reader(event.body)
+    detail: Detail = {}
+    while field := reader.packed():
+        value = Reader(reader.take(reader.packed()))
+        if field == 1:
+            detail["binlog_file"] = decode_text(value.rest(), None)
+        elif field == 2:
+            detail["position"] = value.packed()
+    return detail
+
+
+def _binlog_checkpoint(event: Subject) -> Detail:
+    reader = Reader(event.body)
+    return {"binlog_file": decode_text(reader.take(reader.number(4)), None)}
+
+
+def _start_encryption(event: Subject) -> Detail:
+    reader = Reader(event.body)
+    return {"scheme": reader.byte(), "key_version": reader.number(4), "nonce": reader.take(12).hex()}
+
+
+# --- transactions ---
+
+
+def _xid(event: Subject) -> Detail:
+    return {"xid": Reader(event.body).number(8)}
+
+
+def _xa_prepare(event: Subject) -> Detail:
+    reader = Reader(event.body)
+    one_phase, form, global_size, branch_size = reader.byte(), reader.number(4), reader.number(4), reader.number(4)
+    return {
+        "xid": xa_text(form, reader.take(global_size), reader.take(branch_size)),
+        "is_one_phase": bool(one_phase),
+    }
+
+
+def _previous_gtids(event: Subject) -> Detail:
+    gtids = gtid_set(event.body)
+    if gtids is None:
+        raise MalformedEventError("its GTIDs do not fit into the event")
+    return {"gtids": gtids}
+
+
+def _transaction_context(event: Subject) -> Detail:
+    """Group Replication: what the certifier of a transaction was told."""
+    reader = Reader(event.body)
+    uuid_size, thread_id, is_specified = reader.byte(), reader.number(4), reader.byte()
+    snapshot_size, write_set_size, read_set_size = reader.number(4), reader.number(4), reader.number(4)
+    server_uuid = decode_text(reader.take(uuid_size), None)
+    snapshot = gtid_set(reader.take(snapshot_size))
+    sets = [[reader.take(reader.number(2)) for _ in range(size)] for size in (write_set_size, read_set_size)]
+    return {
+        "server_uuid": server_uuid,
+        "thread_id": thread_id,
+        "is_gtid_specified": bool(is_specified),
+        "snapshot": snapshot,
+        **{name: len(hashes) for name, hashes in zip(("write_set", "read_set"), sets, strict=True)},
+    }
+
+
+def _view_change(event: Subject) -> Detail:
+    """Group Replication: a new membership, with the certifier's information."""
+    reader = Reader(event.body)
+    view_id = decode_text(reader.take(40).split(b"\0")[0], None)
+    number, count = reader.number(8), reader.number(4)
+    for _ in range(count):
+        reader.take(reader.number(2))
+        reader.take(reader.number(4))
+    return {"view_id": view_id, "sequence_number": number, "certified_rows": count}
+
+
+def _rows_query(event: Subject) -> Detail:
+    """The first byte is the statement's length, if it has less than 256 bytes: the text goes on to the end."""
+    reader = Reader(event.body)
+    reader.take(1)
+    return {"sql": decode_text(reader.rest(), None)}
+
+
+_DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
+    1: _start,
+    2: lambda event: describe_query(event.body, event.post_header_size, event.flavor),
+    4: _rotate,
+    5: lambda event: describe_intvar(event.body),
+    **dict.fromkeys((6, 8, 12), lambda event: describe_load(event.code, event.body)),
+    7: _slave,
+    **dict.fromkeys((9, 10, 11, 17), lambda event: describe_block(event.body)),
+    13: lambda event: describe_rand(event.body),
+    14: lambda event: describe_user_var(event.body),
+    15: _format_description,
+    16: _xid,
+    18: lambda event: describe_execute_load_query(event.body, event.post_header_size, event.flavor),
+    19: lambda event: describe_table_map(event.body, event.post_header_size),
+    **dict.fromkeys(
+        (*range(20, 26), *range(30, 33), 39, *range(166, 172)),
+        lambda event: describe_rows(event.code, event.body, event.post_header_size),
+    ),
+    26: _incident,
+    27: _heartbeat,
+    29: _rows_query,
+    **dict.fromkeys((33, 34), lambda event: describe_gtid(event.body)),
+    35: _previous_gtids,
+    36: _transaction_context,
+    37: _view_change,
+    38: _xa_prepare,
+    41: _heartbeat_v2,
+    42: lambda event: describe_tagged_gtid(event.body),
+    160: lambda event: {"sql": decode_text(event.body, None)},
+    161: _binlog_checkpoint,
+    162: lambda event: describe_maria_gtid(event.body, event.server_id),
+    163: lambda event: describe_maria_gtid_list(event.body),
+    164: _start_encryption,
+}

@@ -22,28 +22,33 @@ from ingest.binlog.assembly import (
 from ingest.binlog.batches import BatchKind
 from ingest.binlog.buffers import (
     DATA_LIMIT,
-    Context,
     ControlBuffers,
     Int64s,
     Pool,
     RowBuffers,
-    Window,
 )
-from ingest.binlog.events import TABLE_MAP, actions
+from ingest.binlog.events import TABLE_MAP
 from ingest.binlog.filters import TableFilter
-from ingest.binlog.format import HEADER_SIZE, FormatDescription, read_format
+from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
-from ingest.binlog.kernel import layout, run
-from ingest.binlog.kernel.layout import MAP_WORDS, NULL, SLOT_COUNT, SLOT_WORDS
+from ingest.binlog.kernel import layout
+from ingest.binlog.kernel.layout import MAP_WORDS, NULL, SLOT_COUNT
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
+from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
 from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
-from ingest.errors import BinlogNotReadableError, CorruptBinlogError, TruncatedBinlogError, UsageError
+from ingest.binlog.walking import Walk
+from ingest.errors import (
+    BinlogNotReadableError,
+    BinloomError,
+    CorruptBinlogError,
+    EncryptedBinlogError,
+    TruncatedBinlogError,
+    UsageError,
+)
 
 Batches = Iterator[tuple[BatchKind, pa.RecordBatch]]
-
-_WHOLE_FILE: Final = (1 << 62) - 1
 
 
 def open_binlog(
@@ -53,19 +58,23 @@ def open_binlog(
     tables: TableFilter | None = None,
     start: int | None = None,
     end: int | None = None,
+    skip_bad_checksum: bool = False,
 ) -> "Binlog":
     """Opens a binlog file for decoding.
 
     Parameters
     ----------
     path
-        A binlog file of format version 4.
+        A binlog file. Those of format versions 1 and 3 have statements and no rows.
     hints
         What a schema snapshot knows of the columns, for values the file does not describe whole.
     tables
         Which tables' rows are wanted; all without it.
     start, end
         Physical offsets, in bytes, of a transaction's start and of a transaction's end. The whole file without them.
+    skip_bad_checksum
+        Whether to pass over events whose checksum is wrong, each named in `unsupported_events`, instead of
+        ending at the first.
 
     Raises
     ------
@@ -73,7 +82,7 @@ def open_binlog(
         One of its kinds; see `ingest.binlog.format.read_format`.
     """
     path = Path(path)
-    return Binlog(path, read_format(path), hints, tables, start, end)
+    return Binlog(path, read_format(path), hints, tables, start, end, skip_bad_checksum)
 
 
 class Binlog:
@@ -87,6 +96,7 @@ class Binlog:
         tables: TableFilter | None,
         start: int | None,
         end: int | None,
+        skip_bad_checksum: bool,
     ) -> None:
         if start is not None and start < 4:
             raise UsageError(f"{path}: position {start} lies inside the magic.", hint="The first event stands at 4.")
@@ -96,6 +106,7 @@ class Binlog:
         self._tables = tables
         self._start = 4 if start is None else start
         self._end = end
+        self._skip_bad_checksum = skip_bad_checksum
         self._names: dict[str, tuple[str, ...] | None] = {}
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
@@ -124,18 +135,21 @@ class Binlog:
         with open_file(self.path) as file:
             size = os.fstat(file.fileno()).st_size
             end = size if self._end is None else min(self._end, size)
-            window = Window(file.fileno(), self._start, end)
-            yield from _Decoding(self, window, end, rows_only).batches()
+            mode = layout.WANT_ROWS | (0 if rows_only else layout.WANT_STATEMENTS)
+            if self._skip_bad_checksum:
+                mode |= layout.SKIP_BAD
+            walk = Walk(self.path, file.fileno(), self.format, mode, self._start, end)
+            yield from _Decoding(self, walk, end, rows_only).batches()
 
     def events(self) -> Iterator[Event]:
         """The events one by one, with what their headers and bodies say. Raises as `batches` does, at the end."""
         with open_file(self.path) as file:
             size = os.fstat(file.fileno()).st_size
             end = size if self._end is None else min(self._end, size)
-            window, context = Window(file.fileno(), self._start, end), Context()
-            prepare(context, self.format, layout.WANT_INDEX | layout.KEEP_GOING)
-            yield from list_events(window, self.format, end, context)
-            check_end(self.path, window, context, end)
+            mode = layout.WANT_INDEX | layout.KEEP_GOING
+            walk = Walk(self.path, file.fileno(), self.format, mode, self._start, end)
+            yield from list_events(walk)
+            check_end(walk, end)
 
     def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
         """A table map with its hints at a position, and whether its rows are left out."""
@@ -164,35 +178,16 @@ def open_file(path: Path) -> BinaryIO:
         ) from None
 
 
-def prepare(context: Context, format: FormatDescription, mode: int) -> None:
-    """Fills the words of a context that follow from a file's format."""
-    context["MODE"] = mode
-    context["CHECKSUM"] = int(format.has_checksums)
-    context["HEADER_SIZE"] = format.header_size
-    sizes = np.zeros(257, dtype=np.uint8)
-    sizes[1 : 1 + len(format.post_header_sizes)] = np.frombuffer(format.post_header_sizes, dtype=np.uint8)[:256]
-    context.point("POST_HEADERS", sizes)
-    context.point("ACTIONS", actions())
-    context.point("COUNTS", np.zeros(256, dtype=np.int64))
-    context.point("SLOTS", np.full((SLOT_COUNT, SLOT_WORDS), -1, dtype=np.int64))
-    context.point("ACTIVE", np.zeros((layout.ACTIVE_CAPACITY, 2), dtype=np.int64))
-    context["FIRST_BAD"] = -1
-    context["SEGMENT_BYTES"] = _WHOLE_FILE
-
-
 class _Decoding:
-    """One pass of the decoder over a window: the kernel's counterpart."""
+    """One pass of the decoder over a file: the kernel's counterpart."""
 
-    def __init__(self, log: Binlog, window: Window, end: int, rows_only: bool) -> None:
+    def __init__(self, log: Binlog, walk: Walk, end: int, rows_only: bool) -> None:
         self.log = log
-        self.window = window
+        self.walk = walk
         self.end = end
-        self.context = Context()
+        self.context = walk.context
         self.rows_only = rows_only
-        prepare(self.context, log.format, layout.WANT_ROWS | (0 if rows_only else layout.WANT_STATEMENTS))
-        self.slots: Int64s = np.full((SLOT_COUNT, SLOT_WORDS), -1, dtype=np.int64)
-        self.context.point("SLOTS", self.slots)
-        self.context["COMPLETE_END"] = window.base
+        self.slots = self.context.array("SLOTS")
         self.numbers: dict[bytes, int] = {}
         self.maps: list[TableMap] = []
         self.new_maps: list[TableMap] = []
@@ -205,21 +200,22 @@ class _Decoding:
         self.rows.attach(self.context)
         self.context.point("MAPS", self.map_words)
         self.tables = TableDictionaries(self.maps)
+        self.left_out: list[Int64s] = []
 
     def batches(self) -> Batches:
-        context = self.context
-        self.window.attach(context)
-        stops = [stop for stop in self.log._boundaries() if self.window.base < stop < self.end] + [self.end]
-        context["END_POS"] = stops[0]
+        walk = self.walk
+        stops = [stop for stop in self.log._boundaries() if walk.position < stop < self.end] + [self.end]
+        walk.stop_at(stops[0])
         while True:
-            status = run(context.address)
+            status = walk.step()
             if status == layout.NEED_BYTES:
-                if not self.window.advance(context):
-                    yield from self._flush()
-                    yield from self._finish()
-                    check_end(self.log.path, self.window, context, self.end)
-                    return
-            elif status == layout.FULL:
+                if walk.advance():
+                    continue
+                yield from self._flush()
+                yield from self._finish()
+                check_end(walk, self.end)
+                return
+            if status == layout.FULL:
                 progress = self._progress()
                 yield from self._flush()
                 if not progress:
@@ -229,7 +225,7 @@ class _Decoding:
             elif status == layout.DEFECT:
                 yield from self._flush()
                 yield from self._finish()
-                raise defect(self.log.path, self.window, context)
+                raise defect(walk)
             else:
                 stops.pop(0)
                 if not stops:
@@ -237,26 +233,18 @@ class _Decoding:
                     yield from self._finish()
                     return
                 # Another snapshot is in force from here on: the same table maps may read differently.
-                context["END_POS"] = stops[0]
+                walk.stop_at(stops[0])
                 self.slots[:] = -1
                 self.numbers.clear()
 
     # --- table maps ---
 
-    def _event(self) -> bytes:
-        """The bytes of the event that the kernel stands at."""
-        at = self.window.base + self.context["POS"]
-        size = int.from_bytes(self.window.bytes_at(at + 9, 4), "little")
-        return self.window.bytes_at(at, size)
-
     def _take_in(self) -> None:
         """Takes a table map that the kernel does not know into its slot."""
-        event = self._event()
-        format = self.log.format
-        sizes = format.post_header_sizes
-        id_size = 4 if len(sizes) >= TABLE_MAP and sizes[TABLE_MAP - 1] == 6 else 6
+        event, format = self.walk.event(), self.walk.format
+        id_size = 4 if format.post_header_size(TABLE_MAP) == 6 else 6
         start = format.header_size
-        body = event[start + id_size : len(event) - (4 if format.has_checksums else 0)]
+        body = event[start + id_size : len(event) - (4 if self.context["CHECKSUM"] else 0)]
         table_id = int.from_bytes(event[start : start + id_size], "little")
         number = self.numbers.get(body)
         if number is None:
@@ -266,13 +254,12 @@ class _Decoding:
 
     def _plan(self, body: bytes) -> int:
         number = len(self.maps)
-        position = self.window.base + self.context["POS"]
         try:
-            table_map, skipped = self.log._plan_for(body, position)
+            table_map, skipped = self.log._plan_for(body, self.walk.position)
         except MalformedTableMapError:
             # Its rows then have a map whose column count is none of theirs; the map itself is named here.
             table_map, skipped = _NO_MAP, False
-            self._add_problem(position, layout.BAD_TABLE_MAP)
+            self.walk.add_problem(TABLE_MAP, -1, -1, layout.BAD_TABLE_MAP)
         else:
             if not skipped:
                 self.new_maps.append(table_map)
@@ -283,16 +270,10 @@ class _Decoding:
         if number >= len(self.map_words):
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
-        width = len(table_map.columns) if table_map is not _NO_MAP else -1
-        self.map_words[number] = (plan.address, width, int(skipped), 0)
+        width = len(table_map.columns) if table_map.has_metadata else -1
+        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns)
         self.numbers[body] = number
         return number
-
-    def _add_problem(self, position: int, reason: int) -> None:
-        count = self.context["PROBLEM_COUNT"]
-        size = int.from_bytes(self.window.bytes_at(position + 9, 4), "little")
-        self.control.problems[count] = (position, position + size, TABLE_MAP, -1, -1, -1, reason, 0)
-        self.context["PROBLEM_COUNT"] = count + 1
 
     # --- output ---
 
@@ -305,7 +286,7 @@ class _Decoding:
         """Makes room for a statement or a row that does not fit into empty buffers."""
         context = self.context
         if not context["RESUME"]:
-            self.control_pool = Pool(partial(ControlBuffers, len(self._event()) + (1 << 20)))
+            self.control_pool = Pool(partial(ControlBuffers, len(self.walk.event()) + (1 << 20)))
             self._renew(self.control_pool.take(), self.rows)
             return
         width = int(self.map_words[context["RESUME_MAP"]][1])
@@ -319,11 +300,8 @@ class _Decoding:
     def _leave_row_out(self) -> None:
         """Gives up on the rest of a rows event whose next row is larger than Arrow can hold."""
         context = self.context
-        position = self.window.base + context["POS"]
-        self._add_problem(position, layout.VALUE_TOO_LARGE)
-        problem = self.control.problems[context["PROBLEM_COUNT"] - 1]
-        problem[layout.PROBLEM_MAP] = context["RESUME_MAP"]
-        problem[layout.PROBLEM_ROW] = context["RESUME_ORDINAL"]
+        code = self.walk.format.type_codes[self.walk.event()[4]]
+        self.walk.add_problem(code, context["RESUME_MAP"], context["RESUME_ORDINAL"], layout.VALUE_TOO_LARGE)
         context["RESUME_ROW"] = context["RESUME_END"]
         context["RESUME_ORDINAL"] += 1
 
@@ -335,6 +313,9 @@ class _Decoding:
             first, last = old.gtid_offsets[count], old.gtid_offsets[count + 1]
             control.gtid_data[: last - first] = old.gtid_data[first:last].copy()
             control.gtid_offsets[:2] = (0, last - first)
+            first, last = old.xa_offsets[count], old.xa_offsets[count + 1]
+            control.xa_data[: last - first] = old.xa_data[first:last].copy()
+            control.xa_offsets[:2] = (0, last - first)
         self.control, self.rows = control, rows
         control.attach(context)
         rows.attach(context)
@@ -348,44 +329,67 @@ class _Decoding:
             return
         context, control = self.context, self.control
         rows, transactions = context["ROW_COUNT"], context["TXN_COUNT"]
-        statements, problems = context["STMT_COUNT"], context["PROBLEM_COUNT"]
-        gtids = gtids_of(control, transactions + (context["TXN_STATE"] != layout.STATE_NONE))
         found: list[tuple[BatchKind, pa.RecordBatch]] = []
         if rows:
-            found.append(
-                (
-                    "row_events",
-                    row_batch(
-                        self.rows, rows, context["VALUE_COUNT"], bool(context["PARTIAL_SEEN"]), gtids, self.tables
-                    ),
-                )
-            )
-        if statements:
-            found.append(("statements", statement_batch(control, statements)))
+            found.append(("row_events", self._row_batch(rows)))
+        if statements := context["STMT_COUNT"]:
+            found.append(("statements", statement_batch(control, statements, self.walk.format)))
         if transactions and not self.rows_only:
-            found.append(
-                ("transactions", transaction_batch(control.transactions[:transactions], gtids.slice(0, transactions)))
-            )
-        if problems:
-            found.append(("unsupported_events", problem_batch(control.problems[:problems], self.maps)))
+            found.append(("transactions", transaction_batch(control, transactions)))
+        problems = np.concatenate([control.problems[: context["PROBLEM_COUNT"]], *self.left_out])
+        if len(problems):
+            found.append(("unsupported_events", problem_batch(problems, self.maps)))
+        self.left_out = []
         self._renew(self.control_pool.take(), self.row_pool.take())
-        yield from found
+        yield from ((kind, batch) for kind, batch in found if batch.num_rows)
+
+    def _row_batch(self, count: int) -> pa.RecordBatch:
+        context, rows = self.context, self.rows
+        gtids = gtids_of(self.control, context["TXN_COUNT"] + (context["TXN_STATE"] != layout.STATE_NONE))
+        values, patches = context["VALUE_COUNT"], context["PATCH_COUNT"]
+        if not patches:
+            images = {side: image.array(values) for side, image in rows.images.items()}
+            return row_batch(rows, count, images, bool(context["PARTIAL_SEEN"]), gtids, self.tables)
+        images, problems = patch_images(rows, count, values, patches, self.maps)
+        batch = row_batch(rows, count, images, bool(context["PARTIAL_SEEN"]), gtids, self.tables)
+        if not problems:
+            return batch
+        return batch.filter(pa.array(self._leave_out(problems, count)))
+
+    def _leave_out(self, problems: list[Problem], count: int) -> npt.NDArray[np.bool_]:
+        """Names the rows for which no text could be made; which of the batch's `count` rows stay, shape (count,)."""
+        rows, stays = self.rows, np.ones(count, dtype=bool)
+        for row, column, reason in problems:
+            if stays[row]:
+                stays[row] = False
+                self.control.transactions[rows.txns[row], layout.TXN_INSERTS + rows.kinds[row]] -= 1
+                start, end, code = rows.starts[row], rows.ends[row], self.walk.type_at(int(rows.starts[row]))
+                record = (start, end, code, rows.maps[row], rows.ordinals[row], column, reason, 0)
+                self.left_out.append(np.array([record], dtype=np.int64))
+        return stays
 
     def _finish(self) -> Batches:
         """The transaction that was still open when the bytes ended, with outcome `none`."""
         context = self.context
         if self.rows_only or context["TXN_STATE"] == layout.STATE_NONE:
             return
-        record = self.control.transactions[:1].copy()
-        record[0, layout.TXN_END] = self.window.base + context["POS"]
-        record[0, layout.TXN_COMMITTED] = NULL
-        yield "transactions", transaction_batch(record, gtids_of(self.control, 1))
+        record = self.control.transactions[0]
+        record[layout.TXN_END] = self.walk.position
+        record[layout.TXN_COMMITTED] = NULL
+        yield "transactions", transaction_batch(self.control, 1)
 
 
-def defect(path: Path, window: Window, context: Context) -> CorruptBinlogError:
-    """The error for the event at POS, which the kernel found broken."""
-    position = window.base + context["POS"]
-    reason = defect_reason(context["REASON"], int.from_bytes(window.bytes_at(position + 9, 4), "little"))
+def defect(walk: Walk) -> BinloomError:
+    """The error for the event at POS, which the kernel found broken or encrypted."""
+    path, position = walk.path, walk.position
+    if walk.context["REASON"] == layout.ENCRYPTED:
+        return EncryptedBinlogError(
+            f"{path}: the events from position {position} on are encrypted by the server (encrypt_binlog=ON).",
+            hint="Stream it from the server, which decrypts it: `mariadb-binlog --read-from-remote-server --raw`.",
+            path=str(path),
+            position=position,
+        )
+    reason = defect_reason(walk.context["REASON"], int.from_bytes(walk.window.bytes_at(position + 9, 4), "little"))
     return CorruptBinlogError(
         f"{path}: {reason}, in the event at position {position}.",
         hint="Copy the file again from the server; what stands before this position is good.",
@@ -395,15 +399,15 @@ def defect(path: Path, window: Window, context: Context) -> CorruptBinlogError:
     )
 
 
-def check_end(path: Path, window: Window, context: Context, end: int) -> None:
+def check_end(walk: Walk, end: int) -> None:
     """Raises when the walk ended before `end`: at an impossible size, or in bytes that are no whole event."""
-    position = window.base + context["POS"]
+    path, position = walk.path, walk.position
     if position >= end:
         return
-    if context["REASON"] == layout.BAD_SIZE:
-        raise defect(path, window, context)
+    if walk.context["REASON"] in (layout.BAD_SIZE, layout.ENCRYPTED):
+        raise defect(walk)
     left = end - position
-    said = window.bytes_at(position + 9, 4) if left >= HEADER_SIZE else b""
+    said = walk.window.bytes_at(position + 9, 4) if left >= walk.format.header_size else b""
     size = f"says that it has {int.from_bytes(said, 'little')} bytes" if said else "has no whole header"
     raise TruncatedBinlogError(
         f"{path}: the event at position {position} {size}, the file ends {left} bytes behind its start.",
@@ -418,7 +422,9 @@ def defect_reason(code: int, size: int) -> str:
     """A kernel's `layout.BAD_…` in words."""
     if code == layout.BAD_CHECKSUM:
         return "the checksum does not match"
+    if code == layout.ENCRYPTED:
+        return "the server encrypted the events from here on"
     return f"a size of {size} bytes, which no event has"
 
 
-_NO_MAP: Final = TableMap("", "", "", (), "none", None)
+_NO_MAP: Final = TableMap("", "", "", (), "none", None, has_metadata=False)

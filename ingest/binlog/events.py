@@ -68,7 +68,9 @@ EVENT_NAMES: Final[dict[int, str]] = {
     171: "DELETE_ROWS_COMPRESSED",
 }
 
+START_V3: Final = 1
 ROTATE: Final = 4
+QUERY: Final = 2
 STOP: Final = 3
 FORMAT_DESCRIPTION: Final = 15
 TABLE_MAP: Final = 19
@@ -76,31 +78,48 @@ PREVIOUS_GTIDS: Final = 35
 MARIA_GTID_LIST: Final = 163
 START_ENCRYPTION: Final = 164
 
+INCIDENT: Final = 26
 ROWS_QUERY: Final = 29
+TRANSACTION_PAYLOAD: Final = 40
 ANNOTATE_ROWS: Final = 160
+QUERY_COMPRESSED: Final = 165
+ROWS_COMPRESSED: Final = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
+"""Each compressed rows event and the event that it is when uncompressed."""
 
 _ACTIONS: Final[dict[int, int]] = {
     2: layout.ACT_QUERY,
     STOP: layout.ACT_CLOSE,
     ROTATE: layout.ACT_CLOSE,
-    FORMAT_DESCRIPTION: layout.ACT_SILENT,
+    5: layout.ACT_CONTEXT,
+    6: layout.ACT_LOAD,
+    8: layout.ACT_CONTEXT,
+    9: layout.ACT_LOAD_BLOCK,
+    10: layout.ACT_LOAD_END,
+    11: layout.ACT_LOAD_END,
+    12: layout.ACT_LOAD,
+    13: layout.ACT_CONTEXT,
+    14: layout.ACT_CONTEXT,
+    FORMAT_DESCRIPTION: layout.ACT_FORMAT,
     16: layout.ACT_XID,
+    17: layout.ACT_LOAD_BLOCK,
+    18: layout.ACT_LOAD_QUERY,
     TABLE_MAP: layout.ACT_TABLE_MAP,
-    23: layout.ACT_ROWS,
-    24: layout.ACT_ROWS,
-    25: layout.ACT_ROWS,
+    **dict.fromkeys((20, 21, 22), layout.ACT_ROWS_V0),
+    **dict.fromkeys((23, 24, 25), layout.ACT_ROWS),
+    INCIDENT: layout.ACT_INCIDENT,
     ROWS_QUERY: layout.ACT_ROWS_QUERY,
-    30: layout.ACT_ROWS,
-    31: layout.ACT_ROWS,
-    32: layout.ACT_ROWS,
+    **dict.fromkeys((30, 31, 32), layout.ACT_ROWS),
     33: layout.ACT_GTID,
     34: layout.ACT_ANONYMOUS_GTID,
-    PREVIOUS_GTIDS: layout.ACT_SILENT,
     38: layout.ACT_XA_PREPARE,
+    39: layout.ACT_ROWS,
+    TRANSACTION_PAYLOAD: layout.ACT_PAYLOAD,
+    42: layout.ACT_GTID_TAGGED,
     ANNOTATE_ROWS: layout.ACT_ANNOTATE,
-    161: layout.ACT_SILENT,
     162: layout.ACT_MARIADB_GTID,
-    MARIA_GTID_LIST: layout.ACT_SILENT,
+    START_ENCRYPTION: layout.ACT_ENCRYPTION,
+    QUERY_COMPRESSED: layout.ACT_QUERY_COMPRESSED,
+    **dict.fromkeys(ROWS_COMPRESSED, layout.ACT_ROWS_COMPRESSED),
 }
 
 
@@ -113,5 +132,6 @@ def actions() -> npt.NDArray[np.uint8]:
     """What the kernel does with each type code: `layout.ACT_…`, shape (256,)."""
     table = np.full(256, layout.ACT_UNKNOWN, dtype=np.uint8)
     for code in EVENT_NAMES:
-        table[code] = _ACTIONS.get(code, layout.ACT_UNSUPPORTED)
+        if code:
+            table[code] = _ACTIONS.get(code, layout.ACT_SILENT)
     return table

@@ -1,14 +1,23 @@
-"""The head of a binlog file: magic, format description, and what follows from the server's version."""
+"""The head of a binlog file: magic, format, and what follows from the server's version.
+
+Three formats are out there. Version 1 (MySQL 3.23) has headers of 13 bytes, version 3 (4.0, 4.1) of 19, and both
+begin with a start event, or with none: 4.0 and 4.1 write one only to the first file behind a server's start.
+Version 4 (5.0 and later) begins with a format description, which says how long headers and fixed parts are.
+
+Sources: MySQL internals, "Determining the Binary Log Version"; server, client/mysqlbinlog.cc (`check_header`) and
+libs/mysql/binlog/event/control_events.cpp (`Format_description_event`).
+"""
 
 import hashlib
 import os
 import re
+import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from ingest.binlog.events import FORMAT_DESCRIPTION
+from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, START_V3
 from ingest.errors import (
     BinlogNotFoundError,
     BinlogNotReadableError,
@@ -21,7 +30,8 @@ from ingest.errors import (
 MAGIC: Final = b"\xfebin"
 MAGIC_ENCRYPTED: Final = b"\xfdbin"
 HEADER_SIZE: Final = 19
-"""Bytes of a v4 event header."""
+"""Bytes of an event header of format 3 and, at the least, of format 4."""
+HEADER_SIZE_V1: Final = 13
 
 FLAG_IN_USE: Final = 0x0001
 FLAG_RELAY_LOG: Final = 0x0040
@@ -29,28 +39,38 @@ FLAG_RELAY_LOG: Final = 0x0040
 _HEAD_BYTES: Final = 4 + 512
 
 
+# Fixed parts of the events that servers before MySQL 5.0 knew, by type code from 1 (START_V3) to 14 (USER_VAR).
+_OLD_FIXED_PARTS: Final = bytes([56, 11, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0])
+_START_V3_BODY: Final = 56
+
+# Development trees of 5.1 and 5.2 numbered the types behind FORMAT_DESCRIPTION otherwise: server,
+# sql/log_event.cc of 5.1, Format_description_log_event, `perm`.
+_RENUMBERED_SERVERS: Final = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
+_RENUMBERED: Final = bytes([*range(16), 19, 20, 21, 22, 16, 17, 18])
+
+
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
     """What the first event of a file says of the file.
 
-    `checksum_algorithm` is CRC32, NONE, or None where the server predates checksums. `fingerprint` is the
-    SHA-256 of the event without its flags and checksum: it stays as it is while the file grows and closes.
-    `post_header_sizes` has the size of each event type's fixed part, by type code from 1 on.
+    `server_version` is None where no start event names it. `checksum_algorithm` is CRC32, NONE, or None where
+    the server predates checksums. `fingerprint` is the SHA-256 of the event without its flags and checksum: it
+    stays as it is while the file grows and closes. `post_header_sizes` has the size of each event type's fixed
+    part, by type code from 1 on; `type_codes` has today's code of each code in the file, 256 bytes.
     """
 
     format_version: int
-    server_version: str
+    server_version: str | None
     flavor: str
     checksum_algorithm: str | None
     server_id: int
     created_at: datetime | None
     is_in_use: bool
     is_relay_log: bool
-    is_encrypted: bool
     fingerprint: str
     header_size: int
     post_header_sizes: bytes
-    size: int
+    type_codes: bytes
 
     @property
     def has_checksums(self) -> bool:
@@ -139,13 +159,7 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
         raise _cut(path, 4, size)
     code, event_size = head[8], int.from_bytes(head[13:17], "little")
     if code != FORMAT_DESCRIPTION:
-        raise UnsupportedBinlogVersionError(
-            f"{path} begins with an event of type {code} at position 4, not with a format description: "
-            "it was written before MySQL 5.0.",
-            hint="Only format version 4 is decoded; read it with mysqlbinlog.",
-            path=str(path),
-            position=4,
-        )
+        return _old_format(head, code, event_size, size, path)
     if event_size < HEADER_SIZE + 58 or event_size > _HEAD_BYTES - 4:
         raise NotABinlogError(
             f"{path}: the format description at position 4 says that it has {event_size} bytes.",
@@ -161,13 +175,19 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
 def format_of_event(event: bytes, path: Path) -> FormatDescription:
     """The format description in a whole event, header included."""
     body = event[HEADER_SIZE:]
+    if len(body) < 57:
+        raise NotABinlogError(
+            f"{path}: a format description of {len(event)} bytes.",
+            hint="The file is damaged; copy it again from the server.",
+            path=str(path),
+        )
     format_version = int.from_bytes(body[:2], "little")
     server_version = body[2:52].split(b"\0")[0].decode("ascii", "backslashreplace")
     created, header_size = int.from_bytes(body[52:56], "little"), body[56]
     if format_version != 4 or header_size < HEADER_SIZE:
         raise UnsupportedBinlogVersionError(
             f"{path} says format version {format_version} with {header_size}-byte headers (server {server_version!r}).",
-            hint="Only format version 4 is decoded; read it with mysqlbinlog.",
+            hint="The file's head is damaged, or its server is newer than binloom.",
             path=str(path),
             position=4,
         )
@@ -186,6 +206,13 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
             )
     flags = int.from_bytes(event[17:19], "little")
     unflagged = event[:17] + event[19 : len(event) - (4 if tail else 0)]
+    fixed_parts, type_codes = body[57 : len(body) - tail], bytes(range(256))
+    if _RENUMBERED_SERVERS.match(server_version):
+        type_codes = _RENUMBERED + type_codes[len(_RENUMBERED) :]
+        fixed_parts = bytes(
+            fixed_parts[_RENUMBERED.index(code) - 1] if _RENUMBERED.index(code) <= len(fixed_parts) else 0
+            for code in range(1, len(_RENUMBERED))
+        )
     return FormatDescription(
         format_version=format_version,
         server_version=server_version,
@@ -195,11 +222,61 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
         created_at=datetime.fromtimestamp(created, UTC) if created else None,
         is_in_use=bool(flags & FLAG_IN_USE),
         is_relay_log=bool(flags & FLAG_RELAY_LOG),
-        is_encrypted=False,
         fingerprint=hashlib.sha256(unflagged).hexdigest(),
         header_size=header_size,
-        post_header_sizes=body[57 : len(body) - tail],
-        size=len(event),
+        post_header_sizes=fixed_parts,
+        type_codes=type_codes,
+    )
+
+
+def checksum_is_good(event: bytes, format: FormatDescription) -> bool:
+    """Whether a format description's own checksum holds, which is computed with the IN_USE flag cleared.
+
+    True in a file without checksums: some servers leave its place empty there.
+    """
+    if not format.has_checksums:
+        return True
+    cleared = event[:17] + bytes([event[17] & ~FLAG_IN_USE]) + event[18:-4]
+    return zlib.crc32(cleared) == int.from_bytes(event[-4:], "little")
+
+
+def _old_format(head: bytes, code: int, event_size: int, size: int, path: Path) -> FormatDescription:
+    """The format of a file that begins with no format description: version 1 or 3."""
+    is_start = code == START_V3
+    format_version = 1 if is_start and event_size < HEADER_SIZE + _START_V3_BODY else 3
+    header_size = HEADER_SIZE_V1 if format_version == 1 else HEADER_SIZE
+    if not 0 < code <= len(_OLD_FIXED_PARTS) or event_size < header_size + (_START_V3_BODY if is_start else 0):
+        raise NotABinlogError(
+            f"{path} begins with an event of type {code} and {event_size} bytes at position 4, as no binlog does.",
+            hint="The file's head is damaged; copy it again from the server.",
+            path=str(path),
+            position=4,
+        )
+    if event_size > size - 4:
+        raise _cut(path, 4, size)
+    event = head[4 : 4 + event_size]
+    server_version, created = None, 0
+    if is_start:
+        body = event[header_size:]
+        server_version = body[2:52].split(b"\0")[0].decode("ascii", "backslashreplace") or None
+        created = int.from_bytes(body[52:56], "little")
+    flags = 0 if format_version == 1 else int.from_bytes(event[17:19], "little")
+    fixed_parts = bytearray(_OLD_FIXED_PARTS)
+    if format_version == 1:
+        fixed_parts[ROTATE - 1] = 0
+    return FormatDescription(
+        format_version=format_version,
+        server_version=server_version,
+        flavor="mysql",
+        checksum_algorithm=None,
+        server_id=int.from_bytes(event[5:9], "little"),
+        created_at=datetime.fromtimestamp(created, UTC) if created else None,
+        is_in_use=bool(flags & FLAG_IN_USE),
+        is_relay_log=bool(flags & FLAG_RELAY_LOG),
+        fingerprint=hashlib.sha256(event[:17] + event[19:] if format_version == 3 else event).hexdigest(),
+        header_size=header_size,
+        post_header_sizes=bytes(fixed_parts),
+        type_codes=bytes(range(256)),
     )
 
 

@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ingest.binlog.buffers import Context, ControlBuffers, IndexBuffer, Window
+from ingest.binlog.buffers import ControlBuffers, IndexBuffer
 from ingest.binlog.control import describe
 from ingest.binlog.events import event_name
-from ingest.binlog.kernel import layout, run
-
-if TYPE_CHECKING:
-    from ingest.binlog.format import FormatDescription
+from ingest.binlog.kernel import layout
+from ingest.binlog.walking import Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +31,17 @@ class Event:
     detail: dict[str, Any]
 
 
-def list_events(window: Window, format: "FormatDescription", end: int, context: Context) -> Iterator[Event]:
-    """Yields the events of a window up to offset `end`; a bad checksum is in the event, a bad size ends the walk."""
-    index, control = IndexBuffer(), ControlBuffers()
+def list_events(walk: Walk) -> Iterator[Event]:
+    """Yields the events of a walk; a bad checksum is in the event, a bad size ends it."""
+    index, control, context = IndexBuffer(), ControlBuffers(), walk.context
     index.attach(context)
     control.attach(context)
-    window.attach(context)
-    context["END_POS"] = end
-    tail = 4 if format.has_checksums else 0
     while True:
-        status = run(context.address)
+        status = walk.step()
         count, context["INDEX_COUNT"] = context["INDEX_COUNT"], 0
         context["PROBLEM_COUNT"] = 0
         for position, size, code, seconds, server_id, flags, _, good in index.records[:count].tolist():
-            body = window.bytes_at(position + format.header_size, size - format.header_size - tail)
+            format = walk.format_at(position)
             yield Event(
                 position=position,
                 end_position=position + size,
@@ -56,9 +51,8 @@ def list_events(window: Window, format: "FormatDescription", end: int, context: 
                 server_id=server_id,
                 flags=flags,
                 size=size,
-                checksum_ok=bool(good) if tail else None,
-                detail=describe(code, body, server_id, format.post_header_size(code)),
+                checksum_ok=bool(good) if format.has_checksums else None,
+                detail=describe(code, walk.window.bytes_at(position, size), format),
             )
-        if status == layout.FULL or (status == layout.NEED_BYTES and window.advance(context)):
-            continue
-        return
+        if status != layout.FULL and not (status == layout.NEED_BYTES and walk.advance()):
+            return

@@ -28,6 +28,7 @@ class ColumnPlan:
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
         self.words: npt.NDArray[np.int64] = np.zeros((max(len(columns), 1), PLAN_WORDS), dtype=np.int64)
+        self.json_columns = 0
         self._kept: list[npt.NDArray[np.int64] | npt.NDArray[np.uint8]] = []
         for column, words in zip(columns, self.words, strict=False):
             words[PLAN_OP] = OPS["UNSUPPORTED"]
@@ -68,7 +69,8 @@ class ColumnPlan:
             words[PLAN_A] = metadata
         elif kind == "JSON" and 1 <= metadata <= 4:
             words[PLAN_OP] = OPS["JSON"]
-            words[PLAN_A] = metadata
+            words[PLAN_A], words[PLAN_B] = metadata, self.json_columns
+            self.json_columns += 1
 
     def _string(self, column: Column, words: npt.NDArray[np.int64], length_bytes: int) -> None:
         if column.charset == BINARY and column.type == "STRING":

@@ -6,7 +6,7 @@ from ingest.binlog.kernel import layout
 
 REASONS: Final[dict[int, str]] = {
     layout.UNKNOWN_TYPE: "unknown_event_type",
-    layout.UNSUPPORTED_TYPE: "unsupported_event_type",
+    layout.NESTED_TYPE: "misplaced_event",
     layout.NO_TABLE_MAP: "no_table_map",
     layout.WIDTH_MISMATCH: "column_count_mismatch",
     layout.MALFORMED_EVENT: "malformed_event",
@@ -15,11 +15,16 @@ REASONS: Final[dict[int, str]] = {
     layout.UNSUPPORTED_COLUMN: "unsupported_column_type",
     layout.BAD_TABLE_MAP: "malformed_table_map",
     layout.VALUE_TOO_LARGE: "value_too_large",
+    layout.BAD_CHECKSUM: "bad_checksum",
+    layout.BAD_PAYLOAD: "malformed_payload",
+    layout.INCIDENT: "incident",
+    layout.ROWS_V0: "rows_without_metadata",
+    layout.NO_DOCUMENT: "json_change_without_document",
 }
 
 DETAILS: Final[dict[int, str]] = {
     layout.UNKNOWN_TYPE: "neither MySQL nor MariaDB has an event of this type",
-    layout.UNSUPPORTED_TYPE: "events of this type are not decoded",
+    layout.NESTED_TYPE: "no server writes an event of this type inside a compressed one",
     layout.NO_TABLE_MAP: "no TABLE_MAP event of this statement names its table",
     layout.WIDTH_MISMATCH: "its column count is not that of its TABLE_MAP",
     layout.MALFORMED_EVENT: "its fields do not fit into its bytes",
@@ -29,4 +34,10 @@ DETAILS: Final[dict[int, str]] = {
     layout.UNSUPPORTED_COLUMN: "the column's type or character set is not decoded; the rows of this event are left out",
     layout.BAD_TABLE_MAP: "its fields do not fit into its bytes",
     layout.VALUE_TOO_LARGE: "a row of more than 2 GiB of text cannot be held; it and those behind it are left out",
+    layout.BAD_CHECKSUM: "its checksum does not match; it was passed over",
+    layout.BAD_PAYLOAD: "it cannot be decompressed to what it says it holds",
+    layout.INCIDENT: "the server lost events here: changes are missing from this log",
+    layout.ROWS_V0: "MySQL 5.1 before 5.1.18 logs rows without the sizes of their columns; they cannot be told apart",
+    layout.NO_DOCUMENT: "the row has only changes of a JSON document, and no document to apply them to; "
+    "the row is left out",
 }

@@ -132,7 +132,7 @@ class TableMap:
 
     `hint` says where they come from: `snapshot` when a snapshot gave anything that the text of a value
     depends on, else `metadata` when the event itself did, else `none`. `column_names` are the event's own
-    or the snapshot's.
+    or the snapshot's. `has_metadata` is False for those of MySQL 5.1 before 5.1.18, which tell only types.
     """
 
     table_map_id: str
@@ -141,6 +141,7 @@ class TableMap:
     columns: tuple[Column, ...]
     hint: str
     column_names: tuple[str, ...] | None
+    has_metadata: bool = True
 
 
 class MalformedTableMapError(ValueError):
@@ -199,6 +200,9 @@ def parse_table_map(body: bytes) -> TableMap:
     reader.take(1)
     count = reader.packed()
     types = reader.take(count)
+    if reader.done:
+        columns = [Column(ordinal, TYPE_NAMES.get(code, str(code)), 0, True) for ordinal, code in enumerate(types)]
+        return TableMap("", schema, table, tuple(columns), "none", None, has_metadata=False)
     metadata = _Reader(reader.take(reader.packed()))
     null_bits = reader.take((count + 7) // 8)
     columns = []

@@ -393,7 +393,7 @@ def _file_row(file: IdentifiedFile, scan: "Scan", source_id: str) -> dict[str, A
         "checksum_algorithm": scan.format.checksum_algorithm,
         "is_in_use": scan.format.is_in_use,
         "is_relay_log": scan.format.is_relay_log,
-        "is_encrypted": scan.format.is_encrypted,
+        "is_encrypted": scan.is_encrypted,
         "created_at": scan.format.created_at,
         "first_event_at": scan.first_event_at,
         "last_event_at": scan.last_event_at,

@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
-from ingest.binlog.charsets import conversion
 from tests.python.binlog import workload, workload_tables
 from tests.python.binlog.workload import SCHEMA, Table
 from tests.servers import DISTRIBUTIONS

@@ -48,6 +48,8 @@ _SMALL_OBJECT, _LARGE_OBJECT, _SMALL_ARRAY, _LARGE_ARRAY = 0, 1, 2, 3
 _LITERAL, _INT16, _UINT16, _INT32, _UINT32, _INT64, _UINT64, _DOUBLE, _STRING = 4, 5, 6, 7, 8, 9, 10, 11, 12
 _OPAQUE = 15
 
+_REMOVE = 2
+
 _TYPE_TIMESTAMP, _TYPE_DATE, _TYPE_TIME, _TYPE_DATETIME, _TYPE_DECIMAL = 7, 10, 11, 12, 246
 
 
@@ -127,6 +129,72 @@ def write_json(out, limit, address, size, scratch, powers):
         if out < 0:
             return out
     return out
+
+
+@njit
+def write_json_diffs(out, limit, address, size, scratch, powers):
+    """Changes of a document as a JSON array of arrays: operation (0 replace, 1 insert, 2 remove), path, value.
+
+    Source: server, sql-common/json_diff.h, Json_diff_vector: operation 1 byte, size of the path, path, and
+    for all but a removal the size of the value and the value in binary form.
+    """
+    end = address + size
+    store_8(out, 91)
+    out += 1
+    first = True
+    while address < end:
+        if out + NUMBER_ROOM > limit:
+            return NO_ROOM
+        operation = load_u8(address)
+        if operation > _REMOVE:
+            return BAD
+        if not first:
+            store_8(out, 44)
+            out += 1
+        first = False
+        store_16(out, 0x305B + (operation << 8))
+        store_8(out + 2, 44)
+        path, head = _packed_length(address + 1, end)
+        address += 1 + head
+        if head < 0 or path > end - address:
+            return BAD
+        out = _write_quoted(out + 3, limit, address, path)
+        if out < 0:
+            return out
+        address += path
+        if operation != _REMOVE:
+            length, head = _packed_length(address, end)
+            address += head
+            if head < 0 or length > end - address:
+                return BAD
+            store_8(out, 44)
+            out = write_json(out + 1, limit, address, length, scratch, powers)
+            if out < 0:
+                return out
+            address += length
+        if out + NUMBER_ROOM > limit:
+            return NO_ROOM
+        store_8(out, 93)
+        out += 1
+    store_8(out, 93)
+    return out + 1
+
+
+@njit
+def _packed_length(address, end):
+    """A length-encoded integer below 2**32 and the bytes it takes; these are BAD when it is not one."""
+    if address >= end:
+        return 0, BAD
+    first = load_u8(address)
+    if first < 251:
+        return first, 1
+    if first == 252 and address + 3 <= end:
+        return load_u16(address + 1), 3
+    if first == 253 and address + 4 <= end:
+        return load_u32(address + 1) & 0xFFFFFF, 4
+    if first == 254 and address + 9 <= end and load_u32(address + 5) == 0:
+        return load_u32(address + 1), 9
+    return 0, BAD
 
 
 @njit

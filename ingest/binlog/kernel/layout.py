@@ -20,7 +20,7 @@ END: Final = 4
 SEGMENT: Final = 5
 """A transaction ended SEGMENT_BYTES or more behind SEGMENT_START."""
 ATTENTION: Final = 6
-"""The event at POS is one that Python handles."""
+"""The event at POS is one that Python looks at before the walk goes on: see ATTENDED."""
 
 # --- modes ---
 WANT_ROWS: Final = 1
@@ -28,6 +28,8 @@ WANT_INDEX: Final = 2
 WANT_STATEMENTS: Final = 8
 KEEP_GOING: Final = 4
 """Count checksum failures and walk on (a scan) instead of stopping at the first (a decoder)."""
+SKIP_BAD: Final = 16
+"""Pass over events whose checksum is wrong as if they were not there, and name them."""
 
 # --- what to do with an event type: one byte a type code at ACTIONS ---
 ACT_UNKNOWN: Final = 0
@@ -43,14 +45,27 @@ ACT_ROWS_QUERY: Final = 9
 ACT_ANNOTATE: Final = 10
 ACT_XA_PREPARE: Final = 11
 ACT_CLOSE: Final = 12
-ACT_UNSUPPORTED: Final = 13
-ACT_ATTENTION: Final = 14
+ACT_FORMAT: Final = 13
+ACT_PAYLOAD: Final = 14
+ACT_ROWS_COMPRESSED: Final = 15
+ACT_QUERY_COMPRESSED: Final = 16
+ACT_ROWS_V0: Final = 17
+ACT_GTID_TAGGED: Final = 18
+ACT_CONTEXT: Final = 19
+"""Says part of the statement that follows: a variable, the LOAD DATA that a file is for."""
+ACT_LOAD: Final = 20
+"""LOAD DATA of servers before 4.0: a statement of its own."""
+ACT_LOAD_BLOCK: Final = 21
+ACT_LOAD_END: Final = 22
+ACT_LOAD_QUERY: Final = 23
+ACT_INCIDENT: Final = 24
+ACT_ENCRYPTION: Final = 25
 
 # --- reasons of defects and problems ---
 BAD_SIZE: Final = 1
 BAD_CHECKSUM: Final = 2
 UNKNOWN_TYPE: Final = 3
-UNSUPPORTED_TYPE: Final = 4
+NESTED_TYPE: Final = 4
 NO_TABLE_MAP: Final = 5
 WIDTH_MISMATCH: Final = 6
 MALFORMED_EVENT: Final = 7
@@ -59,6 +74,11 @@ BAD_VALUE: Final = 9
 UNSUPPORTED_COLUMN: Final = 10
 BAD_TABLE_MAP: Final = 11
 VALUE_TOO_LARGE: Final = 12
+ENCRYPTED: Final = 13
+BAD_PAYLOAD: Final = 14
+INCIDENT: Final = 15
+ROWS_V0: Final = 16
+NO_DOCUMENT: Final = 17
 
 # --- context words ---
 _names = [
@@ -70,13 +90,16 @@ _names = [
     "MODE",
     "CHECKSUM",
     "HEADER_SIZE",
+    "TYPE_CODES",
     "POST_HEADERS",
     "ACTIONS",
     "CRC_TABLES",
     "POWERS",
     "SCRATCH",
     "REASON",
-    "FLAVOR",
+    "ATTENDED",
+    "ATTENDED_GOOD",
+    "IS_ENCRYPTED",
     "COUNTS",
     "EVENTS",
     "FIRST_AT",
@@ -97,7 +120,8 @@ _names = [
     "TXN_CAPACITY",
     "GTID_OFFSETS",
     "GTID_DATA",
-    "GTID_CAPACITY",
+    "XA_OFFSETS",
+    "XA_DATA",
     "STMT_RECORDS",
     "STMT_COUNT",
     "STMT_CAPACITY",
@@ -107,6 +131,9 @@ _names = [
     "STMT_TEXT_OFFSETS",
     "STMT_TEXT_DATA",
     "STMT_TEXT_CAPACITY",
+    "STMT_STATUS_OFFSETS",
+    "STMT_STATUS_DATA",
+    "STMT_STATUS_CAPACITY",
     "PROBLEM_RECORDS",
     "PROBLEM_COUNT",
     "PROBLEM_CAPACITY",
@@ -155,6 +182,9 @@ _names = [
     "RESUME_END",
     "RESUME_BEFORE",
     "RESUME_AFTER",
+    "RESUME_PARTIAL",
+    "PATCHES",
+    "PATCH_COUNT",
     "BAD_COLUMN",
     "BAD_REASON",
     "PAYLOAD_START",
@@ -183,7 +213,7 @@ TXN_WORDS: Final = 16
     TXN_UPDATES,
     TXN_DELETES,
     TXN_HAS_GTID,
-    TXN_FLAGS,
+    TXN_HAS_XA,
 ) = range(TXN_WORDS)
 NULL: Final = -0x8000000000000000
 """A missing number in a record."""
@@ -211,13 +241,15 @@ STMT_WORDS: Final = 12
     STMT_ERROR,
     STMT_TIME,
     STMT_CHARSET,
+    STMT_TYPE,
     STMT_SPARE_1,
     STMT_SPARE_2,
-    STMT_SPARE_3,
 ) = range(STMT_WORDS)
 KIND_QUERY: Final = 0
 KIND_ROWS_QUERY: Final = 1
 KIND_ANNOTATE: Final = 2
+KIND_EVENT: Final = 3
+"""An event that says a statement, or part of one, in fields: its text is the event's body."""
 
 PROBLEM_WORDS: Final = 8
 (
@@ -247,7 +279,7 @@ SLOT_COUNT: Final = 256
 SLOT_WORDS: Final = 4
 """A slot: table id, map number, address and size of the TABLE_MAP's body behind the table id."""
 MAP_WORDS: Final = 4
-"""A map: address of its plan, column count, whether its rows are left out, spare."""
+"""A map: address of its plan, column count, whether its rows are left out, number of JSON columns."""
 ACTIVE_CAPACITY: Final = 4096
 """Table maps in force in one statement: pairs of table id and map number."""
 

@@ -8,7 +8,7 @@ column of the table.
 
 from numba import njit
 
-from ingest.binlog.kernel.json import NO_ROOM, write_json
+from ingest.binlog.kernel.json import NO_ROOM, write_json, write_json_diffs
 from ingest.binlog.kernel.layout import (
     BAD_VALUE,
     DELETE,
@@ -74,6 +74,8 @@ from ingest.binlog.kernel.temporal import (
 
 MALFORMED = -1
 _DUMMY_TABLE_ID = 0xFFFFFF
+_PARTIAL_UPDATE_ROWS = 39
+_PARTIAL_JSON_UPDATES = 1
 
 _INTEGER = OPS["INTEGER"]
 _FLOAT, _DOUBLE, _DECIMAL, _YEAR, _DATE = OPS["FLOAT"], OPS["DOUBLE"], OPS["DECIMAL"], OPS["YEAR"], OPS["DATE"]
@@ -117,6 +119,7 @@ _RESUME_KIND, _RESUME_END, _RESUME_BEFORE, _RESUME_AFTER = (
     _W["RESUME_BEFORE"],
     _W["RESUME_AFTER"],
 )
+_RESUME_PARTIAL, _PATCHES, _PATCH_COUNT = _W["RESUME_PARTIAL"], _W["PATCHES"], _W["PATCH_COUNT"]
 _ACTIVE, _ACTIVE_COUNT = _W["ACTIVE"], _W["ACTIVE_COUNT"]
 _TXN_RECORDS, _TXN_COUNT = _W["TXN_RECORDS"], _W["TXN_COUNT"]
 _PROBLEM_RECORDS, _PROBLEM_COUNT = _W["PROBLEM_RECORDS"], _W["PROBLEM_COUNT"]
@@ -206,10 +209,19 @@ def _little_endian(address, size):
 
 
 @njit
-def _decode_image(ctx, side, p, end, plan, width, present, index):
+def _add_patch(ctx, side, value):
+    """Marks a value whose text Python makes of what stands there: the value's number, and 1 for an after image."""
+    count = load_64(ctx + _PATCH_COUNT)
+    store_64(load_64(ctx + _PATCHES) + 8 * count, value << 1 | (side == ctx + _AFTER))
+    store_64(ctx + _PATCH_COUNT, count + 1)
+
+
+@njit
+def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
     """Writes one image at value `index`; the address behind its bytes, MALFORMED or NO_ROOM.
 
-    `present` is the address of the bitmap of columns in the image, 0 when all are. A value that
+    `present` is the address of the bitmap of columns in the image, 0 when all are, `diffs` that of the
+    bitmap of JSON columns that hold changes of their document, 0 when none does. A value that
     cannot be decoded but whose size is known is left empty and named in BAD_COLUMN and BAD_REASON;
     the caller takes the row back.
     """
@@ -336,7 +348,12 @@ def _decode_image(ctx, side, p, end, plan, width, present, index):
                         return NO_ROOM
                     out = write_hex(out, p, size, padded)
                 else:
-                    out = write_json(out, room, p, size, load_64(ctx + _SCRATCH), powers)
+                    number = load_64(step + 8 * PLAN_B)
+                    if diffs and load_u8(diffs + (number >> 3)) >> (number & 7) & 1:
+                        out = write_json_diffs(out, room, p, size, load_64(ctx + _SCRATCH), powers)
+                        _add_patch(ctx, side, index + column)
+                    else:
+                        out = write_json(out, room, p, size, load_64(ctx + _SCRATCH), powers)
                     if out == NO_ROOM:
                         return NO_ROOM
                 p += size
@@ -468,7 +485,24 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
     store_64(ctx + _RESUME_END, end)
     store_64(ctx + _RESUME_BEFORE, first)
     store_64(ctx + _RESUME_AFTER, second)
+    store_64(ctx + _RESUME_PARTIAL, code == _PARTIAL_UPDATE_ROWS)
     return True
+
+
+@njit
+def _value_options(ctx, p, end, json_columns):
+    """What stands before the after image of a PARTIAL_UPDATE_ROWS event: the bitmap of JSON columns that hold
+    changes, 0 when none does, and the address behind; MALFORMED there when it does not fit.
+
+    Source: server, sql/log_event.cc, Rows_log_event::print_verbose_one_row.
+    """
+    options, p = _packed_integer(p, end)
+    if p < 0 or options == 0:
+        return 0, p
+    size = (json_columns + 7) >> 3
+    if options != _PARTIAL_JSON_UPDATES or p + size > end:
+        return 0, MALFORMED
+    return p, p + size
 
 
 @njit
@@ -499,6 +533,7 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
     entry = load_64(ctx + _MAPS) + number * (MAP_WORDS * 8)
     plan, width = load_64(entry), load_64(entry + 8)
     before, after = ctx + _BEFORE, ctx + _AFTER
+    is_partial, json_columns = load_64(ctx + _RESUME_PARTIAL), load_64(entry + 24)
     txn = load_64(ctx + _TXN_COUNT)
     record = load_64(ctx + _TXN_RECORDS) + txn * (TXN_WORDS * 8)
     payload_ordinal = load_64(ctx + _PAYLOAD_ORDINAL)
@@ -514,24 +549,29 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
         ):
             break
         out_before, out_after = load_64(before + 24), load_64(after + 24)
+        patches = load_64(ctx + _PATCH_COUNT)
+        diffs = 0
         store_64(ctx + _BAD_REASON, 0)
         store_64(ctx + _BAD_COLUMN, -1)
         at = p
         if kind == INSERT:
             _no_image(before, width, index)
         else:
-            at = _decode_image(ctx, before, at, end, plan, width, present_before, index)
+            at = _decode_image(ctx, before, at, end, plan, width, present_before, index, 0)
         if kind == DELETE:
             if at >= 0:
                 _no_image(after, width, index)
         elif at >= 0:
-            at = _decode_image(ctx, after, at, end, plan, width, present_after, index)
+            if is_partial:
+                diffs, at = _value_options(ctx, at, end, json_columns)
+            if at >= 0:
+                at = _decode_image(ctx, after, at, end, plan, width, present_after, index, diffs)
         if at == NO_ROOM:
-            _take_back(before, after, out_before, out_after, index, width)
+            _take_back(ctx, out_before, out_after, patches, index, width)
             break
         reason = load_64(ctx + _BAD_REASON)
         if at == MALFORMED or (at == p and p < end):
-            _take_back(before, after, out_before, out_after, index, width)
+            _take_back(ctx, out_before, out_after, patches, index, width)
             add_problem(
                 ctx,
                 start,
@@ -548,7 +588,7 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
             break
         p = at
         if reason:
-            _take_back(before, after, out_before, out_after, index, width)
+            _take_back(ctx, out_before, out_after, patches, index, width)
             add_problem(ctx, start, finish, code, number, ordinal, load_64(ctx + _BAD_COLUMN), reason)
             ordinal += 1
             continue
@@ -582,9 +622,11 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
 
 
 @njit
-def _take_back(before, after, out_before, out_after, index, width):
+def _take_back(ctx, out_before, out_after, patches, index, width):
     """Undoes a row that was begun: the next one is written over it."""
+    before, after = ctx + _BEFORE, ctx + _AFTER
     store_64(before + 24, out_before)
     store_64(after + 24, out_after)
+    store_64(ctx + _PATCH_COUNT, patches)
     _set_bits(load_64(before + 8), index, width)
     _set_bits(load_64(after + 8), index, width)

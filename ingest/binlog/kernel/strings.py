@@ -35,6 +35,11 @@ CHARSET_BINARY = 6
 CHARSET_UNKNOWN = 7
 CHARSET_NOT_ASCII = 8
 """One byte a character, some of the lower 128 other than in ASCII (swe7)."""
+CHARSET_GB18030 = 9
+GB18030_BMP = 39420
+"""Characters of four bytes in gb18030 that are of the basic plane."""
+GB18030_SUPPLEMENT = 189000
+"""Number of the four bytes that are U+10000."""
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80
 
@@ -196,6 +201,46 @@ def _write_multi_byte(out, address, size, table):
 
 
 @njit
+def _write_gb18030(out, address, size, table):
+    """gb18030: one, two or four bytes a character.
+
+    Four bytes are a number of two digits of base 126 and 10, twice, in the bytes 81-FE and 30-39. Source: server,
+    strings/ctype-gb18030.cc, `gb18030_4_chs_to_diff`.
+
+    `table`: words of code points for two and one byte as in `_write_multi_byte`, then for four bytes of the
+    basic plane. Of the others those that are no character of Unicode are `?`, as the server prints them.
+    """
+    end = address + size
+    while address < end:
+        first = load_u8(address)
+        code = load_u32(table + ((65536 + first) << 2))
+        if code == 0 and first != 0:
+            code = load_u32(table + (load_u16_be(address) << 2))
+            if code:
+                address += 1
+            else:
+                if address + 4 > end or first == 0x80 or first == 0xFF:
+                    return BAD
+                second, third, fourth = load_u8(address + 1), load_u8(address + 2), load_u8(address + 3)
+                if not (0x30 <= second <= 0x39 and 0x81 <= third <= 0xFE and 0x30 <= fourth <= 0x39):
+                    return BAD
+                number = (((first - 0x81) * 10 + second - 0x30) * 126 + third - 0x81) * 10 + fourth - 0x30
+                code = 63
+                if number < GB18030_BMP:
+                    code = load_u32(table + ((65792 + number) << 2))
+                elif GB18030_SUPPLEMENT <= number < GB18030_SUPPLEMENT + 0x100000:
+                    code = number - GB18030_SUPPLEMENT + 0x10000
+                address += 3
+        address += 1
+        if address > end:
+            return BAD
+        out = write_code_point(out, code)
+        if out < 0:
+            return BAD
+    return out
+
+
+@njit
 def write_hex(out, address, size, padded):
     """`0x` and upper-case hex of the bytes, followed by zero bytes up to `padded` bytes."""
     store_16(out, 0x7830)
@@ -249,6 +294,8 @@ def write_string(out, address, size, charset, table):
         return _write_utf16(out, address, size, True)
     if charset == CHARSET_UTF32:
         return _write_utf32(out, address, size)
+    if charset == CHARSET_GB18030:
+        return _write_gb18030(out, address, size, table)
     return _write_multi_byte(out, address, size, table)
 
 

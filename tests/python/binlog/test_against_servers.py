@@ -7,7 +7,6 @@ by value, must be the one that `mysqlbinlog -vv` or `mariadb-binlog -vv` prints.
 
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -16,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.binlog import open_binlog, scan_binlog
-from ingest.binlog.charsets import conversion
+from ingest.binlog import scan_binlog
 from tests.python.binlog import recordings, workload_own, workload_tables
 from tests.python.binlog.binlogtool_values import agrees
 from tests.python.binlog.recordings import DEFAULTS, MATRIX, MIXED, OWN, Recording, Setting
@@ -39,13 +37,6 @@ def server_of(request: pytest.FixtureRequest, setting: Setting) -> Server:
     return server
 
 
-def supported_charsets(server: Server) -> list[str]:
-    """Return the character sets of a server that binloom converts."""
-    supported = [charset for charset in workload_tables.server_charsets(server) if conversion(charset) is not None]
-    assert len(supported) > 30
-    return supported
-
-
 @pytest.fixture(scope="session")
 def recorder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     """Record the workload under a setting, once."""
@@ -54,7 +45,7 @@ def recorder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     def record(setting: Setting) -> Recording:
         if setting not in done:
             server = server_of(request, setting)
-            tables = workload_tables.tables(server, supported_charsets(server))
+            tables = workload_tables.tables(server, workload_tables.server_charsets(server))
             done[setting] = recordings.record(server, setting, tables, tmp_path_factory.mktemp(str(setting)))
         return done[setting]
 
@@ -192,7 +183,7 @@ def test_every_character_of_every_character_set(
 ) -> None:
     """The server converts 65,000 characters to each set and back; so must binloom."""
     server = server_of(request, setting)
-    tables = [workload_tables.repertoire(charset) for charset in supported_charsets(server)]
+    tables = [workload_tables.repertoire(charset) for charset in workload_tables.server_charsets(server)]
     recording = recordings.record(server, setting, tables, tmp_path)
     assert_final_rows(recording, recording.decoded().committed_changes())
 
@@ -214,28 +205,3 @@ def test_the_widest_tables_and_rows_of_many_megabytes(
     decoded = recording.decoded()
     assert_final_rows(recording, decoded.committed_changes())
     assert_printed(recording, decoded.changes())
-
-
-def test_a_character_set_that_is_not_decoded_is_told_and_the_rest_lands(mysql_server: Server, tmp_path: Path) -> None:
-    plain = Column("a", "int", "integer", ("1", "2", "3"))
-    chinese = Column("b", "varchar(9) character set gb18030", "text", ("'x'",), charset="gb18030")
-    assert conversion("gb18030") is None
-    tables = [Table("chinese", (plain, chinese)), Table("plain", (plain,))]
-    recording = recordings.record(mysql_server, Setting("mysql"), tables, tmp_path)
-    reasons: Counter[tuple[str, str]] = Counter()
-    rows: Counter[str] = Counter()
-    for kind, batch in open_binlog(recording.binlog, hints=recording.hints()).batches():
-        for row in batch.to_pylist():
-            if kind == "unsupported_events":
-                reasons[row["table_name"], row["reason"]] += 1
-                assert "gb18030" in row["detail"]
-            elif kind == "row_events":
-                rows[row["table_name"]] += 1
-    assert reasons == {("chinese", "unsupported_column_type"): len(_events_of(recording, "chinese"))}
-    assert rows == {"plain": sum(change.table == "plain" for change in recording.tool_output.changes)}
-
-
-def _events_of(recording: Recording, table: str) -> list[str]:
-    """Row events of a table: every statement here writes one."""
-    statements = [text.split(" ", 1)[0] for text in recording.table(table).statements()]
-    return [verb for verb in statements if verb in ("insert", "update", "delete")]

@@ -273,7 +273,7 @@ def test_a_snapshot_is_in_force_from_its_position_on(tmp_path: Path) -> None:
     ("make", "event_type", "reason"),
     [
         (lambda maker: maker.event(200, b"x"), "200", "unknown_event_type"),
-        (lambda maker: maker.event(26, b"\x01\0\0"), "INCIDENT", "unsupported_event_type"),
+        (lambda maker: maker.event(26, b"\x01\0\0"), "INCIDENT", "incident"),
         (lambda maker: maker.rows(30, 1, b"\0abcd", table_id=9), "WRITE_ROWS", "no_table_map"),
         (lambda maker: maker.rows(30, 0, b"", table_id=9, bitmaps=b""), "WRITE_ROWS", "no_table_map"),
         (lambda maker: maker.rows(30, 2, b"\0abcdefgh"), "WRITE_ROWS", "column_count_mismatch"),

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.binlog import open_binlog
+from ingest.binlog.charsets import decode_text
 from tests.python.binlog import forge
 
 settings.register_profile("binloom", deadline=None, max_examples=60)
@@ -237,6 +238,38 @@ def test_utf8_text_is_kept(values: list[str | None], length_bytes: int) -> None:
 def test_text_that_is_not_utf8_is_not_a_value(data: bytes) -> None:
     value = bytes([len(data)]) + data
     assert undecodable(forge.VARCHAR, b"\xff\x00", value, forge.charset(forge.UTF8MB4)) == "undecodable_value"
+
+
+def short_value(data: bytes) -> bytes:
+    return bytes([len(data)]) + data
+
+
+@given(st.lists(st.text(st.characters(min_codepoint=0x10000), max_size=30), min_size=1))
+def test_gb18030_beyond_the_basic_plane(values: list[str]) -> None:
+    encoded = [value.encode("gb18030") for value in values]
+    found = texts(forge.VARCHAR, b"\xff\x00", [short_value(data) for data in encoded], forge.charset(forge.GB18030))
+    assert found == values
+    assert [decode_text(data, "gb18030") for data in encoded] == values
+
+
+def test_gb18030_has_one_two_and_four_bytes() -> None:
+    data = b"a" + bytes.fromhex("D6D0 81308130 8135F437 8431A439 90308130 E3329A35") + b"z"
+    text = "a中\x80\ue7c7\uffff\U00010000\U0010ffffz"
+    assert texts(forge.VARCHAR, b"\xff\x00", [short_value(data)], forge.charset(forge.GB18030)) == [text]
+    assert decode_text(data, "gb18030") == text
+
+
+def test_four_bytes_of_gb18030_that_unicode_does_not_have_are_a_question_mark() -> None:
+    data = bytes.fromhex("8431A530 8F39FE39 E3329A36 FE39FE39")
+    assert texts(forge.VARCHAR, b"\xff\x00", [short_value(data)], forge.charset(forge.GB18030)) == ["????"]
+    assert decode_text(data, "gb18030") == "????"
+
+
+@pytest.mark.parametrize("data", ["80", "FF", "D6", "8130", "813081", "81308140", "81303030", "FF308130", "D67F"])
+def test_what_is_not_gb18030_is_not_a_value(data: str) -> None:
+    value = short_value(b"ok" + bytes.fromhex(data))
+    assert undecodable(forge.VARCHAR, b"\xff\x00", value, forge.charset(forge.GB18030)) == "undecodable_value"
+    assert decode_text(b"ok" + bytes.fromhex(data), "gb18030").startswith("ok\\x")
 
 
 @given(st.lists(st.binary(max_size=60), min_size=1, max_size=60))

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.python.binlog import forge
+from tests.python.binlog.forge import FileMaker
 from tests.python.cli.running import SAMPLES, binloom
 
 MYSQL = SAMPLES / "shop-mysql"
@@ -128,8 +130,14 @@ def test_positions_cut_out_a_part() -> None:
     assert both == [row for row in everything if row["start_pos"] >= start] + tail
 
 
-def test_what_cannot_be_decoded_is_said_and_the_rest_is_printed() -> None:
-    result = binloom("decode", FIXTURES / "mysql-partial-json.binlog")
+def test_what_cannot_be_decoded_is_said_and_the_rest_is_printed(tmp_path: Path) -> None:
+    maker = FileMaker()
+    maker.begin()
+    maker.table_map([forge.LONG], b"", forge.signedness(False))
+    maker.rows(30, 1, b"\0abcd")
+    position = maker.rows(30, 0, b"", table_id=9, bitmaps=b"")
+    maker.commit()
+    result = binloom("decode", maker.write(tmp_path))
     assert result.returncode == 0
-    assert "PARTIAL_UPDATE_ROWS" in result.stderr and "position" in result.stderr
+    assert "WRITE_ROWS" in result.stderr and str(position) in result.stderr
     assert result.stdout.splitlines()

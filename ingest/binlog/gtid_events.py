@@ -1,0 +1,192 @@
+"""Events that carry GTIDs: one before each transaction, and sets of them at the start of a file.
+
+Sources: server, libs/mysql/binlog/event/control_events.cpp, `Gtid_event::Gtid_event`, and sql/rpl_gtid_set.cc,
+`Gtid_set::add_gtid_encoding`; MariaDB, sql/log_event.cc, `Gtid_log_event` and `Gtid_list_log_event`.
+"""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from ingest.binlog.reader import MalformedEventError, Reader
+from ingest.binlog.tagged_gtid import parse_tagged_gtid, varlen
+
+Detail = dict[str, Any]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAY_HAVE_STATEMENTS: Final = 1
+_LOGICAL_CLOCK: Final = 2
+_TWO_TIMESTAMPS: Final = 1 << 55
+_TWO_VERSIONS: Final = 1 << 31
+_UNKNOWN_VERSION: Final = 999999
+_TAGGED: Final = 1
+
+
+# --- MySQL ---
+
+
+def describe_gtid(body: bytes) -> Detail:
+    """GTID (33) and ANONYMOUS_GTID (34): fields that later servers appended, each there when its bytes are.
+
+    5.6 ends behind the number, 5.7 behind the logical clock. 8.0 has commit times (two of 7 bytes when they
+    differ, which the top bit of the first says) and the transaction's length, 8.0.14 server versions in the same
+    manner, 8.0.26 a commit group ticket.
+    """
+    reader = Reader(body)
+    flags = reader.byte()
+    source, number = str(uuid.UUID(bytes=reader.take(16))), reader.number(8)
+    detail: Detail = {
+        "gtid": f"{source}:{number}" if number else None,
+        "is_rows_only": not flags & _MAY_HAVE_STATEMENTS,
+    }
+    if reader.left < 17 or reader.byte() != _LOGICAL_CLOCK:
+        return detail
+    detail |= {"last_committed": reader.number(8), "sequence_number": reader.number(8)}
+    if reader.left < 7:
+        return detail
+    immediate = reader.number(7)
+    original = reader.number(7) if immediate & _TWO_TIMESTAMPS else immediate
+    detail |= {
+        "immediate_commit_at": moment(immediate & ~_TWO_TIMESTAMPS),
+        "original_commit_at": moment(original & ~_TWO_TIMESTAMPS),
+    }
+    if reader.left:
+        detail["transaction_length"] = reader.packed()
+    if reader.left >= 4:
+        version = reader.number(4)
+        original_version = reader.number(4) if version & _TWO_VERSIONS else version
+        detail |= {
+            "immediate_server_version": version_text(version & ~_TWO_VERSIONS),
+            "original_server_version": version_text(original_version & ~_TWO_VERSIONS),
+        }
+    if reader.left >= 8:
+        detail["commit_group_ticket"] = reader.number(8)
+    return detail
+
+
+def describe_tagged_gtid(body: bytes) -> Detail:
+    """GTID_TAGGED (42): the same with a tag."""
+    gtid = parse_tagged_gtid(body)
+    return {
+        "gtid": f"{uuid.UUID(bytes=gtid.uuid)}:{gtid.tag}:{gtid.number}",
+        "is_rows_only": not gtid.flags & _MAY_HAVE_STATEMENTS,
+        "last_committed": gtid.last_committed,
+        "sequence_number": gtid.sequence_number,
+        "immediate_commit_at": moment(gtid.immediate_commit_timestamp),
+        "original_commit_at": moment(gtid.original_commit_timestamp),
+        "transaction_length": gtid.transaction_length,
+        "immediate_server_version": version_text(gtid.immediate_server_version),
+        "original_server_version": version_text(gtid.original_server_version),
+        **({"commit_group_ticket": gtid.commit_group_ticket} if gtid.commit_group_ticket else {}),
+    }
+
+
+def moment(micros: int) -> datetime | None:
+    """A commit timestamp, microseconds since 1970; None for 0, which is none."""
+    try:
+        return _EPOCH + timedelta(microseconds=micros) if micros else None
+    except OverflowError:
+        raise MalformedEventError(f"{micros} microseconds are no date") from None
+
+
+def version_text(number: int) -> str | None:
+    """`9.7.4` for 90704; None where the server did not know it."""
+    if number == _UNKNOWN_VERSION:
+        return None
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
+def gtid_set(body: bytes) -> str | None:
+    """A PREVIOUS_GTIDS event's body as the server prints a set: `uuid:1-5:7:tag:1,uuid:…`; None when malformed.
+
+    A count of sources (8 bytes), each with a UUID (16) and a count (8) of intervals [start, end) of 8 bytes each.
+    A set with tags (MySQL 8.3) has the byte 1 on either side of the count, which then has 6, and a tag behind
+    each UUID; its sources are sorted by UUID and tag.
+    """
+    reader = Reader(body)
+    ranges_of: dict[str, list[str]] = {}
+    try:
+        count = reader.number(8)
+        is_tagged = count >> 56 == _TAGGED
+        for _ in range(count >> 8 & 0xFFFFFFFFFFFF if is_tagged else count):
+            texts = ranges_of.setdefault(str(uuid.UUID(bytes=reader.take(16))), [])
+            tag = reader.take(varlen(reader)).decode("ascii") if is_tagged else ""
+            texts += [tag] * bool(tag)
+            for _ in range(reader.number(8)):
+                first, behind = reader.number(8), reader.number(8)
+                texts.append(str(first) if behind == first + 1 else f"{first}-{behind - 1}")
+    except (MalformedEventError, UnicodeDecodeError):
+        return None
+    return ",".join(":".join([source, *texts]) for source, texts in ranges_of.items())
+
+
+# --- MariaDB ---
+
+_FLAGS: Final = {
+    1: "standalone",
+    2: "group_commit",
+    4: "transactional",
+    8: "allow_parallel",
+    16: "waited",
+    32: "ddl",
+    64: "xa_prepared",
+    128: "xa_completed",
+}
+_EXTRA_FLAGS: Final = {1: "several_engines", 2: "start_alter", 4: "commit_alter", 8: "rollback_alter", 16: "thread_id"}
+_GROUP_COMMIT, _XA = 2, 64 | 128
+_SEVERAL_ENGINES, _ALTER_ENDS, _THREAD_ID = 1, 4 | 8, 16
+_LIST_FLAGS: Final = {1 << 28: "until_reached", 1 << 29: "ignore_gtids"}
+
+
+def describe_maria_gtid(body: bytes, server_id: int) -> Detail:
+    """MARIA_GTID (162): what its flags say follows them, in the order of the flags; zeros fill it up to 19 bytes."""
+    reader = Reader(body)
+    number, domain, flags = reader.number(8), reader.number(4), reader.byte()
+    detail: Detail = {"gtid": f"{domain}-{server_id}-{number}", "flags": names_of(flags, _FLAGS)}
+    if flags & _GROUP_COMMIT:
+        detail["commit_id"] = reader.number(8)
+    if flags & _XA:
+        form, global_size, branch_size = reader.number(4), reader.byte(), reader.byte()
+        detail["xid"] = xa_text(form, reader.take(global_size), reader.take(branch_size))
+    extra = reader.byte() if reader.left else 0
+    if extra:
+        detail["flags_extra"] = names_of(extra, _EXTRA_FLAGS)
+    if extra & _SEVERAL_ENGINES:
+        detail["further_engines"] = reader.byte()
+    if extra & _ALTER_ENDS:
+        detail["start_alter_gtid_number"] = reader.number(8)
+    if extra & _THREAD_ID:
+        detail["thread_id"] = reader.number(4)
+    return detail
+
+
+def describe_maria_gtid_list(body: bytes) -> Detail:
+    """MARIA_GTID_LIST (163): the last GTID of each domain and server before this file."""
+    flags = Reader(body).number(4) & ~0x0FFFFFFF
+    gtids = maria_gtid_list(body)
+    if gtids is None:
+        raise MalformedEventError("its GTIDs do not fit into the event")
+    return {"gtids": gtids, **({"flags": names_of(flags, _LIST_FLAGS)} if flags else {})}
+
+
+def maria_gtid_list(body: bytes) -> str | None:
+    """A MariaDB GTID list: `domain-server-number,…`; None when malformed. Count 4 bytes (28 bits), then 16 each."""
+    reader = Reader(body)
+    try:
+        count = reader.number(4) & 0x0FFFFFFF
+        return ",".join(f"{reader.number(4)}-{reader.number(4)}-{reader.number(8)}" for _ in range(count))
+    except MalformedEventError:
+        return None
+
+
+# --- both ---
+
+
+def names_of(flags: int, names: dict[int, str]) -> list[str]:
+    """The names of the bits that are set; a bit without one as its value in hex."""
+    return [names.get(1 << bit, f"{1 << bit:#x}") for bit in range(flags.bit_length()) if flags >> bit & 1]
+
+
+def xa_text(form: int, global_part: bytes, branch_part: bytes) -> str:
+    """An XA transaction's id as the servers write it: `X'6162',X'',1`."""
+    return f"X'{global_part.hex()}',X'{branch_part.hex()}',{form}"

@@ -1,0 +1,99 @@
+"""What TABLE_MAP and rows events say of themselves: the table, flags and extra row info, not the rows.
+
+Sources: server, libs/mysql/binlog/event/rows_event.cpp, `Rows_event::Rows_event`; MariaDB, sql/log_event.cc.
+"""
+
+from typing import Any, Final
+
+from ingest.binlog.charsets import decode_text
+from ingest.binlog.gtid_events import names_of
+from ingest.binlog.reader import MalformedEventError, Reader
+from ingest.binlog.table_map import TYPE_NAMES, MalformedTableMapError, parse_table_map
+
+Detail = dict[str, Any]
+
+_ROW_FLAGS: Final = {
+    1: "STMT_END_F",
+    2: "NO_FOREIGN_KEY_CHECKS_F",
+    4: "RELAXED_UNIQUE_CHECKS_F",
+    8: "COMPLETE_ROWS_F",
+    16: "USE_SQL_FOREIGN_KEY_F",
+    128: "NO_CHECK_CONSTRAINT_CHECKS_F",
+}
+_UPDATES: Final = frozenset({21, 24, 31, 39, 167, 170})
+_SHORT_ID_HEADER: Final = 6
+"""A fixed part of this size has table ids of four bytes (5.1 before 5.1.4)."""
+_HEADER_WITH_EXTRA_INFO: Final = 10
+_NDB, _PARTITION = 0, 1
+
+
+def describe_table_map(body: bytes, post_header_size: int) -> Detail:
+    """A TABLE_MAP event: id, table and columns as `name TYPE`, names where the server logs them.
+
+    Servers of 5.1 before 5.1.18 wrote the types of the columns and nothing behind them.
+    """
+    reader = Reader(body)
+    table_id, flags = reader.number(_id_size(post_header_size)), reader.number(2)
+    start = reader.at - 2
+    names = []
+    for _ in ("schema", "table"):
+        names.append(decode_text(reader.take(reader.byte()), None))
+        reader.take(1)
+    types = reader.take(reader.packed())
+    if not reader.left:
+        columns = [TYPE_NAMES.get(code, str(code)) for code in types]
+    else:
+        try:
+            parsed = parse_table_map(body[start:])
+        except MalformedTableMapError as error:
+            raise MalformedEventError(str(error)) from None
+        columns = [f"{column.name} {column.type}" if column.name else column.type for column in parsed.columns]
+    return {"table_id": table_id, "flags": flags, "table": ".".join(names), "columns": columns}
+
+
+def describe_rows(code: int, body: bytes, post_header_size: int) -> Detail:
+    """A rows event up to its rows.
+
+    Version 2 has extra row info: NDB's, as hex, and the partition of the rows; an update between partitions names
+    both. `columns_present` counts the columns in an image where that is not all of them.
+    """
+    reader = Reader(body)
+    detail: Detail = {"table_id": reader.number(_id_size(post_header_size))}
+    detail["flags"] = names_of(reader.number(2), _ROW_FLAGS)
+    if post_header_size == _HEADER_WITH_EXTRA_INFO:
+        size = reader.number(2)
+        if size < 2:
+            raise MalformedEventError(f"extra row info of {size} bytes")
+        detail |= _extra_row_info(reader.take(size - 2), is_update=code in _UPDATES)
+    width = reader.packed()
+    detail["columns"] = width
+    images = [reader.take((width + 7) // 8) for _ in range(2 if code in _UPDATES else 1)]
+    present = [sum(image[column >> 3] >> (column & 7) & 1 for column in range(width)) for image in images]
+    if any(count != width for count in present):
+        detail["columns_present"] = present
+    detail["row_bytes"] = reader.left
+    return detail
+
+
+def _id_size(post_header_size: int) -> int:
+    return 4 if post_header_size == _SHORT_ID_HEADER else 6
+
+
+def _extra_row_info(data: bytes, *, is_update: bool) -> Detail:
+    """Pieces with a type byte each: NDB's has its size and a format before it, an unknown one ends the parse."""
+    reader = Reader(data)
+    detail: Detail = {}
+    while reader.left:
+        kind = reader.byte()
+        if kind == _NDB:
+            size, form = reader.byte(), reader.byte()
+            if size < 2:
+                raise MalformedEventError(f"NDB info of {size} bytes")
+            detail |= {"ndb_format": form, "ndb_info": f"0x{reader.take(size - 2).hex().upper()}"}
+        elif kind == _PARTITION:
+            detail["partition"] = reader.number(2)
+            if is_update:
+                detail["source_partition"] = reader.number(2)
+        else:
+            detail["unknown_info"] = f"0x{kind:02X}{reader.rest().hex().upper()}"
+    return detail

@@ -1,0 +1,198 @@
+"""The status variables of a QUERY event: what was in force in the session that ran the statement.
+
+Sources: server, libs/mysql/binlog/event/statement_events.cpp, `Query_event::Query_event`; MariaDB,
+sql/log_event.cc, `Query_log_event::Query_log_event`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.reader import MalformedEventError, Reader
+
+_SQL_MODES: Final = (
+    *("REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "NOT_USED", "ONLY_FULL_GROUP_BY"),
+    *("NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "POSTGRESQL", "ORACLE", "MSSQL", "DB2", "MAXDB"),
+    *("NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "MYSQL323", "MYSQL40", "ANSI"),
+    *("NO_AUTO_VALUE_ON_ZERO", "NO_BACKSLASH_ESCAPES", "STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"),
+    *("NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES", "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL"),
+    *("NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH"),
+)
+"""Names of the bits 0 to 31, on which the servers agree (bits 8 to 17 and 28 are gone from MySQL 8)."""
+
+_SQL_MODES_OF: Final = {
+    "mysql": {32: "TIME_TRUNCATE_FRACTIONAL", 33: "INTERPRET_UTF8_AS_UTF8MB4"},
+    "mariadb": {
+        4: "IGNORE_BAD_TABLE_OPTIONS",
+        32: "EMPTY_STRING_IS_NULL",
+        33: "SIMULTANEOUS_ASSIGNMENT",
+        34: "TIME_ROUND_FRACTIONAL",
+    },
+}
+
+_OVER_MAX_SCHEMAS: Final = 254
+"""In place of a count: the statement changed more schemas than the event names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the status variables say; None for what they do not say.
+
+    `sql_mode` is written as `@@sql_mode`, `invoker` as `user@host`. Collations are the servers' ids, and
+    `lc_time_names` is a locale's number. `flags2` has the session options as bits. `updated_schemas` is None
+    too when there were more than the event can name. `is_complete` is false when the block ends in a variable
+    that is unknown or cut off: nothing behind it can be read.
+    """
+
+    flags2: int | None = None
+    sql_mode: str | None = None
+    catalog: str | None = None
+    auto_increment_increment: int | None = None
+    auto_increment_offset: int | None = None
+    character_set_client: str | None = None
+    collation_connection: int | None = None
+    collation_server: int | None = None
+    time_zone: str | None = None
+    lc_time_names: int | None = None
+    collation_database: int | None = None
+    table_map_for_update: int | None = None
+    original_size: int | None = None
+    invoker: str | None = None
+    updated_schemas: tuple[str, ...] | None = None
+    microseconds: int | None = None
+    explicit_defaults_for_timestamp: bool | None = None
+    xid: int | None = None
+    default_collation_for_utf8mb4: int | None = None
+    sql_require_primary_key: bool | None = None
+    default_table_encryption: bool | None = None
+    enable_cascade_triggers: bool | None = None
+    gtid_flags_extra: int | None = None
+    start_alter_gtid_number: int | None = None
+    character_set_collations: tuple[tuple[int, int], ...] | None = None
+    is_complete: bool = True
+
+
+Facts = dict[str, Any]
+
+
+def parse_status(block: bytes, flavor: str) -> Status:
+    """The status variables in a QUERY event's block of them, for a server of a flavor (`mysql`, `mariadb`).
+
+    Each is a key of one byte and a value whose size follows from the key. Hence the first unknown key ends the
+    parse, as it does in the servers; the block's own size says where the statement goes on.
+    """
+    reader = Reader(block)
+    variables = _COMMON | _OF_FLAVOR[flavor]
+    facts: Facts = {}
+    try:
+        while reader.left:
+            facts |= variables[reader.byte()](reader)
+    except (KeyError, MalformedEventError):
+        facts["is_complete"] = False
+    mode = facts.get("sql_mode")
+    if mode is not None:
+        facts["sql_mode"] = sql_mode_text(mode, flavor)
+    return Status(**facts)
+
+
+def sql_mode_text(bits: int, flavor: str) -> str:
+    """The bits of `sql_mode` as the server prints them: names in the order of the bits, joined by commas.
+
+    A bit that has no name here is written as its value in hex.
+    """
+    names = dict(enumerate(_SQL_MODES)) | _SQL_MODES_OF[flavor]
+    return ",".join(names.get(bit, f"{1 << bit:#x}") for bit in range(64) if bits >> bit & 1)
+
+
+def _number(name: str, size: int) -> Callable[[Reader], Facts]:
+    return lambda reader: {name: reader.number(size)}
+
+
+def _flag(name: str) -> Callable[[Reader], Facts]:
+    return lambda reader: {name: bool(reader.byte())}
+
+
+def _text(name: str) -> Callable[[Reader], Facts]:
+    return lambda reader: {name: _sized_text(reader)}
+
+
+def _sized_text(reader: Reader) -> str:
+    return decode_text(reader.take(reader.byte()), None)
+
+
+def _catalog_of_early_5_0(reader: Reader) -> Facts:
+    """MySQL 5.0.0 to 5.0.3 wrote a zero byte behind the name."""
+    facts = {"catalog": _sized_text(reader)}
+    reader.take(1)
+    return facts
+
+
+def _auto_increment(reader: Reader) -> Facts:
+    return {"auto_increment_increment": reader.number(2), "auto_increment_offset": reader.number(2)}
+
+
+def _charsets(reader: Reader) -> Facts:
+    client, connection, server = reader.number(2), reader.number(2), reader.number(2)
+    return {
+        "character_set_client": charset_of(client) or str(client),
+        "collation_connection": connection,
+        "collation_server": server,
+    }
+
+
+def _invoker(reader: Reader) -> Facts:
+    return {"invoker": f"{_sized_text(reader)}@{_sized_text(reader)}"}
+
+
+def _updated_schemas(reader: Reader) -> Facts:
+    count = reader.byte()
+    if count == _OVER_MAX_SCHEMAS:
+        return {}
+    return {"updated_schemas": tuple(decode_text(reader.until_zero(), None) for _ in range(count))}
+
+
+def _gtid_flags_extra(reader: Reader) -> Facts:
+    """Flags of MariaDB's two-phase ALTER; its COMMIT (4) and ROLLBACK (8) name the number of its START."""
+    flags = reader.byte()
+    facts = {"gtid_flags_extra": flags}
+    return facts | {"start_alter_gtid_number": reader.number(8)} if flags & 12 else facts
+
+
+def _character_set_collations(reader: Reader) -> Facts:
+    pairs = tuple((reader.number(2), reader.number(2)) for _ in range(reader.byte()))
+    return {"character_set_collations": pairs}
+
+
+_COMMON: Final[dict[int, Callable[[Reader], Facts]]] = {
+    0: _number("flags2", 4),
+    1: _number("sql_mode", 8),
+    2: _catalog_of_early_5_0,
+    3: _auto_increment,
+    4: _charsets,
+    5: _text("time_zone"),
+    6: _text("catalog"),
+    7: _number("lc_time_names", 2),
+    8: _number("collation_database", 2),
+    9: _number("table_map_for_update", 8),
+    10: _number("original_size", 4),
+    11: _invoker,
+}
+_OF_FLAVOR: Final[dict[str, dict[int, Callable[[Reader], Facts]]]] = {
+    "mysql": {
+        12: _updated_schemas,
+        13: _number("microseconds", 3),
+        16: _flag("explicit_defaults_for_timestamp"),
+        17: _number("xid", 8),
+        18: _number("default_collation_for_utf8mb4", 2),
+        19: _flag("sql_require_primary_key"),
+        20: _flag("default_table_encryption"),
+        21: _flag("enable_cascade_triggers"),
+    },
+    "mariadb": {
+        128: _number("microseconds", 3),
+        129: _number("xid", 8),
+        130: _gtid_flags_extra,
+        131: _character_set_collations,
+    },
+}

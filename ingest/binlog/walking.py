@@ -1,0 +1,207 @@
+"""A walk of the kernel over a file: its window of bytes, the format in force, and the events inside others."""
+
+import os
+from bisect import bisect_right
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ingest.binlog.buffers import Context, ControlBuffers, Int64s, Window
+from ingest.binlog.events import FORMAT_DESCRIPTION, TRANSACTION_PAYLOAD, actions
+from ingest.binlog.format import FormatDescription, checksum_is_good, format_of_event
+from ingest.binlog.kernel import layout, run
+from ingest.binlog.kernel.layout import ACTIVE_CAPACITY, SLOT_COUNT, SLOT_WORDS
+from ingest.binlog.kernel.memory import PADDING
+from ingest.binlog.payload import MalformedPayloadError, unpack
+from ingest.errors import BinloomError
+
+_FIRST: Final = 4
+_WHOLE_FILE: Final = (1 << 62) - 1
+
+
+class Walk:
+    """The kernel on its way through a file, from one of its statuses to the next.
+
+    Parameters
+    ----------
+    path
+        The file, for errors and hints.
+    descriptor
+        The file, open.
+    format
+        What its first event says.
+    mode
+        What the kernel does: `layout.WANT_…` and its kin.
+    start, end
+        Physical offsets, in bytes, where the walk begins and where the file ends.
+    """
+
+    def __init__(self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int) -> None:
+        self.path = path
+        self.window = Window(descriptor, start, end)
+        self.context = Context()
+        self.inner_counts: Int64s = np.zeros(256, dtype=np.int64)
+        self._counts: Int64s = np.zeros(256, dtype=np.int64)
+        self._outer: tuple[int, int] | None = None
+        context = self.context
+        context["MODE"] = mode
+        context["END_POS"] = end
+        context["FIRST_BAD"] = context["ATTENDED"] = -1
+        context["SEGMENT_BYTES"] = _WHOLE_FILE
+        context["SEGMENT_START"] = context["COMPLETE_END"] = start
+        context.point("ACTIONS", actions())
+        context.point("COUNTS", self._counts)
+        context.point("SLOTS", np.full((SLOT_COUNT, SLOT_WORDS), -1, dtype=np.int64))
+        context.point("ACTIVE", np.zeros((ACTIVE_CAPACITY, 2), dtype=np.int64))
+        self.window.attach(context)
+        self._formats: list[tuple[int, FormatDescription]] = []
+        self._use(_format_in_force(path, descriptor, format, start), start)
+
+    def step(self) -> int:
+        """Goes on to a status that its caller has to deal with, which ATTENTION never is."""
+        context = self.context
+        while True:
+            status: int = run(context.address)
+            if status == layout.ATTENTION:
+                self._attend()
+            elif self._outer is not None and status in (layout.END, layout.NEED_BYTES, layout.DEFECT):
+                self._leave(is_whole=status == layout.END)
+            else:
+                return status
+
+    def advance(self) -> bool:
+        """Reads on, from the event that the walk stands at; False when the file has nothing more."""
+        return self.window.advance(self.context)
+
+    @property
+    def position(self) -> int:
+        """Physical offset of the event that the walk stands at; inside a payload that of the payload."""
+        if self._outer is not None:
+            return self.context["PAYLOAD_START"]
+        return self.window.base + self.context["POS"]
+
+    @property
+    def end_position(self) -> int:
+        """Physical offset behind that event."""
+        if self._outer is not None:
+            return self.context["PAYLOAD_END"]
+        return self.position + len(self.event())
+
+    def event(self) -> bytes:
+        """The bytes of the event that the walk stands at, the one inside a payload if it is in one."""
+        at = self.context["POS"]
+        data = self.context.array("BUFFER")
+        size = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
+        return data[at : at + size].tobytes()
+
+    def type_at(self, position: int) -> int:
+        """The type code of the event at a physical offset, anywhere in the file."""
+        code: int = self.format_at(position).type_codes[os.pread(self.window.descriptor, 1, position + 4)[0]]
+        return code
+
+    def stop_at(self, position: int) -> None:
+        """Makes the walk end with status END at a physical offset."""
+        self.context["END_POS"] = position
+
+    def counts(self) -> Int64s:
+        """Events by type code, shape (256,); those inside others are in `inner_counts`."""
+        return self._counts
+
+    def add_problem(self, code: int, map_number: int, row: int, reason: int) -> None:
+        """Notes that the event could not be decoded; the kernel keeps one record free."""
+        context = self.context
+        count = context["PROBLEM_COUNT"]
+        record = (self.position, self.end_position, code, map_number, row, -1, reason, 0)
+        context.array("PROBLEM_RECORDS")[count] = record
+        context["PROBLEM_COUNT"] = count + 1
+
+    @property
+    def format(self) -> FormatDescription:
+        """The format in force where the walk stands."""
+        return self._formats[-1][1]
+
+    @property
+    def formats(self) -> list[FormatDescription]:
+        """The format that the walk began with and those that the file changed to, in their order."""
+        return [format for _, format in self._formats]
+
+    def format_at(self, position: int) -> FormatDescription:
+        """The format of the event at a physical offset that the walk has passed."""
+        return self._formats[bisect_right(self._formats, position, key=itemgetter(0)) - 1][1]
+
+    def _use(self, format: FormatDescription, position: int) -> None:
+        """Reads what stands at and behind an offset in this format."""
+        self._formats.append((position, format))
+        context = self.context
+        context["CHECKSUM"] = int(format.has_checksums)
+        context["HEADER_SIZE"] = format.header_size
+        sizes = np.zeros(257, dtype=np.uint8)
+        sizes[1 : 1 + len(format.post_header_sizes)] = np.frombuffer(format.post_header_sizes, dtype=np.uint8)[:256]
+        context.point("POST_HEADERS", sizes)
+        context.point("TYPE_CODES", np.frombuffer(format.type_codes, dtype=np.uint8))
+
+    def _attend(self) -> None:
+        context = self.context
+        event = self.event()
+        code = self.format.type_codes[event[4]]
+        if code == FORMAT_DESCRIPTION:
+            found = parse_format_event(event, self.path)
+            context["ATTENDED_GOOD"] = found is not None
+            if found is not None:
+                self._use(found, self.position)
+        else:
+            try:
+                self._enter(unpack(code, event, self.format), code, len(event))
+            except MalformedPayloadError:
+                self.add_problem(code, -1, -1, layout.BAD_PAYLOAD)
+            else:
+                return
+        context["ATTENDED"] = self.position
+
+    def _enter(self, events: bytes, code: int, size: int) -> None:
+        """Goes on inside an event of `size` bytes."""
+        context, position = self.context, self.position
+        self._outer = (context["POS"], context["END_POS"])
+        context.point("BUFFER", np.frombuffer(events + bytes(PADDING), dtype=np.uint8))
+        context.point("COUNTS", self.inner_counts)
+        context["BUFFER_SIZE"] = context["END_POS"] = len(events)
+        context["BASE"] = context["POS"] = context["CHECKSUM"] = 0
+        context["PAYLOAD_START"], context["PAYLOAD_END"] = position, position + size
+        context["PAYLOAD_ORDINAL"] = int(code == TRANSACTION_PAYLOAD)
+
+    def _leave(self, *, is_whole: bool) -> None:
+        """Goes on behind the event whose inside was walked."""
+        context, position = self.context, self.position
+        if not is_whole:
+            self.add_problem(TRANSACTION_PAYLOAD, -1, -1, layout.BAD_PAYLOAD)
+        assert self._outer is not None
+        context["POS"], context["END_POS"] = self._outer
+        self._outer = None
+        self.window.attach(context)
+        context.point("COUNTS", self._counts)
+        context["CHECKSUM"] = int(self.format.has_checksums)
+        context["PAYLOAD_START"] = context["PAYLOAD_END"] = context["PAYLOAD_ORDINAL"] = 0
+        context["REASON"] = 0
+        context["ATTENDED"] = position
+
+
+def parse_format_event(event: bytes, path: Path) -> FormatDescription | None:
+    """A format description in a whole event; None when it is none, or its checksum is wrong."""
+    try:
+        found = format_of_event(event, path)
+    except BinloomError:
+        return None
+    return found if checksum_is_good(event, found) else None
+
+
+def _format_in_force(path: Path, descriptor: int, first: FormatDescription, start: int) -> FormatDescription:
+    """The format in force at an offset: a relay log has a description of its own, then its source's ones."""
+    if start == _FIRST or not (first.is_relay_log or first.format_version != 4):
+        return first
+    walk = Walk(path, descriptor, first, layout.KEEP_GOING, _FIRST, start)
+    ControlBuffers().attach(walk.context)
+    while (status := walk.step()) == layout.FULL or (status == layout.NEED_BYTES and walk.advance()):
+        walk.context["PROBLEM_COUNT"] = 0
+    return walk.format

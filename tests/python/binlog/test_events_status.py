@@ -1,0 +1,165 @@
+"""Status variables of QUERY events: what servers log of a session, and blocks made by hand."""
+
+import struct
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.binlog import open_binlog
+from ingest.binlog.status_variables import Status, parse_status
+from tests.servers import Server
+
+QUERY = 2
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def server(request: pytest.FixtureRequest) -> Server:
+    running: Server = request.getfixturevalue(f"{request.param}_server")
+    return running
+
+
+def statuses(path: Path) -> dict[str, Status]:
+    """The status of each QUERY event by its statement."""
+    log, data, found = open_binlog(path), path.read_bytes(), {}
+    fixed = log.format.post_header_size(QUERY)
+    for event in log.events():
+        if event.type_code == QUERY:
+            body = data[event.position + log.format.header_size : event.end_position]
+            (size,) = struct.unpack_from("<H", body, 11)
+            found[event.detail["sql"]] = parse_status(body[fixed : fixed + size], log.format.flavor)
+    return found
+
+
+def said(status: Status) -> dict[str, Any]:
+    return {name: value for name, value in asdict(status).items() if value is not None}
+
+
+@pytest.mark.mysql
+@pytest.mark.mariadb
+def test_sql_modes_are_written_as_the_server_prints_them(server: Server) -> None:
+    printed = {}
+    server.flush()
+    with server.connect() as connection, connection.cursor() as cursor:
+        for bit in range(64):
+            try:
+                cursor.execute(f"set sql_mode = {1 << bit}")
+            except pymysql.Error:
+                continue
+            cursor.execute("select @@sql_mode")
+            statement = f"drop database if exists mode_{bit}"
+            printed[statement] = cursor.fetchall()[0][0]
+            cursor.execute(statement)
+    assert len(printed) >= 20
+    logged = {sql: status.sql_mode for sql, status in statuses(server.flush()).items()}
+    assert logged == printed
+
+
+@pytest.mark.mysql
+@pytest.mark.mariadb
+def test_the_settings_of_a_session(server: Server) -> None:
+    server.flush()
+    server.execute(
+        "create database statuses",
+        "create table statuses.t (a int primary key auto_increment, b datetime(6))",
+        "set names ujis, time_zone = '+05:30', lc_time_names = 'de_DE', collation_server = 'latin1_bin'",
+        "set auto_increment_increment = 7, auto_increment_offset = 3, sql_mode = 'ansi_quotes'",
+        "set foreign_key_checks = 0, unique_checks = 0, sql_auto_is_null = 1, binlog_format = 'statement'",
+        "insert into statuses.t (b) values (convert_tz(now(6), @@time_zone, '+00:00'))",
+        "create definer = current_user view statuses.v as select 1",
+        "drop database statuses",
+    )
+    logged = statuses(server.flush())
+    session = {
+        "auto_increment_increment": 7,
+        "auto_increment_offset": 3,
+        "catalog": "std",
+        "character_set_client": "ujis",
+        "collation_connection": 12,
+        "collation_server": 47,
+        "flags2": 1 << 14 | 1 << 24 | 3 << 26 if server.flavor == "mariadb" else 1 << 14 | 3 << 26,
+        "is_complete": True,
+        "lc_time_names": 4,
+        "sql_mode": "ANSI_QUOTES",
+    }
+    insert = next(status for sql, status in logged.items() if sql.startswith("insert"))
+    assert session.items() <= said(insert).items()
+    assert insert.microseconds is not None and insert.time_zone == "+05:30"
+    view = next(status for sql, status in logged.items() if "v" in sql and "VIEW" in sql)
+    assert session.items() <= said(view).items()
+    assert view.invoker == "root@localhost" and view.xid is not None
+    if server.flavor == "mysql":
+        assert view.updated_schemas == ("statuses",)
+        assert logged["drop database statuses"].default_collation_for_utf8mb4 == 255
+    assert all(status.is_complete for status in logged.values())
+
+
+VARIABLES = [
+    ("mysql", b"\x00\x00\x40\x00\x04", {"flags2": 0x04004000}),
+    ("mysql", b"\x01" + struct.pack("<Q", 1 << 2 | 1 << 32), {"sql_mode": "ANSI_QUOTES,TIME_TRUNCATE_FRACTIONAL"}),
+    (
+        "mariadb",
+        b"\x01" + struct.pack("<Q", 1 << 4 | 1 << 32),
+        {"sql_mode": "IGNORE_BAD_TABLE_OPTIONS,EMPTY_STRING_IS_NULL"},
+    ),
+    ("mysql", b"\x01" + struct.pack("<Q", 1 << 40), {"sql_mode": "0x10000000000"}),
+    ("mysql", b"\x02\x03std\x00", {"catalog": "std"}),
+    ("mysql", b"\x03\x02\x00\x01\x00", {"auto_increment_increment": 2, "auto_increment_offset": 1}),
+    (
+        "mysql",
+        b"\x04\x21\x00\x08\x00\xff\x00",
+        {"character_set_client": "utf8mb3", "collation_connection": 8, "collation_server": 255},
+    ),
+    ("mysql", b"\x05\x06SYSTEM", {"time_zone": "SYSTEM"}),
+    ("mysql", b"\x06\x03std", {"catalog": "std"}),
+    ("mysql", b"\x07\x04\x00", {"lc_time_names": 4}),
+    ("mysql", b"\x08\x1c\x00", {"collation_database": 28}),
+    ("mysql", b"\x09" + struct.pack("<Q", 5), {"table_map_for_update": 5}),
+    ("mysql", b"\x0a\x64\x00\x00\x00", {"original_size": 100}),
+    ("mariadb", b"\x0b\x04anna\x04home", {"invoker": "anna@home"}),
+    ("mysql", b"\x0c\x02shop\x00crm\x00", {"updated_schemas": ("shop", "crm")}),
+    ("mysql", b"\x0c\xfe", {}),
+    ("mysql", b"\x0d\x40\xe2\x01", {"microseconds": 123456}),
+    ("mysql", b"\x10\x01", {"explicit_defaults_for_timestamp": True}),
+    ("mysql", b"\x11" + struct.pack("<Q", 77), {"xid": 77}),
+    ("mysql", b"\x12\xff\x00", {"default_collation_for_utf8mb4": 255}),
+    ("mysql", b"\x13\x00", {"sql_require_primary_key": False}),
+    ("mysql", b"\x14\x01", {"default_table_encryption": True}),
+    ("mysql", b"\x15\x01", {"enable_cascade_triggers": True}),
+    ("mariadb", b"\x80\x40\xe2\x01", {"microseconds": 123456}),
+    ("mariadb", b"\x81" + struct.pack("<Q", 77), {"xid": 77}),
+    ("mariadb", b"\x82\x02", {"gtid_flags_extra": 2}),
+    ("mariadb", b"\x82\x04" + struct.pack("<Q", 9), {"gtid_flags_extra": 4, "start_alter_gtid_number": 9}),
+    ("mariadb", b"\x83\x01\x2d\x00\x00\x09", {"character_set_collations": ((45, 2304),)}),
+]
+
+
+@pytest.mark.parametrize(("flavor", "variable", "expected"), VARIABLES)
+def test_each_variable(flavor: str, variable: bytes, expected: dict[str, Any]) -> None:
+    assert said(parse_status(variable, flavor)) == {**expected, "is_complete": True}
+    following = variable + b"\x07\x05\x00"
+    assert said(parse_status(following, flavor)) == {**expected, "is_complete": True, "lc_time_names": 5}
+
+
+@pytest.mark.parametrize(("flavor", "variable", "expected"), VARIABLES)
+def test_a_variable_that_is_cut_off(flavor: str, variable: bytes, expected: dict[str, Any]) -> None:
+    for size in range(1, len(variable)):
+        assert said(parse_status(b"\x08\x1c\x00" + variable[:size], flavor)) == {
+            "collation_database": 28,
+            "is_complete": False,
+        }
+
+
+@pytest.mark.parametrize(("flavor", "key"), [("mysql", 128), ("mysql", 22), ("mariadb", 12), ("mariadb", 200)])
+def test_an_unknown_variable_ends_the_parse(flavor: str, key: int) -> None:
+    block = b"\x08\x1c\x00" + bytes([key]) + b"\x07\x05\x00"
+    assert said(parse_status(block, flavor)) == {"collation_database": 28, "is_complete": False}
+
+
+@given(st.binary(max_size=60), st.sampled_from(["mysql", "mariadb"]))
+def test_any_bytes_give_a_status(block: bytes, flavor: str) -> None:
+    assert isinstance(parse_status(block, flavor), Status)
