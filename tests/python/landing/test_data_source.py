@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from ingest.binlog import scan_binlog
-from ingest.landing import IngestOptions, ingest
+from ingest.landing import ingest
 from ingest.landing.tables import SEGMENT_TABLES
 from ingest.sources.directory import find_binlogs
 from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from ingest.binlog import TableFilter, open_binlog
-from ingest.errors import EncryptedBinlogError, IngestInProgressError, NotABinlogError, SourceIdentityError, UnknownSourceError, UsageError
+from ingest.errors import (
+    EncryptedBinlogError,
+    IngestInProgressError,
+    NotABinlogError,
+    SourceIdentityError,
+    UnknownSourceError,
+    UsageError,
+)
 from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot, status
 from ingest.landing import land as land_module
 from ingest.landing.locks import SourceLock
@@ -236,7 +243,9 @@ def test_files_of_4_1_have_statements_and_no_rows(session: Any, home: Path, tmp_
         (3, None, "mysql", None),
     ]
     statements = session.table("binlog_raw.statements").where("source_id='old'")
-    assert [tuple(row) for row in statements.orderBy("binlog_file", "start_pos").select("kind", "sql_text").collect()] == [
+    assert [
+        tuple(row) for row in statements.orderBy("binlog_file", "start_pos").select("kind", "sql_text").collect()
+    ] == [
         ("QUERY", "create table t (a int)"),
         ("QUERY", "insert into t values (1)"),
         ("QUERY", "update t set a = 2"),
