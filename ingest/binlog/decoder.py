@@ -37,7 +37,7 @@ from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
-from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
+from ingest.binlog.table_map import MalformedTableMapError, TableMap, may_have_fractions, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinlogNotReadableError,
@@ -278,7 +278,8 @@ class _Decoding:
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
         width = len(table_map.columns) if table_map.has_metadata else -1
-        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns)
+        unsure = may_have_fractions(table_map, self.walk.format)
+        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(unsure))
         self.numbers[body] = number
         return number
 
