@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
-from tests.python.binlog import workload
+from tests.python.binlog import workload, workload_tables
 from tests.python.binlog.workload import SCHEMA, Table
 from tests.servers import DISTRIBUTIONS
+from tests.servers.rows import table_rows
 
 PROJECT = Path(__file__).parents[2]
 PROGRAMS = Path(sys.executable).parent
@@ -47,13 +48,13 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     result = Story()
     for name, distribution in DISTRIBUTIONS.items():
         with distribution.start(tmp_path_factory.mktemp(name)) as server:
-            charsets = workload.server_charsets(server)
-            tables = workload.tables(distribution.flavor, charsets, seed=3)  # type: ignore[arg-type]
+            charsets = workload_tables.server_charsets(server)
+            tables = workload_tables.tables(server, charsets, seed=3)
             workload.run(server, tables)
             server.flush()
             result.tables[name] = tables
             for table in tables:
-                result.final_rows[name, table.name] = _rows_by_key(table, workload.final_rows(server, table))
+                result.final_rows[name, table.name] = _rows_by_key(table, table_rows(server, SCHEMA, table.name)[1])
             live = ["--server", server.host, "--port", str(server.port), "--user", "root"]
             _command(home, PROGRAMS / "binloom", "snapshot", "--source", name, *live)
             folder = str(server.binlog_dir)

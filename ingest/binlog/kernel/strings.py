@@ -11,11 +11,13 @@ from ingest.binlog.kernel.memory import (
     copy,
     copy_32,
     load_64,
+    load_64_be,
     load_u8,
     load_u16,
     load_u16_be,
     load_u32,
     load_u32_be,
+    shr,
     store_8,
     store_16,
     store_32,
@@ -24,6 +26,8 @@ from ingest.binlog.kernel.memory import (
 from ingest.binlog.kernel.numbers import BAD
 
 STRING_ROOM = 64
+EXPANSION = 3
+"""Bytes of text that a byte of a string takes at the most."""
 
 CHARSET_UTF8 = 0
 CHARSET_SINGLE_BYTE = 1
@@ -297,6 +301,32 @@ def write_string(out, address, size, charset, table):
     if charset == CHARSET_GB18030:
         return _write_gb18030(out, address, size, table)
     return _write_multi_byte(out, address, size, table)
+
+
+@njit(cache=True, nogil=True)
+def convert_string(out, address, size, charset, table):
+    """`write_string` to be called from Python."""
+    return write_string(out, address, size, charset, table)
+
+
+_ZLIB = 8
+_DEFLATE_RATIO = 1032
+
+
+@njit
+def inflated_size(address, size):
+    """Bytes of a compressed column's value once it is inflated, or `BAD`: see `ingest.binlog.compressed_column`.
+
+    A size that deflate cannot reach from so few bytes is none.
+    """
+    head = load_u8(address)
+    width = head & 7
+    if head >> 4 != _ZLIB or width < 1 or width > 4 or size <= width + 1:
+        return BAD
+    inflated = shr(load_64_be(address + 1), 64 - 8 * width)
+    if inflated > _DEFLATE_RATIO * (size - width):
+        return BAD
+    return inflated
 
 
 @njit

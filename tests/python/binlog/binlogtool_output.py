@@ -1,7 +1,9 @@
 r"""Reads what `mysqlbinlog -vv` and `mariadb-binlog -vv` print of row events.
 
 A value stands on a line of its own: `###   @3='a\nb' /* VARSTRING(40) meta=40 nullable=1 is_null=0 */`. The
-tool escapes newlines, so lines can be told apart; strings are bytes in the column's own character set.
+tool escapes newlines, so lines can be told apart; strings are bytes in the column's own character set. A column
+that a partial image does not have has no line. A JSON document that is logged by its differences is printed as
+calls of functions, over several lines.
 """
 
 from __future__ import annotations
@@ -9,22 +11,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from tests.python.binlog.replay import ABSENT, Absent
+
 _ROW = re.compile(rb"^### (INSERT INTO|UPDATE|DELETE FROM) `(.+)`\.`(.+)`$")
 _VALUE = re.compile(
     rb"^###   @(\d+)=(.*?) +/\* ([A-Z/]+(?:\([^)]*\))?) meta=\d+ nullable=\d is_null=(\d) \*/$", re.DOTALL
 )
-_GTID = re.compile(rb"^SET @@SESSION\.GTID_NEXT= '([0-9a-f-]+:\d+)'|\tGTID (\d+-\d+-\d+)", re.MULTILINE)
+_QUERY = re.compile(rb"^#\d{6} [ \d]\d:\d\d:\d\d server id .*\tQuery\t")
+_GTID = re.compile(rb"^SET @@SESSION\.GTID_NEXT= '([0-9a-f-]+(?::\w+)?:\d+)'|\tGTID (\d+-\d+-\d+)", re.MULTILINE)
 _KINDS = {b"INSERT INTO": "INSERT", b"UPDATE": "UPDATE", b"DELETE FROM": "DELETE"}
 
 
 @dataclass
 class ToolChange:
-    """A changed row as the tool prints it: the bytes between `=` and the comment; None is NULL."""
+    """A changed row as the tool prints it: the bytes between `=` and the comment; None is NULL.
+
+    Columns that are absent after the last that is present are not in an image.
+    """
 
     event_type: str
     table: str
-    before: list[bytes | None] | None = None
-    after: list[bytes | None] | None = None
+    before: list[bytes | Absent | None] | None = None
+    after: list[bytes | Absent | None] | None = None
 
 
 @dataclass
@@ -34,12 +42,14 @@ class Output:
     changes: list[ToolChange] = field(default_factory=list)
     gtids: list[str] = field(default_factory=list)
     event_positions: list[int] = field(default_factory=list)
+    queries: int = 0
 
 
 def parse(output: bytes) -> Output:
     """Read the tool's whole output."""
     result = Output()
-    image: list[bytes | None] = []
+    image: list[bytes | Absent | None] = []
+    pending = b""
     for line in output.split(b"\n"):
         if line.startswith(b"### "):
             if row := _ROW.match(line):
@@ -49,14 +59,18 @@ def parse(output: bytes) -> Output:
                 image = result.changes[-1].before = []
             elif line == b"### SET":
                 image = result.changes[-1].after = []
-            else:
-                value = _VALUE.match(line)
-                if value is None:
-                    raise AssertionError(f"cannot read: {line!r}")
-                assert int(value[1]) == len(image) + 1
+            elif value := _VALUE.match(pending + line):
+                pending = b""
+                image += [ABSENT] * (int(value[1]) - 1 - len(image))
                 image.append(None if value[4] == b"1" else value[2])
+            else:
+                pending += line.removeprefix(b"###      ")
+        elif pending:
+            raise AssertionError(f"cannot read: {pending!r}")
         elif line.startswith(b"# at "):
             result.event_positions.append(int(line[5:]))
+        elif _QUERY.match(line):
+            result.queries += 1
     result.gtids = [(match[1] or match[2]).decode() for match in _GTID.finditer(output)]
     return result
 

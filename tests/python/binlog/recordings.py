@@ -3,61 +3,116 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ingest.binlog import SchemaHints, open_binlog
+from ingest.binlog import SchemaHints
 from tests.python.binlog import binlogtool_output, workload
-from tests.python.binlog.workload import Flavor, Table
-from tests.servers import Distribution, Server
+from tests.python.binlog.replay import Decoded, Values
+from tests.python.binlog.workload import Table
+from tests.servers import Distribution, Server, mariadb, mariadb118, mysql
+from tests.servers.rows import table_rows
 
-Values = tuple[str | None, ...]
+V1_ROWS = "log_bin_use_v1_row_events"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a server logs."""
+    """How a server logs: global variables that are not at their defaults, and the kind of transactions.
 
-    flavor: Flavor
-    metadata: str
-    checksum: str
+    Attributes
+    ----------
+    server
+        The server's marker: `mysql56`.
+    variables
+        Names and values; names without `binlog_`.
+    transactions
+        One of `workload.TRANSACTIONS`.
+    """
+
+    server: str
+    variables: tuple[tuple[str, str], ...] = ()
+    transactions: str = "plain"
+
+    @classmethod
+    def of(cls, server: str, transactions: str = "plain", **variables: str) -> Setting:
+        return cls(server, tuple(variables.items()), transactions)
 
     def __str__(self) -> str:
-        return f"{self.flavor}-{self.metadata}-{self.checksum}"
+        kinds = [] if self.transactions == "plain" else [self.transactions]
+        return "-".join([self.server, *kinds, *(f"{name}={value}" for name, value in self.variables)])
 
-    def apply(self, server: Server) -> None:
-        server.execute(
-            f"set global binlog_row_metadata = '{self.metadata}'", f"set global binlog_checksum = '{self.checksum}'"
-        )
+    def __getitem__(self, variable: str) -> str | None:
+        """The value of a variable, None when it is at its default."""
+        return dict(self.variables).get(variable)
+
+    @property
+    def flavor(self) -> str:
+        return "mariadb" if self.server.startswith("mariadb") else "mysql"
+
+    @property
+    def has_full_images(self) -> bool:
+        return self["row_image"] in (None, "FULL")
+
+    @property
+    def tool(self) -> Distribution:
+        """The server whose tool reads what is logged: mysqlbinlog 9.7 refuses row events of version 1."""
+        if self.server == "mariadb118":
+            return mariadb118
+        return mariadb if self.flavor == "mariadb" or self[V1_ROWS] else mysql
+
+    @contextmanager
+    def applied(self, server: Server) -> Iterator[None]:
+        """Let a server log in this way while the block runs."""
+        names = [name if name in OTHER_NAMES else f"binlog_{name}" for name, _ in self.variables]
+        before = [server.execute(f"select @@global.{name}")[0][0] for name in names]
+        try:
+            for name, (_, value) in zip(names, self.variables, strict=True):
+                server.execute(f"set global {name} = {value if value.isdigit() else repr(value)}")
+            yield
+        finally:
+            for name, value in zip(names, before, strict=True):
+                server.execute(f"set global {name} = {value!r}")
 
 
-DEFAULTS: dict[str, Setting] = {
-    "mysql": Setting("mysql", "MINIMAL", "CRC32"),
-    "mariadb": Setting("mariadb", "NO_LOG", "CRC32"),
-}
+# Variables whose names do not begin with `binlog_`.
+OTHER_NAMES = {V1_ROWS, "log_bin_compress", "log_bin_compress_min_len", "mysql56_temporal_format"}
+
+
+DEFAULTS = [Setting(server) for server in ("mysql", "mysql56", "mariadb", "mariadb118")]
+FULL = {"row_metadata": "FULL"}
+NO_CHECKSUM = {"checksum": "NONE"}
 MATRIX = [
-    *DEFAULTS.values(),
-    Setting("mysql", "FULL", "CRC32"),
-    Setting("mysql", "MINIMAL", "NONE"),
-    Setting("mysql", "FULL", "NONE"),
-    Setting("mariadb", "MINIMAL", "CRC32"),
-    Setting("mariadb", "FULL", "CRC32"),
-    Setting("mariadb", "NO_LOG", "NONE"),
-    Setting("mariadb", "FULL", "NONE"),
+    *DEFAULTS,
+    Setting.of("mysql", **FULL),
+    Setting.of("mysql", **FULL, **NO_CHECKSUM),
+    Setting.of("mysql", **NO_CHECKSUM, row_image="MINIMAL"),
+    Setting.of("mysql", **FULL, row_image="NOBLOB"),
+    Setting.of("mysql", "xa"),
+    Setting.of("mysql56", **{V1_ROWS: "1"}),
+    Setting.of("mysql56", **{V1_ROWS: "1"}, **NO_CHECKSUM, row_image="MINIMAL"),
+    Setting.of("mysql56", **NO_CHECKSUM, row_image="NOBLOB"),
+    *(
+        setting
+        for server in ("mariadb", "mariadb118")
+        for setting in (
+            Setting.of(server, **FULL),
+            Setting.of(server, **FULL, **NO_CHECKSUM),
+            Setting.of(server, row_metadata="MINIMAL", row_image="MINIMAL"),
+            Setting.of(server, **FULL, row_image="NOBLOB"),
+            Setting.of(server, "xa"),
+        )
+    ),
+    Setting.of("mariadb118", **FULL, row_image="FULL_NODUP"),
 ]
-
-
-@dataclass(frozen=True)
-class Change:
-    """One changed row."""
-
-    event_type: str
-    table: str
-    before: Values | None
-    after: Values | None
+# Types that not every server has.
+OWN = [*DEFAULTS, Setting.of("mysql", **FULL), Setting.of("mariadb", **FULL), Setting.of("mariadb118", **FULL)]
+# Nothing to replay: statements have no images.
+MIXED = [Setting.of(server, "mixed") for server in ("mysql", "mysql56", "mariadb", "mariadb118")]
 
 
 @dataclass
@@ -65,7 +120,6 @@ class Recording:
     """A closed binlog of the workload, the schema, and the rows that were there at its end."""
 
     setting: Setting
-    distribution: Distribution
     tables: list[Table]
     binlog: Path
     schema_dir: Path
@@ -76,29 +130,28 @@ class Recording:
 
     @cached_property
     def tool_output(self) -> binlogtool_output.Output:
-        """What the server's own tool prints of the file."""
-        done = self.distribution.binlogtool("-vv", "--base64-output=decode-rows", str(self.binlog))
+        """What mysqlbinlog or mariadb-binlog prints of the file."""
+        done = self.setting.tool.binlogtool("-vv", "--base64-output=decode-rows", str(self.binlog))
         return binlogtool_output.parse(done.stdout)
 
     def hints(self) -> SchemaHints:
         return SchemaHints.from_columns(snapshot_rows(self.schema_dir))
 
-    def changes(self, *, with_hints: bool = True) -> list[Change]:
+    def decoded(self, *, with_hints: bool = True) -> Decoded:
         """Decode the file; nothing in it may be unsupported."""
-        return list(decoded_changes(self.binlog, self.hints() if with_hints else None))
+        decoded = Decoded.of(self.binlog, self.hints() if with_hints else None)
+        assert decoded.unsupported_events == [], decoded.unsupported_events[:5]
+        return decoded
 
 
-def record(server: Server, setting: Setting, tables: list[Table], directory: Path) -> Recording:
+def record(server: Server, setting: Setting, tables: Sequence[Table], directory: Path) -> Recording:
     """Run tables on a server under a setting; leaves the server under its defaults."""
-    setting.apply(server)
-    server.flush()
-    workload.run(server, tables)
-    binlog = server.flush()
-    DEFAULTS[server.flavor].apply(server)
-    final_rows = {table.name: workload.final_rows(server, table) for table in tables}
-    return Recording(
-        setting, server.distribution, tables, binlog, server.snapshot_dir(directory / "schema"), final_rows
-    )
+    with setting.applied(server):
+        server.flush()
+        workload.run(server, tables, setting.transactions)
+        binlog = server.flush()
+    final_rows = {table.name: table_rows(server, workload.SCHEMA, table.name)[1] for table in tables}
+    return Recording(setting, list(tables), binlog, server.snapshot_dir(directory / "schema"), final_rows)
 
 
 def snapshot_rows(directory: Path) -> Iterator[dict[str, Any]]:
@@ -123,45 +176,3 @@ def snapshot_rows(directory: Path) -> Iterator[dict[str, Any]]:
             "is_generated": "GENERATED" in row["EXTRA"],
             "extra": row["EXTRA"],
         }
-
-
-def decoded_changes(path: Path, hints: SchemaHints | None) -> Iterator[Change]:
-    """Decode a file through the Python interface."""
-    for kind, batch in open_binlog(path, hints=hints).batches():
-        if kind == "unsupported_events":
-            assert batch.num_rows == 0, batch.to_pylist()[:5]
-        if kind == "row_events":
-            for row in batch.to_pylist():
-                assert row["schema_name"] == workload.SCHEMA
-                assert len(row["before_values"]) == len(row["after_values"]) == row["column_count"]
-                yield _change(row["event_type"], row["table_name"], row["before_values"], row["after_values"])
-
-
-def changes_of_lines(lines: Iterable[str]) -> Iterator[Change]:
-    """Read what `binloom decode` prints."""
-    for line in lines:
-        row = json.loads(line)
-        yield _change(row["event_type"], row["table_name"], row["before"], row["after"])
-
-
-def _change(event_type: str, table: str, before: list[str | None] | None, after: list[str | None] | None) -> Change:
-    return Change(
-        event_type,
-        table,
-        None if event_type == "INSERT" or before is None else tuple(before),
-        None if event_type == "DELETE" or after is None else tuple(after),
-    )
-
-
-def replay(table: Table, changes: Iterable[Change]) -> list[Values]:
-    """Apply the changes of a table to no rows at all; each before image must be a row that is there."""
-    rows: dict[Values, int] = {}
-    for change in changes:
-        if change.before is not None:
-            assert rows.get(change.before), (
-                f"{table.name}: {change.event_type} of a row that is not there: {change.before}"
-            )
-            rows[change.before] -= 1
-        if change.after is not None:
-            rows[change.after] = rows.get(change.after, 0) + 1
-    return [row for row, count in rows.items() for _ in range(count)]

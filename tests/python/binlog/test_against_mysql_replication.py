@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.python.binlog import mysql_replication, recordings, workload
-from tests.python.binlog.recordings import Change, Recording, Setting
+from tests.python.binlog import mysql_replication, recordings, workload_tables
+from tests.python.binlog.recordings import Recording, Setting
+from tests.python.binlog.replay import Change
 from tests.python.binlog.workload import Column, Table
 
 SETTINGS = [
-    pytest.param(Setting("mysql", "FULL", "CRC32"), id="mysql", marks=pytest.mark.mysql),
-    pytest.param(Setting("mariadb", "FULL", "CRC32"), id="mariadb", marks=pytest.mark.mariadb),
+    pytest.param(Setting.of("mysql", row_metadata="FULL"), id="mysql", marks=pytest.mark.mysql),
+    pytest.param(Setting.of("mariadb", row_metadata="FULL"), id="mariadb", marks=pytest.mark.mariadb),
 ]
 TABLES = ("integers", "decimals", "floats", "bits", "texts", "large_texts", "binaries", "composite_key", "no_key")
 TABLES += ("statements", "wide_9", "wide_65", "wide_300", "odd names & 表", "charsets", "enums_and_sets")
@@ -52,10 +53,10 @@ def usual_temporals() -> Table:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_rows_are_the_same(request: pytest.FixtureRequest, setting: Setting, tmp_path: Path) -> None:
-    server = request.getfixturevalue(f"{setting.flavor}_server")
-    tables = [table for table in workload.tables(setting.flavor, CHARSETS, seed=2) if table.name in TABLES]
+    server = request.getfixturevalue(f"{setting.server}_server")
+    tables = [table for table in workload_tables.tables(server, CHARSETS, seed=2) if table.name in TABLES]
     recording = recordings.record(server, setting, [*tables, usual_temporals()], tmp_path)
-    ours, theirs = recording.changes(), list(_their_changes(recording))
+    ours, theirs = recording.decoded().changes(), list(_their_changes(recording))
     assert len(ours) == len(theirs) > 1500
     wrong: dict[tuple[str, str], str] = {}
     for change, (event_type, table_name, before, after) in zip(ours, theirs, strict=True):

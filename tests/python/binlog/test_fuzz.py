@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.binlog import recordings, workload
+from tests.python.binlog import recordings, workload_tables
 from tests.servers import Server
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -33,7 +33,7 @@ def test_mutated_files_end_in_errors_of_binloom() -> None:
 
 @pytest.mark.mysql
 def test_mutated_rows_of_every_type(mysql_server: Server, tmp_path: Path) -> None:
-    setting = recordings.Setting("mysql", "FULL", "CRC32")
-    tables = workload.tables("mysql", frozenset({"utf8mb4", "latin1", "gbk", "utf16"}))
+    setting = recordings.Setting.of("mysql", row_metadata="FULL")
+    tables = workload_tables.tables(mysql_server, ["utf8mb4", "latin1", "gbk", "utf16"])
     recording = recordings.record(mysql_server, setting, tables, tmp_path)
     survive(seed=21, count=150, files=[recording.binlog])
