@@ -212,7 +212,9 @@ def _json_of(value: Any) -> Any:
 def _word(specimen: EventSpecimen, text: str, *, is_named: bool) -> str:
     if not is_named:
         return DROPPED
-    return DECODED if all(said in text for said in specimen.says) else NAMED
+    if all(said in text for said in specimen.says):
+        return DECODED
+    return WRONG if specimen.misreading is not None and specimen.misreading in text else NAMED
 
 
 EVENT_PROGRAMS: dict[str, Callable[[EventSpecimen, Path], str]] = {

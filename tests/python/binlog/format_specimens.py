@@ -70,11 +70,12 @@ IGNORABLE_FLAG = 0x80
 
 @dataclass(frozen=True)
 class EventSpecimen:
-    """A file with an event of a type, and texts that stand for what it carries."""
+    """A file with an event of a type, texts that stand for what it carries, and one that it is misread as."""
 
     name: str
     file: Callable[[Path], Path]
     says: tuple[str, ...] = ()
+    misreading: str | None = None
 
     @property
     def code(self) -> int:
@@ -221,7 +222,7 @@ EVENTS: list[EventSpecimen] = [
         made((34, b"\1" + bytes(24) + CLOCK), (2, _query(b"create table t (a int)"))),
         ("31336", "31337"),
     ),
-    EventSpecimen("PREVIOUS_GTIDS", made((35, GTID_SET)), (f"{SOURCE}:1-4242",)),
+    EventSpecimen("PREVIOUS_GTIDS", made((35, GTID_SET)), (f"{SOURCE}:1-4242",), misreading="1-4243"),
     EventSpecimen(
         "TRANSACTION_CONTEXT",
         made((36, struct.pack("<BIBIII", 36, 31337, 1, len(GTID_SET), 0, 0) + str(SOURCE).encode() + GTID_SET)),
