@@ -38,6 +38,9 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How rows are pri
 Source = Annotated[str, typer.Option("--source", "-s", metavar="NAME", help="The stream of changes this belongs to.")]
 Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).")]
 Tables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Only these tables; without a schema: in any.")]
+SkipBadChecksum = Annotated[
+    bool, typer.Option("--skip-bad-checksum", help="Pass over events with a wrong checksum, and name them.")
+]
 ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
 
 
@@ -85,6 +88,7 @@ def decode(
     stop_position: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Stop before the event there in the last file.")
     ] = None,
+    skip_bad_checksum: SkipBadChecksum = False,
     format: FormatOption = Format.JSON,
 ) -> None:
     """Print the row changes of binlog files, one JSON object a line. Needs no Java.
@@ -95,7 +99,7 @@ def decode(
 
     _end_with_the_pipe()
     filter, hints = _table_filter(schemas, tables, exclude_tables), _hints(snapshot_dir)
-    raise typer.Exit(decode_files(files, format, hints, filter, start_position, stop_position))
+    raise typer.Exit(decode_files(files, format, hints, filter, start_position, stop_position, skip_bad_checksum))
 
 
 @app.command(short_help="Land a schema snapshot: the names that a binlog lacks.")
@@ -151,6 +155,7 @@ def ingest(
     new_epoch: Annotated[
         bool, typer.Option("--new-epoch", help="File names start over: after a RESET, a restore, another server.")
     ] = False,
+    skip_bad_checksum: SkipBadChecksum = False,
 ) -> None:
     """Land binlog files under a source. Run again at any time: what is complete is skipped, the rest is done.
 
@@ -161,7 +166,8 @@ def ingest(
     if all_files == (files is not None):
         raise UsageError("Which files are meant?", hint="Give either --all or --files a,b.")
     names = None if files is None else files.split(",")
-    raise typer.Exit(ingest_files(source, binlog_dir, names, _table_filter(schemas, tables, exclude_tables), new_epoch))
+    filter = _table_filter(schemas, tables, exclude_tables)
+    raise typer.Exit(ingest_files(source, binlog_dir, names, filter, new_epoch, skip_bad_checksum))
 
 
 @app.command(short_help="Sources, files, segments, lag, quarantine.")

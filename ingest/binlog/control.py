@@ -4,13 +4,14 @@ The types that tell of files and servers are read here; statements, GTIDs and ro
 Sources: server, libs/mysql/binlog/event/control_events.cpp and codecs/binary.cpp; MariaDB, sql/log_event.cc.
 """
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from ingest.binlog.charsets import decode_text
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE
+from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, event_name
 from ingest.binlog.format import HEADER_SIZE, FormatDescription
 from ingest.binlog.gtid_events import (
     describe_gtid,
@@ -20,6 +21,7 @@ from ingest.binlog.gtid_events import (
     gtid_set,
     xa_text,
 )
+from ingest.binlog.payload import MalformedPayloadError, payload_fields, unpack
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.rows_events import describe_rows, describe_table_map
 from ingest.binlog.statement_events import (
@@ -37,13 +39,24 @@ Detail = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An event to describe: its type, the bytes between header and checksum, and what its file says of it."""
+    """An event to describe: its type, its bytes from header to checksum, those between the two, and its format."""
 
     code: int
+    event: bytes
     body: bytes
-    server_id: int
-    post_header_size: int
-    flavor: str
+    format: FormatDescription
+
+    @property
+    def server_id(self) -> int:
+        return int.from_bytes(self.event[5:9], "little")
+
+    @property
+    def post_header_size(self) -> int:
+        return self.format.post_header_size(self.code)
+
+    @property
+    def flavor(self) -> str:
+        return self.format.flavor
 
 
 def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
@@ -63,11 +76,9 @@ def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
     describer = _DESCRIBERS.get(code)
     if describer is None:
         return {}
-    server_id = int.from_bytes(event[5:9], "little")
-    fixed = format.post_header_size(code)
     try:
-        return describer(Subject(code, event_body(code, event, format), server_id, fixed, format.flavor))
-    except MalformedEventError as error:
+        return describer(Subject(code, event, event_body(code, event, format), format))
+    except (MalformedEventError, MalformedPayloadError) as error:
         return {"malformed": str(error)}
 
 
@@ -216,6 +227,40 @@ def _rows_query(event: Subject) -> Detail:
     return {"sql": decode_text(reader.rest(), None)}
 
 
+# --- events that hold others ---
+
+_COMPRESSIONS: Final = {0: "ZSTD", 255: "NONE"}
+
+
+def _transaction_payload(event: Subject) -> Detail:
+    compression, size, start = payload_fields(event.body)
+    return {
+        "compression": _COMPRESSIONS.get(compression, str(compression)),
+        "payload_bytes": len(event.body) - start,
+        "uncompressed_bytes": size,
+        "events": inner_counts(unpack(event.code, event.event, event.format), event.format),
+    }
+
+
+def inner_counts(events: bytes, format: FormatDescription) -> dict[str, int]:
+    """How many events of each type stand in the uncompressed bytes of a payload, the most frequent first."""
+    counts: Counter[str] = Counter()
+    reader = Reader(events)
+    while reader.left:
+        header = reader.take(format.header_size)
+        counts[event_name(format.type_codes[header[4]])] += 1
+        reader.take(int.from_bytes(header[9:13], "little") - format.header_size)
+    return dict(counts.most_common())
+
+
+def _compressed(event: Subject) -> Detail:
+    """QUERY_COMPRESSED and compressed rows: what the event inside says, and how large the two are."""
+    inner = unpack(event.code, event.event, event.format)
+    detail = describe(inner[4], inner, replace(event.format, checksum_algorithm=None))
+    body_bytes = len(inner) - event.format.header_size
+    return {**detail, "compressed_bytes": len(event.body), "uncompressed_bytes": body_bytes}
+
+
 _DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
     1: _start,
     2: lambda event: describe_query(event.body, event.post_header_size, event.flavor),
@@ -231,7 +276,7 @@ _DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
     18: lambda event: describe_execute_load_query(event.body, event.post_header_size, event.flavor),
     19: lambda event: describe_table_map(event.body, event.post_header_size),
     **dict.fromkeys(
-        (*range(20, 26), *range(30, 33), 39, *range(166, 172)),
+        (*range(20, 26), *range(30, 33), 39),
         lambda event: describe_rows(event.code, event.body, event.post_header_size),
     ),
     26: _incident,
@@ -242,6 +287,7 @@ _DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
     36: _transaction_context,
     37: _view_change,
     38: _xa_prepare,
+    40: _transaction_payload,
     41: _heartbeat_v2,
     42: lambda event: describe_tagged_gtid(event.body),
     160: lambda event: {"sql": decode_text(event.body, None)},
@@ -249,4 +295,5 @@ _DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
     162: lambda event: describe_maria_gtid(event.body, event.server_id),
     163: lambda event: describe_maria_gtid_list(event.body),
     164: _start_encryption,
+    **dict.fromkeys(range(165, 172), _compressed),
 }

@@ -27,7 +27,7 @@ from ingest.binlog.buffers import (
     Pool,
     RowBuffers,
 )
-from ingest.binlog.events import TABLE_MAP
+from ingest.binlog.events import TABLE_MAP, event_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -37,7 +37,7 @@ from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
-from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
+from ingest.binlog.table_map import MalformedTableMapError, TableMap, may_have_fractions, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinlogNotReadableError,
@@ -108,6 +108,12 @@ class Binlog:
         self._end = end
         self._skip_bad_checksum = skip_bad_checksum
         self._names: dict[str, tuple[str, ...] | None] = {}
+        self._inner_counts: Int64s = np.zeros(256, dtype=np.int64)
+
+    @property
+    def payload_event_counts(self) -> dict[str, int]:
+        """Events inside compressed ones, by name, that the latest iteration over batches has met."""
+        return {event_name(code): int(self._inner_counts[code]) for code in np.flatnonzero(self._inner_counts).tolist()}
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
         """The row changes: batches of schema `ROW_EVENTS`. Raises as `batches` does."""
@@ -139,6 +145,7 @@ class Binlog:
             if self._skip_bad_checksum:
                 mode |= layout.SKIP_BAD
             walk = Walk(self.path, file.fileno(), self.format, mode, self._start, end)
+            self._inner_counts = walk.inner_counts
             yield from _Decoding(self, walk, end, rows_only).batches()
 
     def events(self) -> Iterator[Event]:
@@ -153,7 +160,7 @@ class Binlog:
 
     def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
         """A table map with its hints at a position, and whether its rows are left out."""
-        parsed = parse_table_map(body)
+        parsed = parse_table_map(body, self.format.flavor)
         known = None
         if self._hints is not None:
             known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, position)
@@ -271,7 +278,8 @@ class _Decoding:
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
         width = len(table_map.columns) if table_map.has_metadata else -1
-        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns)
+        unsure = may_have_fractions(table_map, self.walk.format)
+        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(unsure))
         self.numbers[body] = number
         return number
 

@@ -1,5 +1,6 @@
 """What a schema snapshot knows of columns that the binlog does not say: names, signs, character sets, labels."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,12 +9,17 @@ from typing import Any, Self
 from ingest.binlog.charsets import canonical
 
 _UNPOSITIONED: tuple[str, int, int] = ("", -1, -1)
+_BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"})
+_FRACTION = re.compile(r"(?:time|datetime|timestamp)\(([0-6])\)")
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "Z": "\x1a"}
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnHint:
-    """A column as a snapshot has it. `charset` is None for types without one."""
+    """A column as a snapshot has it. `charset` is None for types without one.
+
+    `fraction_digits` are those of a temporal type, 0 for others.
+    """
 
     name: str
     data_type: str
@@ -22,6 +28,7 @@ class ColumnHint:
     members: tuple[str, ...] | None
     is_virtual: bool
     primary_key_ordinal: int | None
+    fraction_digits: int
 
 
 @dataclass(slots=True)
@@ -98,9 +105,10 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
     data_type = str(row["data_type"]).lower()
     column_type = str(row.get("column_type") or data_type)
     charset = row.get("character_set")
-    if charset is None and data_type in ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"):
+    if charset is None and data_type in _BINARY_TYPES:
         charset = "binary"
     extra = str(row.get("extra") or "").upper()
+    fraction = _FRACTION.match(column_type.lower())
     return ColumnHint(
         name=str(row["column_name"]),
         data_type=data_type,
@@ -109,6 +117,7 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
         members=tuple(enum_members(column_type)) if data_type in ("enum", "set") else None,
         is_virtual="VIRTUAL" in extra,
         primary_key_ordinal=int(row["primary_key_ordinal"]) if row.get("primary_key_ordinal") else None,
+        fraction_digits=int(fraction[1]) if fraction else 0,
     )
 
 

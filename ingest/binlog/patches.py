@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.binlog.buffers import SIDES, Image, RowBuffers
+from ingest.binlog.compressed_column import CompressedValueError, text_of
 from ingest.binlog.json_diff import JsonDiffError, apply_diffs
 from ingest.binlog.kernel import layout
 from ingest.binlog.table_map import Column, TableMap
@@ -89,4 +90,17 @@ def _document(rows: RowBuffers, side: int, place: int, column: Column) -> str:
         raise UnfitValueError(layout.BAD_VALUE) from None
 
 
-_TEXTS: Final[dict[str, Callable[[RowBuffers, int, int, Column], str]]] = {"JSON": _document}
+def _inflated(rows: RowBuffers, side: int, place: int, column: Column) -> str:
+    """A value of a compressed column: its size, its bytes, and room to spare."""
+    found = rows.images[SIDES[side]].value(place) or b""
+    try:
+        return text_of(found[8 : 8 + int.from_bytes(found[:8], "little")], column)
+    except CompressedValueError:
+        raise UnfitValueError(layout.BAD_VALUE) from None
+
+
+_TEXTS: Final[dict[str, Callable[[RowBuffers, int, int, Column], str]]] = {
+    "JSON": _document,
+    "VARCHAR_COMPRESSED": _inflated,
+    "BLOB_COMPRESSED": _inflated,
+}

@@ -54,13 +54,14 @@ def payload_fields(body: bytes) -> tuple[int, int, int]:
     libs/mysql/binlog/event/codecs/binary.cpp, `Transaction_payload`.
     """
     at, found = 0, {_COMPRESSION: _NONE, _UNCOMPRESSED_SIZE: -1}
-    while True:
-        field, at = _packed(body, at)
-        if field == _END:
-            break
-        size, at = _packed(body, at)
-        found[field], _ = _packed(body, at)
-        at += size
+    try:
+        while (field := body[at]) != _END:
+            behind = at + 2 + body[at + 1]
+            found[field] = body[at + 2] if body[at + 2] < 251 else int.from_bytes(body[at + 3 : behind], "little")
+            at = behind
+    except IndexError:
+        raise MalformedPayloadError("it ends inside its fields") from None
+    at += 1
     if found.get(_SIZE, len(body) - at) != len(body) - at:
         raise MalformedPayloadError(f"it says it has {found[_SIZE]} bytes of data, {len(body) - at} are there")
     return found[_COMPRESSION], found[_UNCOMPRESSED_SIZE], at

@@ -6,7 +6,8 @@ import numpy.typing as npt
 from ingest.binlog.charsets import BINARY, conversion
 from ingest.binlog.kernel.layout import OPS, PLAN_A, PLAN_B, PLAN_CHARSET, PLAN_OP, PLAN_SIGNED, PLAN_TABLE, PLAN_WORDS
 from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN
-from ingest.binlog.table_map import Column
+from ingest.binlog.kernel.temporal import HIRES_DATETIME_BYTES, HIRES_TIME_BYTES, HIRES_TIMESTAMP_BYTES
+from ingest.binlog.table_map import FIXED_BINARY, Column
 
 _INTEGERS = {"TINY": 1, "SHORT": 2, "INT24": 3, "LONG": 4, "LONGLONG": 8}
 _FIXED = {
@@ -20,6 +21,12 @@ _FIXED = {
     "TIMESTAMP": "OLD_TIMESTAMP",
 }
 _FRACTIONAL = {"TIME2": "TIME2", "DATETIME2": "DATETIME2", "TIMESTAMP2": "TIMESTAMP2"}
+# Types of MariaDB before 10.1 with a fraction, and their bytes by its digits.
+_HIRES = {
+    "TIME": ("HIRES_TIME", HIRES_TIME_BYTES),
+    "DATETIME": ("HIRES_DATETIME", HIRES_DATETIME_BYTES),
+    "TIMESTAMP": ("HIRES_TIMESTAMP", HIRES_TIMESTAMP_BYTES),
+}
 _LABEL_SLACK = 64
 
 
@@ -44,6 +51,10 @@ class ColumnPlan:
             words[PLAN_OP] = OPS["INTEGER"]
             words[PLAN_A], words[PLAN_B] = _INTEGERS[kind], 64 - 8 * _INTEGERS[kind]
             words[PLAN_SIGNED] = not column.is_unsigned
+        elif kind in _HIRES and metadata:
+            op, sizes = _HIRES[kind]
+            words[PLAN_OP] = OPS[op]
+            words[PLAN_A], words[PLAN_B] = sizes[metadata], metadata
         elif kind in _FIXED:
             words[PLAN_OP] = OPS[_FIXED[kind]]
         elif kind in _FRACTIONAL and metadata <= 6:
@@ -62,6 +73,12 @@ class ColumnPlan:
                 words[PLAN_TABLE], words[PLAN_B] = self._labels(column.members, all_at_once=kind == "SET")
         elif kind in ("VARCHAR", "STRING", "VAR_STRING"):
             self._string(column, words, 1 if metadata < 256 else 2)
+        elif kind == "VARCHAR_COMPRESSED":
+            self._string(column, words, 1 if metadata < 256 else 2, op="COMPRESSED")
+        elif kind == "BLOB_COMPRESSED" and 1 <= metadata <= 4:
+            self._string(column, words, metadata, op="COMPRESSED")
+        elif kind in FIXED_BINARY:
+            words[PLAN_OP] = OPS[kind]
         elif kind == "BLOB" and 1 <= metadata <= 4:
             self._string(column, words, metadata)
         elif kind in ("GEOMETRY", "VECTOR") and 1 <= metadata <= 4:
@@ -72,7 +89,7 @@ class ColumnPlan:
             words[PLAN_A], words[PLAN_B] = metadata, self.json_columns
             self.json_columns += 1
 
-    def _string(self, column: Column, words: npt.NDArray[np.int64], length_bytes: int) -> None:
+    def _string(self, column: Column, words: npt.NDArray[np.int64], length_bytes: int, op: str = "STRING") -> None:
         if column.charset == BINARY and column.type == "STRING":
             # The wire drops a BINARY's trailing zero bytes.
             words[PLAN_OP] = OPS["BINARY"]
@@ -82,7 +99,7 @@ class ColumnPlan:
         if found is None:
             return
         charset, table = found
-        words[PLAN_OP] = OPS["BINARY"] if charset == CHARSET_BINARY else OPS["STRING"]
+        words[PLAN_OP] = OPS["BINARY"] if charset == CHARSET_BINARY and op == "STRING" else OPS[op]
         words[PLAN_A], words[PLAN_CHARSET] = length_bytes, charset
         words[PLAN_TABLE] = 0 if table is None else table.ctypes.data
 

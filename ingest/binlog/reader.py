@@ -23,7 +23,7 @@ class Reader:
 
     def take(self, size: int) -> bytes:
         """The next `size` bytes."""
-        if size > self.left:
+        if not 0 <= size <= self.left:
             raise MalformedEventError(f"a field of {size} bytes at {self.at} ends behind the event")
         self.at += size
         return self.data[self.at - size : self.at]

@@ -20,6 +20,7 @@ REASONS: Final[dict[int, str]] = {
     layout.INCIDENT: "incident",
     layout.ROWS_V0: "rows_without_metadata",
     layout.NO_DOCUMENT: "json_change_without_document",
+    layout.UNKNOWN_DIGITS: "unknown_fraction_digits",
 }
 
 DETAILS: Final[dict[int, str]] = {
@@ -40,4 +41,6 @@ DETAILS: Final[dict[int, str]] = {
     layout.ROWS_V0: "MySQL 5.1 before 5.1.18 logs rows without the sizes of their columns; they cannot be told apart",
     layout.NO_DOCUMENT: "the row has only changes of a JSON document, and no document to apply them to; "
     "the row is left out",
+    layout.UNKNOWN_DIGITS: "MariaDB logs TIME, DATETIME and TIMESTAMP of this format without the digits of their "
+    "fraction, and these rows can be read with one or without; a schema snapshot that has the table tells",
 }

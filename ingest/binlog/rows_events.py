@@ -20,7 +20,8 @@ _ROW_FLAGS: Final = {
     16: "USE_SQL_FOREIGN_KEY_F",
     128: "NO_CHECK_CONSTRAINT_CHECKS_F",
 }
-_UPDATES: Final = frozenset({21, 24, 31, 39, 167, 170})
+_UPDATES: Final = frozenset({24, 31, 39, 167, 170})
+"""Types with two images; version 0 has one bitmap for both."""
 _SHORT_ID_HEADER: Final = 6
 """A fixed part of this size has table ids of four bytes (5.1 before 5.1.4)."""
 _HEADER_WITH_EXTRA_INFO: Final = 10

@@ -164,6 +164,8 @@ def _take_index(scan: Scan, walk: Walk, index: IndexBuffer) -> None:
         format = walk.format_at(position)
         body = event_body(code, walk.window.bytes_at(position, size), format)
         if code == ROTATE:
-            scan.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
+            # One without a time is artificial: it names the file that a relay log goes on with, not the next one.
+            if records[number, layout.INDEX_TIME]:
+                scan.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
         elif scan.previous_gtids is None:
             scan.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)

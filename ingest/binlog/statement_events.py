@@ -58,18 +58,18 @@ def statement_text(code: int, body: bytes, post_header_size: int) -> str | None:
     if code in (LOAD, NEW_LOAD, CREATE_FILE):
         return load_statement(code, body)
     if code == EXECUTE_LOAD_QUERY:
-        return str(describe_query(body, post_header_size, None)["sql"])
+        return str(describe_query(body, post_header_size, "mysql")["sql"])
     return None
 
 
 # --- QUERY ---
 
 
-def describe_query(body: bytes, post_header_size: int, flavor: str | None) -> Detail:
-    """A QUERY event, or the part of an EXECUTE_LOAD_QUERY that is one.
+def describe_query(body: bytes, post_header_size: int, flavor: str) -> Detail:
+    """A QUERY event, or the part of an EXECUTE_LOAD_QUERY that is one, of a server of a flavor.
 
-    The fixed part has no size of the status variables before format version 4. They are parsed when a server's
-    flavor is given.
+    The text is in the character set of the client, which the status variables name. Before format version 4 the
+    fixed part has no size of them, because there are none.
     """
     reader = Reader(body)
     detail: Detail = {"thread_id": reader.number(4), "seconds": reader.number(4)}
@@ -77,12 +77,12 @@ def describe_query(body: bytes, post_header_size: int, flavor: str | None) -> De
     detail["error_code"] = reader.number(2)
     status_size = reader.number(2) if post_header_size >= _QUERY_HEADER_SIZE else 0
     reader.at = max(post_header_size, _QUERY_HEADER_SIZE_BEFORE_5_0)
-    status = reader.take(status_size)
+    status = parse_status(reader.take(status_size), flavor)
     detail["schema"] = decode_text(reader.take(schema_size), None)
     reader.take(1)
-    detail["sql"] = decode_text(reader.rest(), None)
-    if flavor is not None:
-        detail["status"] = said(parse_status(status, flavor))
+    detail["sql"] = decode_text(reader.rest(), status.character_set_client)
+    if status != Status():
+        detail["status"] = said(status)
     return detail
 
 

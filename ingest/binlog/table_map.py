@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.format import FormatDescription, version_number
 from ingest.binlog.hints import ColumnHint
 
 TYPE_NAMES: Final[dict[int, str]] = {
@@ -56,6 +57,17 @@ _NUMERIC: Final = frozenset({"TINY", "SHORT", "INT24", "LONG", "LONGLONG", "NEWD
 _CHARACTER: Final = frozenset({"STRING", "VAR_STRING", "VARCHAR", "BLOB", "BLOB_COMPRESSED", "VARCHAR_COMPRESSED"})
 _LABELLED: Final = frozenset({"ENUM", "SET"})
 
+# Columns that have an entry in the optional metadata: more than those whose entry says anything. Source: MySQL,
+# sql/field_common_properties.h, `has_signedess_information_type`, and sql/log_event.cc, `is_character_field`; MariaDB,
+# sql/field.h, `Binlog_type_info` of each field, where a GEOMETRY is a BLOB.
+_WITH_SIGN: Final = _NUMERIC | {"YEAR", "DECIMAL"}
+_WITH_CHARSET: Final = {"mysql": _CHARACTER | {"VECTOR"}, "mariadb": _CHARACTER | {"GEOMETRY"}}
+
+_OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
+
+# Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them.
+FIXED_BINARY: Final = {"UUID": 16, "INET4": 4, "INET6": 16}
+
 _METADATA_BYTES: Final = {
     **dict.fromkeys(("FLOAT", "DOUBLE", "TINY_BLOB", "BLOB", "MEDIUM_BLOB", "LONG_BLOB", "GEOMETRY", "JSON"), 1),
     **dict.fromkeys(("TIMESTAMP2", "DATETIME2", "TIME2", "VECTOR", "BLOB_COMPRESSED"), 1),
@@ -79,8 +91,10 @@ _COMPATIBLE: Final[dict[str, frozenset[str]]] = {
     **dict.fromkeys(("TIME", "TIME2"), frozenset({"time"})),
     **dict.fromkeys(("DATETIME", "DATETIME2"), frozenset({"datetime"})),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP2"), frozenset({"timestamp"})),
-    **dict.fromkeys(("VARCHAR", "VARCHAR_COMPRESSED"), frozenset({"varchar", "varbinary"})),
-    **dict.fromkeys(("STRING", "VAR_STRING"), frozenset({"char", "binary", "inet4", "inet6", "uuid"})),
+    "VARCHAR": frozenset({"varchar", "varbinary", "vector"}),
+    "VARCHAR_COMPRESSED": frozenset({"varchar", "varbinary"}),
+    "STRING": frozenset({"char", "binary", "inet4", "inet6", "uuid"}),
+    "VAR_STRING": frozenset({"char", "binary"}),
     "ENUM": frozenset({"enum"}),
     "SET": frozenset({"set"}),
     **dict.fromkeys(
@@ -110,7 +124,8 @@ class Column:
     """A column of a table map.
 
     `metadata` is the wire's: maximum bytes of VARCHAR and STRING, length bytes of BLOB and JSON, fraction
-    digits of temporal types, precision * 256 + scale of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
+    digits of temporal types (of those from before MySQL 5.6 the snapshot's, else 0), precision * 256 + scale
+    of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
     What neither the event nor a hint tells is None.
     """
 
@@ -142,6 +157,19 @@ class TableMap:
     hint: str
     column_names: tuple[str, ...] | None
     has_metadata: bool = True
+
+
+def may_have_fractions(table_map: TableMap, format: FormatDescription) -> bool:
+    """Whether temporal columns of the table may have digits of a fraction that nothing tells.
+
+    MariaDB has such types since 5.3, and logs them with the codes of those without a fraction.
+    """
+    return (
+        format.flavor == "mariadb"
+        and version_number(format.server_version or "") >= (5, 3, 0)
+        and table_map.hint != "snapshot"
+        and any(column.type in _OLD_TEMPORAL for column in table_map.columns)
+    )
 
 
 class MalformedTableMapError(ValueError):
@@ -178,7 +206,7 @@ class _Reader:
         return self.at >= len(self.data)
 
 
-def parse_table_map(body: bytes) -> TableMap:
+def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
     """Parses the body of a TABLE_MAP event behind its table id.
 
     Parameters
@@ -186,6 +214,8 @@ def parse_table_map(body: bytes) -> TableMap:
     body
         Flags (2 bytes), schema and table (size, name, zero byte), column count, types, metadata, null bits,
         optional metadata.
+    flavor
+        `mysql` or `mariadb`: they differ in which columns have a character set in the metadata.
 
     Raises
     ------
@@ -211,7 +241,7 @@ def parse_table_map(body: bytes) -> TableMap:
         is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
-    described = _describe(columns, optional)
+    described = _describe(columns, optional, flavor)
     names = tuple(column.name for column in described if column.name is not None)
     return TableMap(
         table_map_id="",
@@ -226,19 +256,20 @@ def parse_table_map(body: bytes) -> TableMap:
 def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] | None) -> TableMap:
     """The table map completed by a snapshot's columns where they fit it, and its id.
 
-    The event's own metadata goes first. The snapshot counts only as a whole: as many columns, each of a
-    compatible type. The id is a hash of the event's bytes and of what the snapshot added.
+    The event's own metadata goes first; UUID, INET4, INET6 and the digits of old temporal types only a snapshot
+    tells. The snapshot counts only as a whole: as many columns, each of a compatible type. The id is a hash of
+    the event's bytes and of what the snapshot added.
     """
     columns, names, hint = table_map.columns, table_map.column_names, table_map.hint
     fitting = fitting_hints(columns, hints)
     if fitting is not None:
         completed = tuple(_complete(column, known) for column, known in zip(columns, fitting, strict=True))
-        if completed != columns:
+        if completed != columns or any(column.type in _OLD_TEMPORAL for column in columns):
             columns, hint = completed, "snapshot"
         names = names or tuple(known.name for known in fitting)
     digest = hashlib.blake2b(body, digest_size=16)
     if hint == "snapshot":
-        digest.update(repr([(c.is_unsigned, c.charset, c.members) for c in columns]).encode())
+        digest.update(repr([(c.type, c.metadata, c.is_unsigned, c.charset, c.members) for c in columns]).encode())
     return replace(table_map, table_map_id=digest.hexdigest(), columns=columns, hint=hint, column_names=names)
 
 
@@ -248,14 +279,22 @@ def fitting_hints(columns: tuple[Column, ...], hints: tuple[ColumnHint, ...] | N
         return None
     for candidate in (hints, tuple(hint for hint in hints if not hint.is_virtual)):
         if len(candidate) == len(columns) and all(
-            known.data_type in _COMPATIBLE.get(column.type, frozenset())
-            for column, known in zip(columns, candidate, strict=True)
+            _may_describe(known, column) for column, known in zip(columns, candidate, strict=True)
         ):
             return candidate
     return None
 
 
+def _may_describe(known: ColumnHint, column: Column) -> bool:
+    fixed_size = FIXED_BINARY.get(known.data_type.upper(), column.metadata)
+    return known.data_type in _COMPATIBLE.get(column.type, frozenset()) and column.metadata == fixed_size
+
+
 def _complete(column: Column, known: ColumnHint) -> Column:
+    if known.data_type.upper() in FIXED_BINARY:
+        return replace(column, type=known.data_type.upper())
+    if column.type in _OLD_TEMPORAL:
+        return replace(column, metadata=known.fraction_digits)
     changes: dict[str, object] = {}
     if column.is_unsigned is None and column.type in _NUMERIC and known.is_unsigned:
         changes["is_unsigned"] = True
@@ -299,22 +338,21 @@ _SET_STR_VALUE, _ENUM_STR_VALUE, _SIMPLE_PRIMARY_KEY, _PRIMARY_KEY_WITH_PREFIX =
 _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET, _VISIBILITY = 10, 11, 12
 
 
-def _describe(columns: list[Column], optional: dict[int, bytes]) -> tuple[Column, ...]:
+def _describe(columns: list[Column], optional: dict[int, bytes], flavor: str) -> tuple[Column, ...]:
     facts: list[dict[str, object]] = [{} for _ in columns]
-    of_type = {
-        wanted: [column.ordinal for column in columns if column.type in wanted]
-        for wanted in (_NUMERIC, _CHARACTER, _LABELLED)
-    }
     if _SIGNEDNESS in optional:
-        for ordinal, bit in zip(of_type[_NUMERIC], _bits(optional[_SIGNEDNESS]), strict=False):
-            facts[ordinal]["is_unsigned"] = bit
-    for ordinals, default, each in (
-        (of_type[_CHARACTER], _DEFAULT_CHARSET, _COLUMN_CHARSET),
-        (of_type[_LABELLED], _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET),
+        signed_or_not = [column for column in columns if column.type in _WITH_SIGN]
+        for column, bit in zip(signed_or_not, _bits(optional[_SIGNEDNESS]), strict=False):
+            if column.type in _NUMERIC:
+                facts[column.ordinal]["is_unsigned"] = bit
+    for types, default, each in (
+        (_WITH_CHARSET[flavor], _DEFAULT_CHARSET, _COLUMN_CHARSET),
+        (_LABELLED, _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET),
     ):
-        for ordinal, collation in _collations(optional, default, each, len(ordinals)):
-            if ordinal < len(ordinals):
-                facts[ordinals[ordinal]]["charset"] = charset_of(collation)
+        concerned = [column for column in columns if column.type in types]
+        for index, collation in _collations(optional, default, each, len(concerned)):
+            if index < len(concerned) and concerned[index].type in _CHARACTER | _LABELLED:
+                facts[concerned[index].ordinal]["charset"] = charset_of(collation)
     if _COLUMN_NAME in optional:
         reader = _Reader(optional[_COLUMN_NAME])
         for fact in facts:

@@ -12,12 +12,14 @@ from ingest.binlog.buffers import Context, ControlBuffers, Int64s, Window
 from ingest.binlog.events import FORMAT_DESCRIPTION, TRANSACTION_PAYLOAD, actions
 from ingest.binlog.format import FormatDescription, checksum_is_good, format_of_event
 from ingest.binlog.kernel import layout, run
-from ingest.binlog.kernel.layout import ACTIVE_CAPACITY, SLOT_COUNT, SLOT_WORDS
+from ingest.binlog.kernel.layout import ACTIVE_CAPACITY, INPUT_WORDS, OUTER_WORDS, SLOT_COUNT, SLOT_WORDS
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.payload import MalformedPayloadError, unpack
+from ingest.binlog.zstd import zstd_decompression
 from ingest.errors import BinloomError
 
 _FIRST: Final = 4
+_INSIDE_BYTES: Final = 1 << 20
 _WHOLE_FILE: Final = (1 << 62) - 1
 
 
@@ -44,7 +46,6 @@ class Walk:
         self.context = Context()
         self.inner_counts: Int64s = np.zeros(256, dtype=np.int64)
         self._counts: Int64s = np.zeros(256, dtype=np.int64)
-        self._outer: tuple[int, int] | None = None
         context = self.context
         context["MODE"] = mode
         context["END_POS"] = end
@@ -53,6 +54,9 @@ class Walk:
         context["SEGMENT_START"] = context["COMPLETE_END"] = start
         context.point("ACTIONS", actions())
         context.point("COUNTS", self._counts)
+        context.point("INNER_COUNTS", self.inner_counts)
+        context["ZSTD_DECOMPRESS"], context["ZSTD_CONTEXT"] = zstd_decompression(self)
+        self._make_room_inside(_INSIDE_BYTES)
         context.point("SLOTS", np.full((SLOT_COUNT, SLOT_WORDS), -1, dtype=np.int64))
         context.point("ACTIVE", np.zeros((ACTIVE_CAPACITY, 2), dtype=np.int64))
         self.window.attach(context)
@@ -66,8 +70,6 @@ class Walk:
             status: int = run(context.address)
             if status == layout.ATTENTION:
                 self._attend()
-            elif self._outer is not None and status in (layout.END, layout.NEED_BYTES, layout.DEFECT):
-                self._leave(is_whole=status == layout.END)
             else:
                 return status
 
@@ -78,21 +80,21 @@ class Walk:
     @property
     def position(self) -> int:
         """Physical offset of the event that the walk stands at; inside a payload that of the payload."""
-        if self._outer is not None:
+        if self.context["PAYLOAD_END"]:
             return self.context["PAYLOAD_START"]
         return self.window.base + self.context["POS"]
 
     @property
     def end_position(self) -> int:
         """Physical offset behind that event."""
-        if self._outer is not None:
+        if self.context["PAYLOAD_END"]:
             return self.context["PAYLOAD_END"]
         return self.position + len(self.event())
 
     def event(self) -> bytes:
         """The bytes of the event that the walk stands at, the one inside a payload if it is in one."""
         at = self.context["POS"]
-        data = self.context.array("BUFFER")
+        data = self.context.array("INSIDE" if self.context["PAYLOAD_END"] else "BUFFER")
         size = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
         return data[at : at + size].tobytes()
 
@@ -133,7 +135,9 @@ class Walk:
 
     def _use(self, format: FormatDescription, position: int) -> None:
         """Reads what stands at and behind an offset in this format."""
-        self._formats.append((position, format))
+        # The first is known before the walk comes by it.
+        if not self._formats or self._formats[-1] != (position, format):
+            self._formats.append((position, format))
         context = self.context
         context["CHECKSUM"] = int(format.has_checksums)
         context["HEADER_SIZE"] = format.header_size
@@ -161,30 +165,28 @@ class Walk:
         context["ATTENDED"] = self.position
 
     def _enter(self, events: bytes, code: int, size: int) -> None:
-        """Goes on inside an event of `size` bytes."""
-        context, position = self.context, self.position
-        self._outer = (context["POS"], context["END_POS"])
-        context.point("BUFFER", np.frombuffer(events + bytes(PADDING), dtype=np.uint8))
-        context.point("COUNTS", self.inner_counts)
-        context["BUFFER_SIZE"] = context["END_POS"] = len(events)
-        context["BASE"] = context["POS"] = context["CHECKSUM"] = 0
-        context["PAYLOAD_START"], context["PAYLOAD_END"] = position, position + size
-        context["PAYLOAD_ORDINAL"] = int(code == TRANSACTION_PAYLOAD)
+        """Turns to the events inside one of `size` bytes; the kernel comes out of it by itself."""
+        position, context = self.position, self.context
+        if len(events) > context["INSIDE_CAPACITY"]:
+            self._make_room_inside(2 * len(events))
+        memoryview(context.array("INSIDE"))[: len(events)] = events  # type: ignore[arg-type]
+        context.words[OUTER_WORDS] = context.words[INPUT_WORDS]
+        context.words[INPUT_WORDS] = (
+            context["INSIDE"],
+            len(events),
+            0,
+            0,
+            len(events),
+            0,
+            context["INNER_COUNTS"],
+            position,
+            position + size,
+            int(code == TRANSACTION_PAYLOAD),
+        )
 
-    def _leave(self, *, is_whole: bool) -> None:
-        """Goes on behind the event whose inside was walked."""
-        context, position = self.context, self.position
-        if not is_whole:
-            self.add_problem(TRANSACTION_PAYLOAD, -1, -1, layout.BAD_PAYLOAD)
-        assert self._outer is not None
-        context["POS"], context["END_POS"] = self._outer
-        self._outer = None
-        self.window.attach(context)
-        context.point("COUNTS", self._counts)
-        context["CHECKSUM"] = int(self.format.has_checksums)
-        context["PAYLOAD_START"] = context["PAYLOAD_END"] = context["PAYLOAD_ORDINAL"] = 0
-        context["REASON"] = 0
-        context["ATTENDED"] = position
+    def _make_room_inside(self, size: int) -> None:
+        self.context.point("INSIDE", np.zeros(size + PADDING, dtype=np.uint8))
+        self.context["INSIDE_CAPACITY"] = size
 
 
 def parse_format_event(event: bytes, path: Path) -> FormatDescription | None:

@@ -26,6 +26,7 @@ def decode_files(
     tables: "TableFilter | None",
     start_position: int | None,
     stop_position: int | None,
+    skip_bad_checksum: bool = False,
 ) -> int:
     """Print the row changes of files in the order given; return the exit code.
 
@@ -41,7 +42,7 @@ def decode_files(
         start = start_position if number == 0 else None
         stop = stop_position if number == len(files) - 1 else None
         try:
-            _decode_file(path, format, hints, tables, start, stop)
+            _decode_file(path, format, hints, tables, start, stop, skip_bad_checksum)
         except BinloomError as error:
             sys.stdout.flush()
             say(str(error))
@@ -58,10 +59,12 @@ def _decode_file(
     tables: "TableFilter | None",
     start: int | None,
     stop: int | None,
+    skip_bad_checksum: bool,
 ) -> None:
     from ingest.binlog import open_binlog
 
-    log = open_binlog(path, hints=hints, tables=tables, start=_cut_before(path, start))
+    cut = _cut_before(path, start, skip_bad_checksum)
+    log = open_binlog(path, hints=hints, tables=tables, start=cut, skip_bad_checksum=skip_bad_checksum)
     problems = 0
     # Rows that scroll over a terminal show by themselves how far it is.
     watched = not sys.stdout.isatty()
@@ -87,14 +90,14 @@ def _decode_file(
             say(f"{path}: {problems} events or values could not be decoded; they are missing from what was printed.")
 
 
-def _cut_before(path: Path, position: int | None) -> int | None:
+def _cut_before(path: Path, position: int | None, skip_bad_checksum: bool) -> int | None:
     """Return the transaction start from which `position` can be decoded: table maps stand before their rows."""
     if position is None or position <= 4:
         return None
     from ingest.binlog import scan_binlog
 
-    starts = [segment.start for segment in scan_binlog(path, segment_bytes=_CUT_BYTES).segments]
-    return max((start for start in starts if start <= position), default=None)
+    scan = scan_binlog(path, segment_bytes=_CUT_BYTES, skip_bad_checksum=skip_bad_checksum)
+    return max((segment.start for segment in scan.segments if segment.start <= position), default=None)
 
 
 def _between(batch: Any, start: int | None, stop: int | None) -> Any:

@@ -1,16 +1,24 @@
 """`binloom inspect`: what a binlog file is, what is in it, and whether it is whole. Prints no row."""
 
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ingest.commands.output import Format, console, human, human_bytes, print_rows, print_table, say
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, BinloomError, CorruptBinlogError, UsageError
+from ingest.commands.report import Report, report_on
+from ingest.errors import (
+    EXIT_CHECK_FAILED,
+    EXIT_DONE,
+    EXIT_SOURCE,
+    BinloomError,
+    CorruptBinlogError,
+    UsageError,
+)
 
 EVENT_COLUMNS = ("file", "position", "end_position", "event_timestamp", "server_id", "event_type", "size", "checksum")
 
@@ -27,15 +35,18 @@ def inspect_files(files: Sequence[Path], format: Format, verbose: bool) -> int:
             say(str(error))
             exit_code = max(exit_code, error.exit_code)
             continue
-        if report["defect"] is not None:
+        if report.defect is not None:
             exit_code = max(exit_code, EXIT_CHECK_FAILED)
         if format is Format.TEXT:
             _print_report(report, verbose)
         else:
             reports.append(report)
+        if report.refusal is not None:
+            say(report.refusal)
+            exit_code = max(exit_code, EXIT_SOURCE)
+    columns = [field.name for field in fields(Report)]
     if reports:
-        columns = list(reports[0])
-        print_rows(columns, [[report[column] for column in columns] for report in reports], format)
+        print_rows(columns, [[getattr(report, column) for column in columns] for report in reports], format)
     return exit_code
 
 
@@ -97,223 +108,111 @@ def _event_line(texts: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells).rstrip() + "\n"
 
 
-def report_on(path: Path) -> dict[str, Any]:
-    """Everything that `inspect` knows of one file.
-
-    The file is read twice: a walk over all headers that verifies every checksum and goes on to the end of the
-    file as far as it can, then the decoder, which stops at the first broken event.
-    """
-    from ingest.binlog import open_binlog, scan_binlog
-
-    scan = scan_binlog(path)
-    format = scan.format
-    content = _Content()
-    try:
-        for kind, batch in open_binlog(path).batches():
-            content.add(kind, batch)
-    except CorruptBinlogError:
-        pass  # The scan has met it too and says where it is.
-    defect = scan.defect
-    return {
-        "file": str(path),
-        "size": scan.file_size,
-        "format_version": format.format_version,
-        "server_version": format.server_version,
-        "flavor": format.flavor,
-        "server_id": format.server_id,
-        "created_at": format.created_at,
-        "is_in_use": format.is_in_use,
-        "is_relay_log": format.is_relay_log,
-        "is_closed": scan.is_closed,
-        "next_binlog_file": scan.next_binlog_file,
-        "checksum_algorithm": format.checksum_algorithm,
-        "events": scan.events,
-        "checksum_failures": scan.checksum_failures,
-        "first_event_at": scan.first_event_at,
-        "last_event_at": scan.last_event_at,
-        "previous_gtids": scan.previous_gtids,
-        "gtids": str(content.gtids) or None,
-        "transactions": content.transactions,
-        "event_counts": dict(sorted(scan.event_counts.items(), key=lambda item: (-item[1], item[0]))),
-        "tables": content.tables(),
-        "not_decoded": dict(content.unsupported),
-        "complete_end": scan.complete_end,
-        "defect": None if defect is None else {"position": defect.position, "reason": defect.reason},
-    }
-
-
-class GtidSet:
-    """GTIDs as a set, written the way their server does; small however many there are, as long as few are missing.
-
-    MySQL's `uuid:n` and `uuid:tag:n` become intervals per uuid and tag, MariaDB's `domain-server-n` the first and
-    last of each domain and server.
-    """
-
-    def __init__(self) -> None:
-        self._intervals: dict[str, list[list[int]]] = {}
-
-    def add(self, gtid: str) -> None:
-        """Take one more GTID."""
-        stem, separator, text = gtid.rpartition(":" if ":" in gtid else "-")
-        number = int(text)
-        intervals = self._intervals.setdefault(stem + separator, [])
-        # In commit order nearly every one follows the one before.
-        if intervals and intervals[-1][0] <= number <= intervals[-1][1] + 1:
-            intervals[-1][1] = max(intervals[-1][1], number)
-        else:
-            intervals.append([number, number])
-
-    def __str__(self) -> str:
-        return ",".join(
-            _range_of(stem, intervals) if stem.endswith("-") else _intervals_of(stem, intervals)
-            for stem, intervals in self._intervals.items()
-        )
-
-
-def _range_of(stem: str, intervals: list[list[int]]) -> str:
-    first, last = min(low for low, _ in intervals), max(high for _, high in intervals)
-    return f"{stem}{first}" if first == last else f"{stem}{first} to {stem}{last}"
-
-
-def _intervals_of(stem: str, intervals: list[list[int]]) -> str:
-    merged: list[list[int]] = []
-    for low, high in sorted(intervals):
-        if merged and low <= merged[-1][1] + 1:
-            merged[-1][1] = max(merged[-1][1], high)
-        else:
-            merged.append([low, high])
-    return stem + ":".join(str(low) if low == high else f"{low}-{high}" for low, high in merged)
-
-
-class _Content:
-    """Sums over the batches of one file."""
-
-    def __init__(self) -> None:
-        self.transactions = 0
-        self.gtids = GtidSet()
-        self.unsupported: Counter[str] = Counter()
-        self._maps: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        self._rows: Counter[tuple[str, str, str]] = Counter()
-
-    def add(self, kind: str, batch: Any) -> None:
-        match kind:
-            case "row_events":
-                self._count_rows(batch)
-            case "transactions":
-                self.transactions += batch.num_rows
-                for gtid in batch.column("gtid").to_pylist():
-                    if gtid is not None:
-                        self.gtids.add(gtid)
-            case "table_maps":
-                for table in batch.to_pylist():
-                    self._maps.setdefault((table["schema_name"], table["table_name"]), []).append(table)
-            case "unsupported_events":
-                self.unsupported.update(f"{row['event_type']}: {row['reason']}" for row in batch.to_pylist())
-
-    def _count_rows(self, batch: Any) -> None:
-        import pyarrow as pa
-
-        keys = ["schema_name", "table_name", "event_type"]
-        table = pa.table({key: batch.column(key).cast(pa.string()) for key in keys})
-        for row in table.group_by(keys).aggregate([([], "count_all")]).to_pylist():
-            self._rows[row["schema_name"], row["table_name"], row["event_type"]] += row["count_all"]
-
-    def tables(self) -> list[dict[str, Any]]:
-        """One entry a table, with what its latest table map says of it."""
-        names = sorted(self._maps.keys() | {key[:2] for key in self._rows})
-        return [
-            {
-                "schema_name": schema,
-                "table_name": table,
-                "inserts": self._rows[schema, table, "INSERT"],
-                "updates": self._rows[schema, table, "UPDATE"],
-                "deletes": self._rows[schema, table, "DELETE"],
-                "table_maps": len(maps := self._maps.get((schema, table), [])),
-                "columns": [
-                    {
-                        "name": column["name"],
-                        "type": column["type"],
-                        "is_nullable": column["is_nullable"],
-                        "is_unsigned": column["is_unsigned"],
-                        "charset": column["charset"],
-                        "is_primary_key": column["is_primary_key"],
-                    }
-                    for column in (maps[-1]["columns"] if maps else [])
-                ],
-            }
-            for schema, table in names
-        ]
-
-
-def _print_report(report: dict[str, Any], verbose: bool) -> None:
-    sys.stdout.write(f"{report['file']}\n")
-    facts = {
-        "size": human_bytes(report["size"]),
-        "format": f"version {report['format_version']}, written by {report['flavor']} {report['server_version']}"
-        f" (server id {report['server_id']})",
-        "created": human(report["created_at"]) or "not recorded (the server was already running)",
-        "state": _state(report),
-        "checksums": _checksums(report),
-        "time range": f"{human(report['first_event_at'])} to {human(report['last_event_at'])} UTC"
-        if report["first_event_at"]
-        else "no event with a time",
-        "gtids before": report["previous_gtids"] or "none",
-        "gtids": report["gtids"] or "none",
-        "transactions": str(report["transactions"]),
-        "events": f"{report['events']}: " + ", ".join(f"{n} {name}" for name, n in report["event_counts"].items()),
-    }
-    for label, text in facts.items():
+def _print_report(report: Report, verbose: bool) -> None:
+    sys.stdout.write(f"{report.file}\n")
+    for label, text in _facts(report):
         sys.stdout.write(f"  {label + ':':<14}{text}\n")
-    if report["tables"]:
+    if report.tables:
         sys.stdout.write("\n")
         columns = ("table", "columns", "table_maps", "inserts", "updates", "deletes")
         print_table(
             columns,
-            (
-                [_table_name(table), len(table["columns"]), *[table[c] for c in columns[2:]]]
-                for table in report["tables"]
-            ),
+            ([_table_name(table), len(table["columns"]), *[table[c] for c in columns[2:]]] for table in report.tables),
         )
     if verbose:
-        for table in report["tables"]:
+        for table in report.tables:
             sys.stdout.write("\n")
             print_table(
                 ("column", "type", "charset", "key", "null"),
                 map(_column_row, enumerate(table["columns"])),
                 _table_name(table),
             )
-    for problem, times in report["not_decoded"].items():
+    if report.largest_transactions:
+        sys.stdout.write("\n")
+        columns = ("start_pos", "bytes", "rows", "seconds", "started_at", "gtid")
+        rows = [[transaction[column] for column in columns] for transaction in report.largest_transactions]
+        print_table(columns, rows, "largest transactions")
+    if report.statement_changes:
+        sys.stdout.write("\n")
+        rows = [[_table_name(change), change["verb"], change["statements"]] for change in report.statement_changes]
+        print_table(("table", "verb", "statements"), rows, "changes logged as statements: there are no rows of them")
+    for incident in report.incidents:
+        message = f" ({incident['message']})" if incident.get("message") else ""
+        sys.stdout.write(f"\n  events were lost before position {incident['position']}{message}\n")
+    for problem, times in report.not_decoded.items():
         sys.stdout.write(f"  not decoded:  {problem} ({times} times)\n")
-    if report["defect"] is not None:
+    if report.defect is not None and report.encryption is None:
         sys.stdout.write(
-            f"\n  damaged at position {report['defect']['position']}: {report['defect']['reason']}\n"
-            f"  Whole transactions end at position {report['complete_end']}; binloom lands and decodes what stands"
+            f"\n  damaged at position {report.defect['position']}: {report.defect['reason']}\n"
+            f"  Whole transactions end at position {report.complete_end}; binloom lands and decodes what stands"
             " before.\n  Copy the file again from the server, or fetch it with mysqlbinlog --raw, to get the rest.\n"
         )
     sys.stdout.write("\n")
 
 
-def _state(report: dict[str, Any]) -> str:
-    if report["is_closed"]:
-        following = report["next_binlog_file"]
-        return f"closed, {following} follows" if following else "closed when the server stopped"
-    if report["is_in_use"]:
-        return "still being written, or the server did not close it"
-    return "not closed: it ends without a ROTATE or STOP event"
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    yield "size", human_bytes(report.size)
+    if report.encryption is not None:
+        yield "encrypted", _encryption(report.encryption)
+    if report.format_version is None:
+        return
+    yield (
+        "format",
+        f"version {report.format_version}, {_writer(report.server_version, report.flavor, report.server_id)}",
+    )
+    for format in report.formats[1:]:
+        writer = _writer(format["server_version"], None, format["server_id"])
+        yield "then", f"version {format['format_version']}, {writer}, checksums {format['checksum_algorithm']}"
+    yield "created", human(report.created_at) or "not recorded (the server was already running)"
+    yield "state", _state(report)
+    yield "checksums", _checksums(report)
+    first, last = human(report.first_event_at), human(report.last_event_at)
+    yield "time range", f"{first} to {last} UTC" if first else "no event with a time"
+    yield "gtids before", report.previous_gtids or "none"
+    yield "gtids", report.gtids or "none"
+    yield "transactions", str(report.transactions)
+    yield "events", f"{report.events}: {_counted(report.event_counts)}"
+    if report.payload_event_counts:
+        yield "compressed", f"{sum(report.payload_event_counts.values())}: {_counted(report.payload_event_counts)}"
 
 
-def _checksums(report: dict[str, Any]) -> str:
-    match report["checksum_algorithm"]:
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _writer(server_version: str | None, flavor: str | None, server_id: int | None) -> str:
+    server = " ".join(filter(None, (flavor, server_version))) or "a server that it does not name"
+    return f"written by {server} (server id {server_id})"
+
+
+def _encryption(encryption: Mapping[str, Any]) -> str:
+    by, *facts = encryption.items()
+    named = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts)
+    return f"by {by[1]} ({named})"
+
+
+def _state(report: Report) -> str:
+    kind = "a relay log, " if report.is_relay_log else ""
+    if report.is_closed:
+        following = report.next_binlog_file
+        return kind + (f"closed, {following} follows" if following else "closed when the server stopped")
+    if report.is_in_use:
+        return kind + "still being written, or the server did not close it"
+    return kind + "not closed: it ends without a ROTATE or STOP event"
+
+
+def _checksums(report: Report) -> str:
+    match report.checksum_algorithm:
         case None:
             return "none (the server is older than checksums)"
         case "NONE":
             return "none (binlog_checksum=NONE), lengths verified"
         case algorithm:
-            good = report["events"] - report["checksum_failures"]
-            return f"{algorithm}, {good} of {report['events']} events verified"
+            good = (report.events or 0) - (report.checksum_failures or 0)
+            return f"{algorithm}, {good} of {report.events} events verified"
 
 
-def _table_name(table: dict[str, Any]) -> str:
+def _table_name(table: Mapping[str, Any]) -> str:
     return f"{table['schema_name']}.{table['table_name']}"
 
 

@@ -67,10 +67,15 @@ def _print_snapshot(source: str, is_new: bool, tables: int, columns: int, foreig
 
 
 def ingest_files(
-    source: str, directory: Path, files: Sequence[str] | None, tables: "TableFilter | None", new_epoch: bool
+    source: str,
+    directory: Path,
+    files: Sequence[str] | None,
+    tables: "TableFilter | None",
+    new_epoch: bool,
+    skip_bad_checksum: bool,
 ) -> int:
     """Land binlog files of a folder; print what came of it, and each problem on stderr."""
-    result = land_files(source, directory, files, tables, new_epoch)
+    result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum)
     sys.stdout.write(f"{source}: {summary(result)}\n")
     sys.stdout.flush()
     for warning in result.warnings:
@@ -86,6 +91,7 @@ def land_files(
     files: Sequence[str] | None = None,
     tables: "TableFilter | None" = None,
     new_epoch: bool = False,
+    skip_bad_checksum: bool = False,
 ) -> "IngestResult":
     """Land binlog files of a folder under a bar that shows how far it is."""
     from ingest.landing import IngestOptions, ingest
@@ -96,7 +102,7 @@ def land_files(
         return ingest(
             source,
             found,
-            IngestOptions(tables=tables, new_epoch=new_epoch),
+            IngestOptions(tables=tables, new_epoch=new_epoch, skip_bad_checksum=skip_bad_checksum),
             progress=lambda done, total, what: advance(done, total),
         )
 

@@ -80,11 +80,15 @@ class IngestOptions:
         That a series of files which starts over, or a server that comes back, is meant.
     segment_bytes
         About how many bytes of a file one task takes.
+    skip_bad_checksum
+        That events whose checksum is wrong are passed over, each with a row in `unsupported_events`,
+        instead of ending what is landed of their file.
     """
 
     tables: "TableFilter | None" = None
     new_epoch: bool = False
     segment_bytes: int = SEGMENT_BYTES
+    skip_bad_checksum: bool = False
 
 
 @dataclass
@@ -193,6 +197,7 @@ def ingest(
         result.warnings.extend(_filter_warnings(record, options))
         run = _Run(result, record, options, home, lock, progress or _silent)
         run.record_identities(identified)
+        run.record_encrypted(identified)
         todo = [file for file in identified.files if not file.is_landed]
         if todo:
             run.land(todo, launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session)))
@@ -240,6 +245,14 @@ def _filter_warnings(record: SourceRecord, options: IngestOptions) -> Iterator[s
         )
 
 
+def _passed_over(plan: FilePlan) -> str:
+    events = "event has" if plan.passed_over == 1 else "events have"
+    return (
+        f"{plan.file.file.path}: {plan.passed_over} {events} a wrong checksum; what they say is missing, and they are "
+        "listed in unsupported_events."
+    )
+
+
 class _Run:
     """One ingest: the state that planning, tasks and commits share."""
 
@@ -273,11 +286,18 @@ class _Run:
             name = f"{source_stem(self._result.source_id)}-{row['epoch']}-{content_name([row])}"
             append_rows(SOURCES, [{**row, "observed_at": _now()}], name, self._home)
 
+    def record_encrypted(self, identified: Identified) -> None:
+        """Record files that nothing can be landed of, with the reason."""
+        self._begin(identified.encrypted)
+
     def land(self, files: Sequence[IdentifiedFile], launch: SparkLaunch) -> None:
         """Scan, decode and commit what is not landed of the files."""
         from ingest.landing.snapshots import load_hints
 
-        batches = plan_batches(files, self._record, self._options.segment_bytes, os.cpu_count() or 1)
+        options = self._options
+        batches = plan_batches(
+            files, self._record, options.segment_bytes, os.cpu_count() or 1, options.skip_bad_checksum
+        )
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
             # The next batch is scanned while tasks work on this one.
             upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
@@ -328,6 +348,8 @@ class _Run:
             for segment in plan.segments:
                 segments.append(segment)
                 states.append(self._state(segment, "in_progress"))
+            if plan.passed_over:
+                self._result.warnings.append(_passed_over(plan))
             if plan.problem is not None:
                 self._result.problems.append(plan.problem)
                 if plan.bad is not None and not plan.is_recorded:
@@ -350,6 +372,7 @@ class _Run:
             self._result.run_id,
             self._lock.run_path,
             self._options.tables,
+            self._options.skip_bad_checksum,
         )
 
     def _accept(self, outcome: SegmentResult | TaskFailure) -> SegmentResult:

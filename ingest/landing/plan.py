@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ingest.errors import BinloomError, CorruptBinlogError, SourceIdentityError
+from ingest.errors import BinlogError, BinloomError, CorruptBinlogError, EncryptedBinlogError, SourceIdentityError
 from ingest.landing.record import FIRST_EVENT, Row, SourceRecord
 from ingest.landing.segments import Segment
 from ingest.sources.directory import BinlogPath, binlog_path
@@ -98,6 +98,8 @@ class FilePlan:
         Whether `bad` is recorded as failed already, with the same error.
     unfinished_bytes
         Bytes after the last complete transaction of a file that is still being written.
+    passed_over
+        Number of events in the file that are passed over because their checksums are wrong.
     """
 
     file: IdentifiedFile
@@ -107,6 +109,7 @@ class FilePlan:
     bad: Segment | None = None
     is_recorded: bool = False
     unfinished_bytes: int = 0
+    passed_over: int = 0
 
 
 class EpochBook:
@@ -147,9 +150,16 @@ class EpochBook:
         if epoch is None:
             epoch = self._epoch_of_new(file, log_format)
         if self._server_ids.get(epoch) is None:
-            self._server_ids[epoch] = log_format.server_id
+            self._server_ids[epoch] = _writer(log_format)
         self._note(epoch, log_format)
         return epoch
+
+    def epoch_of_encrypted(self, file: BinlogPath) -> int:
+        """Return the epoch of a file that does not say who wrote it: the one it was found in, else the current one."""
+        found = [
+            epoch for (epoch, name), row in self._record.files.items() if name == file.name and row["is_encrypted"]
+        ]
+        return max(found, default=self._current or 0)
 
     def _recorded_epoch(self, file: BinlogPath, log_format: "FormatDescription", file_size: int) -> int | None:
         same = [
@@ -160,7 +170,8 @@ class EpochBook:
         if not same:
             return None
         epoch, row = max(same, key=lambda item: item[0])
-        if file_size < row["file_size"]:
+        # A copy without the encryption is shorter.
+        if file_size < row["file_size"] and not row["is_encrypted"]:
             if self._is_meant:
                 return None
             raise SourceIdentityError(
@@ -175,8 +186,8 @@ class EpochBook:
         if self._current is None:
             self._current = 0
             return self._current
-        current_id = self._server_ids[self._current]
-        is_failover = current_id is not None and log_format.server_id != current_id
+        current_id, writer = self._server_ids[self._current], _writer(log_format)
+        is_failover = None not in (current_id, writer) and writer != current_id
         conflict = self._returned(file, log_format) if is_failover else self._started_over(file, log_format)
         if conflict is not None and not self._is_meant:
             raise SourceIdentityError(conflict, hint=_NEW_EPOCH_HINT, path=str(file.path))
@@ -199,7 +210,7 @@ class EpochBook:
         """Say when a file of the current epoch's server belongs to another series of files."""
         assert self._current is not None
         taken = self._record.files.get((self._current, file.name))
-        if taken is not None:
+        if taken is not None and taken["fingerprint"] is not None:
             return (
                 f"{file.path} is not the file that was landed under this name: its format description event differs "
                 f"(server {log_format.server_version}, created {_when(log_format.created_at)}; landed was "
@@ -220,21 +231,29 @@ class EpochBook:
         return None
 
     def _note(self, epoch: int, log_format: "FormatDescription") -> None:
-        identity = (epoch, log_format.server_id, log_format.flavor, log_format.server_version)
-        if identity in self._known:
-            return
+        identity = (epoch, _writer(log_format), log_format.flavor, log_format.server_version)
         is_first = not any(known[0] == epoch for known in self._known)
+        if identity in self._known or (log_format.server_version is None and not is_first):
+            return
         self._known.add(identity)
         self.new_rows.append(
             {
                 "source_id": self._record.source_id,
                 "epoch": epoch,
-                "server_id": log_format.server_id,
+                "server_id": _writer(log_format),
                 "flavor": log_format.flavor,
                 "server_version": log_format.server_version,
                 "change": "epoch_opened" if is_first else "server_changed",
             }
         )
+
+
+def _writer(log_format: "FormatDescription") -> int | None:
+    """Return the server_id of the server that wrote a file; None where no start event says it.
+
+    4.0 and 4.1 write one only to the first file, and the first event of another may be a replicated one.
+    """
+    return None if log_format.server_version is None else log_format.server_id
 
 
 def _first_timestamp(file: BinlogPath) -> datetime:
@@ -258,12 +277,15 @@ class Identified:
         Files that are binlogs, in the order in which they were written.
     problems
         Files that are none, or cannot be opened.
+    encrypted
+        What is recorded of files that are encrypted from their first byte on.
     new_identities
         Rows for `sources`, without `observed_at`.
     """
 
     files: list[IdentifiedFile]
     problems: list[FileProblem]
+    encrypted: list[FilePlan]
     new_identities: list[dict[str, Any]]
 
 
@@ -280,16 +302,35 @@ def identify(files: Sequence[BinlogPath], record: SourceRecord, new_epoch: bool 
     book = EpochBook(record, new_epoch)
     identified: list[IdentifiedFile] = []
     problems: list[FileProblem] = []
+    encrypted: list[FilePlan] = []
     for file in files:
         try:
             file_size = file.path.stat().st_size
             log_format = open_binlog(file.path).format
+        except EncryptedBinlogError as error:
+            unread = IdentifiedFile(file, book.epoch_of_encrypted(file), file_size, is_landed=False)
+            encrypted.append(_plan_of_encrypted(unread, error, record))
+            continue
         except (BinloomError, OSError) as error:
             problems.append(FileProblem(file.name, None, None, _as_error(file, error)))
             continue
         epoch = book.epoch_of(file, log_format, file_size)
         identified.append(IdentifiedFile(file, epoch, file_size, record.is_landed(epoch, file.name, file_size)))
-    return Identified(identified, problems, book.new_rows)
+    return Identified(identified, problems, encrypted, book.new_rows)
+
+
+def _plan_of_encrypted(file: IdentifiedFile, error: EncryptedBinlogError, record: SourceRecord) -> FilePlan:
+    row = {
+        "source_id": record.source_id,
+        "epoch": file.epoch,
+        "binlog_file": file.file.name,
+        "file_sequence": file.file.sequence,
+        "file_size": file.file_size,
+        # MariaDB leaves the beginning of a file that it encrypts readable.
+        "flavor": "mysql",
+        "is_encrypted": True,
+    }
+    return _with_bad(_plan_with(file, row, record), FIRST_EVENT, file.file_size, error, record)
 
 
 def _as_error(file: BinlogPath, error: BinloomError | OSError) -> BinloomError:
@@ -304,48 +345,88 @@ def _as_error(file: BinlogPath, error: BinloomError | OSError) -> BinloomError:
     )
 
 
-def plan_file(file: IdentifiedFile, record: SourceRecord, segment_bytes: int = SEGMENT_BYTES) -> FilePlan:
+def plan_file(
+    file: IdentifiedFile, record: SourceRecord, segment_bytes: int = SEGMENT_BYTES, skip_bad_checksum: bool = False
+) -> FilePlan:
     """Scan a file and say which segments of it are to be landed."""
     from ingest.binlog import scan_binlog
 
     try:
-        scan = scan_binlog(file.file.path, segment_bytes=segment_bytes)
+        scan = scan_binlog(file.file.path, segment_bytes=segment_bytes, skip_bad_checksum=skip_bad_checksum)
     except (BinloomError, OSError) as error:
         return FilePlan(file, problem=FileProblem(file.file.name, None, None, _as_error(file.file, error)))
-    return plan_from_scan(file, scan, record)
+    return plan_from_scan(file, scan, record, skip_bad_checksum)
 
 
-def plan_from_scan(file: IdentifiedFile, scan: "Scan", record: SourceRecord) -> FilePlan:
+def plan_from_scan(
+    file: IdentifiedFile, scan: "Scan", record: SourceRecord, skip_bad_checksum: bool = False
+) -> FilePlan:
     """Compare what a scan found with what is recorded."""
     key = (file.epoch, file.file.name)
     states = record.states.get(key, [])
-    boundaries = [segment.end for segment in scan.segments]
-    ranges = _open_ranges(states, boundaries, scan.complete_end)
-    plan = FilePlan(file, segments=[Segment(record.source_id, *key, start, end) for start, end in ranges])
-    row = _file_row(file, scan, record.source_id)
-    recorded = record.files.get(key)
-    if recorded is None or any(recorded[name] != value for name, value in row.items() if name != "event_counts"):
-        plan.row = row
-    if scan.defect is not None and not _is_being_written(scan):
-        error = CorruptBinlogError(
-            f"{file.file.path} is broken at position {scan.defect.position}: {scan.defect.reason}.",
-            hint=f"What stands before position {scan.complete_end} is landed. "
-            "Replace the file by a whole copy and run again.",
-            path=str(file.file.path),
-            position=scan.defect.position,
-            reason=scan.defect.reason,
-        )
-        plan.bad = Segment(record.source_id, *key, scan.complete_end, max(scan.file_size, scan.complete_end))
-        plan.problem = FileProblem(file.file.name, plan.bad.start, plan.bad.end, error)
-        plan.is_recorded = any(_is_same_failure(state, plan.bad, error) for state in states)
-    else:
-        plan.unfinished_bytes = scan.file_size - scan.complete_end
+    landed_end = _landed_end(states)
+    # A copy without the encryption has its events at other offsets: nothing of this one is kept.
+    good_end = FIRST_EVENT if scan.is_encrypted else max(scan.complete_end, landed_end)
+    plan = _plan_with(file, _file_row(file, scan, record.source_id), record)
+    plan.passed_over = scan.checksum_failures if skip_bad_checksum else 0
+    if not scan.is_encrypted:
+        boundaries = [segment.end for segment in scan.segments]
+        ranges = _open_ranges(states, boundaries, scan.complete_end)
+        plan.segments = [Segment(record.source_id, *key, start, end) for start, end in ranges]
+    error = damage(scan, skip_bad_checksum, f"What stands before position {good_end} is landed. ")
+    if error is not None and good_end < scan.file_size:
+        return _with_bad(plan, good_end, scan.file_size, error, record)
+    plan.unfinished_bytes = scan.file_size - good_end
     return plan
 
 
-def _is_being_written(scan: "Scan") -> bool:
-    """Whether the scan stopped in the event that the server is just writing, and at no other defect."""
-    return bool(scan.format.is_in_use and scan.defect is not None and scan.defect.is_cut)
+def _plan_with(file: IdentifiedFile, row: dict[str, Any], record: SourceRecord) -> FilePlan:
+    """Return a plan with the row for `binlog_files`, unless the same is recorded already."""
+    recorded = record.files.get((file.epoch, file.file.name))
+    is_news = recorded is None or any(recorded[name] != value for name, value in row.items() if name != "event_counts")
+    return FilePlan(file, row if is_news else None)
+
+
+def _with_bad(plan: FilePlan, start: int, end: int, error: BinlogError, record: SourceRecord) -> FilePlan:
+    """Add to a plan what of the file cannot be landed, and why."""
+    file = plan.file
+    plan.bad = Segment(record.source_id, file.epoch, file.file.name, start, end)
+    plan.problem = FileProblem(file.file.name, start, end, error)
+    states = record.states.get((file.epoch, file.file.name), [])
+    plan.is_recorded = any(_is_same_failure(state, plan.bad, error) for state in states)
+    return plan
+
+
+def damage(scan: "Scan", skip_bad_checksum: bool = False, good: str = "") -> BinlogError | None:
+    """Return the error for the defect that a scan found; None without one, and for one that is no damage.
+
+    Parameters
+    ----------
+    scan
+        From `ingest.binlog.scan_binlog`.
+    skip_bad_checksum
+        Whether the scan passed over wrong checksums.
+    good
+        A sentence on what is good of the file, for the hint.
+    """
+    # The last event of a file in use is just being written.
+    if scan.defect is None or (scan.format.is_in_use and scan.defect.is_cut):
+        return None
+    context = {"path": str(scan.path), "position": scan.defect.position, "reason": scan.defect.reason}
+    if scan.is_encrypted:
+        return EncryptedBinlogError(
+            f"{scan.path}: {scan.defect.reason}, position {scan.defect.position}.",
+            hint="Stream it from the server, which decrypts it: `mariadb-binlog --read-from-remote-server --raw`.",
+            **context,
+        )
+    advice = "Replace the file by a whole copy and run again."
+    if scan.checksum_failures and not skip_bad_checksum:
+        advice += " Where there is none, --skip-bad-checksum passes over such events."
+    return CorruptBinlogError(
+        f"{scan.path} is broken at position {scan.defect.position}: {scan.defect.reason}.",
+        hint=good + advice,
+        **context,
+    )
 
 
 def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
@@ -357,20 +438,33 @@ def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
     )
 
 
+def _landed_end(states: Sequence[Row]) -> int:
+    """Return where the completed segments end that stand at the beginning of a file."""
+    end = FIRST_EVENT
+    for state in states:
+        if state["status"] != "completed" or state["segment_start"] != end:
+            break
+        end = state["segment_end"]
+    return end
+
+
 def _open_ranges(states: Sequence[Row], boundaries: Sequence[int], complete_end: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges that are not landed, up to the end of the last complete transaction.
 
-    A range that an earlier run began or failed on is taken up as it was recorded: its folder is
-    named by its start. What follows the recorded ones is cut where the scan says. The end of the last
-    failed one may have been the end of a file that was cut: that is cut anew, too.
+    What is landed stays so, even where bad checksums were passed over that would now end the scan. A range that
+    an earlier run began or failed on is taken up as it was recorded: its folder is named by its start. What
+    follows the recorded ones is cut where the scan says. The end of the last failed one may have been the end
+    of a file that was cut: that is cut anew, too.
     """
     position = FIRST_EVENT
     for index, state in enumerate(states):
-        start, end = state["segment_start"], state["segment_end"]
+        start, end, status = state["segment_start"], state["segment_end"], state["status"]
         is_last = index == len(states) - 1
-        if start != position or end > complete_end or (is_last and state["status"] == "failed"):
+        if start != position:
             break
-        if state["status"] != "completed":
+        if status != "completed":
+            if end > complete_end or (is_last and status == "failed"):
+                break
             yield start, end
         position = end
     for boundary in boundaries:
@@ -407,7 +501,11 @@ def _file_row(file: IdentifiedFile, scan: "Scan", source_id: str) -> dict[str, A
 
 
 def plan_batches(
-    files: Sequence[IdentifiedFile], record: SourceRecord, segment_bytes: int = SEGMENT_BYTES, threads: int = 2
+    files: Sequence[IdentifiedFile],
+    record: SourceRecord,
+    segment_bytes: int = SEGMENT_BYTES,
+    threads: int = 2,
+    skip_bad_checksum: bool = False,
 ) -> Iterator[list[FilePlan]]:
     """Scan files, several at once, and yield their plans in batches in the order of the files."""
     batch: list[IdentifiedFile] = []
@@ -415,7 +513,7 @@ def plan_batches(
     with ThreadPoolExecutor(threads, thread_name_prefix="scan") as pool:
 
         def plans() -> list[FilePlan]:
-            return list(pool.map(lambda file: plan_file(file, record, segment_bytes), batch))
+            return list(pool.map(lambda file: plan_file(file, record, segment_bytes, skip_bad_checksum), batch))
 
         for file in files:
             if batch and (size + file.file_size > BATCH_BYTES or len(batch) >= BATCH_FILES):

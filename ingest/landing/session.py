@@ -409,9 +409,12 @@ class SparkLaunch:
         if self._session is None:
             from pyspark.sql import SparkSession
 
+            from ingest.landing.data_source import register
+
             self.context()
             with spark_errors(self.home):
                 self._session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+            register(self._session)
         return self._session
 
     def stop(self) -> None:

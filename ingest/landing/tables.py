@@ -55,6 +55,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "before_columns": "0-based ordinals present in a partial before image; NULL when the image is full",
     "after_columns": "0-based ordinals present in a partial after image; NULL when the image is full",
     "xid": "Transaction number of the storage engine, NULL for transactions that end without an XID event",
+    "xa_xid": "Identifier of the XA transaction as XA COMMIT takes it, such as X'6162',X'',1; NULL outside of XA",
     "thread_id": "Connection id of the client that wrote it, on the server that wrote it",
     "started_at": "Timestamp of the transaction's first event, UTC",
     "committed_at": "When the transaction committed on this server; in microseconds where the server logs it, UTC",
@@ -67,10 +68,14 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "inserts": "Number of inserted rows",
     "updates": "Number of updated rows",
     "deletes": "Number of deleted rows",
-    "kind": "Kind of the statement event: query, rows_query or annotate",
+    "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the statement "
+    "whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement)",
     "default_schema": "Schema that the statement ran in",
     "error_code": "Error that the statement ended with on the server that wrote it; 0 for none",
-    "sql_text": "Text of the statement",
+    "sql_mode": "sql_mode that the statement ran with, NULL when the event does not say",
+    "time_zone": "time_zone that the statement ran with, NULL when the event does not say",
+    "character_set_client": "Character set that the statement was sent in, NULL when the event does not say",
+    "sql_text": "Text of the statement; of its context what mysqlbinlog prints, such as SET INSERT_ID=5",
     "columns": "The table's columns as the table map describes them, in order",
     "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
     "reason": "Why it could not be decoded",
@@ -279,7 +284,7 @@ SEGMENTS = RawTable(
 
 ROW_EVENTS = _decoded("row_events", "A changed row")
 TRANSACTIONS = _decoded("transactions", "A transaction")
-STATEMENTS = _decoded("statements", "A statement that the server logged: a QUERY, ROWS_QUERY or ANNOTATE event")
+STATEMENTS = _decoded("statements", "A statement that the server logged, or a part of the context of one")
 UNSUPPORTED_EVENTS = _decoded("unsupported_events", "An event or value that could not be decoded")
 
 _MAP_FIELDS = list(SCHEMAS["table_maps"])

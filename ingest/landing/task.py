@@ -51,6 +51,8 @@ class SegmentWork:
         The run, and the file that says which one is the current.
     tables
         Which tables the decoder takes.
+    skip_bad_checksum
+        Whether it passes over events whose checksum is wrong.
     """
 
     segment: Segment
@@ -59,6 +61,7 @@ class SegmentWork:
     run_id: str
     run_path: Path
     tables: "TableFilter | None" = None
+    skip_bad_checksum: bool = False
 
 
 @dataclass
@@ -159,7 +162,14 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
     result = SegmentResult(segment)
     seen_maps: set[str] = set()
     complete_end = segment.start
-    log = open_binlog(work.path, hints=hints, tables=work.tables, start=segment.start, end=segment.end)
+    log = open_binlog(
+        work.path,
+        hints=hints,
+        tables=work.tables,
+        start=segment.start,
+        end=segment.end,
+        skip_bad_checksum=work.skip_bad_checksum,
+    )
     with contextlib.ExitStack() as stack:
         files = {kind: stack.enter_context(_SegmentFile(work, kind)) for kind in SEGMENT_TABLES}
         try:

@@ -97,7 +97,8 @@ left join counted_transactions using ({_KEY})
 where segment_states.status = 'completed'
 """
 
-# What is not landed of a file has a reason: it is still being written, or a segment of it says why.
+# What is not landed of a file has a reason: it is still being written, or a segment of it says why, or an event was
+# passed over because its checksum is wrong, and is listed.
 _FILE_FACTS = f"""
 with {_SEGMENT_STATES},
 
@@ -123,6 +124,16 @@ landed as (
         count_if(status = 'failed') as failed_segments
     from segment_states
     group by all
+),
+
+passed_over as (
+    select source_id, epoch, binlog_file, sum(end_pos - start_pos) as passed_over_bytes
+    from (
+        select distinct source_id, epoch, binlog_file, start_pos, end_pos
+        from {RAW_SCHEMA}.unsupported_events
+        where reason = 'bad_checksum' and {{of_source}}
+    )
+    group by all
 )
 
 select
@@ -137,7 +148,7 @@ select
     latest_scans.checksum_failures,
     if(
         latest_scans.is_in_use or coalesce(failed_segments, 0) > 0, 0,
-        latest_scans.file_size - latest_scans.bytes_covered
+        latest_scans.file_size - latest_scans.bytes_covered - coalesce(passed_over_bytes, 0)
     ) as unexplained_uncovered_bytes,
     -- The magic number belongs to no segment.
     if(
@@ -146,6 +157,7 @@ select
     ) as unexplained_unlanded_bytes
 from latest_scans
 left join landed using (source_id, epoch, binlog_file)
+left join passed_over using (source_id, epoch, binlog_file)
 """
 
 

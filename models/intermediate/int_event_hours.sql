@@ -18,8 +18,27 @@ bindings as (
 
 ),
 
--- What decides how the rows of an hour look: the segments they come from, as landed, and what their table maps are
--- bound to over the positions that they span.
+xa_transactions as (
+
+    select * from {{ ref('int_xa_transactions') }}
+
+),
+
+xa_outcomes_by_segment as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        md5(array_join(array_sort(collect_list(concat_ws(' ', start_pos, outcome, committed_at))), ',')) as xa_outcomes
+    from xa_transactions
+    group by source_id, epoch, binlog_file, segment_start
+
+),
+
+-- What decides how the rows of an hour look: the segments they come from, as landed, how their prepared transactions
+-- ended later, and what their table maps are bound to over the positions that they span.
 ingredients as (
 
     select
@@ -31,6 +50,7 @@ ingredients as (
         row_event_counts.landed_at,
         row_event_counts.row_events,
         row_event_counts.table_map_id,
+        xa_outcomes_by_segment.xa_outcomes,
         bindings.table_version_id,
         bindings.reason,
         completed_segments.file_sequence,
@@ -52,6 +72,12 @@ ingredients as (
             and row_event_counts.epoch = completed_segments.epoch
             and row_event_counts.binlog_file = completed_segments.binlog_file
             and row_event_counts.segment_start = completed_segments.segment_start
+    left join xa_outcomes_by_segment
+        on
+            row_event_counts.source_id = xa_outcomes_by_segment.source_id
+            and row_event_counts.epoch = xa_outcomes_by_segment.epoch
+            and row_event_counts.binlog_file = xa_outcomes_by_segment.binlog_file
+            and row_event_counts.segment_start = xa_outcomes_by_segment.segment_start
     left join bindings
         on
             row_event_counts.source_id = bindings.source_id
@@ -83,6 +109,7 @@ final as (
                                 segment_start,
                                 landed_at,
                                 row_events,
+                                xa_outcomes,
                                 table_map_id,
                                 table_version_id,
                                 reason,

@@ -1,7 +1,8 @@
 {#- What the Parquet writer of the JVM spends on values that hardly repeat, dictionaries that it gives up and minima
     that nobody filters by, is a fifth of the whole build: both are off but for these. -#}
 {%- set repeating_columns = [
-    'source_id', 'epoch', 'binlog_file', 'file_sequence', 'event_type', 'schema_name', 'table_name', 'table_version_id',
+    'source_id', 'epoch', 'binlog_file', 'file_sequence', 'outcome', 'event_type', 'schema_name', 'table_name',
+    'table_version_id',
 ] -%}
 {%- set filtered_columns = [
     'source_id', 'epoch', 'binlog_file', 'file_sequence', 'start_pos', 'transaction_pos', 'event_timestamp',
@@ -67,12 +68,23 @@ completed_segments as (
 
 ),
 
+xa_transactions as (
+
+    select * from {{ ref('int_xa_transactions') }}
+
+),
+
 transaction_ends as (
 
     select /*+ broadcast(completed_segments) */
         {{ transaction_key('completed_segments.file_number', 'transactions.start_pos') }} as transaction_key,
-        transactions.committed_at,
-        transactions.thread_id
+        if(
+            transactions.outcome = 'xa_prepare',
+            xa_transactions.committed_at,
+            transactions.committed_at
+        ) as committed_at,
+        transactions.thread_id,
+        coalesce(xa_transactions.outcome, transactions.outcome) as outcome
     from transactions
     inner join completed_segments
         on
@@ -80,6 +92,12 @@ transaction_ends as (
             and transactions.epoch = completed_segments.epoch
             and transactions.binlog_file = completed_segments.binlog_file
             and transactions.segment_start = completed_segments.segment_start
+    left join xa_transactions
+        on
+            transactions.source_id = xa_transactions.source_id
+            and transactions.epoch = xa_transactions.epoch
+            and transactions.binlog_file = xa_transactions.binlog_file
+            and transactions.start_pos = xa_transactions.start_pos
 
 ),
 
@@ -89,6 +107,7 @@ keyed as (
         row_events.*,
         transaction_ends.committed_at,
         transaction_ends.thread_id,
+        transaction_ends.outcome,
         {{ pk_values(
             "if(row_events.event_type = 'INSERT', row_events.after_values, row_events.before_values)",
             'row_events.primary_key_ordinals'
@@ -116,6 +135,7 @@ final as (
         gtid,
         event_timestamp,
         committed_at,
+        outcome,
         event_type,
         schema_name,
         table_name,

@@ -18,20 +18,13 @@ completed_segments as (
 
 ),
 
--- A comment with a version in it is executed, so its text stays; any other one before the first word goes.
 queries as (
 
     select
         *,
-        trim(
-            regexp_replace(
-                regexp_replace(sql_text, r'^\s*(?:(?:/\*(?!M?!)(?s:.*?)\*/|#[^\n]*\n|--\s[^\n]*\n)\s*)+', ''),
-                r'/\*M?![0-9]*|\*/',
-                ' '
-            )
-        ) as statement
+        {{ bare_statement('sql_text') }} as statement
     from statements
-    where upper(kind) = 'QUERY'
+    where kind = 'QUERY'
 
 ),
 

@@ -8,7 +8,7 @@
     )
 }}
 
-{%- set files = stale_files('transactions') if is_incremental() else none %}
+{%- set files = stale_files('transactions') + files_of_ended_xa() if is_incremental() else none %}
 
 with
 
@@ -25,6 +25,12 @@ completed_segments as (
 
 ),
 
+xa_transactions as (
+
+    select * from {{ ref('int_xa_transactions') }}
+
+),
+
 final as (
 
     select /*+ broadcast(completed_segments) */
@@ -37,9 +43,11 @@ final as (
         transactions.end_pos,
         transactions.gtid,
         transactions.xid,
+        transactions.xa_xid,
+        xa_transactions.xa_end_transaction_id,
         transactions.thread_id,
         transactions.server_id,
-        transactions.outcome,
+        coalesce(xa_transactions.outcome, transactions.outcome) as outcome,
         transactions.events,
         transactions.row_events,
         transactions.inserts,
@@ -47,8 +55,16 @@ final as (
         transactions.deletes,
         transactions.is_ddl,
         transactions.started_at,
-        transactions.committed_at,
-        transactions.original_committed_at,
+        if(
+            transactions.outcome = 'xa_prepare',
+            xa_transactions.committed_at,
+            transactions.committed_at
+        ) as committed_at,
+        if(
+            transactions.outcome = 'xa_prepare',
+            xa_transactions.original_committed_at,
+            transactions.original_committed_at
+        ) as original_committed_at,
         completed_segments.landed_at,
         transactions.source_id,
         transactions.epoch,
@@ -60,6 +76,12 @@ final as (
             and transactions.epoch = completed_segments.epoch
             and transactions.binlog_file = completed_segments.binlog_file
             and transactions.segment_start = completed_segments.segment_start
+    left join xa_transactions
+        on
+            transactions.source_id = xa_transactions.source_id
+            and transactions.epoch = xa_transactions.epoch
+            and transactions.binlog_file = xa_transactions.binlog_file
+            and transactions.start_pos = xa_transactions.start_pos
 
 )
 

@@ -21,6 +21,8 @@ SEGMENT: Final = 5
 """A transaction ended SEGMENT_BYTES or more behind SEGMENT_START."""
 ATTENTION: Final = 6
 """The event at POS is one that Python looks at before the walk goes on: see ATTENDED."""
+CHANGED_INPUT: Final = 7
+"""The walk went inside an event or came out of one; `run` goes on by itself."""
 
 # --- modes ---
 WANT_ROWS: Final = 1
@@ -79,6 +81,7 @@ BAD_PAYLOAD: Final = 14
 INCIDENT: Final = 15
 ROWS_V0: Final = 16
 NO_DOCUMENT: Final = 17
+UNKNOWN_DIGITS: Final = 18
 
 # --- context words ---
 _names = [
@@ -87,8 +90,18 @@ _names = [
     "POS",
     "BASE",
     "END_POS",
-    "MODE",
     "CHECKSUM",
+    "COUNTS",
+    "PAYLOAD_START",
+    "PAYLOAD_END",
+    "PAYLOAD_ORDINAL",
+    *(f"OUTER_{number}" for number in range(10)),
+    "INSIDE",
+    "INSIDE_CAPACITY",
+    "ZSTD_DECOMPRESS",
+    "ZSTD_CONTEXT",
+    "INNER_COUNTS",
+    "MODE",
     "HEADER_SIZE",
     "TYPE_CODES",
     "POST_HEADERS",
@@ -100,7 +113,6 @@ _names = [
     "ATTENDED",
     "ATTENDED_GOOD",
     "IS_ENCRYPTED",
-    "COUNTS",
     "EVENTS",
     "FIRST_AT",
     "LAST_AT",
@@ -187,12 +199,12 @@ _names = [
     "PATCH_COUNT",
     "BAD_COLUMN",
     "BAD_REASON",
-    "PAYLOAD_START",
-    "PAYLOAD_END",
-    "PAYLOAD_ORDINAL",
 ]
 
 WORDS: Final = {name: index for index, name in enumerate(_names)}
+INPUT_WORDS: Final = slice(WORDS["BUFFER"], WORDS["PAYLOAD_ORDINAL"] + 1)
+"""What the walk reads from: kept in the OUTER words while it is inside an event."""
+OUTER_WORDS: Final = slice(WORDS["OUTER_0"], WORDS["OUTER_9"] + 1)
 CONTEXT_WORDS: Final = len(_names)
 
 # --- record shapes, in int64 words ---
@@ -278,8 +290,9 @@ INDEX_WORDS: Final = 8
 SLOT_COUNT: Final = 256
 SLOT_WORDS: Final = 4
 """A slot: table id, map number, address and size of the TABLE_MAP's body behind the table id."""
-MAP_WORDS: Final = 4
-"""A map: address of its plan, column count, whether its rows are left out, number of JSON columns."""
+MAP_WORDS: Final = 5
+"""A map: address of its plan, column count, whether its rows are left out, number of JSON columns, whether the
+digits of its temporal columns are not known."""
 ACTIVE_CAPACITY: Final = 4096
 """Table maps in force in one statement: pairs of table id and map number."""
 
@@ -311,6 +324,13 @@ OPS: Final = {
             "BINARY",
             "JSON",
             "UNSUPPORTED",
+            "HIRES_TIME",
+            "HIRES_DATETIME",
+            "HIRES_TIMESTAMP",
+            "UUID",
+            "INET4",
+            "INET6",
+            "COMPRESSED",
         ]
     )
 }

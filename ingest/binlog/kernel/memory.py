@@ -154,3 +154,14 @@ def fill(typingctx, target, byte, size):
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def call_5(typingctx, function, a, b, c, d, e):
+    """Calls a C function by its address with five words; its result is one too."""
+
+    def codegen(context, builder, signature, args):
+        kind = ir.FunctionType(_I64, [_I64] * 5)
+        return builder.call(_pointer(builder, args[0], kind), args[1:])
+
+    return types.int64(*[types.int64] * 6), codegen

@@ -8,6 +8,7 @@ column of the table.
 
 from numba import njit
 
+from ingest.binlog.kernel.fixed_binary import write_inet4, write_inet6, write_uuid
 from ingest.binlog.kernel.json import NO_ROOM, write_json, write_json_diffs
 from ingest.binlog.kernel.layout import (
     BAD_VALUE,
@@ -29,6 +30,7 @@ from ingest.binlog.kernel.layout import (
     TXN_INSERTS,
     TXN_UPDATES,
     TXN_WORDS,
+    UNKNOWN_DIGITS,
     UNSUPPORTED_COLUMN,
     UPDATE,
     WIDTH_MISMATCH,
@@ -54,9 +56,12 @@ from ingest.binlog.kernel.numbers import (
     write_single,
     write_unsigned,
 )
+from ingest.binlog.kernel.precision import has_no_fractions
 from ingest.binlog.kernel.strings import (
+    EXPANSION,
     STRING_ROOM,
     copy_bytes,
+    inflated_size,
     write_hex,
     write_string,
 )
@@ -64,6 +69,9 @@ from ingest.binlog.kernel.temporal import (
     fraction_bytes,
     write_date,
     write_datetime2,
+    write_hires_datetime,
+    write_hires_time,
+    write_hires_timestamp,
     write_old_datetime,
     write_old_time,
     write_old_timestamp,
@@ -81,6 +89,8 @@ _INTEGER = OPS["INTEGER"]
 _FLOAT, _DOUBLE, _DECIMAL, _YEAR, _DATE = OPS["FLOAT"], OPS["DOUBLE"], OPS["DECIMAL"], OPS["YEAR"], OPS["DATE"]
 _TIME2, _DATETIME2, _TIMESTAMP2 = OPS["TIME2"], OPS["DATETIME2"], OPS["TIMESTAMP2"]
 _OLD_TIME, _OLD_DATETIME, _OLD_TIMESTAMP = OPS["OLD_TIME"], OPS["OLD_DATETIME"], OPS["OLD_TIMESTAMP"]
+_HIRES_TIME, _HIRES_DATETIME, _HIRES_TIMESTAMP = OPS["HIRES_TIME"], OPS["HIRES_DATETIME"], OPS["HIRES_TIMESTAMP"]
+_UUID, _INET4, _INET6, _COMPRESSED = OPS["UUID"], OPS["INET4"], OPS["INET6"], OPS["COMPRESSED"]
 _BIT, _ENUM, _SET, _STRING, _BINARY, _JSON = (
     OPS["BIT"],
     OPS["ENUM"],
@@ -339,7 +349,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                     return MALFORMED
                 if op == _STRING:
                     charset = load_64(step + 8 * PLAN_CHARSET)
-                    if out + 3 * size + STRING_ROOM > room:
+                    if out + EXPANSION * size + STRING_ROOM > room:
                         return NO_ROOM
                     out = write_string(out, p, size, charset, load_64(step + 8 * PLAN_TABLE))
                 elif op == _BINARY:
@@ -356,6 +366,52 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                         out = write_json(out, room, p, size, load_64(ctx + _SCRATCH), powers)
                     if out == NO_ROOM:
                         return NO_ROOM
+                p += size
+            elif op == _UUID or op == _INET4 or op == _INET6:
+                size = load_u8(p)
+                p += 1
+                if op == _UUID:
+                    out = write_uuid(out, p, size)
+                elif op == _INET4:
+                    out = write_inet4(out, p, size)
+                else:
+                    out = write_inet6(out, p, size)
+                p += size
+            elif op == _HIRES_TIME or op == _HIRES_DATETIME or op == _HIRES_TIMESTAMP:
+                size, digits = load_64(step + 8 * PLAN_A), load_64(step + 8 * PLAN_B)
+                if op == _HIRES_TIME:
+                    out = write_hires_time(out, p, size, digits)
+                elif op == _HIRES_DATETIME:
+                    out = write_hires_datetime(out, p, size, digits)
+                else:
+                    out = write_hires_timestamp(out, p, size, digits)
+                p += size
+            elif op == _COMPRESSED:
+                head = load_64(step + 8 * PLAN_A)
+                size = _little_endian(p, head)
+                p += head
+                if p + size > end:
+                    return MALFORMED
+                if size == 0 or load_u8(p) >> 4 == 0:
+                    # Too short to compress: a zero byte and the string, or nothing.
+                    stored = max(size - 1, 0)
+                    if out + EXPANSION * stored + STRING_ROOM > room:
+                        return NO_ROOM
+                    charset = load_64(step + 8 * PLAN_CHARSET)
+                    out = write_string(out, p + size - stored, stored, charset, load_64(step + 8 * PLAN_TABLE))
+                else:
+                    inflated = inflated_size(p, size)
+                    if inflated < 0:
+                        out = inflated
+                    else:
+                        # The room that the text will take, so that a batch of them has its bounds.
+                        taken = max(size + 8, EXPANSION * inflated) + STRING_ROOM
+                        if out + taken > room:
+                            return NO_ROOM
+                        store_64(out, size)
+                        copy_bytes(out + 8, p, size)
+                        _add_patch(ctx, side, index + column)
+                        out += taken
                 p += size
             else:
                 store_64(ctx + _BAD_COLUMN, column)
@@ -409,7 +465,7 @@ def add_problem(ctx, start, end, kind, map_number, row, column, reason):
 
 
 @njit
-def _packed_integer(p, end):
+def packed_integer(p, end):
     """A length-encoded integer and the address behind it, or MALFORMED."""
     if p >= end:
         return 0, MALFORMED
@@ -451,7 +507,7 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
     if p > end:
         add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
         return False
-    width, p = _packed_integer(p, end)
+    width, p = packed_integer(p, end)
     if p < 0:
         add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
         return False
@@ -478,6 +534,11 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
     if kind == UPDATE:
         second = 0 if _all_present(p, width) else p
         p += size
+    if load_64(entry + 32) and not has_no_fractions(
+        load_64(ctx + _SCRATCH), p, end, load_64(entry), width, kind, first, second
+    ):
+        add_problem(ctx, start, finish, code, number, -1, -1, UNKNOWN_DIGITS)
+        return False
     store_64(ctx + _RESUME_ROW, p)
     store_64(ctx + _RESUME_ORDINAL, 0)
     store_64(ctx + _RESUME_MAP, number)
@@ -496,7 +557,7 @@ def _value_options(ctx, p, end, json_columns):
 
     Source: server, sql/log_event.cc, Rows_log_event::print_verbose_one_row.
     """
-    options, p = _packed_integer(p, end)
+    options, p = packed_integer(p, end)
     if p < 0 or options == 0:
         return 0, p
     size = (json_columns + 7) >> 3

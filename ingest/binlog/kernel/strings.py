@@ -11,19 +11,24 @@ from ingest.binlog.kernel.memory import (
     copy,
     copy_32,
     load_64,
+    load_64_be,
     load_u8,
     load_u16,
     load_u16_be,
     load_u32,
     load_u32_be,
+    shr,
     store_8,
     store_16,
     store_32,
     store_64,
+    urem,
 )
 from ingest.binlog.kernel.numbers import BAD
 
 STRING_ROOM = 64
+EXPANSION = 3
+"""Bytes of text that a byte of a string takes at the most."""
 
 CHARSET_UTF8 = 0
 CHARSET_SINGLE_BYTE = 1
@@ -299,11 +304,53 @@ def write_string(out, address, size, charset, table):
     return _write_multi_byte(out, address, size, table)
 
 
+@njit(cache=True, nogil=True)
+def convert_string(out, address, size, charset, table):
+    """`write_string` to be called from Python."""
+    return write_string(out, address, size, charset, table)
+
+
+_ZLIB = 8
+_DEFLATE_RATIO = 1032
+
+
+@njit
+def inflated_size(address, size):
+    """Bytes of a compressed column's value once it is inflated, or `BAD`: see `ingest.binlog.compressed_column`.
+
+    A size that deflate cannot reach from so few bytes is none.
+    """
+    head = load_u8(address)
+    width = head & 7
+    if head >> 4 != _ZLIB or width < 1 or width > 4 or size <= width + 1:
+        return BAD
+    inflated = shr(load_64_be(address + 1), 64 - 8 * width)
+    if inflated > _DEFLATE_RATIO * (size - width):
+        return BAD
+    return inflated
+
+
+_BASE64_LINE = 57
+"""Bytes in a line of 76 digits."""
+
+
+@njit
+def base64_room(size):
+    """Bytes of text that `write_base64` writes at the most."""
+    return (size + 2) // 3 * 4 + size // _BASE64_LINE * 2
+
+
 @njit
 def write_base64(out, address, size):
-    """Base 64 without line breaks, padded with `=`."""
+    r"""Base 64 padded with `=`, in lines of 76 digits as the server breaks them: with an escaped newline, `\n`.
+
+    Source: server, mysys/base64.cc, `base64_encode`.
+    """
     i = 0
     while i < size:
+        if i and urem(i, _BASE64_LINE) == 0:
+            store_16(out, 0x6E5C)
+            out += 2
         first = load_u8(address + i)
         second = load_u8(address + i + 1) if i + 1 < size else 0
         third = load_u8(address + i + 2) if i + 2 < size else 0

@@ -6,6 +6,8 @@ types from before MySQL 5.6. Every writer is given the address of its value, whi
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
+from typing import Final
+
 from numba import njit
 
 from ingest.binlog.kernel.memory import (
@@ -23,7 +25,7 @@ from ingest.binlog.kernel.memory import (
     udiv,
     urem,
 )
-from ingest.binlog.kernel.numbers import BAD, eight_digits, write_padded
+from ingest.binlog.kernel.numbers import BAD, eight_digits, power_of_ten, write_padded
 
 _ASCII_ZEROS = 0x3030303030303030
 _DASH, _SPACE, _COLON, _POINT = 45, 32, 58, 46
@@ -226,3 +228,65 @@ def write_old_time(out, address):
     rest = value - hour * 10000
     minute = udiv(rest, 100)
     return _write_long_clock(out, hour, minute, rest - minute * 100)
+
+
+# --- MariaDB's types with a fraction from before it took over MySQL 5.6's (mysql56_temporal_format=OFF) ---
+#
+# One number of the smallest units, big-endian, in as few bytes as hold it. How many digits the fraction has, and so
+# how many bytes the value, only the table's definition says. Source: server, sql/field.cc, `Field_time_hires`,
+# `Field_datetime_hires`, `Field_timestamp_hires`; sql-common/my_time.c, `pack_time`.
+
+HIRES_TIME_BYTES: Final = (3, 4, 4, 5, 5, 5, 6)
+"""Bytes of a TIME by digits of its fraction; the first is the type without one."""
+HIRES_DATETIME_BYTES: Final = (8, 6, 6, 7, 7, 7, 8)
+HIRES_TIMESTAMP_BYTES: Final = (4, 5, 5, 6, 6, 7, 7)
+HIRES_ZERO_SECONDS = 3020400
+"""Seconds that stand for TIME 0: one more than the longest has."""
+
+
+@njit
+def write_hires_time(out, address, size, digits):
+    """TIME(1) to TIME(6) of MariaDB 5.3: units since -839:00:00."""
+    unit = power_of_ten(digits)
+    value = shr(load_64_be(address), 64 - 8 * size) - HIRES_ZERO_SECONDS * unit
+    negative = value < 0
+    if negative:
+        value = -value
+    seconds = udiv(value, unit)
+    if seconds >= HIRES_ZERO_SECONDS:
+        return BAD
+    if negative:
+        store_8(out, 45)
+        out += 1
+    minutes = udiv(seconds, 60)
+    hour = udiv(minutes, 60)
+    out = _write_long_clock(out, hour, minutes - hour * 60, seconds - minutes * 60)
+    return _write_fraction(out, (value - seconds * unit) * power_of_ten(6 - digits), digits)
+
+
+@njit
+def write_hires_datetime(out, address, size, digits):
+    """DATETIME(1) to DATETIME(6) of MariaDB 5.3: units in a calendar of 13 months of 32 days each."""
+    unit = power_of_ten(digits)
+    value = shr(load_64_be(address), 64 - 8 * size) if size < 8 else load_64_be(address)
+    seconds = udiv(value, unit)
+    minutes = udiv(seconds, 60)
+    hours = udiv(minutes, 60)
+    days = udiv(hours, 24)
+    month = days >> 5
+    year = udiv(month, 13)
+    if value < 0 or year > 9999:
+        return BAD
+    out = _write_date(out, year, month - year * 13, days & 31)
+    store_8(out, _SPACE)
+    out = _write_clock(out + 1, hours - days * 24, minutes - hours * 60, seconds - minutes * 60)
+    return _write_fraction(out, (value - seconds * unit) * power_of_ten(6 - digits), digits)
+
+
+@njit
+def write_hires_timestamp(out, address, size, digits):
+    """TIMESTAMP(1) to TIMESTAMP(6) of MariaDB 5.3: four bytes of Unix time and the units of the fraction."""
+    units = shr(load_64_be(address + 4), 64 - 8 * (size - 4))
+    if units >= power_of_ten(digits):
+        return BAD
+    return write_epoch(out, load_u32_be(address), units * power_of_ten(6 - digits), digits)

@@ -38,13 +38,16 @@ from ingest.binlog.kernel.layout import (
     ACTIVE_CAPACITY,
     ATTENTION,
     BAD_CHECKSUM,
+    BAD_PAYLOAD,
     BAD_SIZE,
+    CHANGED_INPUT,
     DEFECT,
     ENCRYPTED,
     END,
     FULL,
     INCIDENT,
     INDEX_WORDS,
+    INPUT_WORDS,
     KEEP_GOING,
     KIND_ANNOTATE,
     KIND_EVENT,
@@ -88,6 +91,8 @@ from ingest.binlog.kernel.layout import (
     WORDS,
 )
 from ingest.binlog.kernel.memory import (
+    call_5,
+    copy,
     load_64,
     load_i32,
     load_u8,
@@ -100,9 +105,11 @@ from ingest.binlog.kernel.memory import (
     store_64,
 )
 from ingest.binlog.kernel.numbers import write_signed, write_unsigned
-from ingest.binlog.kernel.rows import add_problem, decode_rows
+from ingest.binlog.kernel.rows import add_problem, decode_rows, packed_integer
 from ingest.binlog.kernel.strings import copy_bytes
 
+TRANSACTION_PAYLOAD = 40
+ZSTD, NOT_COMPRESSED = 0, 255
 _HEADER_SIZE_WITH_FLAGS = 19
 _PARTIAL_UPDATE_ROWS = 39
 _STATEMENT_END = 1
@@ -141,6 +148,9 @@ _PROBLEM_COUNT, _PROBLEM_CAPACITY = _W["PROBLEM_COUNT"], _W["PROBLEM_CAPACITY"]
 _INDEX_RECORDS, _INDEX_COUNT, _INDEX_CAPACITY = _W["INDEX_RECORDS"], _W["INDEX_COUNT"], _W["INDEX_CAPACITY"]
 _RESUME = _W["RESUME"]
 _PAYLOAD_START, _PAYLOAD_END, _PAYLOAD_ORDINAL = _W["PAYLOAD_START"], _W["PAYLOAD_END"], _W["PAYLOAD_ORDINAL"]
+_INPUT, _OUTER, _INPUT_BYTES = _W["BUFFER"], _W["OUTER_0"], 8 * (INPUT_WORDS.stop - INPUT_WORDS.start)
+_INSIDE, _INSIDE_CAPACITY, _INNER_COUNTS = _W["INSIDE"], _W["INSIDE_CAPACITY"], _W["INNER_COUNTS"]
+_ZSTD_DECOMPRESS, _ZSTD_CONTEXT = _W["ZSTD_DECOMPRESS"], _W["ZSTD_CONTEXT"]
 
 
 # --- checksums ---
@@ -684,15 +694,73 @@ def _count_event(ctx):
     store_64(record, load_64(record) + 1)
 
 
+# --- events inside events ---
+
+
+@njit
+def _payload_head(p, end):
+    """Compression and uncompressed size of a TRANSACTION_PAYLOAD, and where its data begin, 0 when malformed.
+
+    Numbered fields, each with its size, up to number 0. Source: server,
+    libs/mysql/binlog/event/codecs/binary.cpp, Transaction_payload.
+    """
+    compression, size = NOT_COMPRESSED, -1
+    while p < end:
+        field = load_u8(p)
+        if field == 0:
+            return compression, size, p + 1
+        behind = p + 2 + load_u8(p + 1)
+        value, _ = packed_integer(p + 2, min(behind, end))
+        if field == 2:
+            compression = value
+        elif field == 3:
+            size = value
+        p = behind
+    return compression, size, 0
+
+
+@njit
+def _enter_payload(ctx, body, end, start, finish):
+    """Decompresses a payload and turns to its events; False when Python has to, or has to say why not."""
+    compression, size, data = _payload_head(body, end)
+    inside, decompress = load_64(ctx + _INSIDE), load_64(ctx + _ZSTD_DECOMPRESS)
+    if data == 0 or compression != ZSTD or decompress == 0 or not 0 < size <= load_64(ctx + _INSIDE_CAPACITY):
+        return False
+    if call_5(decompress, load_64(ctx + _ZSTD_CONTEXT), inside, size, data, end - data) != size:
+        return False
+    copy(ctx + _OUTER, ctx + _INPUT, _INPUT_BYTES)
+    store_64(ctx + _BUFFER, inside)
+    store_64(ctx + _BUFFER_SIZE, size)
+    store_64(ctx + _POS, 0)
+    store_64(ctx + _BASE, 0)
+    store_64(ctx + _END_POS, size)
+    store_64(ctx + _CHECKSUM, 0)
+    store_64(ctx + _COUNTS, load_64(ctx + _INNER_COUNTS))
+    store_64(ctx + _PAYLOAD_START, start)
+    store_64(ctx + _PAYLOAD_END, finish)
+    store_64(ctx + _PAYLOAD_ORDINAL, 1)
+    return True
+
+
+@njit
+def _leave_payload(ctx, at):
+    """Turns back to the event whose inside was walked up to `at`; names it when that is not its end."""
+    start = load_64(ctx + _PAYLOAD_START)
+    if at != load_64(ctx + _END_POS):
+        add_problem(ctx, start, load_64(ctx + _PAYLOAD_END), TRANSACTION_PAYLOAD, -1, -1, -1, BAD_PAYLOAD)
+    copy(ctx + _INPUT, ctx + _OUTER, _INPUT_BYTES)
+    store_64(ctx + _ATTENDED, start)
+    return CHANGED_INPUT
+
+
 @njit
 def _leave(ctx, at, status):
     store_64(ctx + _POS, at)
     return status
 
 
-@njit(types.int64(types.int64), cache=True, nogil=True)
-def run(ctx):
-    """Walks events from POS on until one of the statuses of `layout`; `ctx` is the context's address."""
+@njit
+def _walk(ctx):
     buffer, buffered = load_64(ctx + _BUFFER), load_64(ctx + _BUFFER_SIZE)
     base, end_pos, mode = load_64(ctx + _BASE), load_64(ctx + _END_POS), load_64(ctx + _MODE)
     header, actions, counts = load_64(ctx + _HEADER_SIZE), load_64(ctx + _ACTIONS), load_64(ctx + _COUNTS)
@@ -703,16 +771,18 @@ def run(ctx):
     at = load_64(ctx + _POS)
     while True:
         if base + at >= end_pos:
-            return _leave(ctx, at, END)
+            return _leave_payload(ctx, at) if nested else _leave(ctx, at, END)
         if buffered - at < header:
-            return _leave(ctx, at, NEED_BYTES)
+            return _leave_payload(ctx, at) if nested else _leave(ctx, at, NEED_BYTES)
         p = buffer + at
         size = load_u32(p + 9)
         if size < header + tail:
+            if nested:
+                return _leave_payload(ctx, at)
             store_64(ctx + _REASON, BAD_SIZE)
             return _leave(ctx, at, DEFECT)
         if buffered - at < size:
-            return _leave(ctx, at, NEED_BYTES)
+            return _leave_payload(ctx, at) if nested else _leave(ctx, at, NEED_BYTES)
         code = load_u8(codes + load_u8(p + 4))
         action = load_u8(actions + code)
         resumed = load_64(ctx + _RESUME)
@@ -831,7 +901,9 @@ def run(ctx):
             elif action == ACT_PAYLOAD or action == ACT_ROWS_COMPRESSED or action == ACT_QUERY_COMPRESSED:
                 if want_rows:
                     if not attended:
-                        return _leave(ctx, at, ATTENTION)
+                        store_64(ctx + _POS, at)
+                        entered = action == ACT_PAYLOAD and _enter_payload(ctx, body, end, start, finish)
+                        return CHANGED_INPUT if entered else ATTENTION
                 elif action == ACT_ROWS_COMPRESSED:
                     _open_if_none(ctx, start, timestamp, server)
                     _end_rows(ctx, body, code, finish, timestamp)
@@ -901,3 +973,12 @@ def run(ctx):
             store_64(ctx + _COMPLETE_END, base + at)
             if base + at - load_64(ctx + _SEGMENT_START) >= load_64(ctx + _SEGMENT_BYTES):
                 return _leave(ctx, at, SEGMENT)
+
+
+@njit(types.int64(types.int64), cache=True, nogil=True)
+def run(ctx):
+    """Walks events from POS on until one of the statuses of `layout`; `ctx` is the context's address."""
+    status = CHANGED_INPUT
+    while status == CHANGED_INPUT:
+        status = _walk(ctx)
+    return status

@@ -22,6 +22,9 @@ final as (
         thread_id,
         error_code,
         sql_text,
+        sql_mode,
+        time_zone,
+        character_set_client,
         event_timestamp
     from landed
 

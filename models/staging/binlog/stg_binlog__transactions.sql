@@ -17,6 +17,7 @@ final as (
         end_pos,
         gtid,
         xid,
+        xa_xid,
         thread_id,
         server_id,
         started_at,

@@ -12,50 +12,13 @@ from pathlib import Path
 
 VERSION = b"8.0.40"
 # Fixed parts of the event types 1 to 41, as a MySQL 8.0 format description lists them.
-POST_HEADERS = bytes(
-    [
-        0,
-        13,
-        0,
-        8,
-        0,
-        0,
-        0,
-        0,
-        4,
-        0,
-        4,
-        0,
-        0,
-        0,
-        98,
-        0,
-        4,
-        26,
-        8,
-        0,
-        0,
-        0,
-        8,
-        8,
-        8,
-        2,
-        0,
-        0,
-        0,
-        10,
-        10,
-        10,
-        42,
-        42,
-        0,
-        18,
-        52,
-        0,
-        10,
-        40,
-        0,
-    ]
+POST_HEADERS = bytes.fromhex(
+    "00 0d 00 08 00 00 00 00 04 00 04 00 00 00 62 00 04 1a 08 00 00 00 08 08 08 02 00 00 00 0a 0a 0a 2a 2a 00 12 34 00"
+    "0a 28 00"
+)
+# And 160 to 171, as MariaDB 10.11 lists them.
+MARIADB_POST_HEADERS = (
+    POST_HEADERS + bytes(159 - len(POST_HEADERS)) + bytes.fromhex("00 04 13 04 00 0d 08 08 08 0a 0a 0a")
 )
 TIMESTAMP = 1_700_000_000
 
@@ -63,8 +26,9 @@ TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG, INT24, DATE = 1, 2, 3, 4, 5, 8, 9, 1
 YEAR, VARCHAR, BIT, TIMESTAMP2, DATETIME2, TIME2 = 13, 15, 16, 17, 18, 19
 JSON, NEWDECIMAL, ENUM, SET, BLOB, STRING = 245, 246, 247, 248, 252, 254
 OLD_TIMESTAMP, OLD_TIME, OLD_DATETIME = 7, 11, 12
+BLOB_COMPRESSED, VARCHAR_COMPRESSED = 140, 141
 
-UTF8MB4, BINARY_COLLATION, GB18030 = 255, 63, 248
+UTF8MB4, BINARY_COLLATION, GB18030, LATIN1 = 255, 63, 248, 8
 
 
 @dataclass
@@ -72,10 +36,16 @@ class FileMaker:
     """Appends events to a file of format version 4."""
 
     checksum: bool = True
+    version: bytes = VERSION
+    post_headers: bytes = POST_HEADERS
     data: bytearray = field(default_factory=lambda: bytearray(b"\xfebin"))
 
     def __post_init__(self) -> None:
-        body = struct.pack("<H50sIB", 4, VERSION, TIMESTAMP, 19) + POST_HEADERS + bytes([1 if self.checksum else 0])
+        body = (
+            struct.pack("<H50sIB", 4, self.version, TIMESTAMP, 19)
+            + self.post_headers
+            + bytes([1 if self.checksum else 0])
+        )
         event = self._header(15, len(body) + 4) + body
         self.data += event + struct.pack("<I", zlib.crc32(event))
 
@@ -200,6 +170,15 @@ def time2(negative: bool, hour: int, minute: int, second: int, micros: int, digi
     size = (digits + 1) // 2
     value = (hour << 12 | minute << 6 | second) << 8 * size | int.from_bytes(fraction(micros, digits), "big")
     return ((-value if negative else value) + (1 << 8 * (3 + size) - 1)).to_bytes(3 + size, "big")
+
+
+def compressed(value: bytes, *, raw: bool, size: int | None = None) -> bytes:
+    """A value of a compressed column of MariaDB; `size` is the one it says when that is not its own."""
+    size = len(value) if size is None else size
+    width = max((size.bit_length() + 7) // 8, 1)
+    stream = zlib.compressobj(wbits=-15 if raw else 15)
+    data = stream.compress(value) + stream.flush()
+    return bytes([0x80 + width + (8 if raw else 0)]) + size.to_bytes(width, "big") + data
 
 
 # --- binary JSON ---

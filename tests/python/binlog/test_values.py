@@ -1,10 +1,12 @@
 """Wire bytes to text, for any value that a column can hold."""
 
 import datetime
+import ipaddress
 import json
 import math
 import struct
 import tempfile
+import uuid
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.binlog import open_binlog
+from ingest.binlog import SchemaHints, open_binlog
 from ingest.binlog.charsets import decode_text
 from tests.python.binlog import forge
 
@@ -22,10 +24,23 @@ settings.register_profile("binloom", deadline=None, max_examples=60)
 settings.load_profile("binloom")
 
 
-def texts(kind: int, metadata: bytes, values: Sequence[bytes | None], optional: bytes = b"") -> list[str | None]:
+def known_as(column_type: str) -> SchemaHints:
+    """A snapshot of the hand-made table, whose only column is of this type."""
+    column = {"schema_name": "s", "table_name": "t", "column_name": "c", "ordinal_position": 1}
+    data_type = column_type.partition("(")[0]
+    return SchemaHints.from_columns([{**column, "data_type": data_type, "column_type": column_type}])
+
+
+def texts(
+    kind: int,
+    metadata: bytes,
+    values: Sequence[bytes | None],
+    optional: bytes = b"",
+    hints: SchemaHints | None = None,
+) -> list[str | None]:
     """What the decoder makes of a column's values."""
     with tempfile.TemporaryDirectory() as folder:
-        log = open_binlog(forge.column_file(Path(folder), kind, metadata, values, optional))
+        log = open_binlog(forge.column_file(Path(folder), kind, metadata, values, optional), hints=hints)
         found: list[str | None] = []
         for name, batch in log.batches():
             assert name != "unsupported_events", batch.to_pylist()
@@ -34,13 +49,20 @@ def texts(kind: int, metadata: bytes, values: Sequence[bytes | None], optional: 
         return found
 
 
-def undecodable(kind: int, metadata: bytes, value: bytes, optional: bytes = b"") -> str:
+def undecodable(
+    kind: int, metadata: bytes, value: bytes, optional: bytes = b"", hints: SchemaHints | None = None
+) -> str:
     """The reason that the decoder gives for a value it cannot read."""
     with tempfile.TemporaryDirectory() as folder:
-        log = open_binlog(forge.column_file(Path(folder), kind, metadata, [value], optional))
+        log = open_binlog(forge.column_file(Path(folder), kind, metadata, [value], optional), hints=hints)
         kinds = {name: batch.to_pylist() for name, batch in log.batches()}
     assert "row_events" not in kinds
     return str(kinds["unsupported_events"][0]["reason"])
+
+
+def few_groups(pattern: int) -> ipaddress.IPv6Address:
+    """An address with a zero group for each 0 bit."""
+    return ipaddress.IPv6Address(sum((pattern >> group & 1) * (group + 1) << 16 * group for group in range(8)))
 
 
 INTEGERS = [(forge.TINY, 1), (forge.SHORT, 2), (forge.INT24, 3), (forge.LONG, 4), (forge.LONGLONG, 8)]
@@ -215,6 +237,131 @@ def test_temporal_types_from_before_5_6() -> None:
     assert texts(forge.YEAR, b"", [b"\0", b"\x01", b"\xff"]) == ["0000", "1901", "2155"]
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("838:59:59", 8385959),
+        ("-838:59:59", -8385959),
+        ("00:00:00", 0),
+        ("-00:00:01", -1),
+        ("100:00:00", 1000000),
+    ],
+)
+def test_times_from_before_5_6(text: str, value: int) -> None:
+    assert texts(forge.OLD_TIME, b"", [value.to_bytes(3, "little", signed=True)]) == [text]
+
+
+@pytest.mark.parametrize("text", ["0000-00-00 00:00:00", "2024-02-31 00:00:00", "9999-12-31 23:59:59"])
+def test_datetimes_from_before_5_6_are_kept_as_written(text: str) -> None:
+    number = int("".join(character for character in text if character.isdigit()))
+    assert texts(forge.OLD_DATETIME, b"", [struct.pack("<Q", number)]) == [text]
+
+
+def test_timestamps_from_before_5_6_are_unsigned() -> None:
+    encoded = [struct.pack("<I", seconds) for seconds in (0, 2**31 - 1, 2**31, 2**32 - 1)]
+    assert texts(forge.OLD_TIMESTAMP, b"", encoded) == [
+        "0000-00-00 00:00:00",
+        "2038-01-19 03:14:07",
+        "2038-01-19 03:14:08",
+        "2106-02-07 06:28:15",
+    ]
+
+
+@given(digits=st.integers(1, 6), data=st.data())
+def test_times_of_mariadb_5_3(digits: int, data: st.DataObject) -> None:
+    unit = 10**digits
+    numbers = data.draw(st.lists(st.integers(1 - 3020400 * unit, 3020400 * unit - 1), min_size=1, max_size=50))
+    size = (4, 4, 5, 5, 5, 6)[digits - 1]
+    encoded = [(number + 3020400 * unit).to_bytes(size, "big") for number in numbers]
+    expected = []
+    for number in numbers:
+        seconds, fraction = divmod(abs(number), unit)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        expected.append(f"{'-' if number < 0 else ''}{clock}.{fraction:0{digits}}")
+    assert texts(forge.OLD_TIME, b"", encoded, hints=known_as(f"time({digits}) /* mariadb-5.3 */")) == expected
+
+
+@given(digits=st.integers(1, 6), moments=st.lists(st.datetimes(datetime.datetime(1, 1, 1)), min_size=1, max_size=50))
+def test_datetimes_of_mariadb_5_3(digits: int, moments: list[datetime.datetime]) -> None:
+    size = (6, 6, 7, 7, 7, 8)[digits - 1]
+    encoded = []
+    for moment in moments:
+        days = (moment.year * 13 + moment.month) * 32 + moment.day
+        seconds = ((days * 24 + moment.hour) * 60 + moment.minute) * 60 + moment.second
+        encoded.append((seconds * 10**digits + moment.microsecond // 10 ** (6 - digits)).to_bytes(size, "big"))
+    found = texts(forge.OLD_DATETIME, b"", encoded, hints=known_as(f"datetime({digits})"))
+    assert found == [_text(moment, digits) for moment in moments]
+
+
+@given(
+    digits=st.integers(1, 6),
+    moments=st.lists(st.tuples(st.integers(1, 2**32 - 1), st.integers(0, 10**6 - 1)), min_size=1),
+)
+def test_timestamps_of_mariadb_5_3(digits: int, moments: list[tuple[int, int]]) -> None:
+    encoded, expected = [], []
+    for seconds, micros in moments:
+        units = micros // 10 ** (6 - digits)
+        encoded.append(seconds.to_bytes(4, "big") + units.to_bytes((digits + 1) // 2, "big"))
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds, microseconds=micros)
+        expected.append(_text(moment, digits))
+    assert texts(forge.OLD_TIMESTAMP, b"", encoded, hints=known_as(f"timestamp({digits})")) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "column_type", "value"),
+    [
+        (forge.OLD_TIME, "time(1)", bytes(4)),
+        (forge.OLD_TIME, "time(6)", b"\xff" * 6),
+        (forge.OLD_DATETIME, "datetime(6)", b"\xff" * 8),
+        (forge.OLD_DATETIME, "datetime(6)", b"\x7f" * 8),
+        (forge.OLD_DATETIME, "datetime(1)", b"\x7f" * 6),
+        (forge.OLD_TIMESTAMP, "timestamp(1)", b"\0\0\0\1\x0a"),
+        (forge.OLD_TIMESTAMP, "timestamp(6)", b"\0\0\0\1\xff\xff\xff"),
+    ],
+)
+def test_impossible_temporals_of_mariadb_5_3(kind: int, column_type: str, value: bytes) -> None:
+    assert undecodable(kind, b"", value, hints=known_as(column_type)) == "undecodable_value"
+
+
+def fixed_binary(data: bytes) -> bytes:
+    """The wire drops zero bytes at the end."""
+    data = data.rstrip(b"\0")
+    return bytes([len(data)]) + data
+
+
+@given(st.lists(st.uuids(), min_size=1))
+def test_uuids_of_mariadb(values: list[uuid.UUID]) -> None:
+    values = [*values, uuid.UUID(int=0), uuid.UUID(int=1 << 127)]
+    found = texts(forge.STRING, b"\xfe\x10", [fixed_binary(value.bytes) for value in values], hints=known_as("uuid"))
+    assert found == [str(value) for value in values]
+
+
+@given(st.lists(st.ip_addresses(v=4), min_size=1))
+def test_inet4_of_mariadb(values: list[ipaddress.IPv4Address]) -> None:
+    found = texts(forge.STRING, b"\xfe\x04", [fixed_binary(value.packed) for value in values], hints=known_as("inet4"))
+    assert found == [str(value) for value in values]
+
+
+@given(st.lists(st.one_of(st.ip_addresses(v=6), st.integers(0, 255).map(few_groups)), min_size=1))
+def test_inet6_of_mariadb_is_the_same_address(values: list[ipaddress.IPv6Address]) -> None:
+    found = texts(forge.STRING, b"\xfe\x10", [fixed_binary(value.packed) for value in values], hints=known_as("inet6"))
+    assert [ipaddress.IPv6Address(text) for text in found] == values
+    for text in found:
+        assert text is not None and text == text.lower() and (text.count("::") == 1 or text.count(":") == 7)
+
+
+@pytest.mark.parametrize(("column_type", "size"), [("uuid", 16), ("inet6", 16), ("inet4", 4)])
+def test_too_many_bytes_for_a_fixed_binary_are_not_a_value(column_type: str, size: int) -> None:
+    value = bytes([size + 1]) + b"\1" * (size + 1)
+    hints = known_as(column_type)
+    assert undecodable(forge.STRING, bytes([254, size]), value, hints=hints) == "undecodable_value"
+    assert undecodable(forge.STRING, bytes([254, size]), b"\xff\1", hints=hints) == "malformed_row"
+
+
+def test_a_snapshot_of_another_size_does_not_make_a_uuid() -> None:
+    assert texts(forge.STRING, b"\xfe\x0f", [b"\3abc"], hints=known_as("uuid")) == ["abc"]
+
+
 @given(bits=st.integers(1, 64), data=st.data())
 def test_bits_are_an_unsigned_number(bits: int, data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, (1 << bits) - 1), min_size=1, max_size=50))
@@ -289,6 +436,78 @@ def test_fixed_binary_is_padded_to_its_length(values: list[bytes]) -> None:
 
 def test_a_string_of_unknown_character_set_is_text_when_it_is_utf8_and_hex_when_not() -> None:
     assert texts(forge.VARCHAR, b"\xff\x00", [b"\x03\xe2\x82\xac", b"\x02\xe4\x21"]) == ["€", "0xE421"]
+
+
+def long_value(data: bytes) -> bytes:
+    """A value with a length of four bytes."""
+    return struct.pack("<I", len(data)) + data
+
+
+@given(st.lists(st.tuples(st.text(max_size=300), st.sampled_from(("none", "zlib", "deflate"))), min_size=1), st.data())
+def test_compressed_columns(values: list[tuple[str, str]], data: st.DataObject) -> None:
+    encoded = []
+    for text, method in values:
+        plain = text.encode()
+        if method == "none" or not plain:
+            encoded.append(long_value(b"\0" + plain if plain else b""))
+        else:
+            encoded.append(long_value(forge.compressed(plain, raw=method == "deflate")))
+    found = texts(forge.BLOB_COMPRESSED, b"\x04", encoded, forge.charset(forge.UTF8MB4))
+    assert found == [text for text, _ in values]
+    found = texts(forge.BLOB_COMPRESSED, b"\x04", encoded, forge.charset(forge.BINARY_COLLATION))
+    assert found == [f"0x{text.encode().hex().upper()}" for text, _ in values]
+
+
+def test_compressed_columns_in_other_character_sets_and_of_many_bytes() -> None:
+    text = "Größe €" * 300_000
+    value = long_value(forge.compressed(text.encode("cp1252"), raw=True))
+    assert texts(forge.BLOB_COMPRESSED, b"\x04", [value] * 3, forge.charset(forge.LATIN1)) == [text] * 3
+    assert texts(forge.BLOB_COMPRESSED, b"\x04", [long_value(forge.compressed(b"\xff" * 99, raw=False))]) == [
+        "0x" + "FF" * 99
+    ]
+    varchar = forge.compressed(b"ab" * 90, raw=True)
+    assert texts(forge.VARCHAR_COMPRESSED, b"\xff\0", [bytes([len(varchar)]) + varchar]) == ["ab" * 90]
+    varchar = struct.pack("<H", len(varchar)) + varchar
+    assert texts(forge.VARCHAR_COMPRESSED, b"\0\1", [varchar]) == ["ab" * 90]
+
+
+GOOD_STREAM = forge.compressed(b"ab" * 200, raw=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        forge.compressed(b"ab" * 200, raw=True, size=399),
+        forge.compressed(b"ab" * 200, raw=True, size=401),
+        forge.compressed(b"ab" * 200, raw=False, size=2**32 - 1),
+        GOOD_STREAM[:-1],
+        GOOD_STREAM + b"\0",
+        GOOD_STREAM[:3],
+        b"\x82" + GOOD_STREAM[1:],  # said to be zlib, but raw
+        b"\x90" + GOOD_STREAM[1:],  # no such method
+        b"\x88" + GOOD_STREAM[1:],  # a size of no bytes
+        b"\x8f" + GOOD_STREAM[1:],  # a size of seven bytes
+        b"\x8a",
+        forge.compressed(b"\xff" * 200, raw=True),  # not UTF-8
+    ],
+)
+def test_what_does_not_inflate_to_the_column_is_not_a_value(value: bytes) -> None:
+    reason = undecodable(forge.BLOB_COMPRESSED, b"\x04", long_value(value), forge.charset(forge.UTF8MB4))
+    assert reason == "undecodable_value"
+
+
+def test_a_row_whose_value_does_not_inflate_is_left_out_alone(tmp_path: Path) -> None:
+    good, bad = long_value(GOOD_STREAM), long_value(GOOD_STREAM[:-1])
+    path = forge.column_file(tmp_path, forge.BLOB_COMPRESSED, b"\x04", [good, bad, None, good])
+    kinds = {name: batch.to_pylist() for name, batch in open_binlog(path).batches()}
+    assert [(row["row_ordinal"], row["after_values"]) for row in kinds["row_events"]] == [
+        (0, ["ab" * 200]),
+        (2, [None]),
+        (3, ["ab" * 200]),
+    ]
+    (problem,) = kinds["unsupported_events"]
+    assert problem["reason"] == "undecodable_value" and problem["start_pos"] == kinds["row_events"][0]["start_pos"]
+    assert kinds["transactions"][0]["row_events"] == 3
 
 
 def test_labels() -> None:

@@ -75,16 +75,18 @@ def partly_changed_documents() -> Table:
 def tables(server: Server) -> list[Table]:
     """Return tables of the types that not every server has. Their server's own tool prints most of them wrongly."""
     if server.distribution is mysql56:
-        return [_geometries()]
+        return [_geometries(), _misleading(has_vectors=False)]
     if server.flavor == "mysql":
         return [
             _geometries(),
+            _misleading(has_vectors=True),
             _invisible("varchar(20) character set utf8mb4 invisible"),
             _vectors(),
             _indexed_expressions(),
         ]
     result = [
         _geometries(),
+        _misleading(has_vectors=server.distribution is mariadb118),
         _invisible("varchar(20) character set utf8mb4 invisible"),
         _addresses(),
         _compressed(),
@@ -116,6 +118,30 @@ def _geometries() -> Table:
             make_column("required", "geometry not null", "binary", texts),
         ),
     )
+
+
+def _misleading(*, has_vectors: bool) -> Table:
+    """Columns whose sign and character set stand in the metadata behind those of columns that seem to have none.
+
+    A YEAR has a sign, a VECTOR of MySQL and a GEOMETRY of MariaDB have a character set.
+    """
+    sjis = "character set sjis"
+    columns = [
+        make_column("y", "year", "year", [1999]),
+        make_column("g", "geometry", "binary", ["point(1, 2)"]),
+        text_column("t", "text character set latin1", ["é", "ÿ"], "latin1"),
+        *([make_column("v", "vector(1) not null", "binary", ["x'0000803f'"])] if has_vectors else []),
+        make_column("s", "tinyint", "integer", [-1, -128]),
+        make_column("e", f"enum('日', '本') {sjis}", "enum", ["'日'", "'本'"], charset="sjis", members=("日", "本")),
+        make_column("d", "decimal(5,2) unsigned", "decimal", [1.5]),
+        make_column("b", "bit(9)", "bit", ["b'101'"]),
+        make_column("u", "bigint unsigned", "integer", [18446744073709551615]),
+        text_column("w", f"varchar(9) {sjis}", ["日本"], "sjis"),
+        make_column("f", "float", "float", [-1.5]),
+        make_column("i", "int unsigned", "integer", [4294967295]),
+        text_column("c", "char(3) character set greek", ["αβγ"], "greek"),
+    ]
+    return Table("misleading", tuple(columns))
 
 
 def _invisible(ddl: str) -> Table:
@@ -180,6 +206,11 @@ def _addresses() -> Table:
         "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
         "::0.0.1.0",
     ]
+    for first in range(8):
+        for length in range(1, 9 - first):
+            groups = [f"{(group + 1) * 0x123:x}" for group in range(8)]
+            groups[first : first + length] = ["0"] * length
+            sixes.append(":".join(groups))
     fours = ["0.0.0.0", "255.255.255.255", "127.0.0.1", "192.0.2.1", "1.0.0.0", "0.0.0.1"]
     return Table(
         "addresses",

@@ -51,3 +51,32 @@ def _with_head(data: bytes, timestamp: int | None = None, server_id: int | None 
 def flip_bit(data: bytes, position: int) -> bytes:
     """The file with the lowest bit of one byte turned over."""
     return data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+
+
+def event(code: int, body: bytes, *, server_id: int = 1, has_checksum: bool = True) -> bytes:
+    """An event of format 3 or 4, at noon on the 1st of November 2026; its next position is not said."""
+    size = 19 + len(body) + (4 if has_checksum else 0)
+    head = struct.pack("<IBIIIH", 1_793_534_400, code, server_id, size, 0, 0) + body
+    return head + (struct.pack("<I", zlib.crc32(head)) if has_checksum else b"")
+
+
+def encrypted_by_mysql(data: bytes) -> bytes:
+    """What MySQL writes with binlog_encryption=ON: another magic, a header of 512 bytes, and nothing to be read."""
+    return b"\xfdbin" + bytes(508) + bytes(byte ^ 0x5A for byte in data)
+
+
+def encrypted_by_mariadb(data: bytes) -> bytes:
+    """What MariaDB writes with encrypt_binlog=ON: a format description, START_ENCRYPTION, and nothing to be read."""
+    end = MAGIC + struct.unpack_from("<I", data, MAGIC + 9)[0]
+    start_encryption = event(164, b"\x01" + struct.pack("<I", 1) + bytes(12))
+    return data[:end] + start_encryption + bytes(byte ^ 0x5A for byte in data[end:])
+
+
+def of_41(*statements: str, is_first: bool = True, server_id: int = 1) -> bytes:
+    """A file of MySQL 4.1: only the first one behind the start of a server has a start event."""
+    start = event(1, struct.pack("<H50sI", 3, b"4.1.22-log", 1_793_534_400), server_id=server_id, has_checksum=False)
+    queries = (
+        event(2, struct.pack("<IIBH", 7, 0, 4, 0) + b"shop\0" + text.encode(), server_id=server_id, has_checksum=False)
+        for text in statements
+    )
+    return b"\xfebin" + (start if is_first else b"") + b"".join(queries)

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from ingest.binlog import TableFilter, open_binlog
-from ingest.errors import IngestInProgressError, NotABinlogError, SourceIdentityError, UnknownSourceError, UsageError
+from ingest.errors import (
+    EncryptedBinlogError,
+    IngestInProgressError,
+    NotABinlogError,
+    SourceIdentityError,
+    UnknownSourceError,
+    UsageError,
+)
 from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot, status
 from ingest.landing import land as land_module
 from ingest.landing.locks import SourceLock
@@ -19,8 +26,11 @@ from tests.python.landing.binlogs import (
     SHOP,
     SHOP_MARIADB,
     created_at,
+    encrypted_by_mariadb,
+    encrypted_by_mysql,
     flip_bit,
     in_use,
+    of_41,
     of_server,
     transaction_ends,
 )
@@ -171,6 +181,74 @@ def test_flipped_bit_fails_where_it_is(session: Any, home: Path, logs: Path) -> 
     states = session.table("binlog_raw.segments").where("source_id='flipped' and status = 'failed'").collect()
     assert [(row["segment_start"], row["segment_end"]) for row in states] == [(ends[10], len(DATA))]
     assert "is broken at position" in states[0]["error"]
+
+
+def test_bad_checksums_are_passed_over_when_asked(session: Any, home: Path, logs: Path) -> None:
+    file = logs / "binlog.000001"
+    ends = transaction_ends(file)
+    # The last event before the commit of a transaction: of 31 bytes.
+    file.write_bytes(flip_bit(DATA, ends[10] - 31 - 10))
+    land("passed over", logs, home)
+    skipping = IngestOptions(segment_bytes=8_000, skip_bad_checksum=True)
+    result = land("passed over", logs, home, skipping)
+    assert (result.exit_code, result.problems) == (0, [])
+    (warning,) = (one for one in result.warnings if "checksum" in one)
+    assert f"{file}: 1 event has a wrong checksum" in warning
+    (found,) = raw_rows(session, "unsupported_events", "passed over")
+    assert "bad_checksum" in found and ends[9] < found[0] < found[1] == ends[10] - 31
+    assert [each.state for each in status("passed over", home)[0].files] == ["landed", "landed"]
+    # All else is there.
+    decoder = open_binlog(file, skip_bad_checksum=True).batches()
+    expected = sum(batch.num_rows for kind, batch in decoder if kind == "row_events")
+    landed = session.table("binlog_raw.row_events").where(f"source_id='passed over' and binlog_file='{file.name}'")
+    assert landed.count() == expected < decoded(SHOP)
+    again = land("passed over", logs, home)
+    assert (again.exit_code, again.segments, again.files_skipped) == (0, 0, 2)
+
+
+def test_encrypted_files_are_named_and_recorded(session: Any, home: Path, logs: Path) -> None:
+    first, second = logs / "binlog.000001", logs / "binlog.000002"
+    first.write_bytes(encrypted_by_mysql(DATA))
+    second.write_bytes(encrypted_by_mariadb(second.read_bytes()))
+    for _ in range(2):
+        result = land("encrypted", logs, home)
+        assert result.exit_code == 3
+        assert {problem.binlog_file: type(problem.error) for problem in result.problems} == {
+            first.name: EncryptedBinlogError,
+            second.name: EncryptedBinlogError,
+        }
+        assert all(str(logs) in str(problem.error) for problem in result.problems)
+    session.catalog.refreshTable("binlog_raw.binlog_files")
+    files = session.table("binlog_raw.binlog_files").where("source_id='encrypted'").orderBy("binlog_file").collect()
+    assert [(row.binlog_file, row.is_encrypted, row.file_size) for row in files] == [
+        (first.name, True, first.stat().st_size),
+        (second.name, True, second.stat().st_size),
+    ]
+    assert (files[0].format_version, files[0].server_version, files[0].events) == (None, None, None)
+    assert [each.state for each in status("encrypted", home)[0].files] == ["failed", "failed"]
+    for path in (first, second):
+        path.write_bytes((SHOP / path.name).read_bytes())
+    assert land("encrypted", logs, home).row_events == decoded(SHOP)
+
+
+def test_files_of_4_1_have_statements_and_no_rows(session: Any, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "binlog.000001").write_bytes(of_41("create table t (a int)", "insert into t values (1)"))
+    (tmp_path / "binlog.000002").write_bytes(of_41("update t set a = 2", is_first=False))
+    result = land("old", tmp_path, home)
+    assert (result.exit_code, result.problems, result.row_events) == (0, [], 0)
+    session.catalog.refreshTable("binlog_raw.binlog_files")
+    files = session.table("binlog_raw.binlog_files").where("source_id='old'").orderBy("binlog_file").collect()
+    assert [(row.format_version, row.server_version, row.flavor, row.checksum_algorithm) for row in files] == [
+        (3, "4.1.22-log", "mysql", None),
+        (3, None, "mysql", None),
+    ]
+    statements = session.table("binlog_raw.statements").where("source_id='old'").orderBy("binlog_file", "start_pos")
+    assert [tuple(row) for row in statements.select("kind", "sql_text").collect()] == [
+        ("QUERY", "create table t (a int)"),
+        ("QUERY", "insert into t values (1)"),
+        ("QUERY", "update t set a = 2"),
+    ]
+    assert land("old", tmp_path, home).files_skipped == 2
 
 
 def test_file_that_is_no_binlog_does_not_stop_the_others(session: Any, home: Path, logs: Path) -> None:

@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 
 from ingest.binlog import open_binlog, scan_binlog
-from ingest.errors import NotABinlogError, SourceIdentityError
+from ingest.errors import EncryptedBinlogError, NotABinlogError, SourceIdentityError
 from ingest.landing.plan import IdentifiedFile, identify, plan_batches, plan_file
 from ingest.landing.record import SourceRecord
 from ingest.sources.directory import binlog_path
-from tests.python.landing.binlogs import SHOP, created_at, flip_bit, in_use, of_server, transaction_ends
+from tests.python.landing.binlogs import (
+    SHOP,
+    created_at,
+    encrypted_by_mariadb,
+    encrypted_by_mysql,
+    flip_bit,
+    in_use,
+    of_41,
+    of_server,
+    transaction_ends,
+)
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 DATA = (SHOP / "binlog.000001").read_bytes()
@@ -27,6 +37,7 @@ def recorded(path: Path, epoch: int = 0, **changes: Any) -> dict[str, Any]:
         "file_size": scan.file_size,
         "fingerprint": scan.format.fingerprint,
         "server_version": scan.format.server_version,
+        "is_encrypted": scan.is_encrypted,
         "created_at": scan.format.created_at,
         "first_event_at": scan.first_event_at,
         "scanned_at": NOON,
@@ -161,6 +172,63 @@ def test_epoch_whose_identity_a_crash_swallowed(file: Path) -> None:
     assert [(row["epoch"], row["change"]) for row in found.new_identities] == [(1, "epoch_opened")]
 
 
+def test_files_without_a_start_event_belong_to_the_server_before(tmp_path: Path) -> None:
+    paths = [tmp_path / f"binlog.00000{number}" for number in (1, 2, 3)]
+    for path, statement in zip(paths, ("create table t (a int)", "drop table t", "drop table u"), strict=True):
+        # A replicated statement comes first in the later ones: it has the number of its own server.
+        path.write_bytes(of_41(statement, is_first=path == paths[0], server_id=1 if path == paths[0] else 9))
+    found = identify([binlog_path(path) for path in paths], SourceRecord("s"))
+    assert [one.epoch for one in found.files] == [0, 0, 0]
+    assert [(row["server_id"], row["server_version"]) for row in found.new_identities] == [(1, "4.1.22-log")]
+    alone = identify([binlog_path(paths[1])], SourceRecord("s"))
+    assert [(row["server_id"], row["server_version"]) for row in alone.new_identities] == [(None, None)]
+
+
+def test_encrypted_files_are_recorded_once_and_a_readable_copy_takes_their_place(file: Path) -> None:
+    file.write_bytes(encrypted_by_mysql(DATA))
+    found = identify([binlog_path(file)], SourceRecord("s"))
+    (plan,) = found.encrypted
+    assert (found.files, found.problems, found.new_identities) == ([], [], [])
+    assert plan.row == {
+        "source_id": "s",
+        "epoch": 0,
+        "binlog_file": "binlog.000001",
+        "file_sequence": 1,
+        "file_size": len(DATA) + 512,
+        "flavor": "mysql",
+        "is_encrypted": True,
+    }
+    assert plan.segments == [] and plan.bad is not None and (plan.bad.start, plan.bad.end) == (4, len(DATA) + 512)
+    assert plan.problem is not None and isinstance(plan.problem.error, EncryptedBinlogError)
+    row = {**plan.row, "fingerprint": None, "scanned_at": NOON}
+    failed = state(plan.bad.start, plan.bad.end, "failed", error=str(plan.problem.error))
+    record = SourceRecord.of("s", [], [row], [failed])
+    (again,) = identify([binlog_path(file)], record).encrypted
+    assert again.row is None and again.is_recorded
+    file.write_bytes(DATA)
+    readable = identify([binlog_path(file)], record)
+    assert [one.epoch for one in readable.files] == [0]
+    plan = plan_file(readable.files[0], record)
+    assert [(one.start, one.end) for one in plan.segments] == [(4, len(DATA))]
+
+
+def test_nothing_is_landed_of_a_file_that_is_encrypted_behind_its_head(file: Path) -> None:
+    file.write_bytes(encrypted_by_mariadb(DATA))
+    (found,) = identify([binlog_path(file)], SourceRecord("s")).files
+    plan = plan_file(found, SourceRecord("s"))
+    assert plan.row is not None and plan.row["is_encrypted"] is True
+    assert plan.segments == [] and plan.bad is not None and (plan.bad.start, plan.bad.end) == (4, len(DATA) + 40)
+    assert plan.problem is not None and isinstance(plan.problem.error, EncryptedBinlogError)
+    assert "--read-from-remote-server" in str(plan.problem.error)
+    row = {**plan.row, "scanned_at": NOON}
+    record = SourceRecord.of("s", [identity(file)], [row], [state(4, len(DATA) + 40, "failed")])
+    # The readable copy is shorter, which is no reason to refuse it.
+    file.write_bytes(DATA)
+    assert epochs([file], record) == [0]
+    plan = plan_file(IdentifiedFile(binlog_path(file), 0, len(DATA), False), record)
+    assert [(one.start, one.end) for one in plan.segments] == [(4, len(DATA))]
+
+
 def test_files_that_are_no_binlogs_are_named_and_others_taken(file: Path, tmp_path: Path) -> None:
     (tmp_path / "binlog.000002").write_bytes(b"")
     found = identify([binlog_path(file), binlog_path(tmp_path / "binlog.000002")], SourceRecord("s"))
@@ -247,6 +315,26 @@ def test_flipped_bit_fails_from_its_transaction(file: Path) -> None:
     assert plan.segments[-1].end == ends[7]
     assert plan.bad is not None and (plan.bad.start, plan.bad.end) == (ends[7], len(DATA))
     assert plan.row is not None and plan.row["checksum_failures"] == 1
+
+
+def test_bad_checksums_are_passed_over_when_asked(file: Path) -> None:
+    ends = transaction_ends(file)
+    bad = flip_bit(DATA, ends[7] + 120)
+    file.write_bytes(bad)
+    this = IdentifiedFile(binlog_path(file), 0, len(DATA), False)
+    stopped = plan_file(this, SourceRecord("s"))
+    assert stopped.problem is not None and "--skip-bad-checksum" in str(stopped.problem.error)
+    # What failed without the option is landed with it.
+    states = [state(4, ends[7]), state(ends[7], len(DATA), "failed", error=str(stopped.problem.error))]
+    plan = plan_file(this, SourceRecord.of("s", [], [], states), skip_bad_checksum=True)
+    assert [(one.start, one.end) for one in plan.segments] == [(ends[7], len(DATA))]
+    assert (plan.problem, plan.passed_over) == (None, 1)
+    # What was landed with it stays landed without it; what has come since fails.
+    later = ends[-3]
+    file.write_bytes(in_use(bad))
+    plan = plan_file(this, SourceRecord.of("s", [], [], [state(4, later)]))
+    assert plan.segments == []
+    assert plan.bad is not None and (plan.bad.start, plan.bad.end) == (later, len(DATA))
 
 
 def test_files_are_planned_in_batches_in_order(file: Path) -> None:

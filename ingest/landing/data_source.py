@@ -1,0 +1,243 @@
+"""Binlog files as a Spark data source: rows in a notebook, and nothing landed.
+
+>>> from ingest.landing.data_source import register
+>>> register(spark)  # doctest: +SKIP
+>>> changes = spark.read.format("mysql_binlog").load("/var/lib/mysql")  # doctest: +SKIP
+
+It reads what `ingest` would land: the same batches of the same segments, every file up to the end of its
+last complete transaction. Spark makes one partition of each segment.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from ingest.binlog.batches import SCHEMAS, BatchKind
+from ingest.errors import BinloomError, UsageError
+from ingest.landing.plan import SEGMENT_BYTES, damage
+from ingest.landing.tables import SEGMENT_PARTITION, spark_type
+from ingest.sources.directory import find_binlogs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ingest.binlog import SchemaHints, TableFilter
+
+FORMAT = "mysql_binlog"
+_OPTIONS = {
+    "path",
+    "paths",
+    "what",
+    "schemas",
+    "tables",
+    "excludetables",
+    "snapshotdir",
+    "segmentbytes",
+    "skipbadchecksum",
+}
+
+
+def register(session: "SparkSession") -> None:
+    """Let a session know the format `mysql_binlog`."""
+    session.dataSource.register(BinlogSource)
+
+
+@dataclass(frozen=True)
+class SegmentPartition(InputPartition):
+    """A segment of a file: what one task reads."""
+
+    path: Path
+    start: int
+    end: int
+
+
+class BinlogSource(DataSource):
+    """Batches of binlog files as rows.
+
+    Options, all of them optional:
+
+    what
+        Which rows: `row_events` (default), `transactions`, `statements`, `table_maps` or
+        `unsupported_events`. A table map comes once for each segment that has it.
+    schemas, tables, excludeTables
+        Which tables' rows to take, separated by commas, as `binloom ingest` takes them.
+    snapshotDir
+        Folder with a schema snapshot as files, for labels and character sets that the log lacks.
+    segmentBytes
+        About how many bytes of a file one task reads.
+    skipBadChecksum
+        `true` to pass over events whose checksum is wrong; `unsupported_events` lists them.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Return the columns of the raw table, and the name of the file."""
+        return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in _columns(self._kind))
+
+    def reader(self, schema: StructType) -> "BinlogReader":
+        """Return what cuts the files into segments and reads them."""
+        wanted = _columns(self._kind).names
+        if schema.fieldNames() != wanted:
+            raise UsageError(
+                f"The schema given is not that of {self._kind}, which has the columns {', '.join(wanted)}.",
+                hint="Leave the schema out, and select columns afterwards.",
+            )
+        return BinlogReader(
+            self._kind, self._paths, self._tables, self._hints, self._segment_bytes, self._skip_bad_checksum
+        )
+
+    @cached_property
+    def _kind(self) -> BatchKind:
+        unknown = sorted(name for name in self.options if name.lower() not in _OPTIONS)
+        if unknown:
+            raise UsageError(
+                f"The format {FORMAT} has no option {', '.join(unknown)}.",
+                hint="It has what, schemas, tables, excludeTables, snapshotDir, segmentBytes and skipBadChecksum.",
+            )
+        kind = self.options.get("what", "row_events")
+        if kind not in SCHEMAS:
+            raise UsageError(f"what={kind!r} is not in a binlog.", hint=f"There are: {', '.join(SCHEMAS)}.")
+        return cast(BatchKind, kind)
+
+    @property
+    def _paths(self) -> list[Path]:
+        paths = json.loads(self.options.get("paths", "[]"))
+        paths += [self.options["path"]] if self.options.get("path") else []
+        if not paths:
+            raise UsageError("No file or folder is named.", hint="Give one to load().")
+        return [Path(path.removeprefix("file:")) for path in paths]
+
+    @property
+    def _segment_bytes(self) -> int:
+        said = self.options.get("segmentBytes", str(SEGMENT_BYTES))
+        if not said.isdigit() or int(said) == 0:
+            raise UsageError(f"segmentBytes={said!r} is not a number of bytes.", hint="The default is 128 MiB.")
+        return int(said)
+
+    @property
+    def _skip_bad_checksum(self) -> bool:
+        said = self.options.get("skipBadChecksum", "false").lower()
+        if said not in ("true", "false"):
+            raise UsageError(f"skipBadChecksum={said!r} is neither true nor false.", hint="The default is false.")
+        return said == "true"
+
+    @property
+    def _tables(self) -> "TableFilter | None":
+        from ingest.binlog import TableFilter
+
+        return TableFilter.of(*(_names(self.options.get(name)) for name in ("schemas", "tables", "excludeTables")))
+
+    @property
+    def _hints(self) -> "SchemaHints | None":
+        directory = self.options.get("snapshotDir")
+        if directory is None:
+            return None
+        from ingest.binlog import SchemaHints
+        from ingest.sources.snapshot_files import read_snapshot_dir
+
+        return SchemaHints.from_columns(read_snapshot_dir(Path(directory)).columns)
+
+
+class BinlogReader(DataSourceReader):
+    """Cuts files into segments, on the driver, and reads a segment, in a task. Travels to the workers."""
+
+    def __init__(
+        self,
+        kind: BatchKind,
+        paths: Sequence[Path],
+        tables: "TableFilter | None",
+        hints: "SchemaHints | None",
+        segment_bytes: int,
+        skip_bad_checksum: bool,
+    ) -> None:
+        self._kind = kind
+        self._paths = paths
+        self._tables = tables
+        self._hints = hints
+        self._segment_bytes = segment_bytes
+        self._skip_bad_checksum = skip_bad_checksum
+
+    def partitions(self) -> Sequence[SegmentPartition]:
+        """Return the segments of all files, in the order of the log.
+
+        Raises
+        ------
+        BinlogError
+            A file is none, cannot be read, or is damaged.
+        """
+        try:
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                return [one for segments in pool.map(self._segments, _files(self._paths)) for one in segments]
+        except BinloomError as error:
+            # What reaches the notebook is the sentence, and not where in here it was raised.
+            raise error.with_traceback(None) from None
+
+    def _segments(self, path: Path) -> list[SegmentPartition]:
+        from ingest.binlog import scan_binlog
+
+        scan = scan_binlog(path, segment_bytes=self._segment_bytes, skip_bad_checksum=self._skip_bad_checksum)
+        error = damage(scan, self._skip_bad_checksum)
+        if error is not None:
+            raise error
+        return [SegmentPartition(path, segment.start, segment.end) for segment in scan.segments]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a segment.
+
+        Raises
+        ------
+        CorruptBinlogError
+            An event is broken.
+        """
+        from ingest.binlog import open_binlog
+
+        if not isinstance(partition, SegmentPartition):
+            return  # Of no segments at all Spark makes one partition, which is None.
+        columns = _columns(self._kind)
+        file = pa.scalar(partition.path.name, columns.field("binlog_file").type)
+        try:
+            log = open_binlog(
+                partition.path,
+                hints=self._hints,
+                tables=self._tables,
+                start=partition.start,
+                end=partition.end,
+                skip_bad_checksum=self._skip_bad_checksum,
+            )
+            for kind, batch in log.batches():
+                if kind == self._kind:
+                    names = pa.repeat(file, batch.num_rows)
+                    # Spark takes no dictionaries.
+                    yield pa.record_batch([*batch.columns, names], names=columns.names).cast(columns)
+        except BinloomError as error:
+            raise error.with_traceback(None) from None
+
+
+def _columns(kind: BatchKind) -> pa.Schema:
+    """Columns as Spark takes them: without dictionaries."""
+    plain = (
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in SCHEMAS[kind]
+    )
+    return pa.schema([*plain, SEGMENT_PARTITION.field("binlog_file")])
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    return [file for path in paths for file in ([one.path for one in find_binlogs(path)] if path.is_dir() else [path])]
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

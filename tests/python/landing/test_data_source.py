@@ -1,0 +1,132 @@
+"""The data source in a real session: the rows that `ingest` lands, cut where it cuts, and binloom's own errors."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from ingest.binlog import scan_binlog
+from ingest.landing import ingest
+from ingest.landing.tables import SEGMENT_TABLES
+from ingest.sources.directory import find_binlogs
+from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends
+from tests.python.landing.spark import spark_home
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all tests here."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def session(home: Path) -> Iterator[Any]:
+    """A session of binloom's, which knows the format."""
+    with spark_home(home) as live:
+        yield live
+
+
+def load(session: Any, *paths: Path, **options: Any) -> Any:
+    """The data source's rows."""
+    return session.read.format("mysql_binlog").options(**options).load([str(path) for path in paths])
+
+
+def rows(frame: Any) -> list[Any]:
+    """Rows in an order of their own."""
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def failure(session: Any, path: Path, **options: Any) -> str:
+    """What a person reads when a file cannot be read."""
+    with pytest.raises(AnalysisException) as caught:
+        load(session, path, **options).count()
+    return str(caught.value)
+
+
+def test_rows_are_those_that_ingest_lands(session: Any, home: Path) -> None:
+    for source, folder in (("mysql", SHOP), ("mariadb", SHOP_MARIADB)):
+        ingest(source, find_binlogs(folder), home=home)
+        for kind, table in SEGMENT_TABLES.items():
+            read = load(session, folder, what=kind)
+            session.catalog.refreshTable(table.qualified_name)
+            landed = session.table(table.qualified_name).where(f"source_id = '{source}'").select(read.columns)
+            assert rows(read) == rows(landed)
+        maps = load(session, folder, what="table_maps").drop("binlog_file").distinct()
+        landed = session.table("binlog_raw.table_maps").where(f"source_id = '{source}'").select(maps.columns)
+        assert rows(maps) == rows(landed)
+
+
+def test_one_partition_is_one_segment(session: Any) -> None:
+    whole, cut = load(session, SHOP), load(session, SHOP, segmentBytes=8000)
+    segments = [len(scan_binlog(file.path, segment_bytes=8000).segments) for file in find_binlogs(SHOP)]
+    assert cut.rdd.getNumPartitions() == sum(segments) > whole.rdd.getNumPartitions() == len(segments) == 2
+    assert rows(cut) == rows(whole)
+    # In the order of the log, without being sorted.
+    places = [(row.binlog_file, row.start_pos, row.row_ordinal) for row in cut.collect()]
+    assert places == sorted(places)
+
+
+def test_files_and_folders_by_their_paths(session: Any) -> None:
+    first, second = SHOP / "binlog.000001", SHOP / "binlog.000002"
+    assert {row.binlog_file for row in load(session, first).select("binlog_file").distinct().collect()} == {first.name}
+    assert rows(load(session, first, second)) == rows(load(session, SHOP))
+    assert rows(session.read.format("mysql_binlog").load(str(first))) == rows(load(session, first))
+
+
+def test_filters_take_the_tables_that_ingest_takes(session: Any) -> None:
+    everything = load(session, SHOP)
+    orders = load(session, SHOP, tables="shop.orders")
+    others = load(session, SHOP, schemas="shop", excludeTables="orders")
+    assert rows(orders) == rows(everything.where("table_name = 'orders'")) != []
+    assert rows(others) == rows(everything.where("table_name <> 'orders'")) != []
+    assert load(session, SHOP, schemas="elsewhere").count() == 0
+
+
+def test_a_snapshot_gives_the_labels_that_the_log_lacks(session: Any) -> None:
+    told = load(session, SHOP_MARIADB, tables="orders", snapshotDir=SHOP_MARIADB / "schema")
+    untold = load(session, SHOP_MARIADB, tables="orders")
+    labels = {row[0] for row in told.selectExpr("explode(after_values)").collect()}
+    assert "shipped" in labels
+    assert "shipped" not in {row[0] for row in untold.selectExpr("explode(after_values)").collect()}
+
+
+def test_a_file_that_grows_is_read_to_its_last_complete_transaction(session: Any, tmp_path: Path) -> None:
+    path = SHOP / "binlog.000001"
+    end = transaction_ends(path)[10]
+    growing = tmp_path / path.name
+    growing.write_bytes(in_use(path.read_bytes()[: end + 50]))
+    assert rows(load(session, growing)) == rows(load(session, path).where(f"end_pos <= {end}"))
+
+
+def test_a_damaged_file_is_an_error_that_names_file_and_position(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(flip_bit((SHOP / path.name).read_bytes(), 9000))
+    text = failure(session, path)
+    assert f"CorruptBinlogError: {path} is broken at position 8796: the checksum does not match." in text
+    assert text.count('File "') == 1
+    passed_over = load(session, path, skipBadChecksum="true", what="unsupported_events").collect()
+    assert [(row.start_pos, row.reason, row.binlog_file) for row in passed_over] == [(8796, "bad_checksum", path.name)]
+    assert load(session, path, skipBadChecksum="TRUE").count() < load(session, SHOP / path.name).count()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"what": "everything"}, "what='everything' is not in a binlog."),
+        ({"excludetable": "a"}, "has no option excludetable."),
+        ({"segmentBytes": "many"}, "segmentBytes='many' is not a number of bytes."),
+        ({"snapshotDir": "/nowhere"}, "/nowhere"),
+        ({"skipBadChecksum": "maybe"}, "skipBadChecksum='maybe' is neither true nor false."),
+    ],
+)
+def test_options_that_make_no_sense(session: Any, options: dict[str, str], said: str) -> None:
+    assert said in failure(session, SHOP, **options)
+
+
+def test_a_path_that_is_not_there(session: Any, tmp_path: Path) -> None:
+    assert f"BinlogNotFoundError: {tmp_path / 'binlog.000009'}" in failure(session, tmp_path / "binlog.000009")
+    assert f"BinlogNotFoundError: {tmp_path} holds no file" in failure(session, tmp_path)
