@@ -160,7 +160,7 @@ class Binlog:
 
     def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
         """A table map with its hints at a position, and whether its rows are left out."""
-        parsed = parse_table_map(body)
+        parsed = parse_table_map(body, self.format.flavor)
         known = None
         if self._hints is not None:
             known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, position)

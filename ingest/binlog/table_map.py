@@ -57,6 +57,12 @@ _NUMERIC: Final = frozenset({"TINY", "SHORT", "INT24", "LONG", "LONGLONG", "NEWD
 _CHARACTER: Final = frozenset({"STRING", "VAR_STRING", "VARCHAR", "BLOB", "BLOB_COMPRESSED", "VARCHAR_COMPRESSED"})
 _LABELLED: Final = frozenset({"ENUM", "SET"})
 
+# Columns that have an entry in the optional metadata: more than those whose entry says anything. Source: MySQL,
+# sql/field_common_properties.h, `has_signedess_information_type`, and sql/log_event.cc, `is_character_field`; MariaDB,
+# sql/field.h, `Binlog_type_info` of each field, where a GEOMETRY is a BLOB.
+_WITH_SIGN: Final = _NUMERIC | {"YEAR", "DECIMAL"}
+_WITH_CHARSET: Final = {"mysql": _CHARACTER | {"VECTOR"}, "mariadb": _CHARACTER | {"GEOMETRY"}}
+
 _OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
 
 # Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them.
@@ -200,7 +206,7 @@ class _Reader:
         return self.at >= len(self.data)
 
 
-def parse_table_map(body: bytes) -> TableMap:
+def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
     """Parses the body of a TABLE_MAP event behind its table id.
 
     Parameters
@@ -208,6 +214,8 @@ def parse_table_map(body: bytes) -> TableMap:
     body
         Flags (2 bytes), schema and table (size, name, zero byte), column count, types, metadata, null bits,
         optional metadata.
+    flavor
+        `mysql` or `mariadb`: they differ in which columns have a character set in the metadata.
 
     Raises
     ------
@@ -233,7 +241,7 @@ def parse_table_map(body: bytes) -> TableMap:
         is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
-    described = _describe(columns, optional)
+    described = _describe(columns, optional, flavor)
     names = tuple(column.name for column in described if column.name is not None)
     return TableMap(
         table_map_id="",
@@ -330,22 +338,21 @@ _SET_STR_VALUE, _ENUM_STR_VALUE, _SIMPLE_PRIMARY_KEY, _PRIMARY_KEY_WITH_PREFIX =
 _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET, _VISIBILITY = 10, 11, 12
 
 
-def _describe(columns: list[Column], optional: dict[int, bytes]) -> tuple[Column, ...]:
+def _describe(columns: list[Column], optional: dict[int, bytes], flavor: str) -> tuple[Column, ...]:
     facts: list[dict[str, object]] = [{} for _ in columns]
-    of_type = {
-        wanted: [column.ordinal for column in columns if column.type in wanted]
-        for wanted in (_NUMERIC, _CHARACTER, _LABELLED)
-    }
     if _SIGNEDNESS in optional:
-        for ordinal, bit in zip(of_type[_NUMERIC], _bits(optional[_SIGNEDNESS]), strict=False):
-            facts[ordinal]["is_unsigned"] = bit
-    for ordinals, default, each in (
-        (of_type[_CHARACTER], _DEFAULT_CHARSET, _COLUMN_CHARSET),
-        (of_type[_LABELLED], _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET),
+        signed_or_not = [column for column in columns if column.type in _WITH_SIGN]
+        for column, bit in zip(signed_or_not, _bits(optional[_SIGNEDNESS]), strict=False):
+            if column.type in _NUMERIC:
+                facts[column.ordinal]["is_unsigned"] = bit
+    for types, default, each in (
+        (_WITH_CHARSET[flavor], _DEFAULT_CHARSET, _COLUMN_CHARSET),
+        (_LABELLED, _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET),
     ):
-        for ordinal, collation in _collations(optional, default, each, len(ordinals)):
-            if ordinal < len(ordinals):
-                facts[ordinals[ordinal]]["charset"] = charset_of(collation)
+        concerned = [column for column in columns if column.type in types]
+        for index, collation in _collations(optional, default, each, len(concerned)):
+            if index < len(concerned) and concerned[index].type in _CHARACTER | _LABELLED:
+                facts[concerned[index].ordinal]["charset"] = charset_of(collation)
     if _COLUMN_NAME in optional:
         reader = _Reader(optional[_COLUMN_NAME])
         for fact in facts:

@@ -34,7 +34,7 @@ from ingest.binlog.kernel.numbers import (
     write_signed,
     write_unsigned,
 )
-from ingest.binlog.kernel.strings import STRING_ROOM, is_utf8, write_base64
+from ingest.binlog.kernel.strings import STRING_ROOM, base64_room, is_utf8, write_base64
 from ingest.binlog.kernel.temporal import write_packed_datetime, write_packed_time
 
 NO_ROOM = -2
@@ -394,7 +394,7 @@ def _write_opaque(out, limit, address, end):
             return BAD
         store_8(out, 34)
         return out + 1
-    if out + size // 3 * 4 + STRING_ROOM > limit:
+    if out + base64_room(size) + STRING_ROOM > limit:
         return NO_ROOM
     store_64(out, 0x3A34366573616222)
     store_32(out + 8, 0x65707974)

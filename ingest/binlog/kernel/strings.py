@@ -22,6 +22,7 @@ from ingest.binlog.kernel.memory import (
     store_16,
     store_32,
     store_64,
+    urem,
 )
 from ingest.binlog.kernel.numbers import BAD
 
@@ -329,11 +330,27 @@ def inflated_size(address, size):
     return inflated
 
 
+_BASE64_LINE = 57
+"""Bytes in a line of 76 digits."""
+
+
+@njit
+def base64_room(size):
+    """Bytes of text that `write_base64` writes at the most."""
+    return (size + 2) // 3 * 4 + size // _BASE64_LINE * 2
+
+
 @njit
 def write_base64(out, address, size):
-    """Base 64 without line breaks, padded with `=`."""
+    r"""Base 64 padded with `=`, in lines of 76 digits as the server breaks them: with an escaped newline, `\n`.
+
+    Source: server, mysys/base64.cc, `base64_encode`.
+    """
     i = 0
     while i < size:
+        if i and urem(i, _BASE64_LINE) == 0:
+            store_16(out, 0x6E5C)
+            out += 2
         first = load_u8(address + i)
         second = load_u8(address + i + 1) if i + 1 < size else 0
         third = load_u8(address + i + 2) if i + 2 < size else 0

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ingest.binlog import SchemaHints, open_binlog
-from tests.python.binlog import forge, recordings
-from tests.python.binlog.recordings import DEFAULTS, Recording
-from tests.python.binlog.test_values_of_servers import temporals_of_mariadb_5_3
+from tests.python.binlog import forge, recordings, workload_tables
+from tests.python.binlog.recordings import Recording, Setting
+from tests.python.binlog.test_against_servers import assert_final_rows, each, server_of
 from tests.python.binlog.workload import Column, Table
 from tests.servers import Server
 
@@ -129,6 +129,17 @@ def test_hundreds_of_thousands_of_rows_that_fit_in_no_other_way_end_soon(tmp_pat
 # --- real servers ---
 
 
+OLD_FORMATS = [Setting.of(server, mysql56_temporal_format="OFF") for server in ("mariadb", "mariadb118")]
+
+
+@pytest.mark.parametrize("setting", each(OLD_FORMATS))
+def test_a_snapshot_tells_the_fraction(request: pytest.FixtureRequest, setting: Setting, tmp_path: Path) -> None:
+    server = server_of(request, setting)
+    tables = [table for table in workload_tables.tables(server, []) if table.name == "temporals"]
+    recording = recordings.record(server, setting, tables, tmp_path)
+    assert_final_rows(recording, recording.decoded().committed_changes())
+
+
 MOMENTS = tuple(
     f"'20{day:02}-0{day % 9 + 1}-{day % 28 + 1} {day % 24}:{day * 7 % 60}:{day * 3 % 60}'" for day in range(99)
 )
@@ -157,8 +168,7 @@ def recording(mariadb_server: Server, tmp_path_factory: pytest.TempPathFactory) 
     tables = [temporal_table("plain", 0)]
     tables += [temporal_table("fractions", digits, FRACTIONS) for digits in range(1, 7)]
     tables += [temporal_table("whole_seconds", digits) for digits in range(1, 7)]
-    with temporals_of_mariadb_5_3(mariadb_server):
-        return recordings.record(mariadb_server, DEFAULTS["mariadb"], tables, tmp_path_factory.mktemp("old"))
+    return recordings.record(mariadb_server, OLD_FORMATS[0], tables, tmp_path_factory.mktemp("old"))
 
 
 def by_place(kinds: Decoded, table: str) -> Rows:

@@ -10,8 +10,9 @@ from tests.python.binlog.workload import SCHEMA, Column, Table, binary, literal,
 from tests.servers import Server, mariadb118, mysql, mysql56
 
 
-def partly_changed_documents(random_numbers: random.Random) -> Table:
+def partly_changed_documents() -> Table:
     """Documents that functions change in part, so that PARTIAL_JSON has something to log."""
+    random_numbers = random.Random(3)
     documents = [
         '{"name": "one", "tags": ["x", "y"], "deep": {"list": [1, {"k": "v"}], "n": 1}}',
         '{"a.b": 1, "c \\"d\\"": 2, "é": 3, "": 4, "$": 5, "name": "two"}',
@@ -42,7 +43,7 @@ def partly_changed_documents(random_numbers: random.Random) -> Table:
         "one = json_set(one, '$.name', 'changed', '$.deep.n', 22)",
         "one = json_replace(one, '$.tags[1]', 'Z', '$.deep.list[1].k', null), number = number + 1",
         "one = json_remove(one, '$.tags[0]', '$.deep.list[0]')",
-        """one = json_set(one, '$."a.b"', 10, '$."c \\"d\\""', 20, '$."é"', 30, '$.""', 40, '$."$"', 50)""",
+        """one = json_set(one, '$."a.b"', 10, '$."c \\\\"d\\\\""', 20, '$."é"', 30, '$.""', 40, '$."$"', 50)""",
         "other = json_set(other, '$.new', 60)",
         "other = json_set(other, '$[0][1]', 'x', '$[2].k[1]', json_object('a', 1))",
         "other = json_set(other, '$[1]', 9.5), required = json_set(required, '$.m', 1)",
@@ -56,6 +57,11 @@ def partly_changed_documents(random_numbers: random.Random) -> Table:
         "required = json_remove(required, '$.members.\"key 0\"', '$.members.\"key 299\"', '$.n[5]', '$.n[0]')",
         "required = json_set(required, '$.deep.deep.deep.deep[1][1][1][0]', 33, '$.name', cast('2024-02-29' as date))",
         "required = json_set(required, '$.deep.deep.deep.deep[1][1][1][0]', json_array(1, 2, json_object()))",
+        "other = json_set(other, '$[last-1]', 'x', '$[last-9]', 'before all', '$[last]', 10, '$[9]', 'after all')",
+        "other = json_set(other, '$[last][0]', 'wrapped', '$[0][last]', 'too'), one = json_set(one, '$[0]', '[]')",
+        "other = json_set(other, '$[0]', json_array()), one = json_array()",
+        "other = json_set(other, '$[0][last]', 'in an empty one'), one = json_insert(one, '$[last]', 1)",
+        "other = json_remove(other, '$[last-1]', '$[0][0]')",
         "one = json_set(one, '$', 1), other = json_remove(other, '$.name')",
         "one = null, required = json_set(required, '$.name', null)",
         "number = null",
@@ -69,16 +75,18 @@ def partly_changed_documents(random_numbers: random.Random) -> Table:
 def tables(server: Server) -> list[Table]:
     """Return tables of the types that not every server has. Their server's own tool prints most of them wrongly."""
     if server.distribution is mysql56:
-        return [_geometries()]
+        return [_geometries(), _misleading(has_vectors=False)]
     if server.flavor == "mysql":
         return [
             _geometries(),
+            _misleading(has_vectors=True),
             _invisible("varchar(20) character set utf8mb4 invisible"),
             _vectors(),
             _indexed_expressions(),
         ]
     result = [
         _geometries(),
+        _misleading(has_vectors=server.distribution is mariadb118),
         _invisible("varchar(20) character set utf8mb4 invisible"),
         _addresses(),
         _compressed(),
@@ -110,6 +118,30 @@ def _geometries() -> Table:
             make_column("required", "geometry not null", "binary", texts),
         ),
     )
+
+
+def _misleading(*, has_vectors: bool) -> Table:
+    """Columns whose sign and character set stand in the metadata behind those of columns that seem to have none.
+
+    A YEAR has a sign, a VECTOR of MySQL and a GEOMETRY of MariaDB have a character set.
+    """
+    sjis = "character set sjis"
+    columns = [
+        make_column("y", "year", "year", [1999]),
+        make_column("g", "geometry", "binary", ["point(1, 2)"]),
+        text_column("t", "text character set latin1", ["é", "ÿ"], "latin1"),
+        *([make_column("v", "vector(1) not null", "binary", ["x'0000803f'"])] if has_vectors else []),
+        make_column("s", "tinyint", "integer", [-1, -128]),
+        make_column("e", f"enum('日', '本') {sjis}", "enum", ["'日'", "'本'"], charset="sjis", members=("日", "本")),
+        make_column("d", "decimal(5,2) unsigned", "decimal", [1.5]),
+        make_column("b", "bit(9)", "bit", ["b'101'"]),
+        make_column("u", "bigint unsigned", "integer", [18446744073709551615]),
+        text_column("w", f"varchar(9) {sjis}", ["日本"], "sjis"),
+        make_column("f", "float", "float", [-1.5]),
+        make_column("i", "int unsigned", "integer", [4294967295]),
+        text_column("c", "char(3) character set greek", ["αβγ"], "greek"),
+    ]
+    return Table("misleading", tuple(columns))
 
 
 def _invisible(ddl: str) -> Table:
@@ -174,6 +206,11 @@ def _addresses() -> Table:
         "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
         "::0.0.1.0",
     ]
+    for first in range(8):
+        for length in range(1, 9 - first):
+            groups = [f"{(group + 1) * 0x123:x}" for group in range(8)]
+            groups[first : first + length] = ["0"] * length
+            sixes.append(":".join(groups))
     fours = ["0.0.0.0", "255.255.255.255", "127.0.0.1", "192.0.2.1", "1.0.0.0", "0.0.0.1"]
     return Table(
         "addresses",
