@@ -1,7 +1,8 @@
 """Hostile binlogs: real files with bytes changed where it hurts, checksums made right again.
 
 Run as a script it decodes mutations in this process, so that a test can see whether the process survives:
-`python -m tests.python.binlog.mutations SEED COUNT FILE…`.
+`python -m tests.python.binlog.mutations SEED COUNT FILE…`. A snapshot in a folder NAME-schema beside NAME.binlog is
+used: some types only it tells.
 """
 
 import contextlib
@@ -11,8 +12,9 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from ingest.binlog import open_binlog, scan_binlog
+from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.errors import BinloomError
+from tests.python.binlog.recordings import snapshot_rows
 
 INTERESTING = (0x00, 0x01, 0x7F, 0x80, 0xFC, 0xFD, 0xFE, 0xFF)
 
@@ -76,9 +78,15 @@ def _repair(event: bytearray, has_checksums: bool) -> None:
         event[-4:] = zlib.crc32(bytes(event[:-4])).to_bytes(4, "little")
 
 
-def decode_all(path: Path) -> None:
+def hints_of(path: Path) -> SchemaHints | None:
+    """The snapshot that lies beside a file, if any."""
+    folder = path.with_name(f"{path.stem}-schema")
+    return SchemaHints.from_columns(snapshot_rows(folder)) if folder.is_dir() else None
+
+
+def decode_all(path: Path, hints: SchemaHints | None = None) -> None:
     """Every way into a file; raises only what binloom raises on purpose."""
-    for way in (_scan, _batches, _events):
+    for way in (_scan, lambda path: _batches(path, hints), _events):
         with contextlib.suppress(BinloomError):
             way(path)
 
@@ -87,8 +95,8 @@ def _scan(path: Path) -> None:
     scan_binlog(path)
 
 
-def _batches(path: Path) -> None:
-    for _, batch in open_binlog(path).batches():
+def _batches(path: Path, hints: SchemaHints | None) -> None:
+    for _, batch in open_binlog(path, hints=hints).batches():
         batch.validate(full=True)
 
 
@@ -100,14 +108,17 @@ def _events(path: Path) -> None:
 def main() -> None:
     """Decodes COUNT mutations of the files. Says on stderr which one it is at, in case it does not come back."""
     seed, count = int(sys.argv[1]), int(sys.argv[2])
-    originals = [Path(name).read_bytes() for name in sys.argv[3:]]
+    originals = [(path.read_bytes(), hints_of(path)) for path in map(Path, sys.argv[3:])]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "binlog.000001"
         for number in range(count):
             rng = random.Random(f"{seed}-{number}")
-            path.write_bytes(mutate(rng.choice(originals), rng))
+            original, hints = rng.choice(originals)
+            path.write_bytes(mutate(original, rng))
             print(f"mutation {seed}-{number}", file=sys.stderr, flush=True)
-            decode_all(path)
+            decode_all(path, hints)
+            if hints is not None and rng.random() < 0.2:
+                decode_all(path)
     print(f"{count} mutations")
 
 
