@@ -11,7 +11,10 @@
                 and held.epoch = xa_transactions.epoch
                 and held.binlog_file = xa_transactions.binlog_file
                 and held.start_pos = xa_transactions.start_pos
-        where not held.xa_end_transaction_id <=> xa_transactions.xa_end_transaction_id
+        where
+            not held.xa_end_transaction_id <=> xa_transactions.xa_end_transaction_id
+            or not held.outcome <=> xa_transactions.outcome
+            or not held.committed_at <=> xa_transactions.committed_at
         order by held.source_id, held.epoch, held.binlog_file
     {%- endset -%}
     {%- set files = [] -%}

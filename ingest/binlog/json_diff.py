@@ -9,7 +9,7 @@ import re
 from typing import Any, Final
 
 _REPLACE, _INSERT, _REMOVE = range(3)
-_LEG: Final = re.compile(r'\.(?:"((?:[^"\\]|\\.)*)"|([^.\[\s"]+))|\[(\d+)\]')
+_LEG: Final = re.compile(r'\.(?:"((?:[^"\\]|\\.)*)"|([^.\[\s"]+))|\[(?:(\d+)|last(?:-(\d+))?)\]')
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 
@@ -64,7 +64,7 @@ def _apply(root: list[Any], operation: int, path: str, value: Any) -> None:
     elif isinstance(parent, dict) and isinstance(leg, str) and leg not in parent:
         parent[leg] = value
     elif isinstance(parent, list) and isinstance(leg, int):
-        parent.insert(leg, value)
+        parent.insert(leg if leg >= 0 else max(len(parent) + leg, 0), value)
     else:
         raise JsonDiffError(f"nothing can be inserted at {path}")
 
@@ -72,20 +72,25 @@ def _apply(root: list[Any], operation: int, path: str, value: Any) -> None:
 def _child(parent: Any, leg: str | int, path: str) -> Any:
     if isinstance(parent, dict) and leg in parent:
         return parent[leg]
-    if isinstance(parent, list) and isinstance(leg, int) and leg < len(parent):
+    if isinstance(parent, list) and isinstance(leg, int) and -len(parent) <= leg < len(parent):
         return parent[leg]
     raise JsonDiffError(f"the document has nothing at {path}")
 
 
 def _legs(path: str) -> list[str | int]:
-    """Keys and indexes of a path such as `$.a."b c"[2]`."""
+    """Keys and indexes of a path such as `$.a."b c"[2][last-1]`; those that count from the end are negative."""
     at, legs = 1, []
     while at < len(path):
         match = _LEG.match(path, at)
         if match is None:
             raise JsonDiffError(f"{path} is no path")
-        quoted, plain, index = match.groups()
-        legs.append(int(index) if index is not None else plain if quoted is None else json.loads(f'"{quoted}"'))
+        quoted, plain, index, from_end = match.groups()
+        if quoted is not None:
+            legs.append(json.loads(f'"{quoted}"'))
+        elif plain is not None:
+            legs.append(plain)
+        else:
+            legs.append(int(index) if index is not None else -1 - int(from_end or 0))
         at = match.end()
     return legs
 

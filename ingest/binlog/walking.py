@@ -135,7 +135,9 @@ class Walk:
 
     def _use(self, format: FormatDescription, position: int) -> None:
         """Reads what stands at and behind an offset in this format."""
-        self._formats.append((position, format))
+        # The first is known before the walk comes by it.
+        if not self._formats or self._formats[-1] != (position, format):
+            self._formats.append((position, format))
         context = self.context
         context["CHECKSUM"] = int(format.has_checksums)
         context["HEADER_SIZE"] = format.header_size

@@ -52,7 +52,7 @@ def register(session: "SparkSession") -> None:
 
 
 @dataclass(frozen=True)
-class SegmentPartition(InputPartition):  # type: ignore[misc]
+class SegmentPartition(InputPartition):
     """A segment of a file: what one task reads."""
 
     path: Path
@@ -60,7 +60,7 @@ class SegmentPartition(InputPartition):  # type: ignore[misc]
     end: int
 
 
-class BinlogSource(DataSource):  # type: ignore[misc]
+class BinlogSource(DataSource):
     """Batches of binlog files as rows.
 
     Options, all of them optional:
@@ -151,7 +151,7 @@ class BinlogSource(DataSource):  # type: ignore[misc]
         return SchemaHints.from_columns(read_snapshot_dir(Path(directory)).columns)
 
 
-class BinlogReader(DataSourceReader):  # type: ignore[misc]
+class BinlogReader(DataSourceReader):
     """Cuts files into segments, on the driver, and reads a segment, in a task. Travels to the workers."""
 
     def __init__(
@@ -194,7 +194,7 @@ class BinlogReader(DataSourceReader):  # type: ignore[misc]
             raise error
         return [SegmentPartition(path, segment.start, segment.end) for segment in scan.segments]
 
-    def read(self, partition: SegmentPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a segment.
 
         Raises
@@ -204,8 +204,8 @@ class BinlogReader(DataSourceReader):  # type: ignore[misc]
         """
         from ingest.binlog import open_binlog
 
-        if partition is None:  # what Spark makes of no segments at all
-            return
+        if not isinstance(partition, SegmentPartition):
+            return  # Of no segments at all Spark makes one partition, which is None.
         columns = _columns(self._kind)
         file = pa.scalar(partition.path.name, columns.field("binlog_file").type)
         try:

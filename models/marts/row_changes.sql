@@ -78,7 +78,11 @@ transaction_ends as (
 
     select /*+ broadcast(completed_segments) */
         {{ transaction_key('completed_segments.file_number', 'transactions.start_pos') }} as transaction_key,
-        if(transactions.outcome = 'xa_prepare', xa_transactions.committed_at, transactions.committed_at) as committed_at,
+        if(
+            transactions.outcome = 'xa_prepare',
+            xa_transactions.committed_at,
+            transactions.committed_at
+        ) as committed_at,
         transactions.thread_id,
         coalesce(xa_transactions.outcome, transactions.outcome) as outcome
     from transactions

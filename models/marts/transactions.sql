@@ -55,7 +55,11 @@ final as (
         transactions.deletes,
         transactions.is_ddl,
         transactions.started_at,
-        if(transactions.outcome = 'xa_prepare', xa_transactions.committed_at, transactions.committed_at) as committed_at,
+        if(
+            transactions.outcome = 'xa_prepare',
+            xa_transactions.committed_at,
+            transactions.committed_at
+        ) as committed_at,
         if(
             transactions.outcome = 'xa_prepare',
             xa_transactions.original_committed_at,

@@ -48,8 +48,7 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     result = Story()
     for name, distribution in DISTRIBUTIONS.items():
         with distribution.start(tmp_path_factory.mktemp(name)) as server:
-            charsets = workload_tables.server_charsets(server)
-            tables = workload_tables.tables(server, charsets, seed=3)
+            tables = workload_tables.tables(server, workload_tables.server_charsets(server), seed=3)
             workload.run(server, tables)
             server.flush()
             result.tables[name] = tables

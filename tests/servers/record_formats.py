@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pymysql.cursors import DictCursor
+
 from tests.servers import Distribution, Server, mariadb, mariadb118, mysql, mysql56
 from tests.servers.record_samples import FIXTURES
 from tests.servers.rows import table_rows
@@ -364,20 +366,38 @@ def _statements(connection: Any, *statements: str) -> None:
 # --- a replica's own files ---
 
 
-def record_relay_logs(directory: Path) -> None:
+FETCHING = {
+    mysql: (
+        "change replication source to source_host = '127.0.0.1', source_user = 'root', get_source_public_key = 1,"
+        " source_log_file = 'binlog.000001', source_log_pos = 4, source_port = ",
+        "start replica io_thread",
+        "show replica status",
+        "stop replica io_thread",
+    ),
+    mariadb: (
+        "change master to master_host = '127.0.0.1', master_user = 'root', master_use_gtid = no,"
+        " master_log_file = 'binlog.000001', master_log_pos = 4, master_port = ",
+        "start slave io_thread",
+        "show slave status",
+        "stop slave io_thread",
+    ),
+}
+
+
+def record_relay_logs(distribution: Distribution, directory: Path) -> None:
     """Let a replica fetch from a source whose checksum is set meanwhile; keep the relay logs in which it changes.
 
     The replica begins each relay log with the checksum that it knows, and goes on as the source's own format
     description event says.
     """
-    options = ["--server-id=2", f"--relay-log={directory / 'relay'}", "--skip-replica-start"]
+    change, start, show, stop = FETCHING[distribution]
+    options = ["--server-id=2", f"--relay-log={directory / 'relay'}"]
     rounds = {"checksum_on": "CRC32", "checksum_ends": "NONE", "checksum_begins": "CRC32"}
-    with mysql.start(directory / "source") as source, mysql.start(directory / "replica", options) as replica:
-        replica.execute(
-            "change replication source to source_host = '127.0.0.1', source_user = 'root', get_source_public_key = 1,"
-            f" source_auto_position = 1, source_port = {source.port}",
-            "start replica io_thread",
-        )
+    with (
+        distribution.start(directory / "source") as source,
+        distribution.start(directory / "replica", options) as replica,
+    ):
+        replica.execute(f"{change}{source.port}", start)
         source.execute(f"create database {SCHEMA} character set utf8mb4")
         for table in rounds:
             source.execute(f"use {SCHEMA}", NUMBERS.replace("numbers", table))
@@ -388,22 +408,33 @@ def record_relay_logs(directory: Path) -> None:
                 f"insert into {table} values (1, 'one'), (2, 'ü')",
                 f"update {table} set word = 'with {checksum}' where id = 1",
             )
-        _wait_for(replica, source.execute("select @@global.gtid_executed")[0][0])
-        replica.execute("stop replica io_thread", "flush relay logs")
+        _wait_for(replica, show, source.binlogs()[-1])
+        replica.execute(stop, "flush relay logs")
         for path in sorted(directory.glob("relay.0*")):
             for table in ("checksum_ends", "checksum_begins"):
                 if path.read_bytes().count(f"{table}\0".encode()) > 1:
-                    keep(f"mysql-relay-log-{table.replace('_', '-')}", path, source, [table])
+                    keep(f"{distribution.name}-relay-log-{table.replace('_', '-')}", path, source, [table])
 
 
-def _wait_for(replica: Server, gtids: str) -> None:
-    """Wait until a replica has fetched all these transactions."""
-    query = "select received_transaction_set from performance_schema.replication_connection_status"
+def _wait_for(replica: Server, show: str, binlog: Path) -> None:
+    """Wait until a replica has fetched a source's last binlog to its end."""
     deadline = time.monotonic() + FETCH_SECONDS
-    while replica.execute(f"select gtid_subset('{gtids}', ({query}))") != [(1,)]:
+    expected = (binlog.name, binlog.stat().st_size)
+    while (found := _fetched(replica, show)) != expected:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the replica has not fetched {gtids}: {replica.execute('show replica status')}")
+            raise TimeoutError(f"the replica has fetched {found}, not {expected}")
         time.sleep(0.1)
+
+
+def _fetched(replica: Server, show: str) -> tuple[str, int]:
+    with replica.connect() as connection, connection.cursor(DictCursor) as cursor:
+        cursor.execute(show)
+        (status,) = cursor.fetchall()
+    return next(
+        (status[f"{source}_Log_File"], status[f"Read_{source}_Log_Pos"])
+        for source in ("Source", "Master")
+        if f"{source}_Log_File" in status
+    )
 
 
 V1_ROWS = "--log-bin-use-v1-row-events=1"
@@ -458,10 +489,11 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="record-") as work:
                 fixture.record(Path(work) / "server")
             print(fixture.name)
-    if not names or RELAY_LOGS in names:
-        with tempfile.TemporaryDirectory(prefix="record-") as work:
-            record_relay_logs(Path(work))
-        print(RELAY_LOGS)
+    for distribution in FETCHING:
+        if not names or RELAY_LOGS in names:
+            with tempfile.TemporaryDirectory(prefix="record-") as work:
+                record_relay_logs(distribution, Path(work))
+            print(f"{RELAY_LOGS} of {distribution.name}")
 
 
 if __name__ == "__main__":

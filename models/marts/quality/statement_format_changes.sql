@@ -62,7 +62,10 @@ resolved as (
     select
         *,
         case
-            when verb = 'DELETE' and second_name is null and (not head rlike '(?i)from$' or before_where rlike r'(?i)\busing\b')
+            when
+                verb = 'DELETE'
+                and second_name is null
+                and (not head rlike '(?i)from$' or before_where rlike r'(?i)\busing\b')
                 then struct(
                     {{ aliased_table_part('before_where', 'possible_alias', 'first_name') }} as first_name,
                     {{ aliased_table_part('before_where', 'possible_alias', 'second_name') }} as second_name

@@ -12,50 +12,13 @@ from pathlib import Path
 
 VERSION = b"8.0.40"
 # Fixed parts of the event types 1 to 41, as a MySQL 8.0 format description lists them.
-POST_HEADERS = bytes(
-    [
-        0,
-        13,
-        0,
-        8,
-        0,
-        0,
-        0,
-        0,
-        4,
-        0,
-        4,
-        0,
-        0,
-        0,
-        98,
-        0,
-        4,
-        26,
-        8,
-        0,
-        0,
-        0,
-        8,
-        8,
-        8,
-        2,
-        0,
-        0,
-        0,
-        10,
-        10,
-        10,
-        42,
-        42,
-        0,
-        18,
-        52,
-        0,
-        10,
-        40,
-        0,
-    ]
+POST_HEADERS = bytes.fromhex(
+    "00 0d 00 08 00 00 00 00 04 00 04 00 00 00 62 00 04 1a 08 00 00 00 08 08 08 02 00 00 00 0a 0a 0a 2a 2a 00 12 34 00"
+    "0a 28 00"
+)
+# And 160 to 171, as MariaDB 10.11 lists them.
+MARIADB_POST_HEADERS = (
+    POST_HEADERS + bytes(159 - len(POST_HEADERS)) + bytes.fromhex("00 04 13 04 00 0d 08 08 08 0a 0a 0a")
 )
 TIMESTAMP = 1_700_000_000
 
@@ -74,11 +37,14 @@ class FileMaker:
 
     checksum: bool = True
     version: bytes = VERSION
+    post_headers: bytes = POST_HEADERS
     data: bytearray = field(default_factory=lambda: bytearray(b"\xfebin"))
 
     def __post_init__(self) -> None:
         body = (
-            struct.pack("<H50sIB", 4, self.version, TIMESTAMP, 19) + POST_HEADERS + bytes([1 if self.checksum else 0])
+            struct.pack("<H50sIB", 4, self.version, TIMESTAMP, 19)
+            + self.post_headers
+            + bytes([1 if self.checksum else 0])
         )
         event = self._header(15, len(body) + 4) + body
         self.data += event + struct.pack("<I", zlib.crc32(event))

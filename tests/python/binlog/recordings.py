@@ -109,8 +109,36 @@ MATRIX = [
     ),
     Setting.of("mariadb118", **FULL, row_image="FULL_NODUP"),
 ]
+COMPRESSED = {"transaction_compression": "ON"}
+PARTIAL_JSON = {"row_value_options": "PARTIAL_JSON"}
+COMPRESSED_EVENTS = {"log_bin_compress": "ON", "log_bin_compress_min_len": "10"}
+MATRIX += [
+    Setting.of("mysql", "tagged"),
+    Setting.of("mysql", **COMPRESSED),
+    Setting.of("mysql", "xa", **COMPRESSED, **FULL, **NO_CHECKSUM),
+    Setting.of("mysql", **PARTIAL_JSON),
+    Setting.of("mysql", **PARTIAL_JSON, row_image="NOBLOB"),
+    Setting.of("mysql", "tagged", **PARTIAL_JSON, **COMPRESSED, **FULL),
+    *(
+        setting
+        for server in ("mariadb", "mariadb118")
+        for setting in (
+            Setting.of(server, **COMPRESSED_EVENTS),
+            Setting.of(server, "xa", **COMPRESSED_EVENTS, **FULL, **NO_CHECKSUM),
+        )
+    ),
+]
+# MariaDB's own tool stops at temporal values of before MySQL 5.6 that have a fraction.
+OLD_TEMPORALS = [Setting.of(server, mysql56_temporal_format="OFF") for server in ("mariadb", "mariadb118")]
+# Documents that are logged by their differences, without the document that they change.
+WITHOUT_DOCUMENTS = Setting.of("mysql", **PARTIAL_JSON, row_image="MINIMAL")
 # Types that not every server has.
-OWN = [*DEFAULTS, Setting.of("mysql", **FULL), Setting.of("mariadb", **FULL), Setting.of("mariadb118", **FULL)]
+OWN = [
+    *DEFAULTS,
+    Setting.of("mysql", **FULL, **COMPRESSED),
+    Setting.of("mariadb", **FULL, **COMPRESSED_EVENTS),
+    Setting.of("mariadb118", **FULL, **COMPRESSED_EVENTS),
+]
 # Nothing to replay: statements have no images.
 MIXED = [Setting.of(server, "mixed") for server in ("mysql", "mysql56", "mariadb", "mariadb118")]
 

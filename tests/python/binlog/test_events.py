@@ -16,7 +16,7 @@ from ingest.binlog import FormatDescription, open_binlog
 from ingest.binlog.control import describe
 from ingest.binlog.events import EVENT_NAMES
 from ingest.binlog.listing import Event
-from tests.servers import OTHER_VERSIONS, mariadb, mysql
+from tests.servers import Distribution, mariadb, mariadb118, mysql
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SOURCE = uuid.UUID("11111111-2222-3333-4444-555555555555")
@@ -139,14 +139,15 @@ def test_ends_of_transactions_of_mysql(mysql_log: tuple[list[Event], str]) -> No
 MARIADB_TAGS = {"trans": "transactional", "ddl": "ddl", "waited": "waited"}
 
 
-@pytest.mark.mariadb
-@pytest.mark.parametrize("name", ["mariadb", "mariadb-10.5", "mariadb-11.8"])
-def test_gtids_of_mariadb(name: str, tmp_path: Path) -> None:
-    distribution = mariadb if name == "mariadb" else OTHER_VERSIONS[name]
-    if not distribution.available():
-        pytest.skip(distribution.why_not())
-    is_two_phase = [] if name == "mariadb-10.5" else ["--binlog-alter-two-phase=ON"]
-    with distribution.start(tmp_path, ["--binlog-format=ROW", *is_two_phase]) as server:
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        pytest.param(mariadb, id="mariadb", marks=pytest.mark.mariadb),
+        pytest.param(mariadb118, id="mariadb118", marks=pytest.mark.mariadb118),
+    ],
+)
+def test_gtids_of_mariadb(distribution: Distribution, tmp_path: Path) -> None:
+    with distribution.start(tmp_path, ["--binlog-format=ROW", "--binlog-alter-two-phase=ON"]) as server:
         server.execute(
             "create database shop",
             "create table shop.t (a int primary key) engine = innodb",

@@ -10,8 +10,9 @@ from tests.python.binlog.workload import SCHEMA, Column, Table, binary, literal,
 from tests.servers import Server, mariadb118, mysql, mysql56
 
 
-def partly_changed_documents(random_numbers: random.Random) -> Table:
+def partly_changed_documents() -> Table:
     """Documents that functions change in part, so that PARTIAL_JSON has something to log."""
+    random_numbers = random.Random(3)
     documents = [
         '{"name": "one", "tags": ["x", "y"], "deep": {"list": [1, {"k": "v"}], "n": 1}}',
         '{"a.b": 1, "c \\"d\\"": 2, "é": 3, "": 4, "$": 5, "name": "two"}',
@@ -42,7 +43,7 @@ def partly_changed_documents(random_numbers: random.Random) -> Table:
         "one = json_set(one, '$.name', 'changed', '$.deep.n', 22)",
         "one = json_replace(one, '$.tags[1]', 'Z', '$.deep.list[1].k', null), number = number + 1",
         "one = json_remove(one, '$.tags[0]', '$.deep.list[0]')",
-        """one = json_set(one, '$."a.b"', 10, '$."c \\"d\\""', 20, '$."é"', 30, '$.""', 40, '$."$"', 50)""",
+        """one = json_set(one, '$."a.b"', 10, '$."c \\\\"d\\\\""', 20, '$."é"', 30, '$.""', 40, '$."$"', 50)""",
         "other = json_set(other, '$.new', 60)",
         "other = json_set(other, '$[0][1]', 'x', '$[2].k[1]', json_object('a', 1))",
         "other = json_set(other, '$[1]', 9.5), required = json_set(required, '$.m', 1)",
@@ -56,6 +57,11 @@ def partly_changed_documents(random_numbers: random.Random) -> Table:
         "required = json_remove(required, '$.members.\"key 0\"', '$.members.\"key 299\"', '$.n[5]', '$.n[0]')",
         "required = json_set(required, '$.deep.deep.deep.deep[1][1][1][0]', 33, '$.name', cast('2024-02-29' as date))",
         "required = json_set(required, '$.deep.deep.deep.deep[1][1][1][0]', json_array(1, 2, json_object()))",
+        "other = json_set(other, '$[last-1]', 'x', '$[last-9]', 'before all', '$[last]', 10, '$[9]', 'after all')",
+        "other = json_set(other, '$[last][0]', 'wrapped', '$[0][last]', 'too'), one = json_set(one, '$[0]', '[]')",
+        "other = json_set(other, '$[0]', json_array()), one = json_array()",
+        "other = json_set(other, '$[0][last]', 'in an empty one'), one = json_insert(one, '$[last]', 1)",
+        "other = json_remove(other, '$[last-1]', '$[0][0]')",
         "one = json_set(one, '$', 1), other = json_remove(other, '$.name')",
         "one = null, required = json_set(required, '$.name', null)",
         "number = null",

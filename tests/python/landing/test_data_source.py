@@ -1,4 +1,4 @@
-"""The data source in a real session: the rows that `ingest` lands, cut where `ingest` cuts, and binloom's own errors."""
+"""The data source in a real session: the rows that `ingest` lands, cut where it cuts, and binloom's own errors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,6 +108,9 @@ def test_a_damaged_file_is_an_error_that_names_file_and_position(session: Any, t
     text = failure(session, path)
     assert f"CorruptBinlogError: {path} is broken at position 8796: the checksum does not match." in text
     assert text.count('File "') == 1
+    passed_over = load(session, path, skipBadChecksum="true", what="unsupported_events").collect()
+    assert [(row.start_pos, row.reason, row.binlog_file) for row in passed_over] == [(8796, "bad_checksum", path.name)]
+    assert load(session, path, skipBadChecksum="TRUE").count() < load(session, SHOP / path.name).count()
 
 
 @pytest.mark.parametrize(
@@ -117,6 +120,7 @@ def test_a_damaged_file_is_an_error_that_names_file_and_position(session: Any, t
         ({"excludetable": "a"}, "has no option excludetable."),
         ({"segmentBytes": "many"}, "segmentBytes='many' is not a number of bytes."),
         ({"snapshotDir": "/nowhere"}, "/nowhere"),
+        ({"skipBadChecksum": "maybe"}, "skipBadChecksum='maybe' is neither true nor false."),
     ],
 )
 def test_options_that_make_no_sense(session: Any, options: dict[str, str], said: str) -> None:

@@ -192,7 +192,7 @@ def test_bad_checksums_are_passed_over_when_asked(session: Any, home: Path, logs
     skipping = IngestOptions(segment_bytes=8_000, skip_bad_checksum=True)
     result = land("passed over", logs, home, skipping)
     assert (result.exit_code, result.problems) == (0, [])
-    (warning,) = result.warnings
+    (warning,) = (one for one in result.warnings if "checksum" in one)
     assert f"{file}: 1 event has a wrong checksum" in warning
     (found,) = raw_rows(session, "unsupported_events", "passed over")
     assert "bad_checksum" in found and ends[9] < found[0] < found[1] == ends[10] - 31
@@ -224,7 +224,7 @@ def test_encrypted_files_are_named_and_recorded(session: Any, home: Path, logs: 
         (first.name, True, first.stat().st_size),
         (second.name, True, second.stat().st_size),
     ]
-    assert [(row.format_version, row.server_version, row.events) for row in files][0] == (None, None, None)
+    assert (files[0].format_version, files[0].server_version, files[0].events) == (None, None, None)
     assert [each.state for each in status("encrypted", home)[0].files] == ["failed", "failed"]
     for path in (first, second):
         path.write_bytes((SHOP / path.name).read_bytes())
@@ -242,10 +242,8 @@ def test_files_of_4_1_have_statements_and_no_rows(session: Any, home: Path, tmp_
         (3, "4.1.22-log", "mysql", None),
         (3, None, "mysql", None),
     ]
-    statements = session.table("binlog_raw.statements").where("source_id='old'")
-    assert [
-        tuple(row) for row in statements.orderBy("binlog_file", "start_pos").select("kind", "sql_text").collect()
-    ] == [
+    statements = session.table("binlog_raw.statements").where("source_id='old'").orderBy("binlog_file", "start_pos")
+    assert [tuple(row) for row in statements.select("kind", "sql_text").collect()] == [
         ("QUERY", "create table t (a int)"),
         ("QUERY", "insert into t values (1)"),
         ("QUERY", "update t set a = 2"),

@@ -220,7 +220,8 @@ def test_nothing_is_landed_of_a_file_that_is_encrypted_behind_its_head(file: Pat
     assert plan.segments == [] and plan.bad is not None and (plan.bad.start, plan.bad.end) == (4, len(DATA) + 40)
     assert plan.problem is not None and isinstance(plan.problem.error, EncryptedBinlogError)
     assert "--read-from-remote-server" in str(plan.problem.error)
-    record = SourceRecord.of("s", [identity(file)], [recorded(file)], [state(4, len(DATA) + 40, "failed")])
+    row = {**plan.row, "scanned_at": NOON}
+    record = SourceRecord.of("s", [identity(file)], [row], [state(4, len(DATA) + 40, "failed")])
     # The readable copy is shorter, which is no reason to refuse it.
     file.write_bytes(DATA)
     assert epochs([file], record) == [0]

@@ -62,11 +62,22 @@ class Change:
     at: datetime
     before: list[str | None] | None = None
     after: list[str | None] | None = None
+    outcome: str = "commit"
+    xa_xid: str | None = None
 
     @property
     def event_type(self) -> str:
         """INSERT, UPDATE or DELETE."""
         return "INSERT" if self.before is None else "DELETE" if self.after is None else "UPDATE"
+
+
+@dataclass
+class XaEnd:
+    """The XA COMMIT or XA ROLLBACK of a prepared transaction: a transaction without rows."""
+
+    at: datetime
+    xa_xid: str
+    outcome: str
 
 
 @dataclass
@@ -100,7 +111,7 @@ class RawTables:
     def land(
         self,
         file: str,
-        changes: list[Change],
+        changes: list[Change] | list[XaEnd],
         *,
         undecoded: list[dict[str, Any]] | None = None,
         status: str = "completed",
@@ -117,12 +128,14 @@ class RawTables:
             for part in (self.warehouse / f"{RAW_SCHEMA}.db" / name / folder).glob("*.parquet"):
                 part.unlink()
         positions = [200 + 1000 * place for place in range(len(changes))]
-        landed = zip(positions, changes[: len(changes) - lost_rows], strict=False)
-        self._write("row_events", [self._row_event(*pair) for pair in landed], folder)
+        landed = list(zip(positions, changes[: len(changes) - lost_rows], strict=False))
+        rows = [self._row_event(position, one) for position, one in landed if isinstance(one, Change)]
+        self._write("row_events", rows, folder)
         self._write("transactions", [self._transaction(*pair) for pair in zip(positions, changes, strict=True)], folder)
         if undecoded:
             self._write("unsupported_events", undecoded, folder)
-        self._write("table_maps", [change.table.table_map(self.source) for change in changes])
+        maps = [change.table.table_map(self.source) for change in changes if isinstance(change, Change)]
+        self._write("table_maps", maps)
         values = ", ".join(part.replace("=", "='") + "'" for part in folder.split("/"))
         for name in SEGMENT_TABLES:
             self.spark.sql(f"alter table {RAW_SCHEMA}.{name} add if not exists partition ({values})")
@@ -138,7 +151,7 @@ class RawTables:
                     "segment_start": 4,
                     "segment_end": end,
                     "status": status,
-                    "row_events": len(changes),
+                    "row_events": sum(isinstance(change, Change) for change in changes),
                     "transactions": len(changes),
                     "min_event_at": min(moments),
                     "max_event_at": max(moments),
@@ -223,20 +236,22 @@ class RawTables:
         }
 
     @staticmethod
-    def _transaction(position: int, change: Change) -> dict[str, Any]:
+    def _transaction(position: int, change: Change | XaEnd) -> dict[str, Any]:
+        event_type = change.event_type if isinstance(change, Change) else None
         return {
             "start_pos": position,
             "end_pos": position + 1000,
             "xid": position,
+            "xa_xid": change.xa_xid,
             "thread_id": 42,
             "server_id": 1,
             "started_at": change.at,
             "committed_at": change.at + timedelta(microseconds=123),
             "is_ddl": False,
-            "outcome": "commit",
+            "outcome": change.outcome,
             "events": 5,
-            "row_events": 1,
-            "inserts": int(change.event_type == "INSERT"),
-            "updates": int(change.event_type == "UPDATE"),
-            "deletes": int(change.event_type == "DELETE"),
+            "row_events": int(event_type is not None),
+            "inserts": int(event_type == "INSERT"),
+            "updates": int(event_type == "UPDATE"),
+            "deletes": int(event_type == "DELETE"),
         }

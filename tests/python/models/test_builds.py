@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.python.models.raw import NOON, Change, RawTables, Table
+from tests.python.models.raw import NOON, Change, RawTables, Table, XaEnd
 
 pytestmark = pytest.mark.spark
 
@@ -33,6 +33,7 @@ MARTS = [
     "schema_changes",
     "table_versions",
     "table_activity_hourly",
+    "decoding_hints",
     "binlog_files",
     "foreign_keys",
 ]
@@ -104,6 +105,7 @@ def test_every_node_succeeds_and_findings_warn(first_build: dict[str, str]) -> N
     assert states.keys() <= {"success", "pass", "warn"}, first_build
     assert {name for name, status in first_build.items() if status == "warn"} == {
         "is_empty_quarantined_tables_",
+        "is_empty_rows_decoded_without_hints_",
         "is_empty_undecoded_events_",
     }
 
@@ -132,6 +134,26 @@ def test_what_cannot_be_named_is_quarantined_with_its_reason(first_build: dict[s
         (None, "decode_error"): 1,
     }
     assert violations(spark, "row_events_unaccounted_for") == 0
+
+
+def test_rows_are_counted_by_what_they_were_decoded_with(first_build: dict[str, str], spark: Any) -> None:
+    hints = spark.sql("select table_name, hint, table_maps, row_events from binloom.decoding_hints").collect()
+    assert {tuple(row) for row in hints} == {
+        ("customers", "metadata", 1, 1),
+        ("orders", "none", 1, 2),
+        ("mystery", "none", 1, 1),
+        ("wider", "none", 1, 1),
+        ("retyped", "none", 1, 1),
+    }
+    rows = spark.sql(
+        "select table_name, row_events, first_binlog_file, first_pos from binloom_quality.rows_decoded_without_hints"
+    ).collect()
+    assert {tuple(row) for row in rows} == {
+        ("orders", 2, "binlog.000001", 1300),
+        ("mystery", 1, "binlog.000001", 3300),
+        ("wider", 1, "binlog.000001", 4300),
+        ("retyped", 1, "binlog.000001", 5300),
+    }
 
 
 def test_building_again_changes_nothing(first_build: dict[str, str], spark: Any, dbt: Dbt, home: Path) -> None:
@@ -222,3 +244,44 @@ def test_lost_events_and_bytes_are_violations(
         "from binloom_quality.transaction_count_mismatches"
     ).collect()
     assert tuple(mismatch) == ("binlog.000004", 2200, 1, 0)
+
+
+def test_lost_events_fail_and_are_no_undecoded_ones(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt
+) -> None:
+    incident = {"start_pos": 300, "end_pos": 330, "event_type": "INCIDENT", "reason": "incident", "detail": "lost"}
+    raw.land("binlog.000007", [Change(NAMED, NOON, after=["8", "Liv"])], undecoded=[incident])
+    states = dbt("build", "--select", "lost_events", "undecoded_events")
+    assert states["is_empty_lost_events_"] == "fail"
+    (lost,) = spark.sql("select binlog_file, start_pos, detail from binloom_quality.lost_events").collect()
+    assert tuple(lost) == ("binlog.000007", 300, "lost")
+    assert spark.sql("select 1 from binloom_quality.undecoded_events where reason = 'incident'").count() == 0
+
+
+def test_how_a_prepared_transaction_ended_is_known_when_its_end_has_landed(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+) -> None:
+    models = ["int_completed_segments", "int_row_event_counts", "int_xa_transactions", "int_event_hours"]
+    at, xid = NOON + 20 * HOUR, "X'6162',X'',1"
+    raw.land("binlog.000005", [Change(NAMED, at, after=["6", "Max"], outcome="xa_prepare", xa_xid=xid)])
+
+    def ended() -> list[tuple[Any, ...]]:
+        dbt("run", "--select", *models, "row_changes", "transactions")
+        change = "select outcome, committed_at from binloom.row_changes where event_hour = '2026-11-02-08'"
+        transaction = (
+            "select outcome, committed_at, xa_end_transaction_id from binloom.transactions "
+            "where binlog_file = 'binlog.000005'"
+        )
+        return [tuple(row) for row in [*spark.sql(change).collect(), *spark.sql(transaction).collect()]]
+
+    assert ended() == [("xa_prepare", None), ("xa_prepare", None, None)]
+    files = hour_files(home)
+    raw.land("binlog.000006", [XaEnd(at + HOUR, xid, "rollback")])
+    assert ended() == [("rollback", None), ("rollback", None, "shop/0/binlog.000006/200")]
+    assert rewritten(files, hour_files(home)) == {"2026-11-02-08"}
+    # Landed once more, the end is another one.
+    raw.land("binlog.000006", [XaEnd(at + HOUR, xid, "commit")])
+    committed_at = (at + HOUR + timedelta(microseconds=123)).replace(tzinfo=None)
+    assert ended() == [("commit", committed_at), ("commit", committed_at, "shop/0/binlog.000006/200")]
+    raw.land("binlog.000006", [XaEnd(at + HOUR, xid, "commit")], status="in_progress")
+    assert ended() == [("xa_prepare", None), ("xa_prepare", None, None)]

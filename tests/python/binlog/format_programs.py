@@ -1,0 +1,199 @@
+"""What mysqlbinlog, mysql-replication and binloom make of a specimen, in one word.
+
+- decoded: it gives what the event or the value says.
+- named: it gives the event's type and not, or not all, of what it says.
+- dropped: it gives nothing, and goes on.
+- wrong: it gives another value.
+- refused: it stops with an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pymysqlreplication.row_event import RowsEvent
+
+from ingest.binlog import open_binlog
+from ingest.errors import BinloomError
+from tests.python.binlog import binlogtool_output, mysql_replication
+from tests.python.binlog.binlogtool_output import unescaped
+from tests.python.binlog.binlogtool_values import agrees
+from tests.python.binlog.format_specimens import ColumnSpecimen, EventSpecimen
+from tests.python.binlog.test_against_mysql_replication import _same
+from tests.servers import mysql
+
+DECODED, NAMED, DROPPED, WRONG, REFUSED = "decoded", "named", "dropped", "wrong", "refused"
+
+
+class RefusedError(Exception):
+    """A program stops at what it was given."""
+
+
+def positions(specimen: EventSpecimen, path: Path) -> list[int]:
+    """Where the events of the specimen's type begin."""
+    if specimen.code == 1 or path.parent.name != "fixtures":
+        return [_position(path.read_bytes(), specimen.code)]
+    return [event.position for event in open_binlog(path).events() if event.type_code == specimen.code]
+
+
+def _position(data: bytes, code: int) -> int:
+    at = 4
+    while data[at + 4] != code:
+        at += int.from_bytes(data[at + 9 : at + 13], "little")
+    return at
+
+
+# --- binloom ---
+
+
+def binloom_event(specimen: EventSpecimen, path: Path) -> str:
+    wanted = positions(specimen, path)
+    try:
+        events = {event.position: event for event in open_binlog(path).events()}
+        rows = [row for batch in open_binlog(path).row_batches() for row in batch.to_pylist()]
+    except BinloomError:
+        events, rows = _until_refused(path), []
+    if not set(wanted) <= events.keys():
+        return REFUSED
+    details = [events[position].detail for position in wanted]
+    is_rows = "ROWS" in specimen.name and "QUERY" not in specimen.name and "ANNOTATE" not in specimen.name
+    if is_rows or specimen.name == "TRANSACTION_PAYLOAD":
+        details = [[row["before_values"], row["after_values"]] for row in rows if row["start_pos"] in wanted]
+    text = json.dumps(details, default=str, ensure_ascii=False)
+    return _word(specimen, text if '"malformed"' not in text else "", is_named=True)
+
+
+def _until_refused(path: Path) -> dict[int, Any]:
+    found = {}
+    try:
+        for event in open_binlog(path).events():
+            found[event.position] = event
+    except BinloomError:
+        pass
+    return found
+
+
+def binloom_column(specimen: ColumnSpecimen, path: Path) -> str:
+    found = [row["after_values"][0] for batch in open_binlog(path).row_batches() for row in batch.to_pylist()]
+    if not found:
+        return DROPPED
+    return DECODED if found == list(specimen.texts) else WRONG
+
+
+# --- mysqlbinlog ---
+
+
+def mysqlbinlog_event(specimen: EventSpecimen, path: Path) -> str:
+    wanted = positions(specimen, path)
+    done = mysql.binlogtool("-vv", "--base64-output=decode-rows", str(path), check=False)
+    pieces = re.split(rb"^# at (\d+)\n", done.stdout, flags=re.MULTILINE)
+    texts = [text for at, text in zip(pieces[1::2], pieces[2::2], strict=True) if int(at) in wanted]
+    if done.returncode and (not texts or int(pieces[-2]) in wanted):
+        return REFUSED
+    # Events that are printed late stand behind the next ones: texts that name them are unique in their file.
+    everything = b"".join(texts).decode(errors="replace")
+    if specimen.name in (
+        "BEGIN_LOAD_QUERY",
+        "APPEND_BLOCK",
+        "DELETE_FILE",
+        "EXECUTE_LOAD_QUERY",
+        "INTVAR",
+        "RAND",
+        "USER_VAR",
+    ):
+        everything += done.stdout.decode(errors="replace")
+    is_named = bool(re.search(r"CRC32 0x\w+ *\n?[\t#]\s*\S", everything)) and "Unknown event" not in everything
+    return _word(specimen, everything, is_named=is_named)
+
+
+def mysqlbinlog_column(specimen: ColumnSpecimen, path: Path) -> str:
+    done = mysql.binlogtool("-vv", "--base64-output=decode-rows", str(path), check=False)
+    try:
+        changes = binlogtool_output.parse(done.stdout).changes
+    except AssertionError:
+        return REFUSED
+    printed = [value for change in changes for value in change.after or ()]
+    if done.returncode or len(printed) < len(specimen.texts):
+        return REFUSED
+    return DECODED if all(map(_prints(specimen), specimen.texts, printed)) else WRONG
+
+
+def _prints(specimen: ColumnSpecimen) -> Callable[[str, bytes | None], bool]:
+    def is_same(text: str, printed: bytes | None) -> bool:
+        if specimen.column.kind == "bytes":
+            return printed is not None and unescaped(printed, "mysql") == bytes.fromhex(text[2:])
+        if specimen.name.startswith("YEAR"):
+            return printed is not None and printed.decode() == text
+        return agrees(specimen.column, text, printed, "mysql")
+
+    return is_same
+
+
+# --- mysql-replication ---
+
+
+def mysql_replication_event(specimen: EventSpecimen, path: Path) -> str:
+    wanted = positions(specimen, path)
+    try:
+        found = list(_their_events(path, wanted))
+    except Exception:
+        return REFUSED
+    if not found:
+        return DROPPED
+    return _word(specimen, " ".join(found), is_named=True)
+
+
+def _their_events(path: Path, wanted: list[int]) -> Iterator[str]:
+    data = path.read_bytes()
+    flavor = "mariadb" if b"MariaDB" in data[:80] else "mysql"
+    has_checksums = data[8] == 15 and data[4 + int.from_bytes(data[13:17], "little") - 5] == 1
+    for position, event in mysql_replication.events(path, flavor, has_checksums=has_checksums):
+        if position in wanted and event is not None:
+            facts = {name: value for name, value in vars(event).items() if name not in ("packet", "_ctl_connection")}
+            yield repr([event.rows if isinstance(event, RowsEvent) else None, facts])
+
+
+def mysql_replication_column(specimen: ColumnSpecimen, path: Path) -> str:
+    try:
+        events = mysql_replication.row_events(path, "mysql", has_checksums=True, full_metadata=True)
+        found = [value for event in events for row in event.rows for value in row["values"].values()]
+    except Exception:
+        return REFUSED
+    if len(found) < len(specimen.texts):
+        return DROPPED
+    return DECODED if all(map(_gives(specimen), specimen.texts, found)) else WRONG
+
+
+def _gives(specimen: ColumnSpecimen) -> Callable[[str, Any], bool]:
+    def is_same(text: str, value: Any) -> bool:
+        match specimen.column.kind:
+            case "json":
+                return isinstance(value, str) and json.loads(value) == json.loads(text) and "." in value
+            case "bytes":
+                return value == bytes.fromhex(text[2:])
+            case _:
+                return _same(specimen.column, text, value)
+
+    return is_same
+
+
+def _word(specimen: EventSpecimen, text: str, *, is_named: bool) -> str:
+    if not is_named:
+        return DROPPED
+    return DECODED if all(said in text for said in specimen.says) else NAMED
+
+
+EVENT_PROGRAMS: dict[str, Callable[[EventSpecimen, Path], str]] = {
+    "mysqlbinlog": mysqlbinlog_event,
+    "mysql-replication": mysql_replication_event,
+    "binloom": binloom_event,
+}
+COLUMN_PROGRAMS: dict[str, Callable[[ColumnSpecimen, Path], str]] = {
+    "mysqlbinlog": mysqlbinlog_column,
+    "mysql-replication": mysql_replication_column,
+    "binloom": binloom_column,
+}
