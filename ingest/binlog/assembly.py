@@ -147,7 +147,9 @@ def statement_batch(control: ControlBuffers, count: int, format: FormatDescripti
         bounds, data = control.text_offsets, control.text_data
         bodies = [data[bounds[number] : bounds[number + 1]].tobytes() for number in events]
         said = [_said(types[number], body, format) for number, body in zip(events, bodies, strict=True)]
-        texts = pc.replace_with_mask(texts, pa.array(columns[layout.STMT_KIND] == layout.KIND_EVENT), pa.array(said))
+        texts = pc.replace_with_mask(
+            texts, pa.array(columns[layout.STMT_KIND] == layout.KIND_EVENT), pa.array(said, pa.string())
+        )
     return pa.RecordBatch.from_arrays(
         [
             _numbers(columns[layout.STMT_START]),
