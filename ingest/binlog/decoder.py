@@ -37,7 +37,8 @@ from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
-from ingest.binlog.table_map import MalformedTableMapError, TableMap, may_have_fractions, parse_table_map, with_hints
+from ingest.binlog.reader import MalformedEventError
+from ingest.binlog.table_map import TableMap, may_have_fractions, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinlogNotReadableError,
@@ -263,7 +264,7 @@ class _Decoding:
         number = len(self.maps)
         try:
             table_map, skipped = self.log._plan_for(body, self.walk.position)
-        except MalformedTableMapError:
+        except MalformedEventError:
             # Its rows then have a map whose column count is none of theirs; the map itself is named here.
             table_map, skipped = _NO_MAP, False
             self.walk.add_problem(TABLE_MAP, -1, -1, layout.BAD_TABLE_MAP)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ingest.binlog.gtid_events import names_of
 from ingest.binlog.reader import MalformedEventError, Reader
-from ingest.binlog.table_map import MalformedTableMapError, parse_table_map
+from ingest.binlog.table_map import parse_table_map
 
 Detail = dict[str, Any]
 
@@ -32,10 +32,7 @@ def describe_table_map(body: bytes, post_header_size: int) -> Detail:
     reader = Reader(body)
     table_id = reader.number(_id_size(post_header_size))
     rest = reader.rest()
-    try:
-        parsed = parse_table_map(rest)
-    except MalformedTableMapError as error:
-        raise MalformedEventError(str(error)) from None
+    parsed = parse_table_map(rest)
     return {
         "table_id": table_id,
         "flags": Reader(rest).number(2),
