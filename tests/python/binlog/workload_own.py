@@ -72,6 +72,12 @@ def partly_changed_documents() -> Table:
     return replace(table, extra_statements=(*updates, *(f"{update} where id % 2 = 0" for update in updates)))
 
 
+def unsafe() -> Table:
+    """Statements that give other values each time: logged as rows unless the session insists on statements."""
+    column = Column("u", "varchar(36) character set utf8mb4", "text", ("uuid()",) * 20, charset="utf8mb4")
+    return Table("unsafe", (column,))
+
+
 def tables(server: Server) -> list[Table]:
     """Return tables of the types that not every server has. Their server's own tool prints most of them wrongly."""
     if server.distribution is mysql56:
