@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from ingest.binlog import scan_binlog
+from ingest.binlog.charsets import canonical, charset_of
 from tests.python.binlog import recordings, workload, workload_own, workload_tables
 from tests.python.binlog.binlogtool_output import ToolChange
 from tests.python.binlog.binlogtool_values import agrees, is_differences
@@ -209,6 +210,18 @@ def test_every_character_of_every_character_set(
     tables = [workload_tables.repertoire(charset) for charset in workload_tables.server_charsets(server)]
     recording = recordings.record(server, setting, tables, tmp_path)
     assert_final_rows(recording, recording.decoded().committed_changes())
+
+
+@pytest.mark.parametrize("setting", each(DEFAULTS))
+def test_every_collation_belongs_to_its_character_set(request: pytest.FixtureRequest, setting: Setting) -> None:
+    server = server_of(request, setting)
+    # MariaDB names there the collations that several character sets have under one name.
+    view = "collation_character_set_applicability" if server.flavor == "mariadb" else "collations"
+    of_server = server.execute(f"select id, character_set_name from information_schema.{view} where id > 0")
+    assert len(of_server) > 200
+    assert {number: charset_of(number) for number, _ in of_server} == {
+        number: canonical(charset) for number, charset in of_server
+    }
 
 
 @pytest.mark.parametrize("setting", each(OWN))
