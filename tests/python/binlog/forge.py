@@ -96,10 +96,15 @@ class FileMaker:
 
 
 def column_file(
-    folder: Path, kind: int, metadata: bytes, values: Sequence[bytes | None], optional: bytes = b""
+    folder: Path,
+    kind: int,
+    metadata: bytes,
+    values: Sequence[bytes | None],
+    optional: bytes = b"",
+    version: bytes = VERSION,
 ) -> Path:
     """A file in which one transaction inserts each value into a table of one column."""
-    maker = FileMaker()
+    maker = FileMaker(version=version)
     maker.begin()
     maker.table_map([kind], metadata, optional)
     images = b"".join(b"\x01" if value is None else b"\x00" + value for value in values)

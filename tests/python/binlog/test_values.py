@@ -31,6 +31,11 @@ def known_as(column_type: str) -> SchemaHints:
     return SchemaHints.from_columns([{**column, "data_type": data_type, "column_type": column_type}])
 
 
+def server_of(hints: SchemaHints | None) -> bytes:
+    """What only a snapshot tells, only MariaDB has."""
+    return forge.VERSION if hints is None else b"10.11.18-MariaDB"
+
+
 def texts(
     kind: int,
     metadata: bytes,
@@ -40,7 +45,9 @@ def texts(
 ) -> list[str | None]:
     """What the decoder makes of a column's values."""
     with tempfile.TemporaryDirectory() as folder:
-        log = open_binlog(forge.column_file(Path(folder), kind, metadata, values, optional), hints=hints)
+        log = open_binlog(
+            forge.column_file(Path(folder), kind, metadata, values, optional, server_of(hints)), hints=hints
+        )
         found: list[str | None] = []
         for name, batch in log.batches():
             assert name != "unsupported_events", batch.to_pylist()
@@ -54,7 +61,9 @@ def undecodable(
 ) -> str:
     """The reason that the decoder gives for a value it cannot read."""
     with tempfile.TemporaryDirectory() as folder:
-        log = open_binlog(forge.column_file(Path(folder), kind, metadata, [value], optional), hints=hints)
+        log = open_binlog(
+            forge.column_file(Path(folder), kind, metadata, [value], optional, server_of(hints)), hints=hints
+        )
         kinds = {name: batch.to_pylist() for name, batch in log.batches()}
     assert "row_events" not in kinds
     return str(kinds["unsupported_events"][0]["reason"])
