@@ -27,7 +27,8 @@ from ingest.binlog.buffers import (
     Pool,
     RowBuffers,
 )
-from ingest.binlog.events import TABLE_MAP, event_name
+from ingest.binlog.control import describe
+from ingest.binlog.events import INCIDENT, TABLE_MAP, event_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -345,10 +346,17 @@ class _Decoding:
             found.append(("transactions", transaction_batch(control, transactions)))
         problems = np.concatenate([control.problems[: context["PROBLEM_COUNT"]], *self.left_out])
         if len(problems):
-            found.append(("unsupported_events", problem_batch(problems, self.maps)))
+            found.append(("unsupported_events", problem_batch(problems, self.maps, self._messages(problems))))
         self.left_out = []
         self._renew(self.control_pool.take(), self.row_pool.take())
         yield from ((kind, batch) for kind, batch in found if batch.num_rows)
+
+    def _messages(self, problems: Int64s) -> dict[int, str]:
+        """What the server wrote into INCIDENT events, by their physical offsets."""
+        incidents = problems[problems[:, layout.PROBLEM_REASON] == layout.INCIDENT, layout.PROBLEM_START]
+        walk = self.walk
+        details = {at: describe(INCIDENT, walk.event_at(at), walk.format_at(at)) for at in incidents.tolist()}
+        return {at: detail["message"] for at, detail in details.items() if detail.get("message")}
 
     def _row_batch(self, count: int) -> pa.RecordBatch:
         context, rows = self.context, self.rows

@@ -191,7 +191,7 @@ def ingest(
         identified = identify(files, record, options.new_epoch)
         if len(files) == 1 and identified.problems:
             raise identified.problems[0].error
-        result.files = len(identified.files)
+        result.files = len(identified.files) + len(identified.encrypted)
         result.problems.extend(identified.problems)
         result.files_skipped = sum(file.is_landed for file in identified.files)
         result.warnings.extend(_filter_warnings(record, options))
@@ -246,10 +246,9 @@ def _filter_warnings(record: SourceRecord, options: IngestOptions) -> Iterator[s
 
 
 def _passed_over(plan: FilePlan) -> str:
-    events = "event has" if plan.passed_over == 1 else "events have"
     return (
-        f"{plan.file.file.path}: {plan.passed_over} {events} a wrong checksum; what they say is missing, and they are "
-        "listed in unsupported_events."
+        f"{plan.file.file.path}: events passed over because of a wrong checksum: {plan.passed_over}. "
+        "unsupported_events lists them; what they say is missing."
     )
 
 

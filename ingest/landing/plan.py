@@ -415,7 +415,7 @@ def damage(scan: "Scan", skip_bad_checksum: bool = False, good: str = "") -> Bin
     context = {"path": str(scan.path), "position": scan.defect.position, "reason": scan.defect.reason}
     if scan.is_encrypted:
         return EncryptedBinlogError(
-            f"{scan.path}: {scan.defect.reason}, position {scan.defect.position}.",
+            f"{scan.path} is encrypted by its server from position {scan.defect.position} on (encrypt_binlog=ON).",
             hint="Stream it from the server, which decrypts it: `mariadb-binlog --read-from-remote-server --raw`.",
             **context,
         )

@@ -106,7 +106,7 @@ from ingest.binlog.kernel.memory import (
 )
 from ingest.binlog.kernel.numbers import write_signed, write_unsigned
 from ingest.binlog.kernel.rows import add_problem, decode_rows, packed_integer
-from ingest.binlog.kernel.strings import copy_bytes
+from ingest.binlog.kernel.strings import copy_bytes, is_utf8
 
 TRANSACTION_PAYLOAD = 40
 ZSTD, NOT_COMPRESSED = 0, 255
@@ -333,7 +333,7 @@ def _on_tagged_gtid(ctx, p, end, start, timestamp, server):
                 out = _write_hex_byte(out, byte & 0xFF)
         elif field == 3:
             size, p = _varlen(p, end)
-            if p == 0 or not 0 <= size <= 32 or p + size > end:
+            if p == 0 or not 0 <= size <= 32 or p + size > end or not is_utf8(p, size):
                 return False
             if size > 0:
                 store_8(out, 58)
@@ -587,7 +587,7 @@ def _on_query(ctx, p, end, start, finish, code, timestamp, server):
         _close_transaction(ctx, finish, OUTCOME_ROLLBACK, timestamp)
     elif word == _XA_COMMIT or word == _XA_ROLLBACK:
         skipped = 10 if word == _XA_COMMIT else 12
-        if 0 < size - skipped <= _XA_TEXT_BYTES:
+        if 0 < size - skipped <= _XA_TEXT_BYTES and is_utf8(text + skipped, size - skipped):
             _end_text(ctx, _XA, copy_bytes(_text_start(ctx, _XA), text + skipped, size - skipped))
         _close_transaction(ctx, finish, OUTCOME_COMMIT if word == _XA_COMMIT else OUTCOME_ROLLBACK, timestamp)
     elif load_64(ctx + _TXN_STATE) == STATE_ANNOUNCED:

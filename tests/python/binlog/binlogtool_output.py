@@ -17,7 +17,7 @@ _ROW = re.compile(rb"^### (INSERT INTO|UPDATE|DELETE FROM) `(.+)`\.`(.+)`$")
 _VALUE = re.compile(
     rb"^###   @(\d+)=(.*?) +/\* ([A-Z/]+(?:\([^)]*\))?) meta=\d+ nullable=\d is_null=(\d) \*/$", re.DOTALL
 )
-_QUERY = re.compile(rb"^#\d{6} [ \d]\d:\d\d:\d\d server id .*\tQuery\t")
+_QUERY = re.compile(rb"^#\d{6} [ \d]\d:\d\d:\d\d server id .*\tQuery(?:_compressed)?\t")
 _GTID = re.compile(rb"^SET @@SESSION\.GTID_NEXT= '([0-9a-f-]+(?::\w+)?:\d+)'|\tGTID (\d+-\d+-\d+)", re.MULTILINE)
 _KINDS = {b"INSERT INTO": "INSERT", b"UPDATE": "UPDATE", b"DELETE FROM": "DELETE"}
 

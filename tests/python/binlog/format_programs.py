@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 from pymysqlreplication.row_event import RowsEvent
 
 from ingest.binlog import open_binlog
+from ingest.binlog.listing import Event
 from ingest.errors import BinloomError
 from tests.python.binlog import binlogtool_output, mysql_replication
 from tests.python.binlog.binlogtool_output import unescaped
@@ -51,29 +54,24 @@ def _position(data: bytes, code: int) -> int:
 
 
 def binloom_event(specimen: EventSpecimen, path: Path) -> str:
-    wanted = positions(specimen, path)
-    try:
-        events = {event.position: event for event in open_binlog(path).events()}
-        rows = [row for batch in open_binlog(path).row_batches() for row in batch.to_pylist()]
-    except BinloomError:
-        events, rows = _until_refused(path), []
+    wanted, events = positions(specimen, path), _until_refused(path)
     if not set(wanted) <= events.keys():
         return REFUSED
     details = [events[position].detail for position in wanted]
     is_rows = "ROWS" in specimen.name and "QUERY" not in specimen.name and "ANNOTATE" not in specimen.name
     if is_rows or specimen.name == "TRANSACTION_PAYLOAD":
+        rows = [row for batch in open_binlog(path).row_batches() for row in batch.to_pylist()]
         details = [[row["before_values"], row["after_values"]] for row in rows if row["start_pos"] in wanted]
     text = json.dumps(details, default=str, ensure_ascii=False)
     return _word(specimen, text if '"malformed"' not in text else "", is_named=True)
 
 
-def _until_refused(path: Path) -> dict[int, Any]:
+def _until_refused(path: Path) -> dict[int, Event]:
+    """The events that binloom lists, by position; those behind an encrypted one's announcement are not."""
     found = {}
-    try:
+    with contextlib.suppress(BinloomError):
         for event in open_binlog(path).events():
             found[event.position] = event
-    except BinloomError:
-        pass
     return found
 
 
@@ -94,20 +92,16 @@ def mysqlbinlog_event(specimen: EventSpecimen, path: Path) -> str:
     texts = [text for at, text in zip(pieces[1::2], pieces[2::2], strict=True) if int(at) in wanted]
     if done.returncode and (not texts or int(pieces[-2]) in wanted):
         return REFUSED
-    # Events that are printed late stand behind the next ones: texts that name them are unique in their file.
-    everything = b"".join(texts).decode(errors="replace")
-    if specimen.name in (
-        "BEGIN_LOAD_QUERY",
-        "APPEND_BLOCK",
-        "DELETE_FILE",
-        "EXECUTE_LOAD_QUERY",
-        "INTVAR",
-        "RAND",
-        "USER_VAR",
-    ):
-        everything += done.stdout.decode(errors="replace")
-    is_named = bool(re.search(r"CRC32 0x\w+ *\n?[\t#]\s*\S", everything)) and "Unknown event" not in everything
+    everything = (done.stdout if specimen.name in _PRINTED_LATER else b"".join(texts)).decode(errors="replace")
+    is_named = bool(re.search(r"CRC32 0x\w+\s*\S", everything)) and "Unknown event" not in everything
     return _word(specimen, everything, is_named=is_named)
+
+
+# Together with the statement they belong to, or, the events of a payload, under another position.
+_PRINTED_LATER = frozenset(
+    {"BEGIN_LOAD_QUERY", "APPEND_BLOCK", "DELETE_FILE", "EXECUTE_LOAD_QUERY", "INTVAR", "RAND", "USER_VAR"}
+    | {"TRANSACTION_PAYLOAD"}
+)
 
 
 def mysqlbinlog_column(specimen: ColumnSpecimen, path: Path) -> str:
@@ -126,6 +120,9 @@ def _prints(specimen: ColumnSpecimen) -> Callable[[str, bytes | None], bool]:
     def is_same(text: str, printed: bytes | None) -> bool:
         if specimen.column.kind == "bytes":
             return printed is not None and unescaped(printed, "mysql") == bytes.fromhex(text[2:])
+        if specimen.name == "VECTOR":
+            floats = struct.unpack("<ff", bytes.fromhex(text[2:]))
+            return printed is not None and [float(each) for each in printed.strip(b"[]").split(b",")] == list(floats)
         if specimen.name.startswith("YEAR"):
             return printed is not None and printed.decode() == text
         return agrees(specimen.column, text, printed, "mysql")
@@ -151,15 +148,33 @@ def _their_events(path: Path, wanted: list[int]) -> Iterator[str]:
     data = path.read_bytes()
     flavor = "mariadb" if b"MariaDB" in data[:80] else "mysql"
     has_checksums = data[8] == 15 and data[4 + int.from_bytes(data[13:17], "little") - 5] == 1
-    for position, event in mysql_replication.events(path, flavor, has_checksums=has_checksums):
+    maps = [event.detail for event in _until_refused(path).values() if event.type_name == "TABLE_MAP"]
+    has_names = any(" " in column for detail in maps for column in detail.get("columns", ()))
+    for position, event in mysql_replication.events(path, flavor, has_checksums=has_checksums, full_metadata=has_names):
         if position in wanted and event is not None:
-            facts = {name: value for name, value in vars(event).items() if name not in ("packet", "_ctl_connection")}
-            yield repr([event.rows if isinstance(event, RowsEvent) else None, facts])
+            yield repr([event.rows if isinstance(event, RowsEvent) else None, _facts(event)])
+
+
+def _facts(thing: Any) -> Any:
+    """What an event's attributes and properties say; bytes as text and as hex."""
+    if isinstance(thing, bytes):
+        return thing.decode(errors="replace"), thing.hex()
+    if isinstance(thing, list | tuple | set):
+        return [_facts(each) for each in thing]
+    if not hasattr(thing, "__dict__"):
+        return thing
+    own = {name: value for name, value in vars(thing).items() if name not in _INNARDS}
+    kind = type(thing)
+    given = {name: getattr(thing, name) for name in dir(kind) if isinstance(getattr(kind, name), property)}
+    return {name: _facts(value) for name, value in (own | given).items()}
+
+
+_INNARDS = ("packet", "_ctl_connection", "table_map", "_RowsEvent__rows")
 
 
 def mysql_replication_column(specimen: ColumnSpecimen, path: Path) -> str:
     try:
-        events = mysql_replication.row_events(path, "mysql", has_checksums=True, full_metadata=True)
+        events = mysql_replication.row_events(path, "mysql", has_checksums=True, full_metadata=specimen.is_named)
         found = [value for event in events for row in event.rows for value in row["values"].values()]
     except Exception:
         return REFUSED
@@ -172,7 +187,7 @@ def _gives(specimen: ColumnSpecimen) -> Callable[[str, Any], bool]:
     def is_same(text: str, value: Any) -> bool:
         match specimen.column.kind:
             case "json":
-                return isinstance(value, str) and json.loads(value) == json.loads(text) and "." in value
+                return repr(_json_of(value)) == repr(json.loads(text))
             case "bytes":
                 return value == bytes.fromhex(text[2:])
             case _:
@@ -181,10 +196,25 @@ def _gives(specimen: ColumnSpecimen) -> Callable[[str, Any], bool]:
     return is_same
 
 
+def _json_of(value: Any) -> Any:
+    """A document of mysql-replication, whose texts are bytes."""
+    match value:
+        case bytes():
+            return value.decode()
+        case dict():
+            return {_json_of(key): _json_of(item) for key, item in value.items()}
+        case list():
+            return [_json_of(item) for item in value]
+        case _:
+            return value
+
+
 def _word(specimen: EventSpecimen, text: str, *, is_named: bool) -> str:
     if not is_named:
         return DROPPED
-    return DECODED if all(said in text for said in specimen.says) else NAMED
+    if all(said in text for said in specimen.says):
+        return DECODED
+    return WRONG if specimen.misreading is not None and specimen.misreading in text else NAMED
 
 
 EVENT_PROGRAMS: dict[str, Callable[[EventSpecimen, Path], str]] = {

@@ -19,6 +19,7 @@ from tests.python.binlog.forge import (
     BINARY_COLLATION,
     BIT,
     BLOB,
+    BLOB_COMPRESSED,
     DATE,
     DATETIME2,
     DOUBLE,
@@ -41,10 +42,12 @@ from tests.python.binlog.forge import (
     TINY,
     UTF8MB4,
     VARCHAR,
+    VARCHAR_COMPRESSED,
     YEAR,
     FileMaker,
     charset,
     column_file,
+    compressed,
     datetime2,
     decimal,
     field_of,
@@ -67,23 +70,32 @@ IGNORABLE_FLAG = 0x80
 
 @dataclass(frozen=True)
 class EventSpecimen:
-    """A file with an event of a type, and texts that stand for what it carries."""
+    """A file with an event of a type, texts that stand for what it carries, and one that it is misread as."""
 
     name: str
     file: Callable[[Path], Path]
     says: tuple[str, ...] = ()
+    misreading: str | None = None
 
     @property
     def code(self) -> int:
         return CODES[self.name]
 
 
-class MariaDBMaker(FileMaker):
-    """A file that begins as MariaDB's files do."""
+class MySQL9Maker(FileMaker):
+    """A file that begins as those of MySQL 9.7 do."""
+
+    first_of = "mysql-defaults"
 
     def __post_init__(self) -> None:
-        recorded = (FIXTURES / "mariadb-defaults.binlog").read_bytes()
-        self.data += recorded[4 : 4 + int.from_bytes(recorded[13:17], "little")]
+        data = (FIXTURES / f"{self.first_of}.binlog").read_bytes()
+        self.data += data[4 : 4 + int.from_bytes(data[13:17], "little")]
+
+
+class MariaDBMaker(MySQL9Maker):
+    """A file that begins as those of MariaDB 10.11 do."""
+
+    first_of = "mariadb-defaults"
 
 
 def recorded(name: str) -> Callable[[Path], Path]:
@@ -140,16 +152,14 @@ LOAD_QUERY += b"shop\0" + b"LOAD DATA INFILE 'rows.txt' INTO TABLE t"
 GTID = SOURCE.bytes + struct.pack("<q", 4242)
 CLOCK = b"\2" + struct.pack("<qq", 31336, 31337)
 GTID_SET = struct.pack("<Q", 1) + SOURCE.bytes + struct.pack("<QQQ", 1, 1, 4243)
-TAGGED = bytes.fromhex(
-    "027c0000000266da3c31029103750322c503a902aa04f10300000002040406146f72646572735f746167"
-    "08080a0c0c7f45db0850b46006103d041283120b"
-)
 TABLE_MAP = struct.pack("<IHH", 1, 0, 1) + b"\4shop\0\1t\0" + b"\1\3" + b"\0" + b"\xff"
 ROW = struct.pack("<IHH", 1, 0, 1) + b"\1\xff" + b"\0" + struct.pack("<i", 31337)
 ROWS_V2 = struct.pack("<IHHH", 1, 0, 1, 2) + b"\1"
 OLD_TABLE_MAP = struct.pack("<IHH", 1, 0, 1) + b"\4shop\0\1t\0" + b"\1\3"
 
-VALUES = ("Zürich",)
+INSERTED, UPDATED = ("-99999.999",), ("-99998.999",)
+
+TAGGED_GTIDS = (":nightly:1",)
 
 EVENTS: list[EventSpecimen] = [
     EventSpecimen("START_V3", old_format(1, struct.pack("<H50sI", 3, b"4.1.24-log", TIMESTAMP)), ("4.1.24-log",)),
@@ -190,13 +200,15 @@ EVENTS: list[EventSpecimen] = [
         EventSpecimen(f"{verb}_ROWS_V0", made((19, OLD_TABLE_MAP), (code, ROW + row)), ("31337",))
         for verb, code, row in (("WRITE", 20, b""), ("UPDATE", 21, ROW[-5:]), ("DELETE", 22, b""))
     ),
-    *(EventSpecimen(f"{verb}_ROWS_V1", recorded("mariadb-metadata-full"), VALUES) for verb in ("WRITE", "UPDATE")),
+    EventSpecimen("WRITE_ROWS_V1", recorded("mariadb-metadata-full"), INSERTED),
+    EventSpecimen("UPDATE_ROWS_V1", recorded("mariadb-metadata-full"), UPDATED),
     EventSpecimen("DELETE_ROWS_V1", made((19, TABLE_MAP), (25, ROW), maker=MariaDBMaker), ("31337",)),
     EventSpecimen("INCIDENT", made((26, b"\1\0\x0fdisk quota full")), ("disk quota full",)),
     EventSpecimen("HEARTBEAT", made((27, b"binlog.000077")), ("binlog.000077",)),
     EventSpecimen("IGNORABLE", made((28, b"anything"), flags=IGNORABLE_FLAG)),
     EventSpecimen("ROWS_QUERY", recorded("mysql-rows-query"), ("insert into fixture.things values",)),
-    *(EventSpecimen(f"{verb}_ROWS", recorded("mysql-metadata-full"), VALUES) for verb in ("WRITE", "UPDATE")),
+    EventSpecimen("WRITE_ROWS", recorded("mysql-metadata-full"), INSERTED),
+    EventSpecimen("UPDATE_ROWS", recorded("mysql-metadata-full"), UPDATED),
     EventSpecimen(
         "DELETE_ROWS", made((19, TABLE_MAP), (32, ROWS_V2 + b"\xff\0" + struct.pack("<i", 31337))), ("31337",)
     ),
@@ -210,7 +222,7 @@ EVENTS: list[EventSpecimen] = [
         made((34, b"\1" + bytes(24) + CLOCK), (2, _query(b"create table t (a int)"))),
         ("31336", "31337"),
     ),
-    EventSpecimen("PREVIOUS_GTIDS", made((35, GTID_SET)), (f"{SOURCE}:1-4242",)),
+    EventSpecimen("PREVIOUS_GTIDS", made((35, GTID_SET)), (f"{SOURCE}:1-4242",), misreading="1-4243"),
     EventSpecimen(
         "TRANSACTION_CONTEXT",
         made((36, struct.pack("<BIBIII", 36, 31337, 1, len(GTID_SET), 0, 0) + str(SOURCE).encode() + GTID_SET)),
@@ -222,14 +234,14 @@ EVENTS: list[EventSpecimen] = [
     EventSpecimen(
         "XA_PREPARE", made((38, b"\0" + struct.pack("<III", 31337, 3, 3) + b"abcdef")), ("616263", "646566", "31337")
     ),
-    EventSpecimen("PARTIAL_UPDATE_ROWS", recorded("mysql-partial-json"), VALUES),
-    EventSpecimen("TRANSACTION_PAYLOAD", recorded("mysql-transaction-payload"), VALUES),
-    EventSpecimen("HEARTBEAT_V2", made((41, b"\1\x0dbinlog.000077\2\3\xfc\x69\x7a\0")), ("binlog.000077", "31337")),
+    EventSpecimen("PARTIAL_UPDATE_ROWS", recorded("mysql-partial-json-many-diffs"), ("fresh", "no document changed")),
+    EventSpecimen("TRANSACTION_PAYLOAD", recorded("mysql-transaction-payload"), INSERTED + UPDATED),
     EventSpecimen(
-        "GTID_TAGGED",
-        made((42, TAGGED), (2, _query(b"create table t (a int)"))),
-        ("336d1e8c-e4dd-11f1-aa55-02fc00000001:orders_tag:1",),
+        "HEARTBEAT_V2",
+        made((41, b"\1\x0dbinlog.000077\2\3\xfc\x69\x7a\0"), maker=MySQL9Maker),
+        ("binlog.000077", "31337"),
     ),
+    EventSpecimen("GTID_TAGGED", recorded("mysql-tagged-gtids"), TAGGED_GTIDS),
     EventSpecimen("ANNOTATE_ROWS", recorded("mariadb-defaults"), ("insert into fixture.things values",)),
     EventSpecimen("BINLOG_CHECKPOINT", recorded("mariadb-defaults"), ("binlog.0000",)),
     EventSpecimen(
@@ -251,16 +263,8 @@ EVENTS: list[EventSpecimen] = [
     ),
     EventSpecimen("QUERY_COMPRESSED", recorded("mariadb-compressed-events"), ("create table fixture.things",)),
     *(
-        EventSpecimen(
-            f"{verb}_ROWS_COMPRESSED_V1",
-            made(
-                (19, TABLE_MAP),
-                (code, ROW[:-5] + b"\xff" * (verb == "UPDATE") + _compressed(ROW[-5:] * times)),
-                maker=MariaDBMaker,
-            ),
-            ("31337",),
-        )
-        for verb, code, times in (("WRITE", 166, 1), ("UPDATE", 167, 2), ("DELETE", 168, 1))
+        EventSpecimen(f"{verb}_ROWS_COMPRESSED_V1", recorded("mariadb-compressed-queries"), (text,))
+        for verb, text in (("WRITE", "word 3"), ("UPDATE", "word 5!"), ("DELETE", "word 4"))
     ),
     *(
         EventSpecimen(
@@ -291,10 +295,12 @@ class ColumnSpecimen:
     values: tuple[bytes, ...]
     texts: tuple[str, ...]
     column: Column
-    optional: bytes = b""
+    optional: bytes
+    is_named: bool
 
     def file(self, folder: Path) -> Path:
-        return column_file(folder, self.code, self.metadata, self.values, self.optional + field_of(4, b"\1c"))
+        names = field_of(4, b"\1c") if self.is_named else b""
+        return column_file(folder, self.code, self.metadata, self.values, self.optional + names)
 
 
 def specimen(
@@ -308,11 +314,13 @@ def specimen(
     unsigned: bool = False,
     members: tuple[str, ...] = (),
     charset_name: str | None = None,
+    is_named: bool = True,
 ) -> ColumnSpecimen:
+    """A specimen of values and their texts; without `is_named` as with binlog_row_metadata=MINIMAL."""
     declaration = f"{ddl or kind}{' unsigned' if unsigned else ''}"
     column = Column("c", declaration, kind, (), charset_name, members)  # type: ignore[arg-type]
     values, texts = zip(*pairs, strict=True)
-    return ColumnSpecimen(name, code, metadata, values, texts, column, optional)
+    return ColumnSpecimen(name, code, metadata, values, texts, column, optional, is_named)
 
 
 def sized(data: bytes, size: int = 1) -> bytes:
@@ -552,5 +560,53 @@ COLUMNS: list[ColumnSpecimen] = [
         (sized(struct.pack("<ff", 1.5, -2.0), 4), "0x" + struct.pack("<ff", 1.5, -2.0).hex().upper()),
         optional=field_of(13, b"\2"),
         ddl="vector(2)",
+    ),
+    specimen(
+        "VARCHAR_COMPRESSED",
+        "text",
+        VARCHAR_COMPRESSED,
+        b"\xa0\0",
+        (sized(compressed(b"a" * 90, raw=True)), "a" * 90),
+        optional=charset(UTF8MB4),
+        charset_name="utf8mb4",
+    ),
+    specimen(
+        "BLOB_COMPRESSED",
+        "text",
+        BLOB_COMPRESSED,
+        b"\2",
+        (sized(compressed(b"a" * 90, raw=True), 2), "a" * 90),
+        optional=charset(UTF8MB4),
+        charset_name="utf8mb4",
+    ),
+    specimen(
+        "LONG unsigned, MINIMAL",
+        "integer",
+        LONG,
+        b"",
+        (b"\xff" * 4, "4294967295"),
+        optional=UNSIGNED,
+        unsigned=True,
+        is_named=False,
+    ),
+    specimen(
+        "VARCHAR latin1, MINIMAL",
+        "text",
+        VARCHAR,
+        b"\xa0\0",
+        (sized("Grüße".encode("cp1252")), "Grüße"),
+        optional=charset(8),
+        charset_name="latin1",
+        is_named=False,
+    ),
+    specimen(
+        "BLOB, MINIMAL",
+        "binary",
+        BLOB,
+        b"\2",
+        (sized(b"\xff\x00\x80", 2), "0xFF0080"),
+        optional=charset(BINARY_COLLATION),
+        ddl="blob",
+        is_named=False,
     ),
 ]

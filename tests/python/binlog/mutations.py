@@ -1,21 +1,31 @@
 """Hostile binlogs: real files with bytes changed where it hurts, checksums made right again.
 
-Run as a script it decodes mutations in this process, so that a test can see whether the process survives:
-`python -m tests.python.binlog.mutations SEED COUNT FILE…`. A snapshot in a folder NAME-schema beside NAME.binlog is
-used: some types only it tells.
+What stands compressed in an event is changed inside, too: it is taken out, changed, and compressed again.
+
+Run as a script it decodes mutations in this process, so that a test can see whether the process survives, and what
+it took: `python -m tests.python.binlog.mutations SEED COUNT FILE…`. A file that takes longer than `PATIENCE` ends it.
 """
 
 import contextlib
 import random
+import resource
+import signal
 import sys
 import tempfile
 import zlib
 from pathlib import Path
 
+import zstandard
+
 from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.errors import BinloomError
+from tests.python.binlog.forge import packed
 from tests.python.binlog.recordings import snapshot_rows
 
+PATIENCE = 30
+"""Seconds that a file of some kilobytes may take, on a machine with other work."""
+PAYLOAD = 40
+MARIADB_COMPRESSED = range(166, 172)
 INTERESTING = (0x00, 0x01, 0x7F, 0x80, 0xFC, 0xFD, 0xFE, 0xFF)
 
 
@@ -49,6 +59,8 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
 def _change(events: list[bytearray], rng: random.Random) -> None:
     number = rng.randrange(len(events))
     event = events[number]
+    if rng.random() < 0.7 and _change_inside(event, rng):
+        return
     first = 19 if rng.random() < 0.95 else 0
     at = rng.randrange(first, max(len(event), first + 1)) if len(event) > first else 0
     action = rng.random()
@@ -69,6 +81,35 @@ def _change(events: list[bytearray], rng: random.Random) -> None:
         del events[rng.randrange(1, len(events))]
 
 
+def _change_inside(event: bytearray, rng: random.Random) -> bool:
+    """Changes what an event holds compressed; False when it holds nothing or is too broken for that."""
+    if len(event) < 30:
+        return False
+    try:
+        if event[4] == PAYLOAD:
+            start = event.index(b"\x28\xb5\x2f\xfd")
+            inside = zstandard.decompress(bytes(event[start:-4]), max_output_size=1 << 20)
+            events = events_of(bytes(4) + inside)
+            _change(events, rng)
+            for each in events:
+                _repair(each, has_checksums=False)
+            inside = b"".join(map(bytes, events))
+            data = zstandard.compress(inside)
+            fields = ((1, packed(len(data))), (2, packed(0)), (3, packed(len(inside))))
+            head = b"".join(packed(kind) + packed(len(value)) + value for kind, value in fields)
+            event[19:] = head + b"\0" + data + bytes(4)
+            return True
+        if event[4] in MARIADB_COMPRESSED:
+            start = event.index(b"\x78", 19)
+            rows = bytearray(zlib.decompress(bytes(event[start:-4])))
+            _change([rows], rng) if len(rows) > 20 else rows.append(rng.randrange(256))
+            event[start - 2 :] = b"\x81" + bytes([len(rows) & 0xFF]) + zlib.compress(bytes(rows)) + bytes(4)
+            return True
+    except (ValueError, zlib.error, zstandard.ZstdError):
+        pass
+    return False
+
+
 def _repair(event: bytearray, has_checksums: bool) -> None:
     """Makes size and checksum of an event right for what its bytes are now."""
     if len(event) < 19:
@@ -78,25 +119,28 @@ def _repair(event: bytearray, has_checksums: bool) -> None:
         event[-4:] = zlib.crc32(bytes(event[:-4])).to_bytes(4, "little")
 
 
-def hints_of(path: Path) -> SchemaHints | None:
-    """The snapshot that lies beside a file, if any."""
-    folder = path.with_name(f"{path.stem}-schema")
-    return SchemaHints.from_columns(snapshot_rows(folder)) if folder.is_dir() else None
-
-
 def decode_all(path: Path, hints: SchemaHints | None = None) -> None:
     """Every way into a file; raises only what binloom raises on purpose."""
-    for way in (_scan, lambda path: _batches(path, hints), _events):
+    for way in (_scan, _batches, _events):
         with contextlib.suppress(BinloomError):
             way(path)
+    with contextlib.suppress(BinloomError):
+        for _, batch in open_binlog(path, hints=hints, skip_bad_checksum=True).batches():
+            batch.validate(full=True)
+
+
+def hints_of(path: Path) -> SchemaHints | None:
+    """The schema that lies beside a fixture."""
+    folder = path.with_name(f"{path.stem}-schema")
+    return SchemaHints.from_columns(snapshot_rows(folder)) if folder.is_dir() else None
 
 
 def _scan(path: Path) -> None:
     scan_binlog(path)
 
 
-def _batches(path: Path, hints: SchemaHints | None) -> None:
-    for _, batch in open_binlog(path, hints=hints).batches():
+def _batches(path: Path) -> None:
+    for _, batch in open_binlog(path).batches():
         batch.validate(full=True)
 
 
@@ -108,18 +152,19 @@ def _events(path: Path) -> None:
 def main() -> None:
     """Decodes COUNT mutations of the files. Says on stderr which one it is at, in case it does not come back."""
     seed, count = int(sys.argv[1]), int(sys.argv[2])
-    originals = [(path.read_bytes(), hints_of(path)) for path in map(Path, sys.argv[3:])]
+    originals = [(Path(name).read_bytes(), hints_of(Path(name))) for name in sys.argv[3:]]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "binlog.000001"
         for number in range(count):
             rng = random.Random(f"{seed}-{number}")
-            original, hints = rng.choice(originals)
-            path.write_bytes(mutate(original, rng))
+            data, hints = rng.choice(originals)
+            path.write_bytes(mutate(data, rng))
             print(f"mutation {seed}-{number}", file=sys.stderr, flush=True)
+            signal.alarm(PATIENCE)
             decode_all(path, hints)
-            if hints is not None and rng.random() < 0.2:
-                decode_all(path)
-    print(f"{count} mutations")
+        signal.alarm(0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(f"{count} mutations, {peak} MB")
 
 
 if __name__ == "__main__":

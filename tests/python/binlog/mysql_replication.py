@@ -28,9 +28,9 @@ def row_events(path: Path, flavor: str, *, has_checksums: bool, full_metadata: b
             yield event
 
 
-def events(path: Path, flavor: str, *, has_checksums: bool) -> Iterator[tuple[int, Any]]:
+def events(path: Path, flavor: str, *, has_checksums: bool, full_metadata: bool) -> Iterator[tuple[int, Any]]:
     """Yield the position of each event of a file and what a stream would give for it: None when it is left out."""
-    yield from _read(path, flavor, _DEFAULTS, has_checksums=has_checksums, full_metadata=True)
+    yield from _read(path, flavor, _DEFAULTS, has_checksums=has_checksums, full_metadata=full_metadata)
 
 
 def _read(

@@ -183,7 +183,7 @@ def _tagged(number: int, statements: list[str]) -> list[str]:
 
 def _xa(number: int, statements: list[str]) -> list[str]:
     """XA transactions, committed in two phases or one, or rolled back after they were prepared or before."""
-    xid = ("'plain'", "'with','branch',7", "x'00ff27'", "''")[number % 4]
+    xid = ("'plain'", "'with','branch',7", "x'00ff27'", "'it''s'")[number % 4]
     ends: list[list[str]] = [
         [f"xa prepare {xid}", f"xa commit {xid}"],
         [f"xa commit {xid} one phase"],

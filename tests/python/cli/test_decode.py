@@ -11,6 +11,7 @@ import pytest
 from tests.python.binlog import forge
 from tests.python.binlog.forge import FileMaker
 from tests.python.cli.running import SAMPLES, binloom
+from tests.python.landing.binlogs import flip_bit
 
 MYSQL = SAMPLES / "shop-mysql"
 MARIADB = SAMPLES / "shop-mariadb"
@@ -141,3 +142,24 @@ def test_what_cannot_be_decoded_is_said_and_the_rest_is_printed(tmp_path: Path) 
     assert result.returncode == 0
     assert "WRITE_ROWS" in result.stderr and str(position) in result.stderr
     assert result.stdout.splitlines()
+
+
+def test_bad_checksums_are_passed_over_when_asked(tmp_path: Path) -> None:
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(flip_bit((MYSQL / path.name).read_bytes(), 9000))
+    stopped = binloom("decode", path)
+    assert stopped.returncode == 3
+    passed_over = binloom("decode", path, "--skip-bad-checksum")
+    assert passed_over.returncode == 0
+    assert "position 8796: " in passed_over.stderr and "bad_checksum" in passed_over.stderr
+    whole = changes(MYSQL / path.name)
+    lines = [json.loads(line) for line in passed_over.stdout.splitlines()]
+    assert len(stopped.stdout.splitlines()) < len(lines) < len(whole)
+    assert all(line in whole for line in lines)
+    # Also from a position behind it.
+    behind = whole[-5]["start_pos"]
+    cut = binloom("decode", path, "--skip-bad-checksum", "--start-position", behind)
+    assert cut.returncode == 0
+    assert [json.loads(line) for line in cut.stdout.splitlines()] == [
+        row for row in whole if row["start_pos"] >= behind
+    ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.python.cli.running import SAMPLES, assert_sentence, binloom
+from tests.python.landing.binlogs import encrypted_by_mysql, flip_bit
 
 pytestmark = pytest.mark.spark
 
@@ -42,6 +43,31 @@ def test_a_cut_file_is_landed_as_far_as_it_goes_and_mended_by_a_whole_copy(tmp_p
 
     third = binloom(*ingest, home=home)
     assert third.returncode == 0 and "nothing new" in third.stdout
+
+
+def test_bad_checksums_and_encrypted_files(tmp_path: Path) -> None:
+    home, logs = tmp_path / "home", tmp_path / "logs"
+    logs.mkdir()
+    whole = (SHOP / "binlog.000001").read_bytes()
+    (logs / "binlog.000001").write_bytes(flip_bit(whole, 9000))
+    (logs / "binlog.000002").write_bytes(encrypted_by_mysql(whole))
+    ingest = ["ingest", "--source", "shop", "--binlog-dir", logs]
+
+    stopped = binloom(*ingest, "--all", home=home)
+    assert stopped.returncode == 3
+    assert "binlog.000001 is broken at position 8796" in stopped.stderr and "--skip-bad-checksum" in stopped.stderr
+    assert (
+        "binlog.000002 is encrypted by its server" in stopped.stderr and "--read-from-remote-server" in stopped.stderr
+    )
+    assert {file["state"] for file in _states(home, expected=1).values()} == {"failed"}
+
+    skipped = binloom(*ingest, "--files", "binlog.000001", "--skip-bad-checksum", home=home)
+    assert skipped.returncode == 0 and "passed over because of a wrong checksum: 1." in skipped.stderr
+    states = _states(home, expected=1)
+    assert (states["binlog.000001"]["state"], states["binlog.000001"]["bytes_landed"]) == ("landed", len(whole))
+    decoded = binloom("decode", "--skip-bad-checksum", logs / "binlog.000001")
+    assert decoded.returncode == 0
+    assert states["binlog.000001"]["row_events"] == len(decoded.stdout.splitlines())
 
 
 def _states(home: Path, expected: int) -> dict[str, dict[str, object]]:

@@ -14,7 +14,14 @@ from ingest.landing import IngestOptions, ingest
 from ingest.landing.session import raw_table_dir
 from ingest.quality.gate import GateResult, run_gate
 from ingest.sources.directory import find_binlogs
-from tests.python.landing.binlogs import SHOP, in_use, transaction_ends
+from tests.python.landing.binlogs import (
+    SHOP,
+    encrypted_by_mariadb,
+    encrypted_by_mysql,
+    flip_bit,
+    in_use,
+    transaction_ends,
+)
 from tests.python.landing.spark import spark_home
 
 pytestmark = [pytest.mark.spark]
@@ -169,6 +176,19 @@ def test_files_in_use_and_broken_ones_are_explained(session: Any, home: Path, tm
     result = run_gate("explained", session, home)
     assert failed(result) == []
     assert result.files == 2
+
+
+def test_events_that_were_passed_over_and_encrypted_files_are_explained(
+    session: Any, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "binlog.000001").write_bytes(flip_bit(DATA, 9000))
+    (tmp_path / "binlog.000002").write_bytes(encrypted_by_mysql(DATA))
+    (tmp_path / "binlog.000003").write_bytes(encrypted_by_mariadb(DATA))
+    options = IngestOptions(skip_bad_checksum=True)
+    assert len(ingest("around", find_binlogs(tmp_path), options, home=home).problems) == 2
+    result = run_gate("around", session, home)
+    assert failed(result) == []
+    assert result.files == 3
 
 
 def test_unknown_source(session: Any, home: Path) -> None:
