@@ -38,7 +38,7 @@ from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
-from ingest.binlog.table_map import MalformedTableMapError, TableMap, may_have_fractions, parse_table_map, with_hints
+from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinlogNotReadableError,
@@ -161,7 +161,7 @@ class Binlog:
 
     def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
         """A table map with its hints at a position, and whether its rows are left out."""
-        parsed = parse_table_map(body, self.format.flavor)
+        parsed = parse_table_map(body, self.format.server_version or "")
         known = None
         if self._hints is not None:
             known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, position)
@@ -279,8 +279,7 @@ class _Decoding:
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
         width = len(table_map.columns) if table_map.has_metadata else -1
-        unsure = may_have_fractions(table_map, self.walk.format)
-        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(unsure))
+        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(table_map.lacks_digits))
         self.numbers[body] = number
         return number
 
