@@ -39,7 +39,7 @@ from ingest.binlog.listing import Event, list_events
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
 from ingest.binlog.reader import MalformedEventError
-from ingest.binlog.table_map import TableMap, may_have_fractions, parse_table_map, with_hints
+from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinlogNotReadableError,
@@ -160,12 +160,12 @@ class Binlog:
             yield from list_events(walk)
             check_end(walk, end)
 
-    def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
-        """A table map with its hints at a position, and whether its rows are left out."""
-        parsed = parse_table_map(body, self.format.flavor)
+    def _plan_for(self, body: bytes, walk: Walk) -> tuple[TableMap, bool]:
+        """A table map with its hints where the walk stands, and whether its rows are left out."""
+        parsed = parse_table_map(body, walk.format.server_version or "")
         known = None
         if self._hints is not None:
-            known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, position)
+            known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, walk.position)
         table_map = with_hints(parsed, body, known)
         self._names[table_map.table_map_id] = table_map.column_names
         skipped = self._tables is not None and not self._tables.takes(parsed.schema_name, parsed.table_name)
@@ -264,7 +264,7 @@ class _Decoding:
     def _plan(self, body: bytes) -> int:
         number = len(self.maps)
         try:
-            table_map, skipped = self.log._plan_for(body, self.walk.position)
+            table_map, skipped = self.log._plan_for(body, self.walk)
         except MalformedEventError:
             # Its rows then have a map whose column count is none of theirs; the map itself is named here.
             table_map, skipped = _NO_MAP, False
@@ -280,8 +280,7 @@ class _Decoding:
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
         width = len(table_map.columns) if table_map.has_metadata else -1
-        unsure = may_have_fractions(table_map, self.walk.format)
-        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(unsure))
+        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(table_map.lacks_digits))
         self.numbers[body] = number
         return number
 

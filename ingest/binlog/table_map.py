@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.binlog.charsets import charset_of, decode_text
-from ingest.binlog.format import FormatDescription, version_number
+from ingest.binlog.format import flavor_of, version_number
 from ingest.binlog.hints import ColumnHint
 from ingest.binlog.reader import Reader
 
@@ -65,6 +65,7 @@ _WITH_SIGN: Final = _NUMERIC | {"YEAR", "DECIMAL"}
 _WITH_CHARSET: Final = {"mysql": _CHARACTER | {"VECTOR"}, "mariadb": _CHARACTER | {"GEOMETRY"}}
 
 _OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
+_FIRST_FRACTIONS: Final = (5, 3, 0)
 
 # Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them.
 FIXED_BINARY: Final = {"UUID": 16, "INET4": 4, "INET6": 16}
@@ -125,7 +126,7 @@ class Column:
     """A column of a table map.
 
     `metadata` is the wire's: maximum bytes of VARCHAR and STRING, length bytes of BLOB and JSON, fraction
-    digits of temporal types (of those from before MySQL 5.6 the snapshot's, else 0), precision * 256 + scale
+    digits of temporal types (of MariaDB's from before 10.1 the snapshot's, else 0), precision * 256 + scale
     of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
     What neither the event nor a hint tells is None.
     """
@@ -149,6 +150,8 @@ class TableMap:
     `hint` says where they come from: `snapshot` when a snapshot gave anything that the text of a value
     depends on, else `metadata` when the event itself did, else `none`. `column_names` are the event's own
     or the snapshot's. `has_metadata` is False for those of MySQL 5.1 before 5.1.18, which tell only types.
+    `lacks_digits` says that temporal columns may have a fraction whose digits nothing tells: MariaDB has such
+    types since 5.3, and logs them with the codes of those without one.
     """
 
     table_map_id: str
@@ -158,22 +161,10 @@ class TableMap:
     hint: str
     column_names: tuple[str, ...] | None
     has_metadata: bool = True
+    lacks_digits: bool = False
 
 
-def may_have_fractions(table_map: TableMap, format: FormatDescription) -> bool:
-    """Whether temporal columns of the table may have digits of a fraction that nothing tells.
-
-    MariaDB has such types since 5.3, and logs them with the codes of those without a fraction.
-    """
-    return (
-        format.flavor == "mariadb"
-        and version_number(format.server_version or "") >= (5, 3, 0)
-        and table_map.hint != "snapshot"
-        and any(column.type in _OLD_TEMPORAL for column in table_map.columns)
-    )
-
-
-def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
+def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
     """Parses the body of a TABLE_MAP event behind its table id.
 
     Parameters
@@ -181,8 +172,8 @@ def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
     body
         Flags (2 bytes), schema and table (size, name, zero byte), column count, types, metadata, null bits,
         optional metadata.
-    flavor
-        `mysql` or `mariadb`: they differ in which columns have a character set in the metadata.
+    server_version
+        Of the server that wrote it: MySQL and MariaDB differ in what the metadata have an entry for.
 
     Raises
     ------
@@ -208,6 +199,7 @@ def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
         is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
+    flavor = flavor_of(server_version)
     described = _describe(columns, optional, flavor)
     names = tuple(column.name for column in described if column.name is not None)
     return TableMap(
@@ -217,6 +209,9 @@ def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
         columns=described,
         hint="metadata" if optional else "none",
         column_names=names if len(names) == count and count else None,
+        lacks_digits=flavor == "mariadb"
+        and version_number(server_version) >= _FIRST_FRACTIONS
+        and any(column.type in _OLD_TEMPORAL for column in columns),
     )
 
 
@@ -230,14 +225,24 @@ def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] |
     columns, names, hint = table_map.columns, table_map.column_names, table_map.hint
     fitting = fitting_hints(columns, hints)
     if fitting is not None:
-        completed = tuple(_complete(column, known) for column, known in zip(columns, fitting, strict=True))
-        if completed != columns or any(column.type in _OLD_TEMPORAL for column in columns):
+        completed = tuple(
+            _complete(column, known, with_digits=table_map.lacks_digits)
+            for column, known in zip(columns, fitting, strict=True)
+        )
+        if completed != columns or table_map.lacks_digits:
             columns, hint = completed, "snapshot"
         names = names or tuple(known.name for known in fitting)
     digest = hashlib.blake2b(body, digest_size=16)
     if hint == "snapshot":
         digest.update(repr([(c.type, c.metadata, c.is_unsigned, c.charset, c.members) for c in columns]).encode())
-    return replace(table_map, table_map_id=digest.hexdigest(), columns=columns, hint=hint, column_names=names)
+    return replace(
+        table_map,
+        table_map_id=digest.hexdigest(),
+        columns=columns,
+        hint=hint,
+        column_names=names,
+        lacks_digits=table_map.lacks_digits and fitting is None,
+    )
 
 
 def fitting_hints(columns: tuple[Column, ...], hints: tuple[ColumnHint, ...] | None) -> tuple[ColumnHint, ...] | None:
@@ -257,10 +262,10 @@ def _may_describe(known: ColumnHint, column: Column) -> bool:
     return known.data_type in _COMPATIBLE.get(column.type, frozenset()) and column.metadata == fixed_size
 
 
-def _complete(column: Column, known: ColumnHint) -> Column:
+def _complete(column: Column, known: ColumnHint, *, with_digits: bool) -> Column:
     if known.data_type.upper() in FIXED_BINARY:
         return replace(column, type=known.data_type.upper())
-    if column.type in _OLD_TEMPORAL:
+    if with_digits and column.type in _OLD_TEMPORAL:
         return replace(column, metadata=known.fraction_digits)
     changes: dict[str, object] = {}
     if column.is_unsigned is None and column.type in _NUMERIC and known.is_unsigned:
