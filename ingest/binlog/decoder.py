@@ -38,7 +38,8 @@ from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
-from ingest.binlog.table_map import MalformedTableMapError, TableMap, parse_table_map, with_hints
+from ingest.binlog.reader import MalformedEventError
+from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinlogNotReadableError,
@@ -159,12 +160,12 @@ class Binlog:
             yield from list_events(walk)
             check_end(walk, end)
 
-    def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
-        """A table map with its hints at a position, and whether its rows are left out."""
-        parsed = parse_table_map(body, self.format.server_version or "")
+    def _plan_for(self, body: bytes, walk: Walk) -> tuple[TableMap, bool]:
+        """A table map with its hints where the walk stands, and whether its rows are left out."""
+        parsed = parse_table_map(body, walk.format.server_version or "")
         known = None
         if self._hints is not None:
-            known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, position)
+            known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, walk.position)
         table_map = with_hints(parsed, body, known)
         self._names[table_map.table_map_id] = table_map.column_names
         skipped = self._tables is not None and not self._tables.takes(parsed.schema_name, parsed.table_name)
@@ -263,8 +264,8 @@ class _Decoding:
     def _plan(self, body: bytes) -> int:
         number = len(self.maps)
         try:
-            table_map, skipped = self.log._plan_for(body, self.walk.position)
-        except MalformedTableMapError:
+            table_map, skipped = self.log._plan_for(body, self.walk)
+        except MalformedEventError:
             # Its rows then have a map whose column count is none of theirs; the map itself is named here.
             table_map, skipped = _NO_MAP, False
             self.walk.add_problem(TABLE_MAP, -1, -1, layout.BAD_TABLE_MAP)

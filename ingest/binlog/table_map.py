@@ -12,6 +12,7 @@ from typing import Final
 from ingest.binlog.charsets import charset_of, decode_text
 from ingest.binlog.format import flavor_of, version_number
 from ingest.binlog.hints import ColumnHint
+from ingest.binlog.reader import Reader
 
 TYPE_NAMES: Final[dict[int, str]] = {
     0: "DECIMAL",
@@ -163,40 +164,6 @@ class TableMap:
     lacks_digits: bool = False
 
 
-class MalformedTableMapError(ValueError):
-    """The bytes of a TABLE_MAP contradict themselves."""
-
-
-class _Reader:
-    """Reads the fields of an event body, never behind its end."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def take(self, size: int) -> bytes:
-        if self.at + size > len(self.data):
-            raise MalformedTableMapError(f"a field of {size} bytes at {self.at} ends behind the event")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def byte(self) -> int:
-        return self.take(1)[0]
-
-    def packed(self) -> int:
-        """A length-encoded integer."""
-        first = self.byte()
-        if first < 251:
-            return first
-        if first in (251, 255):
-            raise MalformedTableMapError(f"{first:#x} is not a length")
-        return int.from_bytes(self.take({252: 2, 253: 3, 254: 8}[first]), "little")
-
-    @property
-    def done(self) -> bool:
-        return self.at >= len(self.data)
-
-
 def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
     """Parses the body of a TABLE_MAP event behind its table id.
 
@@ -210,10 +177,10 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
 
     Raises
     ------
-    MalformedTableMapError
+    MalformedEventError
         When the fields do not fit into the body.
     """
-    reader = _Reader(body)
+    reader = Reader(body)
     reader.take(2)
     schema = reader.take(reader.byte()).decode("utf-8", "backslashreplace")
     reader.take(1)
@@ -221,10 +188,10 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
     reader.take(1)
     count = reader.packed()
     types = reader.take(count)
-    if reader.done:
+    if not reader.left:
         columns = [Column(ordinal, TYPE_NAMES.get(code, str(code)), 0, True) for ordinal, code in enumerate(types)]
         return TableMap("", schema, table, tuple(columns), "none", None, has_metadata=False)
-    metadata = _Reader(reader.take(reader.packed()))
+    metadata = Reader(reader.take(reader.packed()))
     null_bits = reader.take((count + 7) // 8)
     columns = []
     for ordinal, code in enumerate(types):
@@ -310,7 +277,7 @@ def _complete(column: Column, known: ColumnHint, *, with_digits: bool) -> Column
     return replace(column, **changes) if changes else column  # type: ignore[arg-type]
 
 
-def _column_type(code: int, metadata: _Reader) -> tuple[str, int]:
+def _column_type(code: int, metadata: Reader) -> tuple[str, int]:
     """The type's name and its metadata as one number, in the units of `Column`."""
     name = TYPE_NAMES.get(code, str(code))
     size = _METADATA_BYTES.get(name, 0)
@@ -329,10 +296,10 @@ def _column_type(code: int, metadata: _Reader) -> tuple[str, int]:
     return name, int.from_bytes(raw, "little")
 
 
-def _optional_metadata(reader: _Reader) -> dict[int, bytes]:
+def _optional_metadata(reader: Reader) -> dict[int, bytes]:
     """The optional fields: type, packed size, bytes. Unknown types are kept and ignored."""
     fields = {}
-    while not reader.done:
+    while reader.left:
         kind = reader.byte()
         fields[kind] = reader.take(reader.packed())
     return fields
@@ -359,14 +326,14 @@ def _describe(columns: list[Column], optional: dict[int, bytes], flavor: str) ->
             if index < len(concerned) and concerned[index].type in _CHARACTER | _LABELLED:
                 facts[concerned[index].ordinal]["charset"] = charset_of(collation)
     if _COLUMN_NAME in optional:
-        reader = _Reader(optional[_COLUMN_NAME])
+        reader = Reader(optional[_COLUMN_NAME])
         for fact in facts:
-            if not reader.done:
+            if reader.left:
                 fact["name"] = reader.take(reader.packed()).decode("utf-8", "backslashreplace")
     for kind, field in (("SET", _SET_STR_VALUE), ("ENUM", _ENUM_STR_VALUE)):
-        reader = _Reader(optional.get(field, b""))
+        reader = Reader(optional.get(field, b""))
         for column in columns:
-            if column.type == kind and not reader.done:
+            if column.type == kind and reader.left:
                 labels = [reader.take(reader.packed()) for _ in range(reader.packed())]
                 charset = facts[column.ordinal].get("charset")
                 facts[column.ordinal]["members"] = tuple(
@@ -394,8 +361,8 @@ def _bits(data: bytes) -> Iterator[bool]:
 
 
 def _packed_numbers(data: bytes) -> Iterator[int]:
-    reader = _Reader(data)
-    while not reader.done:
+    reader = Reader(data)
+    while reader.left:
         yield reader.packed()
 
 
