@@ -79,7 +79,7 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
         "--select",
         "+row_changes",
         "+quarantined_row_events",
-        "statement_format_changes",
+        "+statement_format_changes",
     ]
     _command(home, PROGRAMS / "dbt", "build", *models, *places, "--log-path", str(home / "logs"))
     return result
