@@ -1,8 +1,9 @@
-"""Rows events of version 0, which MySQL 5.1 wrote before 5.1.18: rewritten as the events of version 1 that say the same.
+"""Rows events of version 0, of MySQL 5.1 before 5.1.18, rewritten as the events of version 1 that say the same.
 
 Their TABLE_MAP has only the types of the columns; a schema snapshot tells the sizes. A row is the null bytes of its
-record, then the value of every column, also of one that is NULL: its default. A record may begin with a bit that is
-not of a column (a deleted row's mark, of tables whose records have a fixed size), bits that are of none are 1.
+record, then the value of every column, also of one that is NULL: its default. The first of the null bits is the mark
+of a deleted row in tables whose records have a fixed size, the others are of the columns that take NULL. Bits that
+are of no column are 1.
 
 Sources: server 5.1, sql/rpl_record_old.cc (`pack_row_old`), sql/log_event_old.cc (`Old_rows_log_event`), sql/field.cc
 (`pack` of each field), sql/table.cc (`open_binary_frm`, the null bits).
@@ -22,17 +23,13 @@ from ingest.binlog.table_map import Column, TableMap, fitting_hints
 
 _UPDATE: Final = 21
 
-_FIXED_SIZES: Final = {
-    **{"TINY": 1, "SHORT": 2, "INT24": 3, "LONG": 4, "LONGLONG": 8, "FLOAT": 4, "DOUBLE": 8},
-    **{"YEAR": 1, "DATE": 3, "TIME": 3, "DATETIME": 8, "TIMESTAMP": 4},
-}
-_BLOBS: Final = ("tiny", "", "medium", "long")
+_NUMBERS: Final = {"TINY": 1, "SHORT": 2, "INT24": 3, "LONG": 4, "LONGLONG": 8, "FLOAT": 4, "DOUBLE": 8}
+_TIMES: Final = {"YEAR": 1, "DATE": 3, "TIME": 3, "DATETIME": 8, "TIMESTAMP": 4}
+_FIXED_SIZES: Final = _NUMBERS | _TIMES
 _LENGTH_BYTES: Final = {
-    f"{kind}{base}": size
-    for base in ("blob", "text")
-    for kind, size in zip(_BLOBS, (1, 2, 3, 4), strict=True)
+    kind + base: size for base in ("blob", "text") for size, kind in enumerate(("tiny", "", "medium", "long"), 1)
 }
-# The most bytes of a character, where that is not one, in the character sets of 5.1; it had none of the later ones.
+# The most bytes of a character in the character sets of 5.1 where that is not one; it did not have the later sets.
 _CHARACTER_BYTES: Final = {
     **dict.fromkeys(("big5", "cp932", "euckr", "gb2312", "gbk", "sjis", "ucs2"), 2),
     **dict.fromkeys(("eucjpms", "ujis", "utf8mb3"), 3),
@@ -83,26 +80,24 @@ def as_version_1(code: int, event: bytes, format: FormatDescription, table_map: 
 
 def _metadata(kind: str, known: ColumnHint) -> int | None:
     """What later servers log of such a column, in the units of `Column`; None where the snapshot does not tell it."""
-    match kind, known.sizes:
-        case ("STRING" | "VARCHAR"), (characters,) if known.charset and known.charset not in _LATER_CHARSETS:
-            return characters * _CHARACTER_BYTES.get(known.charset, 1)
-        case "NEWDECIMAL", (precision, scale):
-            return precision << 8 | scale
-        case ("ENUM" | "SET"), _ if known.members:
-            if kind == "ENUM":
-                return 1 if len(known.members) < 256 else 2
+    match kind:
+        case "STRING" | "VARCHAR" if len(known.sizes) == 1 and known.charset and known.charset not in _LATER_CHARSETS:
+            return known.sizes[0] * _CHARACTER_BYTES.get(known.charset, 1)
+        case "NEWDECIMAL" if len(known.sizes) == 2:
+            return known.sizes[0] << 8 | known.sizes[1]
+        case "ENUM" if known.members:
+            return 1 if len(known.members) < 256 else 2
+        case "SET" if known.members:
             size = (len(known.members) + 7) // 8
             return size if size <= 4 else 8
-        case "BLOB", _:
+        case "BLOB":
             return _LENGTH_BYTES.get(known.data_type)
-        case "GEOMETRY", _:
+        case "GEOMETRY":
             return 4
     return 0 if kind in _FIXED_SIZES else None
 
 
-def _body(
-    code: int, event: bytes, format: FormatDescription, columns: tuple[Column, ...], *, has_mark: bool
-) -> bytes:
+def _body(code: int, event: bytes, format: FormatDescription, columns: tuple[Column, ...], *, has_mark: bool) -> bytes:
     table_id, start = table_id_of(code, event, format)
     reader = Reader(event[start : len(event) - (4 if format.has_checksums else 0)])
     flags = reader.take(2)
@@ -113,7 +108,7 @@ def _body(
     present = [column for column in columns if bitmap[column.ordinal >> 3] >> (column.ordinal & 7) & 1]
     if not present:
         raise MalformedEventError("no columns")
-    images = []
+    images: list[bytes] = []
     while reader.left or not images or (code == _UPDATE and len(images) % 2):
         images.append(_image(reader, columns, present, has_mark=has_mark))
     try:
