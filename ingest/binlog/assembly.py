@@ -1,6 +1,6 @@
 """Arrow batches over what the kernel wrote, without a copy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -247,8 +247,11 @@ def table_map_batch(maps: list[TableMap]) -> pa.RecordBatch:
     )
 
 
-def problem_batch(records: Int64s, maps: Sequence[TableMap]) -> pa.RecordBatch:
-    """Problem records, shape (n, 8), as a batch of `UNSUPPORTED_EVENTS`; `maps` are all known so far."""
+def problem_batch(records: Int64s, maps: Sequence[TableMap], messages: Mapping[int, str]) -> pa.RecordBatch:
+    """Problem records, shape (n, 8), as a batch of `UNSUPPORTED_EVENTS`.
+
+    `maps` are all known so far, `messages` what events at physical offsets say themselves.
+    """
     columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["unsupported_events"].names}
     for start, end, code, number, row, column, reason, _ in records.tolist():
         table_map = maps[number] if number >= 0 else None
@@ -258,7 +261,8 @@ def problem_batch(records: Int64s, maps: Sequence[TableMap]) -> pa.RecordBatch:
         columns["schema_name"].append(table_map.schema_name if table_map else None)
         columns["table_name"].append(table_map.table_name if table_map else None)
         columns["reason"].append(REASONS[reason])
-        columns["detail"].append(_detail(reason, row, column, table_map))
+        said = f"; the server says: {messages[start]}" if start in messages else ""
+        columns["detail"].append(_detail(reason, row, column, table_map) + said)
     return pa.RecordBatch.from_pydict(columns, schema=SCHEMAS["unsupported_events"])
 
 

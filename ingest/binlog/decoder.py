@@ -27,7 +27,8 @@ from ingest.binlog.buffers import (
     Pool,
     RowBuffers,
 )
-from ingest.binlog.events import TABLE_MAP, event_name
+from ingest.binlog.control import describe
+from ingest.binlog.events import INCIDENT, TABLE_MAP, event_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -38,8 +39,9 @@ from ingest.binlog.listing import Event, list_events
 from ingest.binlog.old_rows import as_version_1, described
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
+from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.rows_events import table_id_of
-from ingest.binlog.table_map import MalformedTableMapError, TableMap, may_have_fractions, parse_table_map, with_hints
+from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
     BinlogNotReadableError,
@@ -160,12 +162,12 @@ class Binlog:
             yield from list_events(walk)
             check_end(walk, end)
 
-    def _plan_for(self, body: bytes, position: int) -> tuple[TableMap, bool]:
-        """A table map with its hints at a position, and whether its rows are left out."""
-        parsed = parse_table_map(body, self.format.flavor)
+    def _plan_for(self, body: bytes, walk: Walk) -> tuple[TableMap, bool]:
+        """A table map with its hints where the walk stands, and whether its rows are left out."""
+        parsed = parse_table_map(body, walk.format.server_version or "")
         known = None
         if self._hints is not None:
-            known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, position)
+            known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, walk.position)
         table_map = with_hints(described(parsed, known), body, known)
         self._names[table_map.table_map_id] = table_map.column_names
         skipped = self._tables is not None and not self._tables.takes(parsed.schema_name, parsed.table_name)
@@ -263,8 +265,8 @@ class _Decoding:
     def _plan(self, body: bytes) -> int:
         number = len(self.maps)
         try:
-            table_map, skipped = self.log._plan_for(body, self.walk.position)
-        except MalformedTableMapError:
+            table_map, skipped = self.log._plan_for(body, self.walk)
+        except MalformedEventError:
             # Its rows then have a map whose column count is none of theirs; the map itself is named here.
             table_map, skipped = _NO_MAP, False
             self.walk.add_problem(TABLE_MAP, -1, -1, layout.BAD_TABLE_MAP)
@@ -279,8 +281,7 @@ class _Decoding:
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
         width = len(table_map.columns) if table_map.has_metadata else -1
-        unsure = may_have_fractions(table_map, self.walk.format)
-        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(unsure))
+        self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(table_map.lacks_digits))
         self.numbers[body] = number
         return number
 
@@ -362,10 +363,17 @@ class _Decoding:
             found.append(("transactions", transaction_batch(control, transactions)))
         problems = np.concatenate([control.problems[: context["PROBLEM_COUNT"]], *self.left_out])
         if len(problems):
-            found.append(("unsupported_events", problem_batch(problems, self.maps)))
+            found.append(("unsupported_events", problem_batch(problems, self.maps, self._messages(problems))))
         self.left_out = []
         self._renew(self.control_pool.take(), self.row_pool.take())
         yield from ((kind, batch) for kind, batch in found if batch.num_rows)
+
+    def _messages(self, problems: Int64s) -> dict[int, str]:
+        """What the server wrote into INCIDENT events, by their physical offsets."""
+        incidents = problems[problems[:, layout.PROBLEM_REASON] == layout.INCIDENT, layout.PROBLEM_START]
+        walk = self.walk
+        details = {at: describe(INCIDENT, walk.event_at(at), walk.format_at(at)) for at in incidents.tolist()}
+        return {at: detail["message"] for at, detail in details.items() if detail.get("message")}
 
     def _row_batch(self, count: int) -> pa.RecordBatch:
         context, rows = self.context, self.rows

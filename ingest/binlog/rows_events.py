@@ -5,11 +5,10 @@ Sources: server, libs/mysql/binlog/event/rows_event.cpp, `Rows_event::Rows_event
 
 from typing import Any, Final
 
-from ingest.binlog.charsets import decode_text
 from ingest.binlog.format import FormatDescription
 from ingest.binlog.gtid_events import names_of
 from ingest.binlog.reader import MalformedEventError, Reader
-from ingest.binlog.table_map import TYPE_NAMES, MalformedTableMapError, parse_table_map
+from ingest.binlog.table_map import parse_table_map
 
 Detail = dict[str, Any]
 
@@ -30,27 +29,17 @@ _NDB, _PARTITION = 0, 1
 
 
 def describe_table_map(body: bytes, post_header_size: int) -> Detail:
-    """A TABLE_MAP event: id, table and columns as `name TYPE`, names where the server logs them.
-
-    Servers of 5.1 before 5.1.18 wrote the types of the columns and nothing behind them.
-    """
+    """A TABLE_MAP event: id, flags, table and columns as `name TYPE`, names where the server logs them."""
     reader = Reader(body)
-    table_id, flags = reader.number(_id_size(post_header_size)), reader.number(2)
-    start = reader.at - 2
-    names = []
-    for _ in ("schema", "table"):
-        names.append(decode_text(reader.take(reader.byte()), None))
-        reader.take(1)
-    types = reader.take(reader.packed())
-    if not reader.left:
-        columns = [TYPE_NAMES.get(code, str(code)) for code in types]
-    else:
-        try:
-            parsed = parse_table_map(body[start:])
-        except MalformedTableMapError as error:
-            raise MalformedEventError(str(error)) from None
-        columns = [f"{column.name} {column.type}" if column.name else column.type for column in parsed.columns]
-    return {"table_id": table_id, "flags": flags, "table": ".".join(names), "columns": columns}
+    table_id = reader.number(_id_size(post_header_size))
+    rest = reader.rest()
+    parsed = parse_table_map(rest)
+    return {
+        "table_id": table_id,
+        "flags": Reader(rest).number(2),
+        "table": f"{parsed.schema_name}.{parsed.table_name}",
+        "columns": [f"{column.name} {column.type}" if column.name else column.type for column in parsed.columns],
+    }
 
 
 def describe_rows(code: int, body: bytes, post_header_size: int) -> Detail:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.binlog.charsets import charset_of, decode_text
-from ingest.binlog.format import FormatDescription, version_number
+from ingest.binlog.format import flavor_of, version_number
 from ingest.binlog.hints import ColumnHint
+from ingest.binlog.reader import Reader
 
 TYPE_NAMES: Final[dict[int, str]] = {
     0: "DECIMAL",
@@ -64,6 +65,7 @@ _WITH_SIGN: Final = _NUMERIC | {"YEAR", "DECIMAL"}
 _WITH_CHARSET: Final = {"mysql": _CHARACTER | {"VECTOR"}, "mariadb": _CHARACTER | {"GEOMETRY"}}
 
 _OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
+_FIRST_FRACTIONS: Final = (5, 3, 0)
 
 # Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them.
 FIXED_BINARY: Final = {"UUID": 16, "INET4": 4, "INET6": 16}
@@ -124,7 +126,7 @@ class Column:
     """A column of a table map.
 
     `metadata` is the wire's: maximum bytes of VARCHAR and STRING, length bytes of BLOB and JSON, fraction
-    digits of temporal types (of those from before MySQL 5.6 the snapshot's, else 0), precision * 256 + scale
+    digits of temporal types (of MariaDB's from before 10.1 the snapshot's, else 0), precision * 256 + scale
     of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
     What neither the event nor a hint tells is None.
     """
@@ -148,6 +150,8 @@ class TableMap:
     `hint` says where they come from: `snapshot` when a snapshot gave anything that the text of a value
     depends on, else `metadata` when the event itself did, else `none`. `column_names` are the event's own
     or the snapshot's. `has_metadata` is False for those of MySQL 5.1 before 5.1.18, which tell only types.
+    `lacks_digits` says that temporal columns may have a fraction whose digits nothing tells: MariaDB has such
+    types since 5.3, and logs them with the codes of those without one.
     """
 
     table_map_id: str
@@ -157,56 +161,10 @@ class TableMap:
     hint: str
     column_names: tuple[str, ...] | None
     has_metadata: bool = True
+    lacks_digits: bool = False
 
 
-def may_have_fractions(table_map: TableMap, format: FormatDescription) -> bool:
-    """Whether temporal columns of the table may have digits of a fraction that nothing tells.
-
-    MariaDB has such types since 5.3, and logs them with the codes of those without a fraction.
-    """
-    return (
-        format.flavor == "mariadb"
-        and version_number(format.server_version or "") >= (5, 3, 0)
-        and table_map.hint != "snapshot"
-        and any(column.type in _OLD_TEMPORAL for column in table_map.columns)
-    )
-
-
-class MalformedTableMapError(ValueError):
-    """The bytes of a TABLE_MAP contradict themselves."""
-
-
-class _Reader:
-    """Reads the fields of an event body, never behind its end."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def take(self, size: int) -> bytes:
-        if self.at + size > len(self.data):
-            raise MalformedTableMapError(f"a field of {size} bytes at {self.at} ends behind the event")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def byte(self) -> int:
-        return self.take(1)[0]
-
-    def packed(self) -> int:
-        """A length-encoded integer."""
-        first = self.byte()
-        if first < 251:
-            return first
-        if first in (251, 255):
-            raise MalformedTableMapError(f"{first:#x} is not a length")
-        return int.from_bytes(self.take({252: 2, 253: 3, 254: 8}[first]), "little")
-
-    @property
-    def done(self) -> bool:
-        return self.at >= len(self.data)
-
-
-def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
+def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
     """Parses the body of a TABLE_MAP event behind its table id.
 
     Parameters
@@ -214,15 +172,15 @@ def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
     body
         Flags (2 bytes), schema and table (size, name, zero byte), column count, types, metadata, null bits,
         optional metadata.
-    flavor
-        `mysql` or `mariadb`: they differ in which columns have a character set in the metadata.
+    server_version
+        Of the server that wrote it: MySQL and MariaDB differ in what the metadata have an entry for.
 
     Raises
     ------
-    MalformedTableMapError
+    MalformedEventError
         When the fields do not fit into the body.
     """
-    reader = _Reader(body)
+    reader = Reader(body)
     reader.take(2)
     schema = reader.take(reader.byte()).decode("utf-8", "backslashreplace")
     reader.take(1)
@@ -230,10 +188,10 @@ def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
     reader.take(1)
     count = reader.packed()
     types = reader.take(count)
-    if reader.done:
+    if not reader.left:
         columns = [Column(ordinal, TYPE_NAMES.get(code, str(code)), 0, True) for ordinal, code in enumerate(types)]
         return TableMap("", schema, table, tuple(columns), "none", None, has_metadata=False)
-    metadata = _Reader(reader.take(reader.packed()))
+    metadata = Reader(reader.take(reader.packed()))
     null_bits = reader.take((count + 7) // 8)
     columns = []
     for ordinal, code in enumerate(types):
@@ -241,6 +199,7 @@ def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
         is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
+    flavor = flavor_of(server_version)
     described = _describe(columns, optional, flavor)
     names = tuple(column.name for column in described if column.name is not None)
     return TableMap(
@@ -250,6 +209,9 @@ def parse_table_map(body: bytes, flavor: str = "mysql") -> TableMap:
         columns=described,
         hint="metadata" if optional else "none",
         column_names=names if len(names) == count and count else None,
+        lacks_digits=flavor == "mariadb"
+        and version_number(server_version) >= _FIRST_FRACTIONS
+        and any(column.type in _OLD_TEMPORAL for column in columns),
     )
 
 
@@ -263,8 +225,11 @@ def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] |
     columns, names, hint = table_map.columns, table_map.column_names, table_map.hint
     fitting = fitting_hints(columns, hints)
     if fitting is not None:
-        completed = tuple(_complete(column, known) for column, known in zip(columns, fitting, strict=True))
-        if completed != columns or any(column.type in _OLD_TEMPORAL for column in columns):
+        completed = tuple(
+            _complete(column, known, with_digits=table_map.lacks_digits)
+            for column, known in zip(columns, fitting, strict=True)
+        )
+        if completed != columns or table_map.lacks_digits:
             columns, hint = completed, "snapshot"
         names = names or tuple(known.name for known in fitting)
     digest = hashlib.blake2b(body, digest_size=16)
@@ -272,7 +237,14 @@ def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] |
         digest.update(
             repr([(c.type, c.metadata, c.is_nullable, c.is_unsigned, c.charset, c.members) for c in columns]).encode()
         )
-    return replace(table_map, table_map_id=digest.hexdigest(), columns=columns, hint=hint, column_names=names)
+    return replace(
+        table_map,
+        table_map_id=digest.hexdigest(),
+        columns=columns,
+        hint=hint,
+        column_names=names,
+        lacks_digits=table_map.lacks_digits and fitting is None,
+    )
 
 
 def fitting_hints(columns: tuple[Column, ...], hints: tuple[ColumnHint, ...] | None) -> tuple[ColumnHint, ...] | None:
@@ -292,10 +264,10 @@ def _may_describe(known: ColumnHint, column: Column) -> bool:
     return known.data_type in _COMPATIBLE.get(column.type, frozenset()) and column.metadata == fixed_size
 
 
-def _complete(column: Column, known: ColumnHint) -> Column:
+def _complete(column: Column, known: ColumnHint, *, with_digits: bool) -> Column:
     if known.data_type.upper() in FIXED_BINARY:
         return replace(column, type=known.data_type.upper())
-    if column.type in _OLD_TEMPORAL:
+    if with_digits and column.type in _OLD_TEMPORAL:
         return replace(column, metadata=known.fraction_digits)
     changes: dict[str, object] = {}
     if column.is_unsigned is None and column.type in _NUMERIC and known.is_unsigned:
@@ -307,7 +279,7 @@ def _complete(column: Column, known: ColumnHint) -> Column:
     return replace(column, **changes) if changes else column  # type: ignore[arg-type]
 
 
-def _column_type(code: int, metadata: _Reader) -> tuple[str, int]:
+def _column_type(code: int, metadata: Reader) -> tuple[str, int]:
     """The type's name and its metadata as one number, in the units of `Column`."""
     name = TYPE_NAMES.get(code, str(code))
     size = _METADATA_BYTES.get(name, 0)
@@ -326,10 +298,10 @@ def _column_type(code: int, metadata: _Reader) -> tuple[str, int]:
     return name, int.from_bytes(raw, "little")
 
 
-def _optional_metadata(reader: _Reader) -> dict[int, bytes]:
+def _optional_metadata(reader: Reader) -> dict[int, bytes]:
     """The optional fields: type, packed size, bytes. Unknown types are kept and ignored."""
     fields = {}
-    while not reader.done:
+    while reader.left:
         kind = reader.byte()
         fields[kind] = reader.take(reader.packed())
     return fields
@@ -356,14 +328,14 @@ def _describe(columns: list[Column], optional: dict[int, bytes], flavor: str) ->
             if index < len(concerned) and concerned[index].type in _CHARACTER | _LABELLED:
                 facts[concerned[index].ordinal]["charset"] = charset_of(collation)
     if _COLUMN_NAME in optional:
-        reader = _Reader(optional[_COLUMN_NAME])
+        reader = Reader(optional[_COLUMN_NAME])
         for fact in facts:
-            if not reader.done:
+            if reader.left:
                 fact["name"] = reader.take(reader.packed()).decode("utf-8", "backslashreplace")
     for kind, field in (("SET", _SET_STR_VALUE), ("ENUM", _ENUM_STR_VALUE)):
-        reader = _Reader(optional.get(field, b""))
+        reader = Reader(optional.get(field, b""))
         for column in columns:
-            if column.type == kind and not reader.done:
+            if column.type == kind and reader.left:
                 labels = [reader.take(reader.packed()) for _ in range(reader.packed())]
                 charset = facts[column.ordinal].get("charset")
                 facts[column.ordinal]["members"] = tuple(
@@ -391,8 +363,8 @@ def _bits(data: bytes) -> Iterator[bool]:
 
 
 def _packed_numbers(data: bytes) -> Iterator[int]:
-    reader = _Reader(data)
-    while not reader.done:
+    reader = Reader(data)
+    while reader.left:
         yield reader.packed()
 
 

@@ -103,6 +103,11 @@ class Walk:
         size = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
         return data[at : at + size].tobytes()
 
+    def event_at(self, position: int) -> bytes:
+        """The bytes of the event at a physical offset that the walk has passed, in the window or not."""
+        head = os.pread(self.window.descriptor, 13, position)
+        return os.pread(self.window.descriptor, int.from_bytes(head[9:], "little"), position)
+
     def type_at(self, position: int) -> int:
         """The type code of the event at a physical offset, anywhere in the file."""
         code: int = self.format_at(position).type_codes[os.pread(self.window.descriptor, 1, position + 4)[0]]

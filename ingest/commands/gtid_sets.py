@@ -1,5 +1,7 @@
 """GTIDs as a set."""
 
+from collections.abc import Iterator
+
 
 class GtidSet:
     """GTIDs as a set, written the way their server does; small however many there are, as long as few are missing.
@@ -23,10 +25,16 @@ class GtidSet:
             intervals.append([number, number])
 
     def __str__(self) -> str:
-        return ",".join(
-            _range_of(stem, intervals) if stem.endswith("-") else _intervals_of(stem, intervals)
-            for stem, intervals in self._intervals.items()
-        )
+        texts: list[str] = []
+        tagged: dict[str, dict[str, str]] = {}
+        for stem, intervals in self._intervals.items():
+            if stem.endswith("-"):
+                texts.append(_range_of(stem, intervals))
+            else:
+                source, _, tag = stem.removesuffix(":").partition(":")
+                tagged.setdefault(source, {})[tag] = _intervals_of(intervals)
+        texts += [":".join([source, *_by_tag(of_tags)]) for source, of_tags in tagged.items()]
+        return ",".join(texts)
 
 
 def _range_of(stem: str, intervals: list[list[int]]) -> str:
@@ -34,11 +42,17 @@ def _range_of(stem: str, intervals: list[list[int]]) -> str:
     return f"{stem}{first}" if first == last else f"{stem}{first} to {stem}{last}"
 
 
-def _intervals_of(stem: str, intervals: list[list[int]]) -> str:
+def _by_tag(of_tags: dict[str, str]) -> Iterator[str]:
+    """The intervals of one source: those without a tag, then each tag with its own, in the order of the tags."""
+    for tag, text in sorted(of_tags.items()):
+        yield f"{tag}:{text}" if tag else text
+
+
+def _intervals_of(intervals: list[list[int]]) -> str:
     merged: list[list[int]] = []
     for low, high in sorted(intervals):
         if merged and low <= merged[-1][1] + 1:
             merged[-1][1] = max(merged[-1][1], high)
         else:
             merged.append([low, high])
-    return stem + ":".join(str(low) if low == high else f"{low}-{high}" for low, high in merged)
+    return ":".join(str(low) if low == high else f"{low}-{high}" for low, high in merged)

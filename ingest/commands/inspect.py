@@ -202,6 +202,9 @@ def _state(report: Report) -> str:
 
 
 def _checksums(report: Report) -> str:
+    algorithms = list(dict.fromkeys(format["checksum_algorithm"] or "none" for format in report.formats))
+    if len(algorithms) > 1:
+        return f"{', then '.join(algorithms)}; {report.checksum_failures} wrong"
     match report.checksum_algorithm:
         case None:
             return "none (the server is older than checksums)"

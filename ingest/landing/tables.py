@@ -5,6 +5,8 @@ say where a row comes from in front. The Spark DDL, the Arrow schemas that files
 the column descriptions all come from the same definition, so they cannot drift apart.
 """
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -205,10 +207,7 @@ class RawTable:
         folder
             Where the files lie: with files in it already, Spark takes the table only with its location said.
         """
-        columns = ",\n".join(
-            f"    `{field.name}` {spark_type(field.type)} comment {sql_literal(COLUMN_DESCRIPTIONS[field.name])}"
-            for field in self.columns
-        )
+        columns = ",\n".join(f"    {_column_ddl(field)}" for field in self.columns)
         partitioned = f"\npartitioned by ({', '.join(self.partition)})" if self.partition else ""
         return (
             f"create table if not exists {self.qualified_name} (\n{columns}\n)\nusing parquet{partitioned}"
@@ -392,9 +391,9 @@ def sql_literal(text: str) -> str:
 
 
 def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
-    """Create schema `binlog_raw` and those of its tables that are missing.
+    """Create schema `binlog_raw` and what is missing of its tables, or of the columns of one.
 
-    Costs two statements when everything is there already.
+    Costs three statements when everything is there already.
 
     Parameters
     ----------
@@ -418,7 +417,25 @@ def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
     if lost and _has_completed_segments(warehouse):
         for table in lost:
             session.sql(f"alter table {table.qualified_name} recover partitions")
+    _ensure_columns(session, [table for table in RAW_TABLES.values() if table.name in present])
     return [table.name for table in missing]
+
+
+def _ensure_columns(session: "SparkSession", tables: Sequence[RawTable]) -> None:
+    """Add the columns that tables lack since they were created, which are NULL in all that is landed."""
+    layout = hashlib.sha256("".join(table.ddl() for table in RAW_TABLES.values()).encode()).hexdigest()
+    if any(layout in row["info_value"] for row in session.sql(f"describe schema extended {RAW_SCHEMA}").collect()):
+        return
+    for table in tables:
+        known = set(session.table(table.qualified_name).columns)
+        added = ", ".join(_column_ddl(field) for field in table.columns if field.name not in known)
+        if added:
+            session.sql(f"alter table {table.qualified_name} add columns ({added})")
+    session.sql(f"alter schema {RAW_SCHEMA} set dbproperties ('binloom.layout' = '{layout}')")
+
+
+def _column_ddl(field: pa.Field) -> str:
+    return f"`{field.name}` {spark_type(field.type)} comment {sql_literal(COLUMN_DESCRIPTIONS[field.name])}"
 
 
 def _has_completed_segments(warehouse: Path) -> bool:

@@ -16,8 +16,8 @@ def main() -> int:
     arguments = parser.parse_args()
 
     if arguments.command == "get":
-        if unALL_DISTRIBUTIONS := set(arguments.names) - set(ALL_DISTRIBUTIONS):
-            parser.error(f"there is no {', '.join(sorted(unALL_DISTRIBUTIONS))}, only {', '.join(ALL_DISTRIBUTIONS)}")
+        if unknown := set(arguments.names) - set(ALL_DISTRIBUTIONS):
+            parser.error(f"there is no {', '.join(sorted(unknown))}, only {', '.join(ALL_DISTRIBUTIONS)}")
         try:
             for name in arguments.names or ALL_DISTRIBUTIONS:
                 ALL_DISTRIBUTIONS[name].get()

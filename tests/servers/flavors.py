@@ -1,7 +1,6 @@
 """Oracle MySQL and MariaDB: where each comes from, how it is set up and run."""
 
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from tests.servers.distribution import Distribution
@@ -57,12 +56,12 @@ class DebianDistribution(Distribution):
     def command(self, program: str, *arguments: str) -> list[str]:
         return self.by_own_loader(self.root / program, *arguments)
 
-    def by_own_loader(self, program: Path, *arguments: str, libraries: Sequence[Path] = ()) -> list[str]:
+    def by_own_loader(self, program: Path, *arguments: str) -> list[str]:
         """Return a command line that runs any program by the unpacked loader and libraries."""
         folders = ("lib64", "usr/lib64", "lib/x86_64-linux-gnu")
         loaders = [self.root / folder / "ld-linux-x86-64.so.2" for folder in folders]
         loader = next(path for path in loaders if path.exists())
-        search = [*libraries, self.root / "usr/lib/x86_64-linux-gnu", self.root / "lib/x86_64-linux-gnu"]
+        search = [self.root / "usr/lib/x86_64-linux-gnu", self.root / "lib/x86_64-linux-gnu"]
         known = ":".join(str(path) for path in search if path.is_dir())
         return [str(loader), "--library-path", known, str(program), *arguments]
 
@@ -182,6 +181,6 @@ class MariaDB(DebianDistribution):
         bootstrap(self, statements + "".join(scripts), *options)
 
     def _scripts(self) -> list[Path]:
-        """Return the scripts that this version has; MariaDB 11 calls them mariadb_…, and 10.5 has no sys schema."""
+        """Return the scripts that this version has; MariaDB 11 calls them mariadb_…"""
         names = [name for each in SYSTEM_TABLES for name in (each, each.replace("mysql_", "mariadb_"))]
         return [self.share / name for name in dict.fromkeys(names) if (self.share / name).exists()]

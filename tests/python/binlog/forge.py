@@ -26,7 +26,7 @@ TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG, INT24, DATE = 1, 2, 3, 4, 5, 8, 9, 1
 YEAR, VARCHAR, BIT, TIMESTAMP2, DATETIME2, TIME2 = 13, 15, 16, 17, 18, 19
 JSON, NEWDECIMAL, ENUM, SET, BLOB, STRING = 245, 246, 247, 248, 252, 254
 OLD_TIMESTAMP, OLD_TIME, OLD_DATETIME = 7, 11, 12
-BLOB_COMPRESSED, VARCHAR_COMPRESSED = 140, 141
+BLOB_COMPRESSED, VARCHAR_COMPRESSED, VECTOR, GEOMETRY = 140, 141, 242, 255
 
 UTF8MB4, BINARY_COLLATION, GB18030, LATIN1 = 255, 63, 248, 8
 
@@ -96,10 +96,15 @@ class FileMaker:
 
 
 def column_file(
-    folder: Path, kind: int, metadata: bytes, values: Sequence[bytes | None], optional: bytes = b""
+    folder: Path,
+    kind: int,
+    metadata: bytes,
+    values: Sequence[bytes | None],
+    optional: bytes = b"",
+    version: bytes = VERSION,
 ) -> Path:
     """A file in which one transaction inserts each value into a table of one column."""
-    maker = FileMaker()
+    maker = FileMaker(version=version)
     maker.begin()
     maker.table_map([kind], metadata, optional)
     images = b"".join(b"\x01" if value is None else b"\x00" + value for value in values)

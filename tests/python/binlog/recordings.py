@@ -18,6 +18,8 @@ from tests.servers import Distribution, Server, mariadb, mariadb118, mysql
 from tests.servers.rows import table_rows
 
 V1_ROWS = "log_bin_use_v1_row_events"
+# Variables whose names do not begin with `binlog_`.
+OTHER_NAMES = {V1_ROWS, "log_bin_compress", "log_bin_compress_min_len", "mysql56_temporal_format"}
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,14 @@ class Setting:
                 server.execute(f"set global {name} = {value!r}")
 
 
-# Variables whose names do not begin with `binlog_`.
-OTHER_NAMES = {V1_ROWS, "log_bin_compress", "log_bin_compress_min_len", "mysql56_temporal_format"}
-
-
-DEFAULTS = [Setting(server) for server in ("mysql", "mysql56", "mariadb", "mariadb118")]
+SERVERS = ("mysql", "mysql56", "mariadb", "mariadb118")
 FULL = {"row_metadata": "FULL"}
 NO_CHECKSUM = {"checksum": "NONE"}
+COMPRESSED = {"transaction_compression": "ON"}
+PARTIAL_JSON = {"row_value_options": "PARTIAL_JSON"}
+COMPRESSED_EVENTS = {"log_bin_compress": "ON", "log_bin_compress_min_len": "10"}
+
+DEFAULTS = [Setting(server) for server in SERVERS]
 MATRIX = [
     *DEFAULTS,
     Setting.of("mysql", **FULL),
@@ -93,6 +96,12 @@ MATRIX = [
     Setting.of("mysql", **NO_CHECKSUM, row_image="MINIMAL"),
     Setting.of("mysql", **FULL, row_image="NOBLOB"),
     Setting.of("mysql", "xa"),
+    Setting.of("mysql", "tagged"),
+    Setting.of("mysql", **COMPRESSED),
+    Setting.of("mysql", "xa", **COMPRESSED, **FULL, **NO_CHECKSUM),
+    Setting.of("mysql", **PARTIAL_JSON),
+    Setting.of("mysql", **PARTIAL_JSON, row_image="NOBLOB"),
+    Setting.of("mysql", "tagged", **PARTIAL_JSON, **COMPRESSED, **FULL),
     Setting.of("mysql56", **{V1_ROWS: "1"}),
     Setting.of("mysql56", **{V1_ROWS: "1"}, **NO_CHECKSUM, row_image="MINIMAL"),
     Setting.of("mysql56", **NO_CHECKSUM, row_image="NOBLOB"),
@@ -105,28 +114,11 @@ MATRIX = [
             Setting.of(server, row_metadata="MINIMAL", row_image="MINIMAL"),
             Setting.of(server, **FULL, row_image="NOBLOB"),
             Setting.of(server, "xa"),
-        )
-    ),
-    Setting.of("mariadb118", **FULL, row_image="FULL_NODUP"),
-]
-COMPRESSED = {"transaction_compression": "ON"}
-PARTIAL_JSON = {"row_value_options": "PARTIAL_JSON"}
-COMPRESSED_EVENTS = {"log_bin_compress": "ON", "log_bin_compress_min_len": "10"}
-MATRIX += [
-    Setting.of("mysql", "tagged"),
-    Setting.of("mysql", **COMPRESSED),
-    Setting.of("mysql", "xa", **COMPRESSED, **FULL, **NO_CHECKSUM),
-    Setting.of("mysql", **PARTIAL_JSON),
-    Setting.of("mysql", **PARTIAL_JSON, row_image="NOBLOB"),
-    Setting.of("mysql", "tagged", **PARTIAL_JSON, **COMPRESSED, **FULL),
-    *(
-        setting
-        for server in ("mariadb", "mariadb118")
-        for setting in (
             Setting.of(server, **COMPRESSED_EVENTS),
             Setting.of(server, "xa", **COMPRESSED_EVENTS, **FULL, **NO_CHECKSUM),
         )
     ),
+    Setting.of("mariadb118", **FULL, row_image="FULL_NODUP"),
 ]
 # MariaDB's own tool stops at temporal values of before MySQL 5.6 that have a fraction.
 OLD_TEMPORALS = [Setting.of(server, mysql56_temporal_format="OFF") for server in ("mariadb", "mariadb118")]
@@ -140,7 +132,7 @@ OWN = [
     Setting.of("mariadb118", **FULL, **COMPRESSED_EVENTS),
 ]
 # Nothing to replay: statements have no images.
-MIXED = [Setting.of(server, "mixed") for server in ("mysql", "mysql56", "mariadb", "mariadb118")]
+MIXED = [Setting.of(server, "mixed") for server in SERVERS]
 
 
 @dataclass

@@ -269,6 +269,13 @@ def test_a_snapshot_is_in_force_from_its_position_on(tmp_path: Path) -> None:
     assert {table_map["hint"] for table_map in found["table_maps"]} == {"snapshot"}
 
 
+def test_an_incident_says_what_the_server_wrote(tmp_path: Path) -> None:
+    maker = FileMaker()
+    maker.event(26, b"\x01\0\x09lost some")
+    (problem,) = everything(maker.write(tmp_path))["unsupported_events"]
+    assert problem["reason"] == "incident" and problem["detail"].endswith("the server says: lost some")
+
+
 @pytest.mark.parametrize(
     ("make", "event_type", "reason"),
     [

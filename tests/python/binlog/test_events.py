@@ -192,6 +192,51 @@ def test_gtids_of_mariadb(distribution: Distribution, tmp_path: Path) -> None:
     assert checkpoints == [detail["binlog_file"] for detail in of_type(events, "BINLOG_CHECKPOINT")]
 
 
+# --- recorded files ---
+
+
+@pytest.mark.mysql
+def test_payloads_say_what_is_inside() -> None:
+    path = FIXTURES / "mysql-transaction-payload.binlog"
+    details = of_type(listed(path), "TRANSACTION_PAYLOAD")
+    output = mysql.binlogtool(str(path)).stdout.decode(errors="replace")
+    printed = re.findall(r"payload_size=(\d+)\tcompression_type=(\w+)\tuncompressed_size=(\d+)", output)
+    assert printed == [
+        (str(detail["payload_bytes"]), detail["compression"], str(detail["uncompressed_bytes"])) for detail in details
+    ]
+    assert [sum(detail["events"].values()) for detail in details] == [4] * 4
+    assert details[0]["events"] == {"QUERY": 1, "TABLE_MAP": 1, "WRITE_ROWS": 1, "XID": 1}
+
+
+@pytest.mark.mariadb
+def test_compressed_events_say_what_is_inside() -> None:
+    path = FIXTURES / "mariadb-compressed-queries.binlog"
+    events = listed(path)
+    output = mariadb.binlogtool("-v", str(path)).stdout.decode(errors="replace")
+    for detail in of_type(events, "QUERY_COMPRESSED"):
+        assert detail["sql"] in output
+        assert detail["uncompressed_bytes"] > len(detail["sql"]) and detail["compressed_bytes"] < 200
+    printed = re.findall(r"(Write|Update|Delete)_compressed_rows: table id (\d+)(?: flags:((?: \w+)+))?", output)
+    assert printed == [
+        (event.type_name.split("_")[0].capitalize(), str(detail["table_id"]), "".join(f" {f}" for f in detail["flags"]))
+        for event in events
+        if "_ROWS_COMPRESSED" in event.type_name and (detail := event.detail)
+    ]
+
+
+def test_a_statement_is_shown_in_the_character_set_of_its_client(format_description: FormatDescription) -> None:
+    status = b"\x04" + struct.pack("<HHH", 8, 8, 8)
+    head = struct.pack("<IIBHH", 7, 0, 0, 0, len(status)) + status + b"\0"
+    assert said(2, head + "insert into t values ('Zürich')".encode("cp1252"), format_description) == {
+        "thread_id": 7,
+        "seconds": 0,
+        "error_code": 0,
+        "schema": "",
+        "sql": "insert into t values ('Zürich')",
+        "status": {"character_set_client": "latin1", "collation_connection": 8, "collation_server": 8},
+    }
+
+
 # --- made by hand ---
 
 

@@ -10,6 +10,7 @@ from ingest.binlog import SchemaHints, open_binlog
 from tests.python.binlog import forge, recordings, workload_tables
 from tests.python.binlog.recordings import Recording, Setting
 from tests.python.binlog.test_against_servers import assert_final_rows, each, server_of
+from tests.python.binlog.test_values import known_as
 from tests.python.binlog.workload import Column, Table
 from tests.servers import Server
 
@@ -69,6 +70,16 @@ def test_a_zero_date_may_have_a_fraction(tmp_path: Path) -> None:
 def test_servers_that_have_no_fractions_leave_no_doubt(tmp_path: Path, version: bytes) -> None:
     kinds = one_event(tmp_path, [forge.OLD_DATETIME], b"", b"\xfe" + bytes(8), version)
     assert values(kinds) == [["0000-00-00 00:00:00"]]
+
+
+def test_a_snapshot_from_after_an_upgrade_gives_mysql_no_fractions(tmp_path: Path) -> None:
+    maker = forge.FileMaker(version=b"5.6.51-log")
+    maker.begin()
+    maker.table_map([forge.OLD_DATETIME], b"")
+    maker.rows(30, 1, DATETIME_ROW)
+    maker.commit()
+    path = maker.write(tmp_path)
+    assert values(decoded(path, known_as("datetime(6)"))) == [["2024-02-29 12:34:56"]]
 
 
 def test_nulls_tell_nothing_and_need_not(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Wire bytes to text, for any value that a column can hold."""
 
+import base64
 import datetime
 import ipaddress
 import json
@@ -31,6 +32,11 @@ def known_as(column_type: str) -> SchemaHints:
     return SchemaHints.from_columns([{**column, "data_type": data_type, "column_type": column_type}])
 
 
+def server_of(hints: SchemaHints | None) -> bytes:
+    """What only a snapshot tells, only MariaDB has."""
+    return forge.VERSION if hints is None else b"10.11.18-MariaDB"
+
+
 def texts(
     kind: int,
     metadata: bytes,
@@ -40,7 +46,9 @@ def texts(
 ) -> list[str | None]:
     """What the decoder makes of a column's values."""
     with tempfile.TemporaryDirectory() as folder:
-        log = open_binlog(forge.column_file(Path(folder), kind, metadata, values, optional), hints=hints)
+        log = open_binlog(
+            forge.column_file(Path(folder), kind, metadata, values, optional, server_of(hints)), hints=hints
+        )
         found: list[str | None] = []
         for name, batch in log.batches():
             assert name != "unsupported_events", batch.to_pylist()
@@ -54,7 +62,9 @@ def undecodable(
 ) -> str:
     """The reason that the decoder gives for a value it cannot read."""
     with tempfile.TemporaryDirectory() as folder:
-        log = open_binlog(forge.column_file(Path(folder), kind, metadata, [value], optional), hints=hints)
+        log = open_binlog(
+            forge.column_file(Path(folder), kind, metadata, [value], optional, server_of(hints)), hints=hints
+        )
         kinds = {name: batch.to_pylist() for name, batch in log.batches()}
     assert "row_events" not in kinds
     return str(kinds["unsupported_events"][0]["reason"])
@@ -578,6 +588,41 @@ def test_large_json_documents() -> None:
     assert data[0] == 1, "the document must be a large object"
     (text,) = texts(forge.JSON, b"\x04", [struct.pack("<I", len(data)) + data])
     assert text is not None and json.loads(text) == value
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 56, 57, 58, 114, 115, 5000])
+def test_bytes_in_json_are_base_64_in_lines_of_76(size: int) -> None:
+    data = bytes(number % 251 for number in range(size))
+    head = bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+    document = bytes([15, 252]) + head + data
+    digits = base64.b64encode(data).decode()
+    lines = [digits[at : at + 76] for at in range(0, len(digits), 76)]
+    expected = '"base64:type252:' + "\\n".join(lines) + '"'
+    assert texts(forge.JSON, b"\x04", [struct.pack("<I", len(document)) + document]) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "metadata", "value"),
+    [(b"9.7.0", forge.VECTOR, b"\x04", bytes(4)), (b"10.11.18-MariaDB", forge.GEOMETRY, b"\x04", bytes(4))],
+)
+def test_signs_and_character_sets_behind_columns_that_have_an_entry_too(
+    tmp_path: Path, version: bytes, kind: int, metadata: bytes, value: bytes
+) -> None:
+    maker = forge.FileMaker(version=version)
+    maker.begin()
+    charsets = forge.field_of(3, bytes([forge.BINARY_COLLATION, forge.LATIN1]))
+    optional = forge.signedness(True, False, True) + charsets
+    types = [forge.YEAR, forge.TINY, kind, forge.VARCHAR, forge.TINY]
+    maker.table_map(types, metadata + b"\xff\x00", optional)
+    maker.rows(30, 5, b"\xe0" + b"\x7c\xff" + value + b"\x01\xe9" + b"\xff")
+    maker.commit()
+    rows = [
+        row["after_values"]
+        for name, batch in open_binlog(maker.write(tmp_path)).batches()
+        if name == "row_events"
+        for row in batch.to_pylist()
+    ]
+    assert rows == [["2024", "-1", "0x", "é", "255"]]
 
 
 @pytest.mark.parametrize(

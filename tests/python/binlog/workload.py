@@ -194,27 +194,32 @@ def _xa(number: int, statements: list[str]) -> list[str]:
     return [f"xa start {xid}", *statements, f"xa end {xid}", *ends[number % 5]]
 
 
+BINLOG_FORMATS = ("ROW", "STATEMENT", "MIXED")
+
+
 def _mixed(number: int, statements: list[str]) -> list[str]:
     """Changes logged as rows, as statements, and as the server sees fit."""
-    return [f"set session binlog_format = '{('ROW', 'STATEMENT', 'MIXED')[number % 3]}'", *statements, "commit"]
+    return [f"set session binlog_format = '{BINLOG_FORMATS[number % 3]}'", *statements, "commit"]
 
 
 TRANSACTIONS: dict[str, Wrapping] = {"plain": _plain, "tagged": _tagged, "xa": _xa, "mixed": _mixed}
 
 
+def groups(table: Table) -> list[list[str]]:
+    """Return the changes of a table, three statements a transaction."""
+    statements = list(table.statements())
+    return [statements[first : first + 3] for first in range(0, len(statements), 3)]
+
+
 def run(server: Server, workload: Sequence[Table], transactions: str = "plain") -> None:
-    """Make the tables in a fresh schema and change them, three statements a transaction."""
+    """Make the tables in a fresh schema and change them."""
     wrapped = TRANSACTIONS[transactions]
     server.execute(f"drop database if exists {SCHEMA}", f"create database {SCHEMA} character set utf8mb4")
     with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
         cursor.execute(f"set session sql_mode = '{SQL_MODE}', time_zone = '+00:00', group_concat_max_len = 10000000")
         for table in workload:
-            statements = list(table.statements())
-            groups = [statements[first : first + 3] for first in range(0, len(statements), 3)]
-            for statement in [
-                table.ddl(),
-                *(each for number, group in enumerate(groups) for each in wrapped(number, group)),
-            ]:
+            changes = (each for number, group in enumerate(groups(table)) for each in wrapped(number, group))
+            for statement in (table.ddl(), *changes):
                 try:
                     cursor.execute(statement)
                 except Exception as error:

@@ -72,29 +72,59 @@ def partly_changed_documents() -> Table:
     return replace(table, extra_statements=(*updates, *(f"{update} where id % 2 = 0" for update in updates)))
 
 
+def unsafe() -> Table:
+    """Statements that give other values each time: logged as rows unless the session insists on statements."""
+    column = Column("u", "varchar(36) character set utf8mb4", "text", ("uuid()",) * 20, charset="utf8mb4")
+    return Table("unsafe", (column,))
+
+
 def tables(server: Server) -> list[Table]:
     """Return tables of the types that not every server has. Their server's own tool prints most of them wrongly."""
+    common = [_geometries(), _partitioned()]
     if server.distribution is mysql56:
-        return [_geometries(), _misleading(has_vectors=False)]
+        return common
+    common.append(_invisible())
     if server.flavor == "mysql":
-        return [
-            _geometries(),
-            _misleading(has_vectors=True),
-            _invisible("varchar(20) character set utf8mb4 invisible"),
-            _vectors(),
-            _indexed_expressions(),
-        ]
-    result = [
-        _geometries(),
-        _misleading(has_vectors=server.distribution is mariadb118),
-        _invisible("varchar(20) character set utf8mb4 invisible"),
-        _addresses(),
-        _compressed(),
-        *_versioned(),
+        return [*common, _vectors(), _indexed_expressions(), *_cascading()]
+    common += [_addresses(), _compressed(), *_versioned()]
+    return [*common, _vectors(), _far_timestamps()] if server.distribution is mariadb118 else common
+
+
+def _partitioned() -> Table:
+    """MySQL logs the partitions that a row is in and moves to."""
+    name = f"{SCHEMA}.partitioned"
+    return Table(
+        "partitioned",
+        (
+            make_column("a", "int", "integer", range(20)),
+            make_column("b", "varchar(9) character set latin1", "text", ["'x'", literal("ü")], charset="latin1"),
+        ),
+        options="partition by hash (id) partitions 4",
+        extra_statements=(f"update {name} set id = id + 1001, b = 'moved' where id % 3 = 0",),
+    )
+
+
+def _cascading() -> list[Table]:
+    """What a foreign key changes is logged by 9.7, children first; older servers and MariaDB do not log it."""
+    parents, children = f"{SCHEMA}.parents", f"{SCHEMA}.children"
+    number = make_column("number", "int", "integer", range(9))
+    return [
+        Table("parents", (number,)),
+        Table(
+            "children",
+            (number, Column("one", "int", "integer", ("null",)), Column("other", "int", "integer", ("null",))),
+            extra_statements=(
+                f"update {children} set one = id, other = id where id in (select id from {parents})",
+                f"alter table {children} add foreign key (one) references {parents} (id)"
+                " on delete cascade on update cascade",
+                f"alter table {children} add foreign key (other) references {parents} (id)"
+                " on delete set null on update set null",
+                f"update {parents} set id = id + 500 where id < 5",
+                f"delete from {parents} where id between 5 and 7",
+                f"delete from {parents} where id > 500 limit 2",
+            ),
+        ),
     ]
-    if server.distribution is mariadb118:
-        result += [_vectors(), _far_timestamps()]
-    return result
 
 
 def _geometries() -> Table:
@@ -144,12 +174,12 @@ def _misleading(*, has_vectors: bool) -> Table:
     return Table("misleading", tuple(columns))
 
 
-def _invisible(ddl: str) -> Table:
+def _invisible() -> Table:
     return Table(
         "invisible",
         (
             make_column("seen", "int unsigned", "integer", [1, 4294967295]),
-            make_column("unseen", ddl, "text", [literal("ü"), literal("dark")], charset="utf8mb4"),
+            text_column("unseen", "varchar(20) character set utf8mb4 invisible", ["ü", "dark"], "utf8mb4"),
             make_column("last_one", "decimal(4,1)", "decimal", ["1.5", "-999.9"]),
         ),
     )

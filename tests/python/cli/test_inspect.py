@@ -170,7 +170,8 @@ def test_a_relay_log_shows_each_format_and_not_the_file_that_it_was_fetched_from
         (9, "NONE"),
     ]
     assert report["next_binlog_file"] == "relay-bin.000002" and report["defect"] is None
-    assert "then:" in binloom("inspect", path).stdout
+    text = binloom("inspect", path).stdout
+    assert "then:" in text and "CRC32, then NONE; 0 wrong" in text
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,8 @@ def test_what_a_statement_changes(sql: str, expected: tuple[str, str, str] | Non
     [
         (["a:1", "a:2", "a:3"], "a:1-3"),
         (["a:3", "a:1", "a:2", "a:9"], "a:1-3:9"),
-        (["a:1", "a:tag:1", "b:7", "a:2", "a:tag:2"], "a:1-2,a:tag:1-2,b:7"),
+        (["a:1", "a:tag:1", "b:7", "a:early:5", "a:2", "a:tag:2"], "a:1-2:early:5:tag:1-2,b:7"),
+        (["c:tag:3"], "c:tag:3"),
         (["0-1-5", "0-1-6", "0-2-7", "0-1-9"], "0-1-5 to 0-1-9,0-2-7"),
         ([], ""),
     ],

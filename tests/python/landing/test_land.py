@@ -3,9 +3,11 @@
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ingest.binlog import TableFilter, open_binlog
@@ -20,6 +22,8 @@ from ingest.errors import (
 from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot, status
 from ingest.landing import land as land_module
 from ingest.landing.locks import SourceLock
+from ingest.landing.session import raw_table_dir, warehouse_dir
+from ingest.landing.tables import STATEMENTS, ensure_tables
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import (
@@ -115,6 +119,28 @@ def test_values_in_the_tables_are_those_of_the_decoder(session: Any, home: Path,
     assert [(*row[:4], row[5:]) for row in landed] == [(*row[:4], row[5:]) for row in expected]
     # Spark hands timestamps out in the zone of this process, without saying so.
     assert [row[4].timestamp() for row in landed] == [row[4].timestamp() for row in expected]
+
+
+def test_tables_from_before_a_column_was_added_get_it(session: Any, home: Path, logs: Path) -> None:
+    land("columns", logs, home)
+    before = raw_rows(session, "statements", "columns")
+    added = {"sql_mode", "time_zone", "character_set_client"}
+    older = replace(STATEMENTS, columns=pa.schema([one for one in STATEMENTS.columns if one.name not in added]))
+    session.sql("drop table binlog_raw.statements")
+    session.sql(older.ddl(str(raw_table_dir("statements", home))))
+    session.sql("alter table binlog_raw.statements recover partitions")
+    session.sql("alter schema binlog_raw set dbproperties ('binloom.layout' = 'an older one')")
+    assert not added & set(session.table("binlog_raw.statements").columns)
+    assert ensure_tables(session, warehouse_dir(home)) == []
+    assert before == raw_rows(session, "statements", "columns") != []
+    # Once is enough: nothing is looked at any more.
+    session.sql("drop table binlog_raw.statements")
+    session.sql(older.ddl(str(raw_table_dir("statements", home))))
+    assert ensure_tables(session, warehouse_dir(home)) == []
+    assert not added & set(session.table("binlog_raw.statements").columns)
+    session.sql("drop table binlog_raw.statements")
+    assert ensure_tables(session, warehouse_dir(home)) == ["statements"]
+    assert before == raw_rows(session, "statements", "columns")
 
 
 def test_again_is_skipped_without_a_trace(session: Any, home: Path, logs: Path) -> None:
