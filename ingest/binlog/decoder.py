@@ -36,9 +36,11 @@ from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.layout import MAP_WORDS, NULL, SLOT_COUNT
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
+from ingest.binlog.old_rows import as_version_1, described
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.plan import ColumnPlan
 from ingest.binlog.reader import MalformedEventError
+from ingest.binlog.rows_events import table_id_of
 from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
@@ -166,7 +168,7 @@ class Binlog:
         known = None
         if self._hints is not None:
             known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, walk.position)
-        table_map = with_hints(parsed, body, known)
+        table_map = with_hints(described(parsed, known), body, known)
         self._names[table_map.table_map_id] = table_map.column_names
         skipped = self._tables is not None and not self._tables.takes(parsed.schema_name, parsed.table_name)
         return table_map, skipped
@@ -210,6 +212,7 @@ class _Decoding:
         self.context.point("MAPS", self.map_words)
         self.tables = TableDictionaries(self.maps)
         self.left_out: list[Int64s] = []
+        walk.rewrite = self._rewrite
 
     def batches(self) -> Batches:
         walk = self.walk
@@ -250,11 +253,9 @@ class _Decoding:
 
     def _take_in(self) -> None:
         """Takes a table map that the kernel does not know into its slot."""
-        event, format = self.walk.event(), self.walk.format
-        id_size = 4 if format.post_header_size(TABLE_MAP) == 6 else 6
-        start = format.header_size
-        body = event[start + id_size : len(event) - (4 if self.context["CHECKSUM"] else 0)]
-        table_id = int.from_bytes(event[start : start + id_size], "little")
+        event = self.walk.event()
+        table_id, start = table_id_of(TABLE_MAP, event, self.walk.format)
+        body = event[start : len(event) - (4 if self.context["CHECKSUM"] else 0)]
         number = self.numbers.get(body)
         if number is None:
             number = self._plan(body)
@@ -283,6 +284,21 @@ class _Decoding:
         self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(table_map.lacks_digits))
         self.numbers[body] = number
         return number
+
+    def _rewrite(self, code: int, event: bytes) -> bytes | None:
+        """A rows event of version 0 as one of version 1; None when it cannot be, which is noted, or is not wanted."""
+        table_id, _ = table_id_of(code, event, self.walk.format)
+        active = self.context.array("ACTIVE")[: self.context["ACTIVE_COUNT"]]
+        number: int = next((number for known, number in active[::-1].tolist() if known == table_id), -1)
+        if number < 0:
+            self.walk.add_problem(code, number, -1, layout.NO_TABLE_MAP)
+            return None
+        if self.map_words[number, 2]:
+            return None
+        rewritten = as_version_1(code, event, self.walk.format, self.maps[number])
+        if rewritten is None:
+            self.walk.add_problem(code, number, -1, layout.ROWS_V0)
+        return rewritten
 
     # --- output ---
 

@@ -83,6 +83,8 @@ ROWS_QUERY: Final = 29
 TRANSACTION_PAYLOAD: Final = 40
 ANNOTATE_ROWS: Final = 160
 QUERY_COMPRESSED: Final = 165
+ROWS_V0: Final = {20: 23, 21: 24, 22: 25}
+"""Each rows event of version 0 and the one of version 1 that does the same."""
 ROWS_COMPRESSED: Final = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
 """Each compressed rows event and the event that it is when uncompressed."""
 
@@ -104,7 +106,7 @@ _ACTIONS: Final[dict[int, int]] = {
     17: layout.ACT_LOAD_BLOCK,
     18: layout.ACT_LOAD_QUERY,
     TABLE_MAP: layout.ACT_TABLE_MAP,
-    **dict.fromkeys((20, 21, 22), layout.ACT_ROWS_V0),
+    **dict.fromkeys(ROWS_V0, layout.ACT_ROWS_V0),
     **dict.fromkeys((23, 24, 25), layout.ACT_ROWS),
     INCIDENT: layout.ACT_INCIDENT,
     ROWS_QUERY: layout.ACT_ROWS_QUERY,

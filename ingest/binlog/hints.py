@@ -10,7 +10,8 @@ from ingest.binlog.charsets import canonical
 
 _UNPOSITIONED: tuple[str, int, int] = ("", -1, -1)
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"})
-_FRACTION = re.compile(r"(?:time|datetime|timestamp)\(([0-6])\)")
+_SIZES = re.compile(r"\w+\((\d+)(?:,(\d+))?\)")
+_TEMPORAL_TYPES = frozenset({"time", "datetime", "timestamp"})
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "Z": "\x1a"}
 
 
@@ -18,7 +19,8 @@ _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "Z": "\x1a"}
 class ColumnHint:
     """A column as a snapshot has it. `charset` is None for types without one.
 
-    `fraction_digits` are those of a temporal type, 0 for others.
+    `sizes` are the numbers behind the type's name: characters, or precision and scale. `fraction_digits` are
+    those of a temporal type, 0 for others. `is_nullable` is None where the snapshot does not say it.
     """
 
     name: str
@@ -28,7 +30,9 @@ class ColumnHint:
     members: tuple[str, ...] | None
     is_virtual: bool
     primary_key_ordinal: int | None
+    sizes: tuple[int, ...]
     fraction_digits: int
+    is_nullable: bool | None
 
 
 @dataclass(slots=True)
@@ -50,8 +54,8 @@ class SchemaHints:
         ----------
         rows
             Mappings with schema_name, table_name, column_name, ordinal_position (from 1), data_type,
-            column_type, character_set, primary_key_ordinal, is_generated and extra; and, where the
-            snapshot has a position, binlog_file and binlog_pos. Rows without one are in force wherever
+            column_type, character_set, is_nullable, primary_key_ordinal, is_generated and extra; and, where
+            the snapshot has a position, binlog_file and binlog_pos. Rows without one are in force wherever
             no positioned snapshot is; of several the one given last wins.
         """
         found: dict[tuple[str, str], dict[tuple[str, int, int], dict[int, ColumnHint]]] = {}
@@ -108,7 +112,8 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
     if charset is None and data_type in _BINARY_TYPES:
         charset = "binary"
     extra = str(row.get("extra") or "").upper()
-    fraction = _FRACTION.match(column_type.lower())
+    found = _SIZES.match(column_type)
+    sizes = tuple(int(number) for number in found.groups() if number) if found else ()
     return ColumnHint(
         name=str(row["column_name"]),
         data_type=data_type,
@@ -117,7 +122,9 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
         members=tuple(enum_members(column_type)) if data_type in ("enum", "set") else None,
         is_virtual="VIRTUAL" in extra,
         primary_key_ordinal=int(row["primary_key_ordinal"]) if row.get("primary_key_ordinal") else None,
-        fraction_digits=int(fraction[1]) if fraction else 0,
+        sizes=sizes,
+        fraction_digits=sizes[0] if sizes and sizes[0] <= 6 and data_type in _TEMPORAL_TYPES else 0,
+        is_nullable=row.get("is_nullable"),
     )
 
 

@@ -38,7 +38,8 @@ DETAILS: Final[dict[int, str]] = {
     layout.BAD_CHECKSUM: "its checksum does not match; it was passed over",
     layout.BAD_PAYLOAD: "it cannot be decompressed to what it says it holds",
     layout.INCIDENT: "the server lost events here: changes are missing from this log",
-    layout.ROWS_V0: "MySQL 5.1 before 5.1.18 logs rows without the sizes of their columns; they cannot be told apart",
+    layout.ROWS_V0: "MySQL 5.1 before 5.1.18 logs rows without the sizes of their columns; add a schema snapshot that "
+    "has the table as it was then: where it fits the bytes in one way only, the rows are decoded",
     layout.NO_DOCUMENT: "the row has only changes of a JSON document, and no document to apply them to; "
     "the row is left out",
     layout.UNKNOWN_DIGITS: "MariaDB logs TIME, DATETIME and TIMESTAMP of this format without the digits of their "

@@ -5,6 +5,7 @@ Sources: server, libs/mysql/binlog/event/rows_event.cpp, `Rows_event::Rows_event
 
 from typing import Any, Final
 
+from ingest.binlog.format import FormatDescription
 from ingest.binlog.gtid_events import names_of
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.table_map import parse_table_map
@@ -63,6 +64,17 @@ def describe_rows(code: int, body: bytes, post_header_size: int) -> Detail:
         detail["columns_present"] = present
     detail["row_bytes"] = reader.left
     return detail
+
+
+def table_id_of(code: int, event: bytes, format: FormatDescription) -> tuple[int, int]:
+    """The table id in a TABLE_MAP or rows event, its header included, and the offset behind it."""
+    end = format.header_size + table_id_size(code, format)
+    return int.from_bytes(event[format.header_size : end], "little"), end
+
+
+def table_id_size(code: int, format: FormatDescription) -> int:
+    """Bytes of the table id in events of a type."""
+    return _id_size(format.post_header_size(code))
 
 
 def _id_size(post_header_size: int) -> int:

@@ -234,7 +234,9 @@ def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] |
         names = names or tuple(known.name for known in fitting)
     digest = hashlib.blake2b(body, digest_size=16)
     if hint == "snapshot":
-        digest.update(repr([(c.type, c.metadata, c.is_unsigned, c.charset, c.members) for c in columns]).encode())
+        digest.update(
+            repr([(c.type, c.metadata, c.is_nullable, c.is_unsigned, c.charset, c.members) for c in columns]).encode()
+        )
     return replace(
         table_map,
         table_map_id=digest.hexdigest(),

@@ -62,7 +62,6 @@ from ingest.binlog.kernel.layout import (
     OUTCOME_NONE,
     OUTCOME_ROLLBACK,
     OUTCOME_XA_PREPARE,
-    ROWS_V0,
     SEGMENT,
     SKIP_BAD,
     SLOT_COUNT,
@@ -896,6 +895,7 @@ def _walk(ctx):
                 or action == ACT_PAYLOAD
                 or action == ACT_ROWS_COMPRESSED
                 or action == ACT_QUERY_COMPRESSED
+                or action == ACT_ROWS_V0
             ):
                 add_problem(ctx, start, finish, code, -1, -1, -1, NESTED_TYPE)
             elif action == ACT_PAYLOAD or action == ACT_ROWS_COMPRESSED or action == ACT_QUERY_COMPRESSED:
@@ -931,9 +931,11 @@ def _walk(ctx):
                 if state != STATE_NONE:
                     _close_transaction(ctx, start, OUTCOME_NONE, timestamp)
             elif action == ACT_ROWS_V0:
-                _open_if_none(ctx, start, timestamp, server)
-                add_problem(ctx, start, finish, code, -1, -1, -1, ROWS_V0)
-                _end_rows(ctx, body, code, finish, timestamp)
+                if want_rows and not attended:
+                    return _leave(ctx, at, ATTENTION)
+                if not want_rows or load_64(ctx + _ATTENDED_GOOD) == 0:
+                    _open_if_none(ctx, start, timestamp, server)
+                    _end_rows(ctx, body, code, finish, timestamp)
             elif action == ACT_INCIDENT or action == ACT_UNKNOWN:
                 add_problem(ctx, start, finish, code, -1, -1, -1, INCIDENT if action == ACT_INCIDENT else UNKNOWN_TYPE)
                 if state != STATE_NONE:

@@ -24,7 +24,7 @@ Notes = dict[str, dict[str, str]]
 NO_SERVER = "No server writes it to a file."
 BEFORE_5_0 = "MySQL 4.1 and before; in a file of format 3."
 ON_REQUEST = "A stream gives it only when it is asked for."
-NO_METADATA = "5.1 before 5.1.18 logged rows without the sizes of their columns: nobody can tell the columns apart."
+WITH_A_SNAPSHOT = "With a snapshot of the table; named without one."
 OF_MARIADB = "MySQL's tool stops at rows of version 1 and at MariaDB's own types."
 
 
@@ -36,7 +36,7 @@ OF_MARIADB_NAMES = [specimen.name for specimen in EVENTS if specimen.code >= 160
 EVENT_NOTES: Notes = {
     **_notes(("START_V3", "LOAD", "CREATE_FILE", "EXEC_LOAD", "NEW_LOAD"), "mysqlbinlog", BEFORE_5_0),
     **_notes(("SLAVE", "HEARTBEAT", "HEARTBEAT_V2"), "mysqlbinlog", NO_SERVER),
-    **_notes(("WRITE_ROWS_V0", "UPDATE_ROWS_V0", "DELETE_ROWS_V0"), "binloom", NO_METADATA),
+    **_notes(("WRITE_ROWS_V0", "UPDATE_ROWS_V0", "DELETE_ROWS_V0"), "binloom", WITH_A_SNAPSHOT),
     **_notes(("WRITE_ROWS_V1", "UPDATE_ROWS_V1", "DELETE_ROWS_V1", *OF_MARIADB_NAMES), "mysqlbinlog", OF_MARIADB),
     "INTVAR": {"mysql-replication": ON_REQUEST},
     "EXECUTE_LOAD_QUERY": {"mysql-replication": "Without the statement."},

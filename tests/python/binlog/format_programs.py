@@ -60,7 +60,8 @@ def binloom_event(specimen: EventSpecimen, path: Path) -> str:
     details = [events[position].detail for position in wanted]
     is_rows = "ROWS" in specimen.name and "QUERY" not in specimen.name and "ANNOTATE" not in specimen.name
     if is_rows or specimen.name == "TRANSACTION_PAYLOAD":
-        rows = [row for batch in open_binlog(path).row_batches() for row in batch.to_pylist()]
+        log = open_binlog(path, hints=specimen.hints)
+        rows = [row for batch in log.row_batches() for row in batch.to_pylist()]
         details = [[row["before_values"], row["after_values"]] for row in rows if row["start_pos"] in wanted]
     text = json.dumps(details, default=str, ensure_ascii=False)
     return _word(specimen, text if '"malformed"' not in text else "", is_named=True)

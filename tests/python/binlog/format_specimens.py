@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from ingest.binlog import SchemaHints
 from ingest.binlog.events import EVENT_NAMES
 from tests.python.binlog.forge import (
     BINARY_COLLATION,
@@ -70,12 +71,16 @@ IGNORABLE_FLAG = 0x80
 
 @dataclass(frozen=True)
 class EventSpecimen:
-    """A file with an event of a type, texts that stand for what it carries, and one that it is misread as."""
+    """A file with an event of a type, texts that stand for what it carries, and one that it is misread as.
+
+    `hints` is a snapshot of its table, for events that nobody reads without one.
+    """
 
     name: str
     file: Callable[[Path], Path]
     says: tuple[str, ...] = ()
     misreading: str | None = None
+    hints: SchemaHints | None = None
 
     @property
     def code(self) -> int:
@@ -156,6 +161,20 @@ TABLE_MAP = struct.pack("<IHH", 1, 0, 1) + b"\4shop\0\1t\0" + b"\1\3" + b"\0" + 
 ROW = struct.pack("<IHH", 1, 0, 1) + b"\1\xff" + b"\0" + struct.pack("<i", 31337)
 ROWS_V2 = struct.pack("<IHHH", 1, 0, 1, 2) + b"\1"
 OLD_TABLE_MAP = struct.pack("<IHH", 1, 0, 1) + b"\4shop\0\1t\0" + b"\1\3"
+OLD_ROW = struct.pack("<IHH", 1, 0, 1) + b"\1\xff" + b"\xfd" + struct.pack("<i", 31337)
+OLD_TABLE = SchemaHints.from_columns(
+    [
+        {
+            "schema_name": "shop",
+            "table_name": "t",
+            "column_name": "a",
+            "ordinal_position": 1,
+            "data_type": "int",
+            "column_type": "int(11)",
+            "is_nullable": True,
+        }
+    ]
+)
 
 INSERTED, UPDATED = ("-99999.999",), ("-99998.999",)
 
@@ -197,8 +216,8 @@ EVENTS: list[EventSpecimen] = [
     EventSpecimen("EXECUTE_LOAD_QUERY", made((17, BLOCK), (18, LOAD_QUERY)), ("INTO TABLE t",)),
     EventSpecimen("TABLE_MAP", recorded("mysql-defaults"), ("fixture", "things")),
     *(
-        EventSpecimen(f"{verb}_ROWS_V0", made((19, OLD_TABLE_MAP), (code, ROW + row)), ("31337",))
-        for verb, code, row in (("WRITE", 20, b""), ("UPDATE", 21, ROW[-5:]), ("DELETE", 22, b""))
+        EventSpecimen(f"{verb}_ROWS_V0", made((19, OLD_TABLE_MAP), (code, OLD_ROW + row)), ("31337",), hints=OLD_TABLE)
+        for verb, code, row in (("WRITE", 20, b""), ("UPDATE", 21, OLD_ROW[-5:]), ("DELETE", 22, b""))
     ),
     EventSpecimen("WRITE_ROWS_V1", recorded("mariadb-metadata-full"), INSERTED),
     EventSpecimen("UPDATE_ROWS_V1", recorded("mariadb-metadata-full"), UPDATED),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.binlog import open_binlog, scan_binlog
+from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.errors import BinlogError
 
 CORPUS = Path(os.environ.get("BINLOOM_CORPUS") or Path(__file__).resolve().parents[4] / "shared" / "corpus")
@@ -76,3 +76,37 @@ def test_rows(facts: dict[str, str]) -> None:
     assert unreadable <= {name for name in counts(facts["event_counts"]) if "_V0" in name} or facts[
         "row_counts_by"
     ].startswith("none")
+
+
+@pytest.mark.parametrize("name", ["ver_5_1_17.001", "ver_5_1-telco.001"])
+def test_rows_of_version_0_are_those_of_version_1(name: str) -> None:
+    """The same workload ran on servers on both sides of 5.1.18."""
+    assert changes(name) == changes("ver_5_1_23.001") != []
+
+
+def test_rows_of_version_0_of_one_column() -> None:
+    assert changes("bug32407.001", "a int") == [("INSERT", [None], ["1"])] * 2
+
+
+def changes(name: str, columns: str = "a int, b char(50)") -> list[tuple[str, list[str | None], list[str | None]]]:
+    """The row changes of a log whose table `test.t1` is known to have these columns."""
+    path = CORPUS / "mariadb-test" / "suite" / "binlog" / "std_data" / name
+    snapshot = [
+        {
+            "schema_name": "test",
+            "table_name": "t1",
+            "column_name": name,
+            "ordinal_position": ordinal,
+            "data_type": column_type.partition("(")[0],
+            "column_type": column_type,
+            "character_set": "latin1" if "char" in column_type else None,
+            "is_nullable": True,
+        }
+        for ordinal, (name, column_type) in enumerate((column.split() for column in columns.split(", ")), 1)
+    ]
+    found = []
+    for kind, batch in open_binlog(path, hints=SchemaHints.from_columns(snapshot)).batches():
+        assert kind != "unsupported_events"
+        if kind == "row_events":
+            found += [(row["event_type"], row["before_values"], row["after_values"]) for row in batch.to_pylist()]
+    return found

@@ -116,20 +116,6 @@ def test_type_codes_of_early_5_1_are_renumbered(tmp_path: Path) -> None:
     assert [row["columns"][0]["type"] for row in found["table_maps"]] == ["LONG"]
 
 
-def test_rows_that_say_no_sizes_are_named(tmp_path: Path) -> None:
-    """MySQL 5.1.17, from a log of its own: TABLE_MAP without metadata, WRITE_ROWS of version 0."""
-    maker = FileMaker(checksum=False, version=b"5.1.17-beta-log")
-    maker.event(19, bytes.fromhex("100000000000 0000 0474657374 00 027431 00 02 03fe"))
-    position = maker.event(20, bytes.fromhex("100000000000 0100 02 ff f9 00000000 036f6e65 f9 01000000 0374776f"))
-    found = everything(maker.write(tmp_path))
-    assert found["row_events"] == []
-    (problem,) = found["unsupported_events"]
-    assert (problem["start_pos"], problem["event_type"]) == (position, "WRITE_ROWS_V0")
-    assert problem["reason"] == "rows_without_metadata"
-    (table_map,) = found["table_maps"]
-    assert [column["type"] for column in table_map["columns"]] == ["LONG", "STRING"]
-
-
 def test_a_format_description_in_the_middle_changes_checksums(tmp_path: Path) -> None:
     """A relay log: its own description first, then the one of a source without checksums, then one with them."""
     maker = FileMaker()

@@ -1,5 +1,6 @@
 """Each cell of `docs/formats.md` is what the program does."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ EVENT_CELLS, COLUMN_CELLS = format_page.written()
 def test_a_cell_of_an_event_type(specimen: EventSpecimen, program: str, tmp_path: Path) -> None:
     word = EVENT_PROGRAMS[program](specimen, specimen.file(tmp_path))
     assert EVENT_CELLS[specimen.name][program] == word
+
+
+@pytest.mark.parametrize("specimen", [each for each in EVENTS if each.hints], ids=lambda specimen: specimen.name)
+def test_what_a_snapshot_tells_is_only_named_without_one(specimen: EventSpecimen, tmp_path: Path) -> None:
+    assert EVENT_PROGRAMS["binloom"](replace(specimen, hints=None), specimen.file(tmp_path)) == "named"
+    assert format_page.EVENT_NOTES[specimen.name]["binloom"] == format_page.WITH_A_SNAPSHOT
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
