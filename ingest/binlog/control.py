@@ -5,13 +5,13 @@ Sources: server, libs/mysql/binlog/event/control_events.cpp and codecs/binary.cp
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from ingest.binlog.charsets import decode_text
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, event_name
+from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, TRANSACTION_PAYLOAD, event_name
 from ingest.binlog.format import HEADER_SIZE, FormatDescription
 from ingest.binlog.gtid_events import (
     describe_gtid,
@@ -238,19 +238,20 @@ def _transaction_payload(event: Subject) -> Detail:
         "compression": _COMPRESSIONS.get(compression, str(compression)),
         "payload_bytes": len(event.body) - start,
         "uncompressed_bytes": size,
-        "events": inner_counts(unpack(event.code, event.event, event.format), event.format),
+        "events": dict(Counter(event_name(code) for code, _ in events_inside(event.event, event.format)).most_common()),
     }
 
 
-def inner_counts(events: bytes, format: FormatDescription) -> dict[str, int]:
-    """How many events of each type stand in the uncompressed bytes of a payload, the most frequent first."""
-    counts: Counter[str] = Counter()
-    reader = Reader(events)
+def events_inside(event: bytes, format: FormatDescription) -> Iterator[tuple[int, bytes]]:
+    """Type and bytes of each event in a TRANSACTION_PAYLOAD; `MalformedEventError` where one does not fit."""
+    try:
+        reader = Reader(unpack(TRANSACTION_PAYLOAD, event, format))
+    except MalformedPayloadError as error:
+        raise MalformedEventError(str(error)) from None
     while reader.left:
         header = reader.take(format.header_size)
-        counts[event_name(format.type_codes[header[4]])] += 1
-        reader.take(int.from_bytes(header[9:13], "little") - format.header_size)
-    return dict(counts.most_common())
+        rest = reader.take(int.from_bytes(header[9:13], "little") - format.header_size)
+        yield format.type_codes[header[4]], header + rest
 
 
 def _compressed(event: Subject) -> Detail:

@@ -150,7 +150,11 @@ class Binlog:
                 mode |= layout.SKIP_BAD
             walk = Walk(self.path, file.fileno(), self.format, mode, self._start, end)
             self._inner_counts = walk.inner_counts
-            yield from _Decoding(self, walk, end, rows_only).batches()
+            try:
+                yield from _Decoding(self, walk, end, rows_only).batches()
+            finally:
+                # The walk knows who decodes, who knows the walk: their buffers are free at once.
+                walk.rewrite = None
 
     def events(self) -> Iterator[Event]:
         """The events one by one, with what their headers and bodies say. Raises as `batches` does, at the end."""

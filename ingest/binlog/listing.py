@@ -1,14 +1,17 @@
 """The events of a file one by one, for people who want to look."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.control import describe
-from ingest.binlog.events import event_name
+from ingest.binlog.control import describe, events_inside
+from ingest.binlog.events import TRANSACTION_PAYLOAD, event_name
+from ingest.binlog.format import FormatDescription
 from ingest.binlog.kernel import layout
+from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.walking import Walk
 
 
@@ -16,11 +19,14 @@ from ingest.binlog.walking import Walk
 class Event:
     """An event's header, physical offsets, and what its body says (`detail`, see `control.describe`).
 
-    `checksum_ok` is None in a file without checksums. `timestamp` is None where the header has none.
+    The offsets of an event inside a transaction payload are the payload's, and `payload_ordinal` its number there,
+    from 1 on; 0 outside. `checksum_ok` is None where there are no checksums. `timestamp` is None where the header
+    has none.
     """
 
     position: int
     end_position: int
+    payload_ordinal: int
     type_name: str
     type_code: int
     timestamp: datetime | None
@@ -32,7 +38,7 @@ class Event:
 
 
 def list_events(walk: Walk) -> Iterator[Event]:
-    """Yields the events of a walk; a bad checksum is in the event, a bad size ends it."""
+    """Yields the events of a walk, those in a payload behind it; a bad checksum is in the event, a bad size ends it."""
     index, control, context = IndexBuffer(), ControlBuffers(), walk.context
     index.attach(context)
     control.attach(context)
@@ -41,10 +47,11 @@ def list_events(walk: Walk) -> Iterator[Event]:
         count, context["INDEX_COUNT"] = context["INDEX_COUNT"], 0
         context["PROBLEM_COUNT"] = 0
         for position, size, code, seconds, server_id, flags, _, good in index.records[:count].tolist():
-            format = walk.format_at(position)
-            yield Event(
+            format, bytes_of_event = walk.format_at(position), walk.window.bytes_at(position, size)
+            event = Event(
                 position=position,
                 end_position=position + size,
+                payload_ordinal=0,
                 type_name=event_name(code),
                 type_code=code,
                 timestamp=datetime.fromtimestamp(seconds, UTC) if seconds else None,
@@ -52,7 +59,30 @@ def list_events(walk: Walk) -> Iterator[Event]:
                 flags=flags,
                 size=size,
                 checksum_ok=bool(good) if format.has_checksums else None,
-                detail=describe(code, walk.window.bytes_at(position, size), format),
+                detail=describe(code, bytes_of_event, format),
             )
+            yield event
+            if code == TRANSACTION_PAYLOAD:
+                yield from _events_inside(event, bytes_of_event, format)
         if status != layout.FULL and not (status == layout.NEED_BYTES and walk.advance()):
             return
+
+
+def _events_inside(payload: Event, bytes_of_event: bytes, format: FormatDescription) -> Iterator[Event]:
+    """The events in a payload, up to one that does not fit into it."""
+    inside = replace(format, checksum_algorithm=None)
+    with suppress(MalformedEventError):
+        for ordinal, (code, event) in enumerate(events_inside(bytes_of_event, format), 1):
+            seconds = int.from_bytes(event[:4], "little")
+            yield replace(
+                payload,
+                payload_ordinal=ordinal,
+                type_name=event_name(code),
+                type_code=code,
+                timestamp=datetime.fromtimestamp(seconds, UTC) if seconds else None,
+                server_id=int.from_bytes(event[5:9], "little"),
+                flags=int.from_bytes(event[17:19], "little"),
+                size=len(event),
+                checksum_ok=None,
+                detail=describe(code, event, inside),
+            )

@@ -20,7 +20,10 @@ from ingest.errors import (
     UsageError,
 )
 
-EVENT_COLUMNS = ("file", "position", "end_position", "event_timestamp", "server_id", "event_type", "size", "checksum")
+EVENT_COLUMNS = (
+    *("file", "position", "end_position", "payload_ordinal"),
+    *("event_timestamp", "server_id", "event_type", "size", "checksum"),
+)
 
 
 def inspect_files(files: Sequence[Path], format: Format, verbose: bool) -> int:
@@ -88,7 +91,7 @@ def _event_types(types: Sequence[str]) -> set[str]:
 
 def _print_events(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print events as they come, however many: widths are fixed, and a file's name stands once above its events."""
-    widths = (12, 12, 19, 10, 25, 10, 8, 6, 0)
+    widths = (12, 12, 15, 19, 10, 25, 10, 8, 6, 0)
     path = None
     for row in rows:
         if row[0] != path:
@@ -96,13 +99,14 @@ def _print_events(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None
             sys.stdout.write(f"{path}\n")
             names = [name.replace("_", " ") for name in columns[1:]]
             sys.stdout.write(_event_line(names, widths))
-        sys.stdout.write(_event_line([human(value) for value in row[1:]], widths))
+        # A statement of several lines stays on the line of its event.
+        sys.stdout.write(_event_line([human(value).replace("\n", "\\n") for value in row[1:]], widths))
 
 
 def _event_line(texts: Sequence[str], widths: Sequence[int]) -> str:
     # Numbers stand to the right: positions, the server id, the size.
     cells = (
-        f"{text:>{width}}" if column in (0, 1, 3, 5) else f"{text:<{width}}"
+        f"{text:>{width}}" if column in (0, 1, 2, 4, 6) else f"{text:<{width}}"
         for column, (text, width) in enumerate(zip(texts, widths, strict=False))
     )
     return "  ".join(cells).rstrip() + "\n"
@@ -241,8 +245,8 @@ def _events(
                 if wanted and event.type_name not in wanted:
                     continue
                 checksum = {True: "good", False: "wrong", None: None}[event.checksum_ok]
-                row = [str(path), event.position, event.end_position, event.timestamp, event.server_id]
-                row += [event.type_name, event.size, checksum]
+                row = [str(path), event.position, event.end_position, event.payload_ordinal, event.timestamp]
+                row += [event.server_id, event.type_name, event.size, checksum]
                 yield [*row, f"0x{event.flags:04x}", event.detail] if verbose else row
         except BinloomError as error:
             problems.append(error)

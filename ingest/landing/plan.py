@@ -364,16 +364,16 @@ def plan_from_scan(
     """Compare what a scan found with what is recorded."""
     key = (file.epoch, file.file.name)
     states = record.states.get(key, [])
-    landed_end = _landed_end(states)
-    # A copy without the encryption has its events at other offsets: nothing of this one is kept.
-    good_end = FIRST_EVENT if scan.is_encrypted else max(scan.complete_end, landed_end)
     plan = _plan_with(file, _file_row(file, scan, record.source_id), record)
     plan.passed_over = scan.checksum_failures if skip_bad_checksum else 0
-    if not scan.is_encrypted:
-        boundaries = [segment.end for segment in scan.segments]
-        ranges = _open_ranges(states, boundaries, scan.complete_end)
-        plan.segments = [Segment(record.source_id, *key, start, end) for start, end in ranges]
+    good_end = max(scan.complete_end, _landed_end(states))
     error = damage(scan, skip_bad_checksum, f"What stands before position {good_end} is landed. ")
+    if isinstance(error, EncryptedBinlogError):
+        # A readable copy will have its events at other offsets: nothing of this one is kept.
+        return _with_bad(plan, FIRST_EVENT, scan.file_size, error, record)
+    boundaries = [segment.end for segment in scan.segments]
+    ranges = _open_ranges(states, boundaries, scan.complete_end)
+    plan.segments = [Segment(record.source_id, *key, start, end) for start, end in ranges]
     if error is not None and good_end < scan.file_size:
         return _with_bad(plan, good_end, scan.file_size, error, record)
     plan.unfinished_bytes = scan.file_size - good_end

@@ -25,6 +25,14 @@ PROGRAMS = Path(sys.executable).parent
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
+APART = "apart"
+PREPARED_AND_LOGGED_AS_TEXT = f"""
+    create database {APART}; create table {APART}.t (id int primary key)
+    xa start 'lost'; insert into {APART}.t values (1); xa end 'lost'; xa prepare 'lost'; xa rollback 'lost'
+    xa start 'kept'; insert into {APART}.t values (2); xa end 'kept'; xa prepare 'kept'; xa commit 'kept'
+    set session binlog_format = statement; insert into {APART}.t values (3); delete from {APART}.t where id = 3
+"""
+
 # Key to row, both as text; the columns of a row by name.
 Rows = dict[tuple[str | None, ...], dict[str, str | None]]
 
@@ -50,6 +58,10 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
         with distribution.start(tmp_path_factory.mktemp(name)) as server:
             tables = workload_tables.tables(server, workload_tables.server_charsets(server), seed=3)
             workload.run(server, tables)
+            with server.connect() as connection, connection.cursor() as cursor:
+                for statement in PREPARED_AND_LOGGED_AS_TEXT.replace("\n", ";").split(";"):
+                    if statement.strip():
+                        cursor.execute(statement)
             server.flush()
             result.tables[name] = tables
             for table in tables:
@@ -67,6 +79,7 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
         "--select",
         "+row_changes",
         "+quarantined_row_events",
+        "+statement_format_changes",
     ]
     _command(home, PROGRAMS / "dbt", "build", *models, *places, "--log-path", str(home / "logs"))
     return result
@@ -106,6 +119,8 @@ def _followed(home: Path, source: str, tables: dict[str, Table]) -> dict[str, Ro
     """Follow every key through its changes."""
     followed: dict[str, Rows] = {name: {} for name in tables}
     for change in _changes(home, source):
+        if change["schema_name"] == APART:
+            continue
         table = tables[str(change["table_name"])]
         before, after = (dict(change[image]) if change[image] else None for image in ("row_before", "row_after"))  # type: ignore[call-overload]
         rows = followed[table.name]
@@ -149,5 +164,20 @@ def test_no_row_is_left_out(home: Path, story: Story, source: str) -> None:
     landed = raw.count_rows(filter=dataset.field("source_id") == source)
     changes = list(_changes(home, source))
     assert len(changes) == landed > 2000
-    assert {change["schema_name"] for change in changes} == {SCHEMA}
+    assert {change["schema_name"] for change in changes} == {SCHEMA, APART}
     assert len({change["change_id"] for change in changes}) == len(changes)
+
+
+@pytest.mark.parametrize("source", list(DISTRIBUTIONS))
+def test_what_was_rolled_back_and_what_has_no_images_is_told(home: Path, story: Story, source: str) -> None:
+    apart = [change for change in _changes(home, source) if change["schema_name"] == APART]
+    assert [(dict(change["row_after"])["id"], change["outcome"]) for change in apart] == [  # type: ignore[call-overload]
+        ("1", "rollback"),
+        ("2", "commit"),
+    ]
+    texts = dataset.dataset(home / "warehouse" / "binloom_quality.db" / "statement_format_changes")
+    rows = texts.to_table(filter=dataset.field("source_id") == source).to_pylist()
+    assert {(row["schema_name"], row["table_name"], row["verb"], row["statements"]) for row in rows} >= {
+        (APART, "t", "INSERT", 1),
+        (APART, "t", "DELETE", 1),
+    }

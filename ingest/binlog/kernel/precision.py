@@ -23,11 +23,11 @@ _FORMS = 4
 _MOST_COLUMNS = 32
 _MOST_FREE = 6
 """Columns whose forms are tried: 4096 readings of an event at the most."""
-_MOST_ROWS = 1 << 20
-"""Rows that are read for one event, in all its readings."""
+_MOST_VALUES = 1 << 20
+"""Values that are looked at for one event, in all its readings."""
 _COLUMN_WORDS = 3
 _FORM, _IS_SEEN, _IS_HELD = 0, 8, 16
-_ROWS_READ = _MOST_COLUMNS * _COLUMN_WORDS * 8
+_VALUES_READ = _MOST_COLUMNS * _COLUMN_WORDS * 8
 _FAILS = -1
 
 _TIME, _DATETIME, _TIMESTAMP = OPS["OLD_TIME"], OPS["OLD_DATETIME"], OPS["OLD_TIMESTAMP"]
@@ -57,7 +57,7 @@ def has_no_fractions(words, p, end, plan, width, kind, before, after):
         return False
     for word in range(columns * _COLUMN_WORDS):
         store_64(words + 8 * word, 0)
-    store_64(words + _ROWS_READ, 0)
+    store_64(words + _VALUES_READ, 0)
     if _read(words, p, end, plan, width, kind, before, after, True) == _FAILS:
         return False
     free = 0
@@ -103,12 +103,15 @@ def _differs(words, columns):
 
 @njit
 def _read(words, p, end, plan, width, kind, before, after, is_first):
-    """Reads all rows; `_FAILS` when they cannot be read with these forms. Too many to read count as readable."""
+    """Reads all rows; `_FAILS` when they cannot be read with these forms.
+
+    More than may be looked at counts as another reading, and not as the first.
+    """
     while p < end:
-        rows = load_64(words + _ROWS_READ) + 1
-        if rows > _MOST_ROWS:
+        values = load_64(words + _VALUES_READ) + width
+        if values > _MOST_VALUES:
             return _FAILS if is_first else 0
-        store_64(words + _ROWS_READ, rows)
+        store_64(words + _VALUES_READ, values)
         start = p
         p = _read_image(words, p, end, plan, width, after if kind == INSERT else before, is_first)
         if p >= 0 and kind == UPDATE:

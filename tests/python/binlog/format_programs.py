@@ -40,7 +40,7 @@ def positions(specimen: EventSpecimen, path: Path) -> list[int]:
     """Where the events of the specimen's type begin."""
     if specimen.code == 1 or path.parent.name != "fixtures":
         return [_position(path.read_bytes(), specimen.code)]
-    return [event.position for event in open_binlog(path).events() if event.type_code == specimen.code]
+    return [event.position for event in _until_refused(path).values() if event.type_code == specimen.code]
 
 
 def _position(data: bytes, code: int) -> int:
@@ -68,11 +68,11 @@ def binloom_event(specimen: EventSpecimen, path: Path) -> str:
 
 
 def _until_refused(path: Path) -> dict[int, Event]:
-    """The events that binloom lists, by position; those behind an encrypted one's announcement are not."""
+    """The events that binloom lists outside of payloads, by position, up to one that it stops at."""
     found = {}
     with contextlib.suppress(BinloomError):
         for event in open_binlog(path).events():
-            found[event.position] = event
+            found.setdefault(event.position, event)
     return found
 
 

@@ -206,6 +206,14 @@ def test_payloads_say_what_is_inside() -> None:
     ]
     assert [sum(detail["events"].values()) for detail in details] == [4] * 4
     assert details[0]["events"] == {"QUERY": 1, "TABLE_MAP": 1, "WRITE_ROWS": 1, "XID": 1}
+    inside = [event for event in listed(path) if event.payload_ordinal]
+    assert [event.payload_ordinal for event in inside] == [1, 2, 3, 4] * 4
+    assert [event.type_name for event in inside[:4]] == ["QUERY", "TABLE_MAP", "WRITE_ROWS", "XID"]
+    assert [str(event.detail["xid"]) for event in inside[3::4]] == re.findall(r"\tXid = (\d+)\nCOMMIT", output)
+    assert {event.checksum_ok for event in inside} == {None}
+    assert {event.position for event in inside} == {
+        event.position for event in listed(path) if event.type_name == "TRANSACTION_PAYLOAD"
+    }
 
 
 @pytest.mark.mariadb

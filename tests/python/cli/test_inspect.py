@@ -110,6 +110,18 @@ def test_events_inside_compressed_ones_are_counted() -> None:
     assert "compressed:   16:" in binloom("inspect", FIXTURES / "mysql-transaction-payload.binlog").stdout
 
 
+def test_the_listing_goes_into_payloads() -> None:
+    path = FIXTURES / "mysql-transaction-payload.binlog"
+    (report,) = reports(path)
+    lines = binloom("inspect", path, "--events", "--format", "json").stdout.splitlines()
+    listed = [json.loads(line) for line in lines]
+    inside = Counter(event["event_type"] for event in listed if event["payload_ordinal"])
+    outside = Counter(event["event_type"] for event in listed if not event["payload_ordinal"])
+    assert (inside, outside) == (report["payload_event_counts"], report["event_counts"])
+    text = binloom("inspect", path, "--events", "-v").stdout.splitlines()
+    assert len(text) == len(listed) + 2
+
+
 def query(sql: bytes, schema: bytes = b"shop") -> bytes:
     return struct.pack("<IIBHH", 7, 0, len(schema), 0, 0) + schema + b"\0" + sql
 
