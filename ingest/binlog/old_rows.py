@@ -110,7 +110,10 @@ def _body(code: int, event: bytes, format: FormatDescription, columns: tuple[Col
         raise MalformedEventError("no columns")
     images: list[bytes] = []
     while reader.left or not images or (code == _UPDATE and len(images) % 2):
+        before = reader.left
         images.append(_image(reader, columns, present, has_mark=has_mark))
+        if reader.left == before:
+            raise MalformedEventError("an image of no bytes")
     try:
         head = table_id.to_bytes(table_id_size(ROWS_V0[code], format), "little")
     except OverflowError:

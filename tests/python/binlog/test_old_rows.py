@@ -249,6 +249,7 @@ def test_a_snapshot_of_another_table_is_not_used(columns: Columns, tmp_path: Pat
         pytest.param(("int(11)", "bit(9)"), b"\xf9" + bytes(6), id="bits among the null bits"),
         pytest.param(("binary(2) not null",), b"\xff\x01\x41", id="a BINARY that may have lost spaces or zeros"),
         pytest.param(("char(2) charset ucs2 not null",), b"\xff\x03\x00\x41\x00", id="half a space"),
+        pytest.param(("decimal(0,0) not null",), b"\x01", id="images of no bytes"),
         # Either (0, NULL) of a table with the mark, or (NULL, '') of one without.
         pytest.param(INT_AND_CHAR, bytes.fromhex("fd 00000000 00"), id="two readings"),
         pytest.param(("tinyint(4) not null",), b"\xff\x05", id="one row or two"),
