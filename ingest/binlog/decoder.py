@@ -28,7 +28,7 @@ from ingest.binlog.buffers import (
     RowBuffers,
 )
 from ingest.binlog.control import describe
-from ingest.binlog.events import INCIDENT, TABLE_MAP, event_name
+from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, event_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -367,10 +367,18 @@ class _Decoding:
             found.append(("transactions", transaction_batch(control, transactions)))
         problems = np.concatenate([control.problems[: context["PROBLEM_COUNT"]], *self.left_out])
         if len(problems):
+            self._name_types(problems)
             found.append(("unsupported_events", problem_batch(problems, self.maps, self._messages(problems))))
         self.left_out = []
         self._renew(self.control_pool.take(), self.row_pool.take())
         yield from ((kind, batch) for kind, batch in found if batch.num_rows)
+
+    def _name_types(self, problems: Int64s) -> None:
+        """Gives problems the type that the event has in the file, also when it was rewritten before it was read."""
+        for problem in problems:
+            code = self.walk.type_at(int(problem[layout.PROBLEM_START]))
+            if code != TRANSACTION_PAYLOAD:
+                problem[layout.PROBLEM_TYPE] = code
 
     def _messages(self, problems: Int64s) -> dict[int, str]:
         """What the server wrote into INCIDENT events, by their physical offsets."""
@@ -399,9 +407,9 @@ class _Decoding:
             if stays[row]:
                 stays[row] = False
                 self.control.transactions[rows.txns[row], layout.TXN_INSERTS + rows.kinds[row]] -= 1
-                start, end, code = rows.starts[row], rows.ends[row], self.walk.type_at(int(rows.starts[row]))
-                record = (start, end, code, rows.maps[row], rows.ordinals[row], column, reason, 0)
-                self.left_out.append(np.array([record], dtype=np.int64))
+                # Inside a payload only these leave values to be patched.
+                record = (rows.starts[row], rows.ends[row], PARTIAL_UPDATE_ROWS, rows.maps[row], rows.ordinals[row])
+                self.left_out.append(np.array([(*record, column, reason, 0)], dtype=np.int64))
         return stays
 
     def _finish(self) -> Batches:

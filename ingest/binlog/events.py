@@ -80,6 +80,7 @@ START_ENCRYPTION: Final = 164
 
 INCIDENT: Final = 26
 ROWS_QUERY: Final = 29
+PARTIAL_UPDATE_ROWS: Final = 39
 TRANSACTION_PAYLOAD: Final = 40
 ANNOTATE_ROWS: Final = 160
 QUERY_COMPRESSED: Final = 165
@@ -114,7 +115,7 @@ _ACTIONS: Final[dict[int, int]] = {
     33: layout.ACT_GTID,
     34: layout.ACT_ANONYMOUS_GTID,
     38: layout.ACT_XA_PREPARE,
-    39: layout.ACT_ROWS,
+    PARTIAL_UPDATE_ROWS: layout.ACT_ROWS,
     TRANSACTION_PAYLOAD: layout.ACT_PAYLOAD,
     42: layout.ACT_GTID_TAGGED,
     ANNOTATE_ROWS: layout.ACT_ANNOTATE,

@@ -197,3 +197,9 @@ def test_a_broken_compressed_event_is_named_and_the_log_goes_on(data: bytes, tmp
     (problem,) = found["unsupported_events"]
     assert (problem["event_type"], problem["reason"]) == ("WRITE_ROWS_COMPRESSED_V1", "malformed_payload")
     assert [row["after_values"] for row in found["row_events"]] == [["9"]]
+
+
+def test_a_row_that_cannot_be_decoded_is_of_the_type_in_the_file(tmp_path: Path) -> None:
+    found = everything(mariadb_log(tmp_path, block(ROW[:3])))
+    (problem,) = found["unsupported_events"]
+    assert (problem["event_type"], problem["reason"]) == ("WRITE_ROWS_COMPRESSED_V1", "malformed_row")
