@@ -20,12 +20,9 @@ ATTEMPTS = 10
 # Tables of these are not logged as rows. Those of `mysql` may be.
 _LEFT_OUT = "('information_schema', 'performance_schema', 'sys')"
 
+# All columns of the view, by the names that it has them under: MySQL 5.6 has no GENERATION_EXPRESSION to ask for.
 _COLUMNS = f"""
-select
-    c.table_schema as TABLE_SCHEMA, c.table_name as TABLE_NAME, c.column_name as COLUMN_NAME,
-    c.ordinal_position as ORDINAL_POSITION, c.column_default as COLUMN_DEFAULT, c.is_nullable as IS_NULLABLE,
-    c.data_type as DATA_TYPE, c.column_type as COLUMN_TYPE, c.character_set_name as CHARACTER_SET_NAME,
-    c.collation_name as COLLATION_NAME, c.column_key as COLUMN_KEY, c.extra as EXTRA
+select c.*
 from information_schema.columns as c
 inner join information_schema.tables as t on c.table_schema = t.table_schema and c.table_name = t.table_name
 where c.table_schema not in {_LEFT_OUT} and t.table_type not in ('VIEW', 'SYSTEM VIEW')
@@ -47,6 +44,12 @@ select
     update_rule as UPDATE_RULE, delete_rule as DELETE_RULE
 from information_schema.referential_constraints
 where constraint_schema not in {_LEFT_OUT}
+"""
+
+_TABLES = f"""
+select table_schema as TABLE_SCHEMA, table_name as TABLE_NAME, table_type as TABLE_TYPE
+from information_schema.tables
+where table_schema not in {_LEFT_OUT} and table_type = 'SYSTEM VERSIONED'
 """
 
 Schema = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
@@ -80,7 +83,8 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
 
 
 def _read(server: Server) -> Schema:
-    return schema_rows(server.rows(_COLUMNS), server.rows(_KEYS), server.rows(_RULES), needs_rules=False)
+    views = (server.rows(view) for view in (_COLUMNS, _KEYS, _RULES, _TABLES))
+    return schema_rows(*views, needs_rules=False)
 
 
 def binlog_position(server: Server, identity: ServerIdentity | None = None) -> Position:

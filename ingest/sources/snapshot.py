@@ -1,13 +1,14 @@
 """A snapshot of a schema: the rows that land in `schema_columns`, `schema_keys` and `foreign_keys`.
 
-Built from rows of the three views of information_schema, wherever they come from: a live server or
-files. Names of the views' columns are those of the server, in upper case.
+Built from rows of four views of information_schema, wherever they come from: a live server or files.
+Names of the views' columns are those of the server, in upper case.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -26,7 +27,15 @@ COLUMNS_NEEDED = (
     "DATA_TYPE",
     "COLUMN_TYPE",
 )
-COLUMNS_OPTIONAL = ("COLUMN_KEY", "CHARACTER_SET_NAME", "COLLATION_NAME", "IS_NULLABLE", "COLUMN_DEFAULT", "EXTRA")
+COLUMNS_OPTIONAL = (
+    "COLUMN_KEY",
+    "CHARACTER_SET_NAME",
+    "COLLATION_NAME",
+    "IS_NULLABLE",
+    "COLUMN_DEFAULT",
+    "EXTRA",
+    "GENERATION_EXPRESSION",
+)
 KEYS_NEEDED = (
     "CONSTRAINT_NAME",
     "TABLE_SCHEMA",
@@ -37,6 +46,7 @@ KEYS_NEEDED = (
 KEYS_OPTIONAL = ("REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME", "REFERENCED_COLUMN_NAME")
 RULES_NEEDED = ("CONSTRAINT_SCHEMA", "CONSTRAINT_NAME", "UPDATE_RULE", "DELETE_RULE")
 RULES_OPTIONAL = ("TABLE_NAME",)
+TABLES_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "TABLE_TYPE")
 
 _GENERATED = re.compile(r"\b(VIRTUAL|STORED|PERSISTENT)\b", re.IGNORECASE)
 
@@ -88,7 +98,12 @@ class SchemaSnapshot:
 
 
 def schema_rows(
-    columns: Iterable[ViewRow], keys: Iterable[ViewRow], rules: Iterable[ViewRow], *, needs_rules: bool = True
+    columns: Iterable[ViewRow],
+    keys: Iterable[ViewRow],
+    rules: Iterable[ViewRow],
+    tables: Iterable[ViewRow],
+    *,
+    needs_rules: bool = True,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Turn rows of the views into rows of the raw tables, ordered, and check that they fit together.
 
@@ -96,6 +111,9 @@ def schema_rows(
     ----------
     columns, keys, rules
         Rows of COLUMNS, KEY_COLUMN_USAGE and REFERENTIAL_CONSTRAINTS.
+    tables
+        Rows of TABLES, of which only those of system-versioned tables count: MariaDB does not list all of
+        their columns.
     needs_rules
         Whether every foreign key must have its rules. MariaDB shows them only to users who may do more
         with a table than SELECT.
@@ -108,14 +126,16 @@ def schema_rows(
     Raises
     ------
     SnapshotInputError
-        A column stands twice, or a key names a column that is not there.
+        A column stands twice, a key names a column that is not there, or nothing tells whether a
+        system-versioned table has columns that are not listed.
     """
+    listed = list(columns)
     key_rows = sorted((_key_row(row) for row in keys), key=_key_order)
     primary = {
         _column_id(row): row["ordinal_position"] for row in key_rows if row["constraint_name"].upper() == "PRIMARY"
     }
     column_rows = sorted(
-        (_column_row(row, primary) for row in columns),
+        (_column_row(row, primary) for row in [*listed, *_unlisted_columns(listed, tables, primary)]),
         key=lambda row: (row["schema_name"], row["table_name"], row["ordinal_position"]),
     )
     _check_columns(column_rows)
@@ -132,11 +152,53 @@ def schema_rows(
         if rule is None and needs_rules:
             raise SnapshotInputError(
                 f"referential_constraints has no row for the foreign key {schema}.{name} of table {row['table_name']}.",
-                hint="Export the three views together, from the same server.",
+                hint="Export the views together, from the same server.",
             )
         rule = rule or {}
         foreign.append({**row, "update_rule": rule.get("UPDATE_RULE"), "delete_rule": rule.get("DELETE_RULE")})
     return column_rows, plain, foreign
+
+
+def _unlisted_columns(
+    columns: Sequence[ViewRow], tables: Iterable[ViewRow], primary: Mapping[tuple[str, str, str], int]
+) -> Iterator[ViewRow]:
+    """Yield rows of COLUMNS for the ends of the period of a system-versioned table that declares none.
+
+    MariaDB adds them behind the other columns and logs them like those, but lists them only when they were
+    declared. The rows are what it lists of declared ones that are invisible.
+
+    Source: MariaDB, sql/handler.cc, `Vers_parse_info::fix_implicit` and `vers_create_sys_field`.
+    """
+    versioned = {_table_id(row) for row in tables if str(row["TABLE_TYPE"]).upper() == "SYSTEM VERSIONED"}
+    by_table: dict[tuple[str, str], list[ViewRow]] = defaultdict(list)
+    for row in columns:
+        if _table_id(row) in versioned:
+            by_table[_table_id(row)].append(row)
+    if by_table and not any("GENERATION_EXPRESSION" in row for row in columns):
+        raise SnapshotInputError(
+            f"columns has no GENERATION_EXPRESSION, but table {'.'.join(min(by_table))} is system-versioned.",
+            hint="Export the view as it is, with SELECT *: this column tells whether the table declares its period.",
+        )
+    for (schema, table), listed in by_table.items():
+        if any((_text(row.get("GENERATION_EXPRESSION")) or "").upper() == "ROW START" for row in listed):
+            continue
+        last = max(_number(row["ORDINAL_POSITION"], (schema, table, str(row["COLUMN_NAME"]))) for row in listed)
+        for ordinal, name in enumerate(("row_start", "row_end"), last + 1):
+            yield {
+                "TABLE_SCHEMA": schema,
+                "TABLE_NAME": table,
+                "COLUMN_NAME": name,
+                "ORDINAL_POSITION": ordinal,
+                "IS_NULLABLE": "NO",
+                "DATA_TYPE": "timestamp",
+                "COLUMN_TYPE": "timestamp(6)",
+                "COLUMN_KEY": "PRI" if (schema, table, name) in primary else "",
+                "EXTRA": "STORED GENERATED, INVISIBLE",
+            }
+
+
+def _table_id(row: ViewRow) -> tuple[str, str]:
+    return str(row["TABLE_SCHEMA"]), str(row["TABLE_NAME"])
 
 
 def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> dict[str, Any]:
@@ -211,7 +273,7 @@ def _check_keys(columns: list[dict[str, Any]], keys: list[dict[str, Any]]) -> No
             raise SnapshotInputError(
                 f"key_column_usage has key {row['constraint_name']!r} on column {row['column_name']!r} of table "
                 f"{row['schema_name']}.{row['table_name']}, but columns has no such column.",
-                hint="Export the three views together, from the same server.",
+                hint="Export the views together, from the same server; where a table is system-versioned, tables too.",
             )
 
 

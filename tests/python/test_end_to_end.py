@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
-from tests.python.binlog import workload, workload_tables
+from tests.python.binlog import workload, workload_own, workload_tables
 from tests.python.binlog.workload import SCHEMA, Table
 from tests.servers import DISTRIBUTIONS
 from tests.servers.rows import table_rows
@@ -57,6 +57,8 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
     for name, distribution in DISTRIBUTIONS.items():
         with distribution.start(tmp_path_factory.mktemp(name)) as server:
             tables = workload_tables.tables(server, workload_tables.server_charsets(server), seed=3)
+            if server.flavor == "mariadb":
+                tables.append(workload_own.first_versions())
             workload.run(server, tables)
             with server.connect() as connection, connection.cursor() as cursor:
                 for statement in PREPARED_AND_LOGGED_AS_TEXT.replace("\n", ";").split(";"):

@@ -179,7 +179,7 @@ class Server:
         return self.distribution.binlogtool(*arguments, **options)
 
     def snapshot_dir(self, directory: str | os.PathLike[str]) -> Path:
-        """Write the schema as `columns.json`, `key_column_usage.json` and `referential_constraints.json`."""
+        """Write the views that a schema snapshot is made of: `columns.json` and so on."""
         with self.connect() as connection:
             return snapshot.write(connection, Path(directory))
 

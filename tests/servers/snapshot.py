@@ -9,9 +9,11 @@ import pymysql.cursors
 
 SYSTEM_SCHEMAS = ("information_schema", "mysql", "performance_schema", "sys")
 VIEWS = {
-    "columns": ("table_schema", "table_schema, table_name, ordinal_position"),
-    "key_column_usage": ("table_schema", "table_schema, table_name, constraint_name, ordinal_position"),
-    "referential_constraints": ("constraint_schema", "constraint_schema, table_name, constraint_name"),
+    "columns": ("*", "table_schema", "table_schema, table_name, ordinal_position"),
+    "key_column_usage": ("*", "table_schema", "table_schema, table_name, constraint_name, ordinal_position"),
+    "referential_constraints": ("*", "constraint_schema", "constraint_schema, table_name, constraint_name"),
+    # The others count rows and bytes, and tell when a table was made.
+    "tables": ("table_schema, table_name, table_type", "table_schema", "table_schema, table_name"),
 }
 
 
@@ -22,9 +24,9 @@ def write(connection: "pymysql.connections.Connection[Any]", directory: Path) ->
     """
     directory.mkdir(parents=True, exist_ok=True)
     with connection.cursor(pymysql.cursors.DictCursor) as cursor:
-        for view, (schema_column, order) in VIEWS.items():
+        for view, (wanted, schema_column, order) in VIEWS.items():
             cursor.execute(
-                f"select * from information_schema.{view} where {schema_column} not in %s order by {order}",
+                f"select {wanted} from information_schema.{view} where {schema_column} not in %s order by {order}",
                 (SYSTEM_SCHEMAS,),
             )
             rows = [{name.upper(): _plain(value) for name, value in row.items()} for row in cursor.fetchall()]

@@ -19,8 +19,8 @@ import zstandard
 
 from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.errors import BinloomError
+from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.binlog.forge import packed
-from tests.python.binlog.recordings import snapshot_rows
 
 PATIENCE = 30
 """Seconds that a file of some kilobytes may take, on a machine with other work."""
@@ -132,7 +132,7 @@ def decode_all(path: Path, hints: SchemaHints | None = None) -> None:
 def hints_of(path: Path) -> SchemaHints | None:
     """The schema that lies beside a fixture."""
     folder = path.with_name(f"{path.stem}-schema")
-    return SchemaHints.from_columns(snapshot_rows(folder)) if folder.is_dir() else None
+    return SchemaHints.from_columns(read_snapshot_dir(folder).columns) if folder.is_dir() else None
 
 
 def _scan(path: Path) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ingest.binlog import SchemaHints
+from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.binlog import binlogtool_output, workload
 from tests.python.binlog.replay import Decoded, Values
 from tests.python.binlog.workload import Table
@@ -155,7 +154,7 @@ class Recording:
         return binlogtool_output.parse(done.stdout)
 
     def hints(self) -> SchemaHints:
-        return SchemaHints.from_columns(snapshot_rows(self.schema_dir))
+        return SchemaHints.from_columns(read_snapshot_dir(self.schema_dir).columns)
 
     def decoded(self, *, with_hints: bool = True) -> Decoded:
         """Decode the file; nothing in it may be unsupported."""
@@ -172,27 +171,3 @@ def record(server: Server, setting: Setting, tables: Sequence[Table], directory:
         binlog = server.flush()
     final_rows = {table.name: table_rows(server, workload.SCHEMA, table.name)[1] for table in tables}
     return Recording(setting, list(tables), binlog, server.snapshot_dir(directory / "schema"), final_rows)
-
-
-def snapshot_rows(directory: Path) -> Iterator[dict[str, Any]]:
-    """Read a folder of information_schema views as rows of `schema_columns`."""
-    keys = {
-        (row["TABLE_SCHEMA"], row["TABLE_NAME"], row["COLUMN_NAME"]): row["ORDINAL_POSITION"]
-        for row in json.loads((directory / "key_column_usage.json").read_text())
-        if row["CONSTRAINT_NAME"] == "PRIMARY"
-    }
-    for row in json.loads((directory / "columns.json").read_text()):
-        yield {
-            "schema_name": row["TABLE_SCHEMA"],
-            "table_name": row["TABLE_NAME"],
-            "column_name": row["COLUMN_NAME"],
-            "ordinal_position": row["ORDINAL_POSITION"],
-            "column_key": row["COLUMN_KEY"],
-            "primary_key_ordinal": keys.get((row["TABLE_SCHEMA"], row["TABLE_NAME"], row["COLUMN_NAME"])),
-            "data_type": row["DATA_TYPE"],
-            "column_type": row["COLUMN_TYPE"],
-            "character_set": row["CHARACTER_SET_NAME"],
-            "is_nullable": row["IS_NULLABLE"] == "YES",
-            "is_generated": "GENERATED" in row["EXTRA"],
-            "extra": row["EXTRA"],
-        }

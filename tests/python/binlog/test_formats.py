@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.binlog import SchemaHints, scan_binlog
-from tests.python.binlog.recordings import snapshot_rows
+from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.binlog.replay import Decoded, difference, replay
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -16,7 +16,7 @@ WITHOUT_DOCUMENTS = "mysql-partial-json-minimal"
 
 
 def hints(name: str) -> SchemaHints:
-    return SchemaHints.from_columns(snapshot_rows(FIXTURES / f"{name}-schema"))
+    return SchemaHints.from_columns(read_snapshot_dir(FIXTURES / f"{name}-schema").columns)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != WITHOUT_DOCUMENTS])
@@ -28,7 +28,7 @@ def test_replayed_rows_are_those_that_the_server_had(name: str) -> None:
     assert changes
     generated = {
         (row["schema_name"], row["table_name"], row["ordinal_position"] - 1)
-        for row in snapshot_rows(FIXTURES / f"{name}-schema")
+        for row in read_snapshot_dir(FIXTURES / f"{name}-schema").columns
         if row["is_generated"]
     }
     for table, expected in json.loads((FIXTURES / f"{name}.rows.json").read_text()).items():

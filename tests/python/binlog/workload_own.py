@@ -290,9 +290,20 @@ def _versioned() -> list[Table]:
         ),
     )
     return [
+        first_versions(),
         Table("versioned", (price, note), is_versioned=True),
         Table("versioned_by_name", (price, note, *ends), options="with system versioning"),
     ]
+
+
+def first_versions() -> Table:
+    """Rows that are versioned and have one version each; signs, labels and characters are the snapshot's."""
+    columns = (
+        make_column("code", "int unsigned not null", "integer", [0, 1, 2**31, 2**32 - 1]),
+        make_column("kind", "enum('a', 'b')", "enum", ["'a'", "'b'"], charset="utf8mb4", members=("a", "b")),
+        text_column("word", "varchar(9) character set latin1", ["ü", "ÿ"], "latin1"),
+    )
+    return Table("first_versions", columns, key=("code",), is_versioned=True)
 
 
 def _far_timestamps() -> Table:

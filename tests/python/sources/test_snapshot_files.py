@@ -15,12 +15,18 @@ from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import SHOP
 
-VIEWS = ("columns", "key_column_usage", "referential_constraints")
+VERSIONED = Path(__file__).parents[2] / "fixtures" / "mariadb-versioned-and-generated-schema"
+VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables")
+
+
+def views_in(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the views that a server's clients have written."""
+    return {view: json.loads(path.read_text()) for view in VIEWS if (path := folder / f"{view}.json").exists()}
 
 
 def shop() -> dict[str, list[dict[str, Any]]]:
     """Rows of the sample's views."""
-    return {view: json.loads((SHOP / "schema" / f"{view}.json").read_text()) for view in VIEWS}
+    return views_in(SHOP / "schema")
 
 
 def write(folder: Path, views: dict[str, list[dict[str, Any]]], ending: str = "json") -> Path:
@@ -105,6 +111,35 @@ def test_generated_is_not_a_default_that_is_an_expression(tmp_path: Path) -> Non
     }
     found = [by_name[row["TABLE_NAME"], row["COLUMN_NAME"]] for row in views["columns"][:4]]
     assert found == [False, True, True, False]
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "tsv"])
+def test_a_versioned_table_has_the_columns_that_are_not_listed(tmp_path: Path, ending: str) -> None:
+    views = {view: rows for view, rows in views_in(VERSIONED).items() if rows}
+    columns: dict[str, list[Any]] = {"priced": [], "priced_by_name": [], "hidden": []}
+    for row in read_snapshot_dir(write(tmp_path, views, ending)).columns:
+        columns.get(row["table_name"], []).append(row)
+    assert [row["column_name"] for row in columns["priced"]] == ["id", "price", "row_start", "row_end"]
+    assert [row["column_name"] for row in columns["priced_by_name"]] == ["id", "price", "valid_from", "valid_to"]
+    assert [row["column_name"] for row in columns["hidden"]] == ["id", "seen", "unseen", "last_one"]
+    for mine, declared in zip(columns["priced"], columns["priced_by_name"], strict=True):
+        told = {**declared, "table_name": "priced", "column_name": mine["column_name"]}
+        if declared["is_generated"]:
+            told["extra"] = "STORED GENERATED, INVISIBLE"
+        assert mine == told
+
+
+def test_a_versioned_table_needs_what_tells_of_it(tmp_path: Path) -> None:
+    views = views_in(VERSIONED)
+    del views["tables"]
+    with pytest.raises(SnapshotInputError, match=r"on column 'row_end' of table fixture\.priced,") as caught:
+        read_snapshot_dir(write(tmp_path, views))
+    assert "where a table is system-versioned, tables too" in str(caught.value)
+    views = views_in(VERSIONED)
+    for row in views["columns"]:
+        del row["GENERATION_EXPRESSION"]
+    with pytest.raises(SnapshotInputError, match=r"no GENERATION_EXPRESSION, but table fixture\.priced is"):
+        read_snapshot_dir(write(tmp_path, views))
 
 
 def test_missing_folder_and_missing_views(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""System-versioned tables of MariaDB: a snapshot has the columns that their table maps and rows have.
+
+The server adds two columns to a table that does not declare its period, and lists them nowhere.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.binlog import SchemaHints
+from ingest.sources.information_schema import take_snapshot
+from ingest.sources.server import Server, ServerAddress
+from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshot_files import read_snapshot_dir
+from tests.python.binlog.recordings import Setting
+from tests.python.binlog.replay import Decoded, difference, replay
+from tests.servers import Server as LiveServer
+from tests.servers.rows import table_rows
+
+SCHEMA = "versions"
+COLUMNS = """
+    id int unsigned primary key, big bigint unsigned, kind enum('a', 'b''c'), word varchar(9) character set latin1
+"""
+DECLARED = """
+    {} timestamp(6) generated always as row start {}, {} timestamp(6) generated always as row end {},
+    period for system_time ({}, {})
+"""
+TABLES = {
+    "implicit": f"create table implicit ({COLUMNS}) with system versioning",
+    "keyless": f"create table keyless ({COLUMNS.replace('primary key', '')}) with system versioning",
+    "alike": "create table alike like implicit",
+    "by_columns": f"create table by_columns ({COLUMNS}, price int with system versioning)",
+    "computed": f"create table computed ({COLUMNS}, twice bigint as (id * 2) virtual, thrice bigint as (id * 3) stored)"
+    " with system versioning",
+    "named": f"create table named ({COLUMNS}, {DECLARED.format('f', '', 't', '', 'f', 't')}, price int)"
+    " with system versioning",
+    "unseen": f"create table unseen ({COLUMNS}, {DECLARED.format('f', 'invisible', 't', 'invisible', 'f', 't')},"
+    " price int) with system versioning",
+    "same_names": f"create table same_names ({COLUMNS},"
+    f" {DECLARED.format('row_start', 'invisible', 'row_end', 'invisible', 'row_start', 'row_end')}, price int)"
+    " with system versioning",
+    "booked": f"create table booked ({COLUMNS}, since date, until date, period for stay (since, until))",
+    "both_periods": f"create table both_periods ({COLUMNS.replace(' primary key', '')}, since date, until date,"
+    " period for stay (since, until), primary key (id, stay without overlaps)) with system versioning",
+    "once": f"create table once ({COLUMNS}) with system versioning",
+    "later": f"create table later ({COLUMNS})",
+}
+ALTERED = [
+    "set session system_versioning_alter_history = keep",
+    "alter table once drop system versioning",
+    "alter table later add system versioning",
+    "alter table later add column price int",
+    "alter table alike add column price int first",
+]
+
+
+@pytest.fixture(params=["mariadb", "mariadb118"])
+def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+    """Each MariaDB, with tables of every kind of period."""
+    live: LiveServer = request.getfixturevalue(f"{request.param}_server")
+    statements = [f"create database {SCHEMA}", f"use {SCHEMA}", *TABLES.values(), *ALTERED]
+    live.execute(f"drop database if exists {SCHEMA}", *statements)
+    yield live
+    live.execute(f"drop database {SCHEMA}")
+
+
+def snapshots(server: LiveServer, folder: Path) -> list[SchemaSnapshot]:
+    """The snapshot of the server itself, and that of its views in files."""
+    with Server(ServerAddress("127.0.0.1", server.port, "root")) as live:
+        return [take_snapshot(live), read_snapshot_dir(server.snapshot_dir(folder))]
+
+
+def write(server: LiveServer) -> Path:
+    """Write versions of rows into every table; return the binlog that has them."""
+    server.flush()
+    for table in TABLES:
+        days = ", since, until" if table in ("booked", "both_periods") else ""
+        dates = ", '2026-01-01', '2026-12-31'" if days else ""
+        server.execute(
+            f"use {SCHEMA}",
+            f"insert into {table} (id, big, kind, word{days}) values"
+            f" (4294967295, 18446744073709551615, 'b''c', 'Zürich'{dates}), (2, 2, 'a', 'é'{dates})",
+            f"update {table} set big = big - 1, word = 'ÿ' where id = 4294967295",
+            f"delete from {table} where id = 2",
+        )
+    return server.flush()
+
+
+def test_columns_are_those_that_full_metadata_name(server: LiveServer, tmp_path: Path) -> None:
+    with Setting.of(server.distribution.marker, row_metadata="FULL").applied(server):
+        decoded = Decoded.of(write(server))
+    named = {
+        table_map["table_name"]: [(column["name"], column["is_primary_key"]) for column in table_map["columns"]]
+        for table_map in decoded.table_maps
+    }
+    assert set(named) == set(TABLES)
+    for snapshot in snapshots(server, tmp_path):
+        found: dict[str, list[tuple[str, bool]]] = {table: [] for table in TABLES}
+        for row in snapshot.columns:
+            if row["schema_name"] == SCHEMA:
+                found[row["table_name"]].append((row["column_name"], row["primary_key_ordinal"] is not None))
+        assert found == named
+
+
+def test_rows_are_those_that_select_gives(server: LiveServer, tmp_path: Path) -> None:
+    """Without metadata in the log, sign, labels and character sets are the snapshot's."""
+    binlog = write(server)
+    for snapshot in snapshots(server, tmp_path):
+        decoded = Decoded.of(binlog, SchemaHints.from_columns(snapshot.columns))
+        assert decoded.unsupported_events == []
+        assert {table_map["hint"] for table_map in decoded.table_maps} == {"snapshot"}
+        changes = decoded.committed_changes()
+        for table in TABLES:
+            generated = {
+                row["ordinal_position"] - 1
+                for row in snapshot.columns
+                if (row["schema_name"], row["table_name"]) == (SCHEMA, table) and row["is_generated"]
+            }
+            rows = replay((change for change in changes if change.table == table), generated)
+            expected = table_rows(server, SCHEMA, table)[1]
+            assert any("4294967295" in row and "18446744073709551614" in row and "b'c" in row for row in expected)
+            assert difference(rows, expected) == ([], []), table
