@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -42,13 +41,7 @@ def test_wrong_usage_is_a_sentence_and_exit_code_2(arguments: list[str], needle:
     assert not (tmp_path / "home").exists(), "wrong usage must not leave anything behind"
 
 
-def test_inspect_and_decode_take_about_a_second_and_load_no_spark() -> None:
-    binloom("decode", SAMPLE)  # compiles the kernel where that has not been done yet
-    for command in ("inspect", "decode"):
-        began = time.monotonic()
-        assert binloom(command, SAMPLE).returncode == 0
-        # About a second on a machine of its own; twice that leaves room for a busy one.
-        assert time.monotonic() - began < 4
+def test_inspect_and_decode_load_no_spark() -> None:
     script = (
         "import sys; from ingest.commands.running import run_app; from ingest.cli import app;"
         f"run_app(app, ['inspect', {str(SAMPLE)!r}]); run_app(app, ['decode', {str(SAMPLE)!r}]);"
