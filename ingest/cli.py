@@ -113,7 +113,7 @@ def snapshot(
         typer.Option(
             metavar="DIR",
             readable=False,
-            help="Folder with columns, key_column_usage, referential_constraints, tables (.json ...).",
+            help="Folder with columns, key_column_usage, referential_constraints, tables, statistics (.json ...).",
         ),
     ] = None,
     port: Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")] = None,

@@ -47,9 +47,17 @@ where constraint_schema not in {_LEFT_OUT}
 """
 
 _TABLES = f"""
-select table_schema as TABLE_SCHEMA, table_name as TABLE_NAME, table_type as TABLE_TYPE
+select table_schema as TABLE_SCHEMA, table_name as TABLE_NAME, table_type as TABLE_TYPE, engine as ENGINE
 from information_schema.tables
-where table_schema not in {_LEFT_OUT} and table_type = 'SYSTEM VERSIONED'
+where table_schema not in {_LEFT_OUT}
+"""
+
+_HASH_INDEXES = f"""
+select
+    table_schema as TABLE_SCHEMA, table_name as TABLE_NAME, non_unique as NON_UNIQUE, index_name as INDEX_NAME,
+    index_type as INDEX_TYPE
+from information_schema.statistics
+where table_schema not in {_LEFT_OUT} and index_type = 'HASH'
 """
 
 Schema = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
@@ -83,7 +91,7 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
 
 
 def _read(server: Server) -> Schema:
-    views = (server.rows(view) for view in (_COLUMNS, _KEYS, _RULES, _TABLES))
+    views = (server.rows(view) for view in (_COLUMNS, _KEYS, _RULES, _TABLES, _HASH_INDEXES))
     return schema_rows(*views, needs_rules=False)
 
 

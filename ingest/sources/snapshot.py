@@ -1,6 +1,6 @@
 """A snapshot of a schema: the rows that land in `schema_columns`, `schema_keys` and `foreign_keys`.
 
-Built from rows of four views of information_schema, wherever they come from: a live server or files.
+Built from rows of five views of information_schema, wherever they come from: a live server or files.
 Names of the views' columns are those of the server, in upper case.
 """
 
@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from typing import Any, Literal
 
 from ingest.errors import SnapshotInputError
@@ -47,7 +48,11 @@ KEYS_OPTIONAL = ("REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME", "REFERENCED
 RULES_NEEDED = ("CONSTRAINT_SCHEMA", "CONSTRAINT_NAME", "UPDATE_RULE", "DELETE_RULE")
 RULES_OPTIONAL = ("TABLE_NAME",)
 TABLES_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "TABLE_TYPE")
+TABLES_OPTIONAL = ("ENGINE",)
+STATISTICS_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "NON_UNIQUE", "INDEX_NAME", "INDEX_TYPE")
 
+# Engines whose own indexes may be hashes. Others have none: a hash is a column there, and its index a tree.
+_HASHING_ENGINES = frozenset({"MEMORY", "NDBCLUSTER"})
 _GENERATED = re.compile(r"\b(VIRTUAL|STORED|PERSISTENT)\b", re.IGNORECASE)
 
 
@@ -102,6 +107,7 @@ def schema_rows(
     keys: Iterable[ViewRow],
     rules: Iterable[ViewRow],
     tables: Iterable[ViewRow],
+    statistics: Iterable[ViewRow],
     *,
     needs_rules: bool = True,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
@@ -112,8 +118,10 @@ def schema_rows(
     columns, keys, rules
         Rows of COLUMNS, KEY_COLUMN_USAGE and REFERENTIAL_CONSTRAINTS.
     tables
-        Rows of TABLES, of which only those of system-versioned tables count: MariaDB does not list all of
-        their columns.
+        Rows of TABLES, of which only those of system-versioned tables and of tables with hash indexes count:
+        MariaDB does not list all of their columns.
+    statistics
+        Rows of STATISTICS, of which only those of hash indexes count.
     needs_rules
         Whether every foreign key must have its rules. MariaDB shows them only to users who may do more
         with a table than SELECT.
@@ -127,15 +135,17 @@ def schema_rows(
     ------
     SnapshotInputError
         A column stands twice, a key names a column that is not there, or nothing tells whether a
-        system-versioned table has columns that are not listed.
+        table has columns that are not listed.
     """
-    listed = list(columns)
+    listed, table_rows = list(columns), list(tables)
     key_rows = sorted((_key_row(row) for row in keys), key=_key_order)
     primary = {
         _column_id(row): row["ordinal_position"] for row in key_rows if row["constraint_name"].upper() == "PRIMARY"
     }
+    with_periods = [*listed, *_period_columns(listed, table_rows, primary)]
+    complete = [*with_periods, *_hash_columns(with_periods, table_rows, statistics)]
     column_rows = sorted(
-        (_column_row(row, primary) for row in [*listed, *_unlisted_columns(listed, tables, primary)]),
+        (_column_row(row, primary) for row in complete),
         key=lambda row: (row["schema_name"], row["table_name"], row["ordinal_position"]),
     )
     _check_columns(column_rows)
@@ -159,7 +169,7 @@ def schema_rows(
     return column_rows, plain, foreign
 
 
-def _unlisted_columns(
+def _period_columns(
     columns: Sequence[ViewRow], tables: Iterable[ViewRow], primary: Mapping[tuple[str, str, str], int]
 ) -> Iterator[ViewRow]:
     """Yield rows of COLUMNS for the ends of the period of a system-versioned table that declares none.
@@ -182,8 +192,7 @@ def _unlisted_columns(
     for (schema, table), listed in by_table.items():
         if any((_text(row.get("GENERATION_EXPRESSION")) or "").upper() == "ROW START" for row in listed):
             continue
-        last = max(_number(row["ORDINAL_POSITION"], (schema, table, str(row["COLUMN_NAME"]))) for row in listed)
-        for ordinal, name in enumerate(("row_start", "row_end"), last + 1):
+        for ordinal, name in enumerate(("row_start", "row_end"), _last_ordinal(listed) + 1):
             yield {
                 "TABLE_SCHEMA": schema,
                 "TABLE_NAME": table,
@@ -195,6 +204,60 @@ def _unlisted_columns(
                 "COLUMN_KEY": "PRI" if (schema, table, name) in primary else "",
                 "EXTRA": "STORED GENERATED, INVISIBLE",
             }
+
+
+def _hash_columns(
+    columns: Sequence[ViewRow], tables: Iterable[ViewRow], statistics: Iterable[ViewRow]
+) -> Iterator[ViewRow]:
+    """Yield rows of COLUMNS for the hashes that MariaDB keeps of a unique key that is long or `using hash`.
+
+    It adds them behind all other columns, in the order of their keys, and numbers them past names that are
+    taken. In 11.8 a primary key may say HASH, too, but has no such column; one that is not unique has none.
+    Nothing tells which of several belongs to which key, so each counts as nullable: that of a key whose columns
+    are all NOT NULL is not.
+
+    Source: MariaDB, sql/sql_table.cc, `add_hash_field`.
+    """
+    engines = {_table_id(row): (_text(row.get("ENGINE")) or "").upper() for row in tables}
+    hashes: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in statistics:
+        is_hash = str(row["INDEX_TYPE"]).upper() == "HASH" and str(row["NON_UNIQUE"]) == "0"
+        if is_hash and str(row["INDEX_NAME"]).upper() != "PRIMARY":
+            hashes[_table_id(row)].add(str(row["INDEX_NAME"]))
+    by_table: dict[tuple[str, str], list[ViewRow]] = defaultdict(list)
+    for row in columns:
+        if _table_id(row) in hashes:
+            by_table[_table_id(row)].append(row)
+    for (schema, table), others in by_table.items():
+        engine = engines.get((schema, table))
+        if not engine:
+            raise SnapshotInputError(
+                f"statistics has a unique hash index of table {schema}.{table}, but nothing tells its ENGINE.",
+                hint="Export tables, too, with SELECT *: it depends on the engine whether the hash is a column.",
+            )
+        if engine in _HASHING_ENGINES:
+            continue
+        taken = {str(row["COLUMN_NAME"]).upper() for row in others}
+        free = (name for number in count(1) if (name := f"DB_ROW_HASH_{number}") not in taken)
+        last = _last_ordinal(others)
+        for ordinal in range(last + 1, last + 1 + len(hashes[schema, table])):
+            yield {
+                "TABLE_SCHEMA": schema,
+                "TABLE_NAME": table,
+                "COLUMN_NAME": next(free),
+                "ORDINAL_POSITION": ordinal,
+                "IS_NULLABLE": "YES",
+                "DATA_TYPE": "bigint",
+                "COLUMN_TYPE": "bigint(20) unsigned",
+                "EXTRA": "VIRTUAL GENERATED, INVISIBLE",
+            }
+
+
+def _last_ordinal(columns: Iterable[ViewRow]) -> int:
+    return max(
+        _number(row["ORDINAL_POSITION"], (str(row["TABLE_SCHEMA"]), str(row["TABLE_NAME"]), str(row["COLUMN_NAME"])))
+        for row in columns
+    )
 
 
 def _table_id(row: ViewRow) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """Schema snapshots from a folder of files that hold the views of information_schema.
 
-Each view is one file, `columns`, `key_column_usage`, `referential_constraints` and `tables`, as `.json`
-(a list of objects, or one object a line), `.csv` (a header line, quoted where needed) or `.tsv` (as
-`mysql --batch` prints it).
+Each view is one file, `columns`, `key_column_usage`, `referential_constraints`, `tables` and `statistics`,
+as `.json` (a list of objects, or one object a line), `.csv` (a header line, quoted where needed) or `.tsv`
+(as `mysql --batch` prints it).
 """
 
 import csv
@@ -20,7 +20,9 @@ from ingest.sources.snapshot import (
     KEYS_OPTIONAL,
     RULES_NEEDED,
     RULES_OPTIONAL,
+    STATISTICS_NEEDED,
     TABLES_NEEDED,
+    TABLES_OPTIONAL,
     SchemaSnapshot,
     schema_rows,
 )
@@ -36,7 +38,7 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     ----------
     directory
         Folder with the files. `referential_constraints` may be left out when there is no foreign key, and
-        `tables` when there is no system-versioned table.
+        `tables` and `statistics` when no table of MariaDB is system-versioned or has a unique hash index.
 
     Raises
     ------
@@ -53,13 +55,15 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     keys_file = _find(directory, "key_column_usage")
     rules_file = _find(directory, "referential_constraints", is_needed=False)
     tables_file = _find(directory, "tables", is_needed=False)
+    statistics_file = _find(directory, "statistics", is_needed=False)
     columns = _read(columns_file, COLUMNS_NEEDED, COLUMNS_OPTIONAL)
     keys = _read(keys_file, KEYS_NEEDED, KEYS_OPTIONAL)
     rules = _read(rules_file, RULES_NEEDED, RULES_OPTIONAL) if rules_file else []
-    tables = _read(tables_file, TABLES_NEEDED) if tables_file else []
+    tables = _read(tables_file, TABLES_NEEDED, TABLES_OPTIONAL) if tables_file else []
+    statistics = _read(statistics_file, STATISTICS_NEEDED) if statistics_file else []
     if rules_file is None and any(row.get("REFERENCED_TABLE_NAME") for row in keys):
         raise _missing(directory, "referential_constraints")
-    column_rows, key_rows, foreign_rows = schema_rows(columns, keys, rules, tables)
+    column_rows, key_rows, foreign_rows = schema_rows(columns, keys, rules, tables, statistics)
     taken = datetime.fromtimestamp(columns_file.stat().st_mtime, UTC)
     return SchemaSnapshot("files", taken, columns=column_rows, keys=key_rows, foreign_keys=foreign_rows)
 

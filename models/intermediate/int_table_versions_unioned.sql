@@ -92,7 +92,7 @@ snapshot_positions as (
 ),
 
 -- Every column of a snapshot stands in the row images, generated ones too (stored and virtual, and those that a
--- system-versioned table has without declaring them). The hidden columns of functional indexes stand in neither.
+-- table of MariaDB has without listing them). The hidden columns of functional indexes stand in neither.
 -- Ordinals are renumbered from 0, as the images count them.
 snapshot_tables as (
 

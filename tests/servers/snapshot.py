@@ -12,8 +12,13 @@ VIEWS = {
     "columns": ("*", "table_schema", "table_schema, table_name, ordinal_position"),
     "key_column_usage": ("*", "table_schema", "table_schema, table_name, constraint_name, ordinal_position"),
     "referential_constraints": ("*", "constraint_schema", "constraint_schema, table_name, constraint_name"),
-    # The others count rows and bytes, and tell when a table was made.
-    "tables": ("table_schema, table_name, table_type", "table_schema", "table_schema, table_name"),
+    # The rest of these counts rows and bytes, and tells when a table was made.
+    "tables": ("table_schema, table_name, table_type, engine", "table_schema", "table_schema, table_name"),
+    "statistics": (
+        "table_schema, table_name, non_unique, index_name, seq_in_index, column_name, index_type",
+        "table_schema",
+        "table_schema, table_name, index_name, seq_in_index",
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import SHOP
 
 VERSIONED = Path(__file__).parents[2] / "fixtures" / "mariadb-versioned-and-generated-schema"
-VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables")
+VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables", "statistics")
 
 
 def views_in(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -140,6 +140,58 @@ def test_a_versioned_table_needs_what_tells_of_it(tmp_path: Path) -> None:
         del row["GENERATION_EXPRESSION"]
     with pytest.raises(SnapshotInputError, match=r"no GENERATION_EXPRESSION, but table fixture\.priced is"):
         read_snapshot_dir(write(tmp_path, views))
+
+
+def hashed(engine: str | None) -> dict[str, list[dict[str, Any]]]:
+    """The sample's views with a unique hash index of two columns on one table, and others that add no column."""
+    views = shop()
+    table = {name: views["columns"][0][name] for name in ("TABLE_SCHEMA", "TABLE_NAME")}
+    indexes = [
+        ("PRIMARY", 0, "HASH", 1),
+        ("words", 0, "HASH", 1),
+        ("words", 0, "HASH", 2),
+        ("some", 1, "HASH", 1),
+        ("tree", 0, "BTREE", 1),
+    ]
+    names = ("INDEX_NAME", "NON_UNIQUE", "INDEX_TYPE", "SEQ_IN_INDEX")
+    views["statistics"] = [{**table, **dict(zip(names, index, strict=True))} for index in indexes]
+    views["tables"] = [{**table, "TABLE_TYPE": "BASE TABLE", "ENGINE": engine}]
+    return views
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "tsv"])
+def test_a_unique_hash_is_a_column_that_is_not_listed(tmp_path: Path, ending: str) -> None:
+    table = shop()["columns"][0]["TABLE_NAME"]
+    listed = [row for row in read_snapshot_dir(SHOP / "schema").columns if row["table_name"] == table]
+    *others, added = (
+        row
+        for row in read_snapshot_dir(write(tmp_path, hashed("InnoDB"), ending)).columns
+        if row["table_name"] == table
+    )
+    assert others == listed
+    assert added == {
+        **dict.fromkeys(("primary_key_ordinal", "character_set", "collation", "column_default")),
+        "schema_name": listed[0]["schema_name"],
+        "table_name": table,
+        "column_name": "DB_ROW_HASH_1",
+        "ordinal_position": len(listed) + 1,
+        "column_key": "",
+        "data_type": "bigint",
+        "column_type": "bigint(20) unsigned",
+        "is_nullable": True,
+        "is_generated": True,
+        "extra": "VIRTUAL GENERATED, INVISIBLE",
+    }
+
+
+def test_whether_a_unique_hash_is_a_column_depends_on_the_engine(tmp_path: Path) -> None:
+    assert content(read_snapshot_dir(write(tmp_path, hashed("MEMORY")))) == content(read_snapshot_dir(SHOP / "schema"))
+    with pytest.raises(SnapshotInputError, match=r"unique hash index of table shop\.\w+, but nothing tells its ENGINE"):
+        read_snapshot_dir(write(tmp_path, hashed(None)))
+    (tmp_path / "tables.json").unlink()
+    with pytest.raises(SnapshotInputError, match="nothing tells its ENGINE") as caught:
+        read_snapshot_dir(tmp_path)
+    assert "Export tables, too" in str(caught.value)
 
 
 def test_missing_folder_and_missing_views(tmp_path: Path) -> None:
