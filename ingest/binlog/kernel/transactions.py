@@ -1,0 +1,276 @@
+"""Transactions as they go by: their records, and the events that begin and end them.
+
+A record is `layout.TXN_…` words in the context's array; the open transaction's is the one at TXN_COUNT.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
+
+from numba import njit
+
+from ingest.binlog.kernel.layout import (
+    NULL,
+    OUTCOME_COMMIT,
+    OUTCOME_NONE,
+    OUTCOME_XA_PREPARE,
+    STATE_ANNOUNCED,
+    STATE_BEGUN,
+    STATE_IMPLICIT,
+    STATE_NONE,
+    TXN_COMMITTED,
+    TXN_END,
+    TXN_EVENTS,
+    TXN_HAS_GTID,
+    TXN_HAS_XA,
+    TXN_IS_DDL,
+    TXN_ORIGINAL,
+    TXN_OUTCOME,
+    TXN_THREAD,
+    TXN_WORDS,
+    TXN_XID,
+    WANT_ROWS,
+    WORDS,
+)
+from ingest.binlog.kernel.memory import load_64, load_i32, load_u8, load_u32, shr, store_8, store_16, store_32, store_64
+from ingest.binlog.kernel.numbers import write_signed, write_unsigned
+from ingest.binlog.kernel.strings import copy_bytes, is_utf8
+
+_XA_PART_BYTES = 64
+
+_W = {name: index * 8 for name, index in WORDS.items()}
+_MODE, _TXN_STATE, _TXN_RECORDS, _TXN_COUNT = _W["MODE"], _W["TXN_STATE"], _W["TXN_RECORDS"], _W["TXN_COUNT"]
+_ACTIVE_COUNT = _W["ACTIVE_COUNT"]
+GTID_WORDS, XA_WORDS = _W["GTID_OFFSETS"], _W["XA_OFFSETS"]
+"""Texts of transactions: where the words of their offsets stand; those of their bytes are next."""
+
+
+@njit
+def transaction_record(ctx):
+    """The address of the open transaction's record."""
+    return load_64(ctx + _TXN_RECORDS) + load_64(ctx + _TXN_COUNT) * (TXN_WORDS * 8)
+
+
+@njit
+def open_transaction(ctx, state, start, timestamp, server):
+    """Begins the record of a transaction at physical offset `start`."""
+    record = transaction_record(ctx)
+    store_64(record, start)
+    for word in range(1, TXN_WORDS):
+        store_64(record + 8 * word, 0)
+    store_64(record + 8 * TXN_XID, NULL)
+    store_64(record + 8 * TXN_THREAD, NULL)
+    store_64(record + 32, server)
+    store_64(record + 40, timestamp)
+    store_64(record + 8 * TXN_COMMITTED, NULL)
+    store_64(record + 8 * TXN_ORIGINAL, NULL)
+    for texts in (GTID_WORDS, XA_WORDS):
+        offsets = load_64(ctx + texts) + 4 * load_64(ctx + _TXN_COUNT)
+        store_32(offsets + 4, load_u32(offsets))
+    store_64(ctx + _TXN_STATE, state)
+    store_64(ctx + _ACTIVE_COUNT, 0)
+
+
+@njit
+def open_if_none(ctx, start, timestamp, server):
+    """Row events outside of any transaction are one of their own."""
+    if load_64(ctx + _TXN_STATE) == STATE_NONE:
+        open_transaction(ctx, STATE_IMPLICIT, start, timestamp, server)
+
+
+@njit
+def close_transaction(ctx, end, outcome, timestamp):
+    """Ends the open transaction at physical offset `end`."""
+    record = transaction_record(ctx)
+    store_64(record + 8 * TXN_END, end)
+    store_64(record + 8 * TXN_OUTCOME, outcome)
+    if load_64(record + 8 * TXN_COMMITTED) == NULL and outcome != OUTCOME_NONE:
+        store_64(record + 8 * TXN_COMMITTED, timestamp)
+    if load_64(ctx + _MODE) & WANT_ROWS:
+        store_64(ctx + _TXN_COUNT, load_64(ctx + _TXN_COUNT) + 1)
+    store_64(ctx + _TXN_STATE, STATE_NONE)
+    store_64(ctx + _ACTIVE_COUNT, 0)
+
+
+@njit
+def count_event(ctx):
+    """One event more in the open transaction."""
+    record = transaction_record(ctx) + 8 * TXN_EVENTS
+    store_64(record, load_64(record) + 1)
+
+
+@njit
+def _write_hex_byte(out, byte):
+    high, low = byte >> 4, byte & 15
+    store_8(out, 48 + high if high < 10 else 87 + high)
+    store_8(out + 1, 48 + low if low < 10 else 87 + low)
+    return out + 2
+
+
+@njit
+def _write_uuid(out, address):
+    """16 bytes as lower-case hex with dashes."""
+    for i in range(16):
+        if i == 4 or i == 6 or i == 8 or i == 10:
+            store_8(out, 45)
+            out += 1
+        out = _write_hex_byte(out, load_u8(address + i))
+    return out
+
+
+@njit
+def text_start(ctx, texts):
+    """Where a text of the open transaction begins; `texts` is GTID_WORDS or XA_WORDS."""
+    return load_64(ctx + texts + 8) + load_u32(load_64(ctx + texts) + 4 * load_64(ctx + _TXN_COUNT))
+
+
+@njit
+def end_text(ctx, texts, out):
+    """Makes what ends at `out` that text of the open transaction."""
+    offsets = load_64(ctx + texts) + 4 * (load_64(ctx + _TXN_COUNT) + 1)
+    store_32(offsets, out - load_64(ctx + texts + 8))
+    store_64(transaction_record(ctx) + 8 * (TXN_HAS_GTID if texts == GTID_WORDS else TXN_HAS_XA), 1)
+
+
+@njit
+def on_gtid(ctx, p, end, start, timestamp, server, anonymous):
+    """GTID_LOG_EVENT: flags, source UUID, number; from 5.7 logical clock; from 8.0 commit times in microseconds.
+
+    Source: server, libs/mysql/binlog/event/control_events.cpp, Gtid_event.
+    """
+    if end - p < 25:
+        return False
+    open_transaction(ctx, STATE_ANNOUNCED, start, timestamp, server)
+    record = transaction_record(ctx)
+    if not anonymous:
+        out = _write_uuid(text_start(ctx, GTID_WORDS), p + 1)
+        store_8(out, 58)
+        end_text(ctx, GTID_WORDS, write_unsigned(out + 1, load_64(p + 17)))
+    if end - p >= 49 and load_u8(p + 25) == 2:
+        commit = load_64(p + 42) & 0xFFFFFFFFFFFFFF
+        original = commit & 0x7FFFFFFFFFFFFF
+        if commit >> 55 and end - p >= 56:
+            store_64(record + 8 * TXN_ORIGINAL, load_64(p + 49) & 0xFFFFFFFFFFFFFF)
+        else:
+            store_64(record + 8 * TXN_ORIGINAL, original)
+        store_64(record + 8 * TXN_COMMITTED, original)
+    return True
+
+
+@njit
+def _varlen(p, end):
+    """A number of mysql::serialization and the address behind it, 0 there when it passes `end`.
+
+    The first byte's trailing ones count the bytes that follow; the bits above them are the number, low first.
+    Source: server, libs/mysql/serialization/variable_length_integers.h.
+    """
+    if p >= end:
+        return 0, 0
+    first = load_u8(p)
+    size = 1
+    while size < 9 and first >> (size - 1) & 1:
+        size += 1
+    if p + size > end:
+        return 0, 0
+    if size == 9:
+        return load_64(p + 1), p + 9
+    value = load_64(p)
+    if size < 8:
+        value &= (1 << 8 * size) - 1
+    return shr(value, size), p + size
+
+
+@njit
+def on_tagged_gtid(ctx, p, end, start, timestamp, server):
+    """GTID_TAGGED_LOG_EVENT: version, size and last required field, then numbered fields in ascending order.
+
+    Source: server, libs/mysql/binlog/event/control_events.h, Gtid_event::define_fields.
+    """
+    open_transaction(ctx, STATE_ANNOUNCED, start, timestamp, server)
+    record = transaction_record(ctx)
+    out = text_start(ctx, GTID_WORDS)
+    number = 0
+    for _ in range(3):
+        _, p = _varlen(p, end)
+        if p == 0:
+            return False
+    while p < end:
+        field, p = _varlen(p, end)
+        if p == 0 or field > 11:
+            # Fields of later versions stand behind the known ones.
+            return p != 0
+        if field == 1:
+            for i in range(16):
+                if i == 4 or i == 6 or i == 8 or i == 10:
+                    store_8(out, 45)
+                    out += 1
+                byte, p = _varlen(p, end)
+                if p == 0:
+                    return False
+                out = _write_hex_byte(out, byte & 0xFF)
+        elif field == 3:
+            size, p = _varlen(p, end)
+            if p == 0 or not 0 <= size <= 32 or p + size > end or not is_utf8(p, size):
+                return False
+            if size > 0:
+                store_8(out, 58)
+                out = copy_bytes(out + 1, p, size)
+            p += size
+            store_8(out, 58)
+            end_text(ctx, GTID_WORDS, write_unsigned(out + 1, number))
+        else:
+            value, p = _varlen(p, end)
+            if p == 0:
+                return False
+            if field == 2:
+                # Signed numbers keep their sign in the lowest bit; a GTID's is never set.
+                number = shr(value, 1)
+            elif field == 6:
+                store_64(record + 8 * TXN_COMMITTED, value)
+                store_64(record + 8 * TXN_ORIGINAL, value)
+            elif field == 7:
+                store_64(record + 8 * TXN_ORIGINAL, value)
+    return True
+
+
+@njit
+def on_mariadb_gtid(ctx, p, end, start, timestamp, server):
+    """MariaDB GTID_EVENT: sequence 8 bytes, domain 4, flags 1; flag 1 is standalone, else it stands for BEGIN."""
+    if end - p < 13:
+        return False
+    flags = load_u8(p + 12)
+    open_transaction(ctx, STATE_ANNOUNCED if flags & 1 else STATE_BEGUN, start, timestamp, server)
+    out = write_unsigned(text_start(ctx, GTID_WORDS), load_u32(p + 8))
+    store_8(out, 45)
+    out = write_unsigned(out + 1, server)
+    store_8(out, 45)
+    end_text(ctx, GTID_WORDS, write_unsigned(out + 1, load_64(p)))
+    if flags & 0x20:
+        store_64(transaction_record(ctx) + 8 * TXN_IS_DDL, 1)
+    return True
+
+
+@njit
+def _write_xa_part(out, address, size):
+    store_16(out, 0x2758)
+    out += 2
+    for i in range(size):
+        out = _write_hex_byte(out, load_u8(address + i))
+    store_16(out, 0x2C27)
+    return out + 2
+
+
+@njit
+def on_xa_prepare(ctx, p, end, finish, timestamp):
+    """XA_PREPARE_LOG_EVENT: one phase 1 byte, format id 4, sizes 4 and 4, global and branch part of the xid.
+
+    Source: server, libs/mysql/binlog/event/control_events.h, XA_prepare_event.
+    """
+    if end - p < 13:
+        return False
+    one_phase, format_id = load_u8(p), load_i32(p + 1)
+    first, second = load_u32(p + 5), load_u32(p + 9)
+    if first > _XA_PART_BYTES or second > _XA_PART_BYTES or end - p < 13 + first + second:
+        return False
+    out = _write_xa_part(text_start(ctx, XA_WORDS), p + 13, first)
+    out = _write_xa_part(out, p + 13 + first, second)
+    end_text(ctx, XA_WORDS, write_signed(out, format_id))
+    close_transaction(ctx, finish, OUTCOME_COMMIT if one_phase else OUTCOME_XA_PREPARE, timestamp)
+    return True
