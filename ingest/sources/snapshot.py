@@ -211,8 +211,8 @@ def _hash_columns(
 ) -> Iterator[ViewRow]:
     """Yield rows of COLUMNS for the hashes that MariaDB keeps of a unique key that is long or `using hash`.
 
-    It adds them behind all other columns, in the order of their keys, and numbers them past names that are
-    taken. In 11.8 a primary key may say HASH, too, but has no such column; one that is not unique has none.
+    It adds them behind all other columns, numbered past names that are taken. In 11.8 a primary key may say
+    HASH, too, but has no such column; a key that is not unique has none.
     Nothing tells which of several belongs to which key, so each counts as nullable: that of a key whose columns
     are all NOT NULL is not.
 
