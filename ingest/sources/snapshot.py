@@ -213,10 +213,10 @@ def _hash_columns(
 
     It adds them behind all other columns, numbered past names that are taken. In 11.8 a primary key may say
     HASH, too, but has no such column; a key that is not unique has none.
-    Nothing tells which of several belongs to which key, so each counts as nullable: that of a key whose columns
-    are all NOT NULL is not.
+    They stand in the order of the keys, which the views do not tell, so each counts as nullable: that of a key
+    whose columns are all NOT NULL is not.
 
-    Source: MariaDB, sql/sql_table.cc, `add_hash_field`.
+    Source: MariaDB, sql/table.cc, `TABLE_SHARE::init_from_binary_frm_image`, fields of `LONG_UNIQUE_HASH_FIELD`.
     """
     engines = {_table_id(row): (_text(row.get("ENGINE")) or "").upper() for row in tables}
     hashes: dict[tuple[str, str], set[str]] = defaultdict(set)
