@@ -76,7 +76,7 @@ def test_a_closed_pipe_ends_the_command_silently() -> None:
 
 def test_an_interrupt_ends_the_command_silently_with_130() -> None:
     with subprocess.Popen(
-        [*COMMAND, "decode", str(SAMPLE)], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "decode", *[str(SAMPLE)] * 8], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         # The rest does not fit into the pipe: the command is waiting for us.
