@@ -76,7 +76,12 @@ def test_a_closed_pipe_ends_the_command_silently() -> None:
 
 def test_an_interrupt_ends_the_command_silently_with_130() -> None:
     with subprocess.Popen(
-        [*COMMAND, "decode", *[str(SAMPLE)] * 8], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "decode", *[str(SAMPLE)] * 8],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell starts what goes on in its background with this signal ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
         # The rest does not fit into the pipe: the command is waiting for us.
