@@ -34,7 +34,7 @@ class FollowMetrics(Collector):
         self._last_landed_at: datetime | None = None
         self._lag: Lag | None = None
         self._checked_at: datetime | None = None
-        self._spool_bytes: int | None = None
+        self._spool_bytes = 0
         self._gaps: Mapping[str, int] = {}
 
     def connected(self) -> None:
@@ -63,16 +63,17 @@ class FollowMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the figures as they are now."""
-        lag = self._lag
-        yield self._gauge("lag_seconds", "Seconds that the landed tables are behind.", lag and lag.seconds)
-        yield self._gauge("lag_bytes", "Bytes of the log that are not landed.", lag and lag.bytes)
-        yield self._gauge("lag_transactions", "Transactions that are not landed.", lag and lag.transactions)
-        yield self._gauge("last_check_timestamp_seconds", "When the lag was last found out.", _seconds(self._checked_at))
-        yield self._gauge(
-            "last_landed_timestamp_seconds", "When the last landed transaction committed.", _seconds(self._last_landed_at)
-        )
+        if self._lag is not None and self._checked_at is not None:
+            yield self._gauge("lag_seconds", "Seconds that the landed tables are behind.", self._lag.seconds)
+            yield self._gauge("lag_bytes", "Bytes of the log that are not landed.", self._lag.bytes)
+            yield self._gauge("lag_transactions", "Transactions that are not landed.", self._lag.transactions)
+            yield self._gauge("spool_bytes", "Size of the spool.", self._spool_bytes)
+            checked_at = self._checked_at.timestamp()
+            yield self._gauge("last_check_timestamp_seconds", "When these figures were found out.", checked_at)
+        if self._last_landed_at is not None:
+            landed_at = self._last_landed_at.timestamp()
+            yield self._gauge("last_landed_timestamp_seconds", "When the last landed transaction committed.", landed_at)
         yield self._gauge("is_connected", "Whether the server sends its log: 1 or 0.", int(self._is_connected))
-        yield self._gauge("spool_bytes", "Size of the spool.", self._spool_bytes)
         yield self._counter("received_bytes", "Bytes of the log that came.", self._received_bytes)
         yield self._counter("landed_row_events", "Changed rows that were landed.", self._landed_row_events)
         yield self._counter("landed_transactions", "Transactions that were landed.", self._landed_transactions)
@@ -92,10 +93,6 @@ class FollowMetrics(Collector):
         family = CounterMetricFamily(f"binloom_{name}", help, labels=["source"])
         family.add_metric([self._source_id], value)
         return family
-
-
-def _seconds(moment: datetime | None) -> float | None:
-    return moment and moment.timestamp()
 
 
 class MetricsServer:

@@ -169,5 +169,5 @@ def without_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_a_server_without_a_log(without_log: LiveServer) -> None:
     with as_root(without_log) as live:
         for ask in (binary_logs, binlog_position):
-            with pytest.raises(SourceError, match="The binary log of the server at .* is off"):
+            with pytest.raises(SourceError, match=r"The binary log of the server at .* is off"):
                 ask(live)
