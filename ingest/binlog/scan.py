@@ -73,6 +73,7 @@ def scan_binlog(
     *,
     segment_bytes: int = SEGMENT_BYTES,
     start: int | None = None,
+    end: int | None = None,
     skip_bad_checksum: bool = False,
 ) -> Scan:
     """Walks a file once: inventory, verified checksums, and where it may be cut into segments.
@@ -85,6 +86,8 @@ def scan_binlog(
         A segment ends with the first transaction that makes it this long.
     start
         Where the walk and the first segment begin, the physical offset of a transaction's start; 4 when not given.
+    end
+        Where the file is taken to end, a physical offset; what stands behind it is not looked at.
     skip_bad_checksum
         Whether events with a wrong checksum are passed over and counted instead of being a defect.
 
@@ -99,7 +102,8 @@ def scan_binlog(
     first = 4 if start is None else start
     mode = layout.WANT_INDEX | layout.KEEP_GOING | (layout.SKIP_BAD if skip_bad_checksum else 0)
     with open_file(path) as file:
-        scan.file_size = os.fstat(file.fileno()).st_size
+        size = os.fstat(file.fileno()).st_size
+        scan.file_size = size if end is None else min(end, size)
         walk = Walk(path, file.fileno(), scan.format, mode, first, scan.file_size)
         context = walk.context
         index.attach(context)

@@ -89,6 +89,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "server_version": "Version of the server that wrote the file",
     "observed_at": "When binloom saw it, UTC",
     "change": "What was seen: epoch_opened or server_changed",
+    "start_file": "File that the epoch is landed from, said in the row that opened it; NULL for its first",
+    "gtids_before": "GTID set that is left out of the epoch because it was landed in an earlier one or stands before the "
+    "start asked for, said in the row that opened it; NULL for none",
     "file_sequence": "Number at the end of the file's name; orders the files of an epoch",
     "file_size": "Size of the file in bytes when it was scanned",
     "fingerprint": "SHA-256 of the format description event; stays the same while the file grows and when it is closed",
@@ -234,7 +237,9 @@ SOURCES = RawTable(
             *_ints("port"),
             *_strings("flavor", "server_version"),
             *_timestamps("observed_at"),
-            *_strings("change"),
+            *_strings("change", "start_file"),
+            *_bigints("start_pos"),
+            *_strings("gtids_before"),
         ]
     ),
 )
