@@ -218,16 +218,12 @@ def docs(
     raise typer.Exit(print_site(directory))
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
 def _table_filter(schemas: str | None, tables: str | None, exclude_tables: str | None) -> "TableFilter | None":
     if not (schemas or tables or exclude_tables):
         return None
     from ingest.binlog import TableFilter
 
-    return TableFilter.of(_names(schemas), _names(tables), _names(exclude_tables))
+    return TableFilter.parse(schemas, tables, exclude_tables)
 
 
 def _hints(snapshot_dir: Path | None) -> "SchemaHints | None":
