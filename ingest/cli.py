@@ -173,15 +173,16 @@ def ingest(
 @app.command(short_help="Sources, files, segments, lag, quarantine.")
 def status(
     source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,
+    sources: Annotated[bool, typer.Option("--sources", help="One row a source instead of one a file.")] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say what is landed and how far it is behind. Needs no Java.
 
-    Exit code 1 when a part of a file failed.
+    Exit code 1 when a part of a file failed, or a gap has stopped the following of a server.
     """
-    from ingest.commands.landing import print_status
+    from ingest.commands.status import print_status
 
-    raise typer.Exit(print_status(source, format))
+    raise typer.Exit(print_status(source, format, sources))
 
 
 @app.command(short_help="Check what landed (Great Expectations).")
