@@ -154,11 +154,13 @@ class ReceivedFile:
 
     def append(self, data: bytes | memoryview, sure: int) -> None:
         """Take whole events; the first `sure` bytes of them are known to stand at their place."""
+        if not len(data):
+            return
         with store_errors(self.path):
             left = memoryview(data)
             while left:
                 left = left[os.write(self._descriptor, left) :]
-        if sure:
+        if sure > 0:
             self.sure = self.end + sure
         self.end += len(data)
 
