@@ -8,16 +8,14 @@ from pathlib import Path
 
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.landing.checkpoint import Checkpoint
-from ingest.landing.record import FIRST_EVENT, Row, SourceRecord
+from ingest.landing.record import Row, SourceRecord
+from ingest.landing.segments import FIRST_EVENT, is_done
 from ingest.landing.spool import Spool
 from ingest.sources.directory import binlog_path
 
 # Intervals of a MySQL set; domain and number of MariaDB's GTIDs.
 _INTERVAL = re.compile(r":(\d+)(?:-(\d+))?(?=[:,]|$)")
 _OF_DOMAIN = re.compile(r"(\d+)-\d+-(\d+)")
-
-# What has no more to be landed: it is, or it was left out on purpose.
-_DONE = ("completed", "skipped")
 
 
 @dataclass(frozen=True)
@@ -86,13 +84,13 @@ def landed_gtids(record: SourceRecord) -> GtidSet:
     )
     texts = [row.get("gtids_before") for row in record.identities if row["epoch"] == epoch]
     texts.append(record.files.get((epoch, name), {}).get("previous_gtids"))
-    texts += [state.get("gtids") for state in record.states.get((epoch, name), []) if state["status"] in _DONE]
+    texts += [state.get("gtids") for state in record.states.get((epoch, name), []) if is_done(state)]
     return gtid_union(texts)
 
 
 def done_upto(states: Iterable[Row]) -> int:
     """Return the offset in a file that it is landed up to, or left out on purpose; 0 for none of it."""
-    return max((state["segment_end"] for state in states if state["status"] in _DONE), default=0)
+    return max((state["segment_end"] for state in states if is_done(state)), default=0)
 
 
 def _bytes_waiting(spool: Spool, record: SourceRecord, checkpoint: Checkpoint) -> Iterator[int]:

@@ -37,7 +37,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "source_id": "Name of the stream of changes, as given with --source",
     "epoch": "0-based number of the unbroken series of files in the source; a failover or RESET opens the next",
     "binlog_file": "Name of the binlog file without its folder",
-    "segment_start": "Offset in the file at which the landed segment starts",
+    "segment_start": "Offset in the file at which the landed segment starts; 0 for a compacted one, the whole file",
     "segment_end": "Offset in the file just after the segment's last byte",
     "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one); of "
     "an epoch, of the first event in start_file that is landed",
@@ -112,13 +112,15 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "previous_gtids": "GTID set that precedes the file, NULL when the server writes none",
     "next_binlog_file": "Name of the next file as the ROTATE event at the end says, NULL without one",
     "scanned_at": "When binloom scanned the file, UTC",
-    "status": "State that the segment went into: in_progress, completed or failed; of a gap: found (following has "
-    "stopped before it), accepted (--accept-gap went on over it), unproven (nothing is known to be missing, but that "
-    "cannot be shown; followed on) or filled (what was missing was read after all)",
+    "status": "State that the segment went into: in_progress, completed, failed, skipped (left out on purpose), "
+    "replaced (its rows are in a compacted segment now) or removed (replaced, and its files are gone); of a gap: found "
+    "(following has stopped before it), accepted (--accept-gap went on over it), unproven (nothing is known to be "
+    "missing, but that cannot be shown; followed on) or filled (what was missing was read after all)",
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
-    "error": "Why the segment failed, NULL otherwise",
+    "error": "Why the segment failed or was skipped, NULL otherwise",
     "table_filter": "Filter on schemas and tables that the segment was landed with, NULL when everything was taken",
+    "gtids": "GTIDs of the segment's transactions as a set, as the server writes one; NULL without any",
     "run_id": "Identifier of the ingest run that recorded it",
     "recorded_at": "When it was recorded, UTC",
     "gap_id": "Hash of the source and of the position before the gap",
@@ -296,7 +298,7 @@ SEGMENTS = RawTable(
             *_timestamps("min_event_at", "max_event_at"),
             *_strings("error", "run_id"),
             *_timestamps("recorded_at"),
-            *_strings("table_filter"),
+            *_strings("table_filter", "gtids"),
         ]
     ),
 )
