@@ -21,7 +21,7 @@ from ingest.binlog.gtid_events import (
     gtid_set,
     xa_text,
 )
-from ingest.binlog.payload import MalformedPayloadError, payload_fields, unpack
+from ingest.binlog.payload import payload_fields, unpack
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.rows_events import describe_rows, describe_table_map
 from ingest.binlog.statement_events import (
@@ -78,7 +78,7 @@ def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
         return {}
     try:
         return describer(Subject(code, event, event_body(code, event, format), format))
-    except (MalformedEventError, MalformedPayloadError) as error:
+    except MalformedEventError as error:
         return {"malformed": str(error)}
 
 
@@ -147,11 +147,8 @@ def _heartbeat(event: Subject) -> Detail:
 
 
 def _heartbeat_v2(event: Subject) -> Detail:
-    """Fields with a number and a size each, up to number 0."""
-    reader = Reader(event.body)
     detail: Detail = {}
-    while field := reader.packed():
-        value = Reader(reader.take(reader.packed()))
+    for field, value in Reader(event.body).numbered():
         if field == 1:
             detail["binlog_file"] = decode_text(value.rest(), None)
         elif field == 2:
@@ -244,10 +241,7 @@ def _transaction_payload(event: Subject) -> Detail:
 
 def events_inside(event: bytes, format: FormatDescription) -> Iterator[tuple[int, bytes]]:
     """Type and bytes of each event in a TRANSACTION_PAYLOAD; `MalformedEventError` where one does not fit."""
-    try:
-        reader = Reader(unpack(TRANSACTION_PAYLOAD, event, format))
-    except MalformedPayloadError as error:
-        raise MalformedEventError(str(error)) from None
+    reader = Reader(unpack(TRANSACTION_PAYLOAD, event, format))
     while reader.left:
         header = reader.take(format.header_size)
         rest = reader.take(int.from_bytes(header[9:13], "little") - format.header_size)

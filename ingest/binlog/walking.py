@@ -15,7 +15,8 @@ from ingest.binlog.format import FormatDescription, checksum_is_good, format_of_
 from ingest.binlog.kernel import layout, run
 from ingest.binlog.kernel.layout import ACTIVE_CAPACITY, INPUT_WORDS, OUTER_WORDS, SLOT_COUNT, SLOT_WORDS
 from ingest.binlog.kernel.memory import PADDING
-from ingest.binlog.payload import MalformedPayloadError, unpack
+from ingest.binlog.payload import unpack
+from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.zstd import zstd_decompression
 from ingest.errors import BinloomError
 
@@ -176,7 +177,7 @@ class Walk:
         else:
             try:
                 self._enter(unpack(code, event, self.format), code, len(event))
-            except MalformedPayloadError:
+            except MalformedEventError:
                 self.add_problem(code, -1, -1, layout.BAD_PAYLOAD)
             else:
                 return
