@@ -4,13 +4,13 @@ Each function gives the bytes of the events inside, as the server would have wri
 without checksums.
 """
 
-import zlib
 from typing import Final
 
 import zstandard
 
 from ingest.binlog.events import QUERY, QUERY_COMPRESSED, ROWS_COMPRESSED, TRANSACTION_PAYLOAD
 from ingest.binlog.format import FormatDescription
+from ingest.binlog.inflate import inflate
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.rows_events import rows_head
 
@@ -38,7 +38,11 @@ def unpack(code: int, event: bytes, format: FormatDescription) -> bytes:
     else:
         rows_head(code, reader, format.post_header_size(code))
     head = bytearray(reader.data[: reader.at])
-    text = _mariadb_block(reader.rest())
+    data = reader.rest()
+    # The high bits say that it is compressed, and with zlib.
+    if not data or data[0] & 0xE0 != 0x80 or not 1 <= data[0] & 7 <= 4:
+        raise MalformedEventError("it has no compressed data where it must be")
+    text = inflate(data)
     head[4] = QUERY if code == QUERY_COMPRESSED else ROWS_COMPRESSED[code]
     head[9:13] = (len(head) + len(text)).to_bytes(4, "little")
     return bytes(head) + text
@@ -84,25 +88,6 @@ def _transaction_payload(body: bytes) -> bytes:
     if len(data) != size:
         raise MalformedEventError(f"it says it holds {size} bytes, it has {len(data)}")
     return data
-
-
-def _mariadb_block(data: bytes) -> bytes:
-    """What MariaDB compressed: flags and size of the length, the length (big-endian), zlib.
-
-    Source: MariaDB, sql/log_event.cc, `binlog_buf_uncompress`.
-    """
-    if not data or data[0] & 0xE0 != 0x80 or not 1 <= data[0] & 7 <= 4:
-        raise MalformedEventError("it has no compressed data where it must be")
-    at = 1 + (data[0] & 7)
-    size = int.from_bytes(data[1:at], "big")
-    reader = zlib.decompressobj()
-    try:
-        text = reader.decompress(data[at:], size + 1)
-    except zlib.error as error:
-        raise MalformedEventError(str(error)) from None
-    if len(text) != size:
-        raise MalformedEventError(f"it says it holds {size} bytes, it has {'more' if len(text) > size else len(text)}")
-    return text
 
 
 def _take_query_head(reader: Reader, post_header_size: int) -> None:

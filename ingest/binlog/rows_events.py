@@ -40,8 +40,10 @@ class RowsHead(NamedTuple):
 
 def rows_head(code: int, reader: Reader, post_header_size: int) -> RowsHead:
     """Takes what stands before the rows of a rows event, compressed or not, from a reader that stands at its body."""
-    table_id, flags, extra_size = reader.number(_id_size(post_header_size)), reader.number(2), 2
-    if post_header_size == _HEADER_WITH_EXTRA_INFO and (extra_size := reader.number(2)) < 2:
+    table_id, flags = reader.number(_id_size(post_header_size)), reader.number(2)
+    # The size counts its own two bytes.
+    extra_size = reader.number(2) if post_header_size == _HEADER_WITH_EXTRA_INFO else 2
+    if extra_size < 2:
         raise MalformedEventError(f"extra row info of {extra_size} bytes")
     extra_info = reader.take(extra_size - 2)
     width = reader.packed()
