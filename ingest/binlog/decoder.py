@@ -28,7 +28,7 @@ from ingest.binlog.buffers import (
     RowBuffers,
 )
 from ingest.binlog.control import describe
-from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, event_name
+from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -117,7 +117,7 @@ class Binlog:
     @property
     def payload_event_counts(self) -> dict[str, int]:
         """Events inside compressed ones, by name, that the latest iteration over batches has met."""
-        return {event_name(code): int(self._inner_counts[code]) for code in np.flatnonzero(self._inner_counts).tolist()}
+        return counts_by_name(self._inner_counts)
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
         """The row changes: batches of schema `ROW_EVENTS`. Raises as `batches` does."""

@@ -12,7 +12,7 @@ import numpy as np
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
 from ingest.binlog.control import event_body, rotate_target
 from ingest.binlog.decoder import defect_reason, open_file
-from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, event_name
+from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, counts_by_name
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.kernel import layout
@@ -125,8 +125,7 @@ def scan_binlog(
 def _conclude(scan: Scan, walk: Walk, status: int, cuts: list[int], skip_bad_checksum: bool) -> None:
     context = walk.context
     scan.events = context["EVENTS"]
-    counts = walk.counts()
-    scan.event_counts = {event_name(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
+    scan.event_counts = counts_by_name(walk.counts)
     scan.first_event_at, scan.last_event_at = _moment(context["FIRST_AT"]), _moment(context["LAST_AT"])
     scan.checksum_failures = context["BAD_CHECKSUMS"]
     scan.complete_end = context["COMPLETE_END"]
