@@ -336,15 +336,9 @@ class _Decoding:
 
     def _renew(self, control: ControlBuffers, rows: RowBuffers) -> None:
         """Puts fresh buffers in place; the transaction that is open goes on in the new ones."""
-        context, old, count = self.context, self.control, self.context["TXN_COUNT"]
+        context = self.context
         if context["TXN_STATE"] != layout.STATE_NONE:
-            control.transactions[0] = old.transactions[count]
-            first, last = old.gtid_offsets[count], old.gtid_offsets[count + 1]
-            control.gtid_data[: last - first] = old.gtid_data[first:last].copy()
-            control.gtid_offsets[:2] = (0, last - first)
-            first, last = old.xa_offsets[count], old.xa_offsets[count + 1]
-            control.xa_data[: last - first] = old.xa_data[first:last].copy()
-            control.xa_offsets[:2] = (0, last - first)
+            control.begin_with(self.control, context["TXN_COUNT"])
         self.control, self.rows = control, rows
         control.attach(context)
         rows.attach(context)
