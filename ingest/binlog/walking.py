@@ -120,6 +120,11 @@ class Walk:
         """Makes the walk end with status END at a physical offset."""
         self.context["END_POS"] = position
 
+    def end_at(self, end: int) -> None:
+        """Takes the file to end at a physical offset: at first, and when it has grown."""
+        self.window.end = end
+        self.context["END_POS"] = end
+
     def add_problem(self, code: int, map_number: int, row: int, reason: int) -> None:
         """Notes that the event could not be decoded; the kernel keeps one record free."""
         context = self.context
