@@ -47,9 +47,9 @@ from ingest.errors import (
     BinlogNotReadableError,
     BinloomError,
     CorruptBinlogError,
-    EncryptedBinlogError,
     TruncatedBinlogError,
     UsageError,
+    encrypted_binlog,
 )
 
 Batches = Iterator[tuple[BatchKind, pa.RecordBatch]]
@@ -421,12 +421,7 @@ def defect(walk: Walk) -> BinloomError:
     """The error for the event at POS, which the kernel found broken or encrypted."""
     path, position = walk.path, walk.position
     if walk.context["REASON"] == layout.ENCRYPTED:
-        return EncryptedBinlogError(
-            f"{path}: the events from position {position} on are encrypted by the server (encrypt_binlog=ON).",
-            hint="Stream it from the server, which decrypts it: `mariadb-binlog --read-from-remote-server --raw`.",
-            path=str(path),
-            position=position,
-        )
+        return encrypted_binlog(path, position)
     reason = defect_reason(walk.context["REASON"], int.from_bytes(walk.window.bytes_at(position + 9, 4), "little"))
     return CorruptBinlogError(
         f"{path}: {reason}, in the event at position {position}.",
