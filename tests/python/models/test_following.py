@@ -80,4 +80,6 @@ def test_a_warehouse_of_an_older_binloom_says_what_brings_it_up_to_date(raw: Raw
     assert "landed by another version of binloom: sources, stream_gaps of schema binlog_raw" in said
     assert "`binloom quality`" in said
     assert ensure_tables(spark, warehouse_dir(home)) == ["stream_gaps"]
-    assert dbtRunner().invoke(["run", *map(str, places), "--log-path", str(home / "logs"), "--log-level", "none"]).success
+    assert (
+        dbtRunner().invoke(["run", *map(str, places), "--log-path", str(home / "logs"), "--log-level", "none"]).success
+    )
