@@ -110,6 +110,14 @@ class SourceCheckError(SourceError):
     """The server's settings make its binlog unusable, such as binlog_format=STATEMENT."""
 
 
+class BrokenStreamError(SourceError):
+    """What came over a replication connection cannot be what the server sent, or the connection broke."""
+
+
+class GapError(SourceError):
+    """Following would leave a part of the binlog out: the server no longer has it."""
+
+
 class SnapshotInputError(BinloomError):
     """The files of a schema snapshot are missing, malformed, or contradict each other."""
 

@@ -1,11 +1,11 @@
 """What is in a binlog file, without decoding its rows: one walk over headers and checksums."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -93,79 +93,124 @@ def scan_binlog(
     BinlogError
         When the file has no readable head. A defect inside it is reported in `Scan.defect`.
     """
-    path = Path(path)
-    scan = Scan(path, read_format(path), 0)
-    index, control = IndexBuffer(), ControlBuffers()
-    first = 4 if start is None else start
-    mode = layout.WANT_INDEX | layout.KEEP_GOING | (layout.SKIP_BAD if skip_bad_checksum else 0)
-    with open_file(path) as file:
-        scan.file_size = os.fstat(file.fileno()).st_size
-        walk = Walk(path, file.fileno(), scan.format, mode, first, scan.file_size)
-        context = walk.context
-        index.attach(context)
-        control.attach(context)
-        context["SEGMENT_BYTES"] = segment_bytes
-        cuts = [first]
+    with Scanner(path, segment_bytes=segment_bytes, start=start, skip_bad_checksum=skip_bad_checksum) as scanner:
+        return scanner.scan()
+
+
+class Scanner:
+    """The walk of `scan_binlog` over a file that grows: each scan goes on where the last one ended."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        start: int | None = None,
+        skip_bad_checksum: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._skips_bad_checksums = skip_bad_checksum
+        self._found = Scan(self.path, read_format(self.path), 0)
+        first = 4 if start is None else start
+        mode = layout.WANT_INDEX | layout.KEEP_GOING | (layout.SKIP_BAD if skip_bad_checksum else 0)
+        self._file = open_file(self.path)
+        self._walk = Walk(self.path, self._file.fileno(), self._found.format, mode, first, first)
+        self._index, control = IndexBuffer(), ControlBuffers()
+        self._index.attach(self._walk.context)
+        control.attach(self._walk.context)
+        self._walk.context["SEGMENT_BYTES"] = segment_bytes
+        self._cuts = [first]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def scan(self, end: int | None = None) -> Scan:
+        """Returns the inventory up to an offset, or up to the end that the file has now.
+
+        Parameters
+        ----------
+        end
+            Where the file is taken to end, in bytes; never before that of an earlier scan.
+        """
+        walk, context = self._walk, self._walk.context
+        size = os.fstat(self._file.fileno()).st_size if end is None else end
+        walk.end_at(size)
         while True:
             status = walk.step()
-            _take_index(scan, walk, index)
+            self._take_index()
             if status == layout.NEED_BYTES and walk.advance():
                 continue
             if status == layout.SEGMENT:
-                cuts.append(context["COMPLETE_END"])
-                context["SEGMENT_START"] = cuts[-1]
+                self._cuts.append(context["COMPLETE_END"])
+                context["SEGMENT_START"] = self._cuts[-1]
             elif status == layout.FULL:
                 context["PROBLEM_COUNT"] = 0
             else:
                 break
-        _conclude(scan, walk, status, cuts, skip_bad_checksum)
-    return scan
+        return self._conclusion(status, size)
 
+    def _conclusion(self, status: int, file_size: int) -> Scan:
+        walk, context = self._walk, self._walk.context
+        counts = walk.counts()
+        cuts = self._cuts + ([context["COMPLETE_END"]] if context["COMPLETE_END"] > self._cuts[-1] else [])
+        scan = replace(
+            self._found,
+            # The server clears the in-use flag when it closes the file.
+            format=read_format(self.path),
+            file_size=file_size,
+            events=context["EVENTS"],
+            event_counts={event_name(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()},
+            first_event_at=_moment(context["FIRST_AT"]),
+            last_event_at=_moment(context["LAST_AT"]),
+            checksum_failures=context["BAD_CHECKSUMS"],
+            complete_end=context["COMPLETE_END"],
+            is_closed=bool(context["CLOSED"]),
+            is_encrypted=bool(context["IS_ENCRYPTED"]),
+            formats=walk.formats,
+            segments=[SegmentRange(start, end) for start, end in pairwise(cuts)],
+        )
+        scan.defect = self._defect(status, file_size)
+        return scan
 
-def _conclude(scan: Scan, walk: Walk, status: int, cuts: list[int], skip_bad_checksum: bool) -> None:
-    context = walk.context
-    scan.events = context["EVENTS"]
-    counts = walk.counts()
-    scan.event_counts = {event_name(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
-    scan.first_event_at, scan.last_event_at = _moment(context["FIRST_AT"]), _moment(context["LAST_AT"])
-    scan.checksum_failures = context["BAD_CHECKSUMS"]
-    scan.complete_end = context["COMPLETE_END"]
-    scan.is_closed = bool(context["CLOSED"])
-    scan.is_encrypted = bool(context["IS_ENCRYPTED"])
-    scan.formats = walk.formats
-    if scan.complete_end > cuts[-1]:
-        cuts.append(scan.complete_end)
-    scan.segments = [SegmentRange(start, end) for start, end in pairwise(cuts)]
-    at = walk.position
-    if context["FIRST_BAD"] >= 0 and not skip_bad_checksum:
-        scan.defect = Defect(context["FIRST_BAD"], defect_reason(layout.BAD_CHECKSUM, 0), is_cut=False)
-    elif status == layout.DEFECT:
-        size = int.from_bytes(walk.window.bytes_at(at + 9, 4), "little")
-        scan.defect = Defect(at, defect_reason(context["REASON"], size), is_cut=False)
-    elif at < scan.file_size:
-        left = scan.file_size - at
-        said = int.from_bytes(walk.window.bytes_at(at + 9, 4), "little") if left >= walk.format.header_size else None
+    def _defect(self, status: int, file_size: int) -> Defect | None:
+        walk, context = self._walk, self._walk.context
+        at, left = walk.position, file_size - walk.position
+        if context["FIRST_BAD"] >= 0 and not self._skips_bad_checksums:
+            return Defect(context["FIRST_BAD"], defect_reason(layout.BAD_CHECKSUM, 0), is_cut=False)
+        has_head = left >= walk.format.header_size
+        said = int.from_bytes(walk.window.bytes_at(at + 9, 4), "little") if has_head or status == layout.DEFECT else 0
+        if status == layout.DEFECT:
+            return Defect(at, defect_reason(context["REASON"], said), is_cut=False)
+        if left <= 0:
+            return None
         reason = f"an event of {said} bytes of which {left} are there" if said else f"{left} bytes of an event's header"
-        scan.defect = Defect(at, reason, is_cut=True)
+        return Defect(at, reason, is_cut=True)
+
+    def _take_index(self) -> None:
+        """Adds the events that the kernel has listed, while their bytes are still in the window."""
+        walk, found = self._walk, self._found
+        records = self._index.records[: walk.context["INDEX_COUNT"]]
+        walk.context["INDEX_COUNT"] = 0
+        good = records[:, layout.INDEX_GOOD] == 1
+        found.bytes_covered += int(records[good, layout.INDEX_SIZE].sum())
+        for number in np.flatnonzero(np.isin(records[:, layout.INDEX_TYPE], _TOLD) & good):
+            position, size, code = records[number, :3].tolist()
+            format = walk.format_at(position)
+            body = event_body(code, walk.window.bytes_at(position, size), format)
+            if code == ROTATE:
+                # One without a time is artificial: it names the file that a relay log goes on with, not the next one.
+                if records[number, layout.INDEX_TIME]:
+                    found.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
+            elif found.previous_gtids is None:
+                found.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)
 
 
 def _moment(micros: int) -> datetime | None:
     return datetime.fromtimestamp(micros // 1_000_000, UTC) if micros else None
-
-
-def _take_index(scan: Scan, walk: Walk, index: IndexBuffer) -> None:
-    """Adds the events that the kernel has listed, while their bytes are still in the window."""
-    records = index.records[: walk.context["INDEX_COUNT"]]
-    walk.context["INDEX_COUNT"] = 0
-    good = records[:, layout.INDEX_GOOD] == 1
-    scan.bytes_covered += int(records[good, layout.INDEX_SIZE].sum())
-    for number in np.flatnonzero(np.isin(records[:, layout.INDEX_TYPE], _TOLD) & good):
-        position, size, code = records[number, :3].tolist()
-        format = walk.format_at(position)
-        body = event_body(code, walk.window.bytes_at(position, size), format)
-        if code == ROTATE:
-            # One without a time is artificial: it names the file that a relay log goes on with, not the next one.
-            if records[number, layout.INDEX_TIME]:
-                scan.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
-        elif scan.previous_gtids is None:
-            scan.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)

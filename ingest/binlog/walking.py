@@ -117,6 +117,11 @@ class Walk:
         """Makes the walk end with status END at a physical offset."""
         self.context["END_POS"] = position
 
+    def end_at(self, end: int) -> None:
+        """Takes the file to end at a physical offset: at first, and when it has grown."""
+        self.window.end = end
+        self.context["END_POS"] = end
+
     def counts(self) -> Int64s:
         """Events by type code, shape (256,); those inside others are in `inner_counts`."""
         return self._counts

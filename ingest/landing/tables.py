@@ -39,7 +39,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "binlog_file": "Name of the binlog file without its folder",
     "segment_start": "Offset in the file at which the landed segment starts",
     "segment_end": "Offset in the file just after the segment's last byte",
-    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one)",
+    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one); of an "
+    "epoch, of the first event in start_file that is landed",
     "end_pos": "Physical offset just after the event's last byte in the file (of the payload, for an event inside one)",
     "payload_ordinal": "Position of the event inside a compressed transaction payload; 0 outside of one",
     "row_ordinal": "0-based position of the row inside its event",
@@ -80,7 +81,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "sql_text": "Text of the statement; of its context what mysqlbinlog prints, such as SET INSERT_ID=5",
     "columns": "The table's columns as the table map describes them, in order",
     "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
-    "reason": "Why it could not be decoded",
+    "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its logs "
+    "started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions that this "
+    "one has not)",
     "detail": "More about the reason",
     "server_uuid": "server_uuid of the server, NULL when only its files were seen",
     "host": "Host that binloom connected to, NULL for files",
@@ -89,6 +92,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "server_version": "Version of the server that wrote the file",
     "observed_at": "When binloom saw it, UTC",
     "change": "What was seen: epoch_opened or server_changed",
+    "start_file": "File that the epoch is landed from, said in the row that opened it; NULL for its first",
+    "gtids_before": "GTID set that is left out of the epoch because it was landed in an earlier one or stands before the "
+    "start asked for, said in the row that opened it; NULL for none",
     "file_sequence": "Number at the end of the file's name; orders the files of an epoch",
     "file_size": "Size of the file in bytes when it was scanned",
     "fingerprint": "SHA-256 of the format description event; stays the same while the file grows and when it is closed",
@@ -106,13 +112,25 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "previous_gtids": "GTID set that precedes the file, NULL when the server writes none",
     "next_binlog_file": "Name of the next file as the ROTATE event at the end says, NULL without one",
     "scanned_at": "When binloom scanned the file, UTC",
-    "status": "State that the segment went into: in_progress, completed or failed",
+    "status": "State that the segment went into: in_progress, completed or failed; of a gap: found (following has stopped "
+    "before it), accepted (--accept-gap went on over it), unproven (nothing is known to be missing, but that cannot be "
+    "shown; followed on) or filled (what was missing was read after all)",
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
     "error": "Why the segment failed, NULL otherwise",
     "table_filter": "Filter on schemas and tables that the segment was landed with, NULL when everything was taken",
     "run_id": "Identifier of the ingest run that recorded it",
     "recorded_at": "When it was recorded, UTC",
+    "gap_id": "Hash of the source and of the position before the gap",
+    "from_epoch": "Epoch of the last that was read before the gap",
+    "from_file": "File of the last that was read before the gap",
+    "from_pos": "Offset in from_file just after the last transaction that was read before the gap",
+    "from_gtids": "GTID set that had been read before the gap, NULL without GTIDs",
+    "to_epoch": "Epoch of the first that can be read after the gap",
+    "to_file": "File of the first that can be read after the gap",
+    "to_pos": "Offset in to_file of the first event that can be read after the gap",
+    "to_gtids": "GTID set that precedes to_file on the server, NULL without GTIDs",
+    "missing_gtids": "GTIDs that are in the gap, NULL when they are not known",
     "snapshot_id": "Hash of the snapshot's content and position",
     "taken_at": "When the snapshot was taken, UTC",
     "binlog_pos": "Offset in the binlog file that the snapshot is true at, NULL when unknown",
@@ -234,7 +252,9 @@ SOURCES = RawTable(
             *_ints("port"),
             *_strings("flavor", "server_version"),
             *_timestamps("observed_at"),
-            *_strings("change"),
+            *_strings("change", "start_file"),
+            *_bigints("start_pos"),
+            *_strings("gtids_before"),
         ]
     ),
 )
@@ -286,6 +306,25 @@ TRANSACTIONS = _decoded("transactions", "A transaction")
 STATEMENTS = _decoded("statements", "A statement that the server logged, or a part of the context of one")
 UNSUPPORTED_EVENTS = _decoded("unsupported_events", "An event or value that could not be decoded")
 
+STREAM_GAPS = RawTable(
+    "stream_gaps",
+    "A gap in what was read from a live server, each time that its status changed; the latest row of a gap counts",
+    pa.schema(
+        [
+            *_strings("gap_id", "source_id"),
+            *_ints("from_epoch"),
+            *_strings("from_file"),
+            *_bigints("from_pos"),
+            *_strings("from_gtids"),
+            *_ints("to_epoch"),
+            *_strings("to_file"),
+            *_bigints("to_pos"),
+            *_strings("to_gtids", "missing_gtids", "reason", "status", "detail", "server_uuid"),
+            *_timestamps("recorded_at"),
+        ]
+    ),
+)
+
 _MAP_FIELDS = list(SCHEMAS["table_maps"])
 TABLE_MAPS = RawTable(
     "table_maps",
@@ -336,6 +375,7 @@ RAW_TABLES: dict[str, RawTable] = {
         SOURCES,
         BINLOG_FILES,
         SEGMENTS,
+        STREAM_GAPS,
         ROW_EVENTS,
         TRANSACTIONS,
         STATEMENTS,

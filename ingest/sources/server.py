@@ -125,6 +125,29 @@ def _read_options(path: Path) -> dict[str, str]:
     return options
 
 
+def connect_options(address: ServerAddress) -> dict[str, Any]:
+    """Return what pymysql is told to reach a server; with a CA its certificate and name are verified."""
+    options: dict[str, Any] = {
+        "host": address.host,
+        "port": address.port,
+        "user": address.user,
+        "password": address.password,
+        "unix_socket": address.unix_socket,
+        "charset": "utf8mb4",
+        "connect_timeout": CONNECT_SECONDS,
+        "program_name": "binloom",
+    }
+    if address.tls_ca or address.tls_cert:
+        options |= {
+            "ssl_ca": address.tls_ca,
+            "ssl_cert": address.tls_cert,
+            "ssl_key": address.tls_key,
+            "ssl_verify_cert": bool(address.tls_ca),
+            "ssl_verify_identity": bool(address.tls_ca),
+        }
+    return options
+
+
 class Server:
     """A connection to a live server, in which every statement sees what is committed when it starts.
 
@@ -136,31 +159,12 @@ class Server:
 
     def __init__(self, address: ServerAddress) -> None:
         self.address = address
-        tls: dict[str, Any] = {}
-        if address.tls_ca or address.tls_cert:
-            tls = {
-                "ssl_ca": address.tls_ca,
-                "ssl_cert": address.tls_cert,
-                "ssl_key": address.tls_key,
-                "ssl_verify_cert": bool(address.tls_ca),
-                "ssl_verify_identity": bool(address.tls_ca),
-            }
         try:
             self._connection = pymysql.connect(
-                host=address.host,
-                port=address.port,
-                user=address.user,
-                password=address.password,
-                unix_socket=address.unix_socket,
-                charset="utf8mb4",
-                autocommit=True,
-                connect_timeout=CONNECT_SECONDS,
-                cursorclass=pymysql.cursors.DictCursor,
-                program_name="binloom",
-                **tls,
+                **connect_options(address), autocommit=True, cursorclass=pymysql.cursors.DictCursor
             )
         except (pymysql.MySQLError, OSError, RuntimeError) as error:
-            raise _source_error(address, error) from None
+            raise source_error(address, error) from None
 
     def __enter__(self) -> Self:
         return self
@@ -186,7 +190,7 @@ class Server:
                 cursor.execute(sql, arguments or None)
                 return [dict(row) for row in cursor.fetchall()]
         except (pymysql.MySQLError, OSError) as error:
-            raise _source_error(self.address, error, sql) from None
+            raise source_error(self.address, error, sql) from None
 
     def variables(self, *names: str) -> dict[str, str]:
         """Return global variables by name; those that the server does not have are left out."""
@@ -195,7 +199,8 @@ class Server:
         return {row["Variable_name"]: row["Value"] for row in rows}
 
 
-def _source_error(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
+def source_error(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
+    """Return the error for what pymysql raised: who refused what, and what to do."""
     number, text = 0, str(error)
     if isinstance(error, pymysql.MySQLError) and error.args and isinstance(error.args[0], int):
         number = error.args[0]

@@ -1,4 +1,4 @@
-"""The compiled decoder. Import `run` from here, so that the compile cache is set up first.
+"""The compiled decoder. Import `run` and its kin from here, so that the compile cache is set up first.
 
 numba stamps a cached function with the content of its own file only, so the cache folder carries a hash
 of all of the kernel's files and of numba's version: a change anywhere compiles anew.
@@ -36,6 +36,7 @@ def _cache_folder() -> Path:
 
 numba.config.CACHE_DIR = str(_cache_folder())
 
+from ingest.binlog.kernel.packets import unpack, verify  # noqa: E402
 from ingest.binlog.kernel.walk import run  # noqa: E402
 
-__all__ = ["run"]
+__all__ = ["run", "unpack", "verify"]

@@ -6,16 +6,6 @@ landed as (
 
 ),
 
-ranked as (
-
-    select
-        *,
-        row_number() over (partition by source_id, epoch order by observed_at desc) as recency,
-        min(observed_at) over (partition by source_id, epoch) as opened_at
-    from landed
-
-),
-
 final as (
 
     select
@@ -27,11 +17,13 @@ final as (
         port,
         flavor,
         server_version,
-        opened_at,
+        min(observed_at) over (partition by source_id, epoch) as opened_at,
         observed_at,
-        change
-    from ranked
-    where recency = 1
+        change,
+        start_file,
+        start_pos,
+        gtids_before
+    from landed
 
 )
 

@@ -35,6 +35,9 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
         "server_version": "9.7.0",
         "observed_at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
         "change": "epoch_opened",
+        "start_file": "binlog.000003",
+        "start_pos": 4,
+        "gtids_before": "0-1-1 to 0-1-9",
     }
     append_rows(SOURCES, [row], "one", tmp_path)
     append_rows(SOURCES, [{**row, "source_id": "t"}], "two", tmp_path)

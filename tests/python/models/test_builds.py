@@ -35,6 +35,7 @@ MARTS = [
     "table_activity_hourly",
     "decoding_hints",
     "binlog_files",
+    "servers",
     "foreign_keys",
 ]
 

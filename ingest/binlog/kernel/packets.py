@@ -1,0 +1,155 @@
+"""A replication stream as it comes from the socket: packets taken apart, the events in them verified.
+
+Every packet has a head of four bytes, the length of its payload and a sequence number; an event's payload begins
+with a byte 0. A payload of 2^24 - 1 bytes goes on in the next packet, without that byte. Source: MySQL's internals
+manual, "MySQL Packets"; server, sql/rpl_binlog_sender.cc, `Binlog_sender::send_packet`.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
+
+from numba import njit, types
+
+from ingest.binlog.kernel.crc import crc_update
+from ingest.binlog.kernel.memory import copy, load_64, load_u8, load_u16, load_u32, store_64
+
+# Words of the context, each eight bytes.
+WORDS = {
+    name: 8 * number
+    for number, name in enumerate(
+        (
+            "SOURCE",  # address of the bytes as they came
+            "SOURCE_POS",  # how many of them are taken
+            "SOURCE_END",  # how many there are
+            "EVENTS",  # address of the events, one behind the other
+            "EVENTS_END",  # how many bytes of them there are
+            "EVENTS_SIZE",  # and how many there can be
+            "LEFT",  # bytes of the packet at hand that are still to come
+            "GOES_ON",  # whether the next packet is a part of the same payload
+            "SEQUENCE",  # number that the next packet must have
+            "CHECKED",  # how many bytes of the events are verified
+            "SURE",  # how many of these end with an event that says where it ends
+            "POSITION",  # offset in the binlog file of the byte at CHECKED
+            "HAS_CHECKSUMS",
+            "CRC_TABLES",
+            "SCRATCH",
+        )
+    )
+}
+
+_SOURCE = WORDS["SOURCE"]
+_SOURCE_POS = WORDS["SOURCE_POS"]
+_SOURCE_END = WORDS["SOURCE_END"]
+_EVENTS = WORDS["EVENTS"]
+_EVENTS_END = WORDS["EVENTS_END"]
+_EVENTS_SIZE = WORDS["EVENTS_SIZE"]
+_LEFT = WORDS["LEFT"]
+_GOES_ON = WORDS["GOES_ON"]
+_SEQUENCE = WORDS["SEQUENCE"]
+_CHECKED = WORDS["CHECKED"]
+_SURE = WORDS["SURE"]
+_POSITION = WORDS["POSITION"]
+_HAS_CHECKSUMS = WORDS["HAS_CHECKSUMS"]
+_CRC_TABLES = WORDS["CRC_TABLES"]
+_SCRATCH = WORDS["SCRATCH"]
+
+# Statuses of both functions.
+MORE = 0  # more bytes are needed
+FULL = 1  # there is no room for more events
+MESSAGE = 2  # a packet that holds no event begins at SOURCE_POS
+BAD_SEQUENCE = 3
+SPECIAL = 4  # an event that is not simply a part of the file begins at CHECKED
+BAD_SIZE = 5
+BAD_CHECKSUM = 6
+BAD_POSITION = 7
+
+_HEAD = 4
+_LONGEST = (1 << 24) - 1
+_EVENT_HEAD = 19
+_ARTIFICIAL = 0x20
+_STOP, _ROTATE, _FORMAT_DESCRIPTION, _HEARTBEAT, _HEARTBEAT_V2 = 3, 4, 15, 27, 41
+
+
+@njit(types.int64(types.int64), cache=True, nogil=True)
+def unpack(ctx):
+    """Takes packets apart until one of the statuses; what is left of the source begins at SOURCE_POS."""
+    source, end = load_64(ctx + _SOURCE), load_64(ctx + _SOURCE_END)
+    at = load_64(ctx + _SOURCE_POS)
+    target, filled = load_64(ctx + _EVENTS), load_64(ctx + _EVENTS_END)
+    size = load_64(ctx + _EVENTS_SIZE)
+    left = load_64(ctx + _LEFT)
+    status = MORE
+    while True:
+        if left:
+            part = min(left, end - at, size - filled)
+            copy(target + filled, source + at, part)
+            at += part
+            filled += part
+            left -= part
+            if left:
+                status = FULL if filled == size else MORE
+                break
+        if end - at < _HEAD + 1:
+            break
+        length = load_u32(source + at) & 0xFFFFFF
+        if load_u8(source + at + 3) != load_64(ctx + _SEQUENCE):
+            status = BAD_SEQUENCE
+            break
+        skipped = 0
+        if not load_64(ctx + _GOES_ON):
+            if length == 0 or load_u8(source + at + _HEAD):
+                status = MESSAGE
+                break
+            skipped = 1
+        store_64(ctx + _SEQUENCE, (load_64(ctx + _SEQUENCE) + 1) & 0xFF)
+        store_64(ctx + _GOES_ON, 1 if length == _LONGEST else 0)
+        left = length - skipped
+        at += _HEAD + skipped
+    store_64(ctx + _SOURCE_POS, at)
+    store_64(ctx + _EVENTS_END, filled)
+    store_64(ctx + _LEFT, left)
+    return status
+
+
+@njit(types.int64(types.int64), cache=True, nogil=True)
+def verify(ctx):
+    """Verifies size, checksum and position of events until one of the statuses.
+
+    MariaDB 11.4 and later leave the position out of most events (binlog_legacy_event_pos=OFF).
+    """
+    events, end = load_64(ctx + _EVENTS), load_64(ctx + _EVENTS_END)
+    at, position = load_64(ctx + _CHECKED), load_64(ctx + _POSITION)
+    status = MORE
+    while end - at >= _EVENT_HEAD:
+        event = events + at
+        size = load_u32(event + 9)
+        if size < _EVENT_HEAD:
+            status = BAD_SIZE
+            break
+        if end - at < size:
+            break
+        code = load_u8(event + 4)
+        if (
+            load_u16(event + 17) & _ARTIFICIAL
+            or code == _STOP
+            or code == _ROTATE
+            or code == _FORMAT_DESCRIPTION
+            or code == _HEARTBEAT
+            or code == _HEARTBEAT_V2
+        ):
+            status = SPECIAL
+            break
+        if load_64(ctx + _HAS_CHECKSUMS):
+            state = crc_update(0xFFFFFFFF, event, size - 4, load_64(ctx + _CRC_TABLES), load_64(ctx + _SCRATCH))
+            if (state ^ 0xFFFFFFFF) != load_u32(event + size - 4):
+                status = BAD_CHECKSUM
+                break
+        said = load_u32(event + 13)
+        if said and said != (position + size) & 0xFFFFFFFF:
+            status = BAD_POSITION
+            break
+        at += size
+        position += size
+        if said:
+            store_64(ctx + _SURE, at)
+    store_64(ctx + _CHECKED, at)
+    store_64(ctx + _POSITION, position)
+    return status

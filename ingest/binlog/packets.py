@@ -1,0 +1,231 @@
+"""A server's replication stream: bytes of the socket to the events that stand in its binlog file.
+
+What belongs to the file comes out in runs of whole, verified events, as they came. Events that end a file or begin
+one, and those that the server makes up for its replicas, come one by one.
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ingest.binlog.buffers import CRC_TABLES
+from ingest.binlog.events import FORMAT_DESCRIPTION
+from ingest.binlog.format import HEADER_SIZE
+from ingest.binlog.kernel import packets as kernel
+from ingest.binlog.kernel import unpack, verify
+from ingest.binlog.kernel.memory import PADDING
+from ingest.errors import BrokenStreamError
+
+SOURCE_BYTES: Final = 1 << 20
+EVENTS_BYTES: Final = 4 << 20
+EVENT_LIMIT: Final = (1 << 30) + 4096
+"""An event is no longer than the longest packet, which is 1 GiB: server, MAX_MAX_ALLOWED_PACKET."""
+
+_ARTIFICIAL: Final = 0x20
+_CHECKSUM_SIZE: Final = 4
+_REASONS: Final = {
+    kernel.MESSAGE: "a packet holds neither an event nor a message",
+    kernel.BAD_SEQUENCE: "a packet came out of its turn",
+    kernel.BAD_SIZE: "an event is shorter than its header",
+    kernel.BAD_CHECKSUM: "the checksum of an event is wrong",
+    kernel.BAD_POSITION: "an event does not stand where it says",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Whole events of the file, one behind the other.
+
+    `data` is only there until the next piece is asked for. `sure` is how many of its bytes are known to stand at
+    their place: an event at their end says so.
+    """
+
+    data: memoryview
+    sure: int
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """One event that ends a file or begins one, or is not in the file at all; its checksum, if any, is right."""
+
+    event: bytes
+
+    @property
+    def code(self) -> int:
+        """Type code."""
+        return self.event[4]
+
+    @property
+    def is_artificial(self) -> bool:
+        """Whether the server made it up: it is not in the file."""
+        return bool(int.from_bytes(self.event[17:19], "little") & _ARTIFICIAL)
+
+    @property
+    def end_position(self) -> int:
+        """Offset of its end in the file as it says, modulo 2^32; 0 where it says none."""
+        return int.from_bytes(self.event[13:17], "little")
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether its last four bytes are a checksum of the others."""
+        return zlib.crc32(self.event[:-_CHECKSUM_SIZE]) == int.from_bytes(self.event[-_CHECKSUM_SIZE:], "little")
+
+    @property
+    def body(self) -> bytes:
+        """What stands between the header and the checksum."""
+        return self.event[HEADER_SIZE : -_CHECKSUM_SIZE if self.has_checksum else None]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A packet without an event: an error (number and text), or the end of the stream (number 0)."""
+
+    number: int
+    text: str
+
+
+class Packets:
+    """Takes a replication stream apart.
+
+    Bytes go in through `room` and `received`, events come out of `pieces`. `position` is the offset in the binlog
+    file of the event that comes next, and `has_checksums` whether that file's events have them: who reads the
+    pieces sets both when a file begins.
+    """
+
+    def __init__(self, position: int) -> None:
+        self._words = np.zeros(len(kernel.WORDS), dtype=np.int64)
+        self._source = np.zeros(SOURCE_BYTES + PADDING, dtype=np.uint8)
+        self._events = np.zeros(EVENTS_BYTES + PADDING, dtype=np.uint8)
+        self._scratch = np.zeros(16, dtype=np.uint8)
+        for name, array in (("CRC_TABLES", CRC_TABLES), ("SCRATCH", self._scratch), ("SOURCE", self._source)):
+            self._set(name, array.ctypes.data)
+        self._point_to_events()
+        # The command that the stream answers had number 0.
+        self._set("SEQUENCE", 1)
+        self.position = position
+
+    @property
+    def position(self) -> int:
+        """Offset in the binlog file of the next event, in bytes."""
+        return self._get("POSITION")
+
+    @position.setter
+    def position(self, value: int) -> None:
+        self._set("POSITION", value)
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether events of the file end with a checksum."""
+        return bool(self._get("HAS_CHECKSUMS"))
+
+    @has_checksums.setter
+    def has_checksums(self, value: bool) -> None:
+        self._set("HAS_CHECKSUMS", int(value))
+
+    def room(self) -> memoryview:
+        """Where the next bytes of the socket go."""
+        at, end = self._get("SOURCE_POS"), self._get("SOURCE_END")
+        if at:
+            self._source[: end - at] = self._source[at:end].copy()
+            self._set("SOURCE_POS", 0)
+            self._set("SOURCE_END", end - at)
+        return memoryview(self._source)[end - at : SOURCE_BYTES]  # type: ignore[arg-type]
+
+    def received(self, count: int) -> None:
+        """Says how many bytes were put there."""
+        self._set("SOURCE_END", self._get("SOURCE_END") + count)
+
+    def pieces(self) -> Iterator[Run | Special | Message]:
+        """Yields what has come in whole since the last time.
+
+        Raises
+        ------
+        BrokenStreamError
+            The bytes cannot be what the server sent; nothing of them was yielded.
+        """
+        words = self._words.ctypes.data
+        while True:
+            unpacked = unpack(words)
+            yield from self._verified()
+            self._make_room()
+            if unpacked == kernel.MORE:
+                return
+            if unpacked == kernel.MESSAGE:
+                message = self._message()
+                if message is not None:
+                    yield message
+                return
+            if unpacked != kernel.FULL:
+                raise self._broken(unpacked)
+
+    def _verified(self) -> Iterator[Run | Special]:
+        words = self._words.ctypes.data
+        while True:
+            first = self._get("CHECKED")
+            self._set("SURE", first)
+            status = verify(words)
+            last = self._get("CHECKED")
+            if last > first:
+                yield Run(memoryview(self._events)[first:last], self._get("SURE") - first)  # type: ignore[arg-type]
+            if status == kernel.SPECIAL:
+                size = int.from_bytes(self._events[last + 9 : last + 13].tobytes(), "little")
+                special = Special(self._events[last : last + size].tobytes())
+                # A format description without one may begin a file without any.
+                if self.has_checksums and not special.has_checksum and special.code != FORMAT_DESCRIPTION:
+                    raise self._broken(kernel.BAD_CHECKSUM)
+                self._set("CHECKED", last + size)
+                yield special
+            elif status == kernel.MORE:
+                return
+            else:
+                raise self._broken(status)
+
+    def _make_room(self) -> None:
+        """Moves what is not whole yet to the front, and takes a larger buffer for an event that needs it."""
+        first, last = self._get("CHECKED"), self._get("EVENTS_END")
+        rest = self._events[first:last].copy()
+        needed = int.from_bytes(rest[9:13].tobytes(), "little") if len(rest) >= HEADER_SIZE else 0
+        if needed > EVENT_LIMIT:
+            raise self._broken(kernel.BAD_SIZE)
+        wanted = max(EVENTS_BYTES, needed) + PADDING
+        if len(self._events) < wanted or len(self._events) > 2 * wanted:
+            self._events = np.zeros(wanted, dtype=np.uint8)
+            self._point_to_events()
+        self._events[: len(rest)] = rest
+        self._set("CHECKED", 0)
+        self._set("EVENTS_END", len(rest))
+
+    def _message(self) -> Message | None:
+        """The packet at hand, when all of it is there. Source: MySQL's internals manual, "ERR_Packet"."""
+        at, end = self._get("SOURCE_POS"), self._get("SOURCE_END")
+        packet = self._source[at:end].tobytes()
+        size = int.from_bytes(packet[:3], "little")
+        if len(packet) < 4 + size:
+            return None
+        payload = packet[4 : 4 + size]
+        if payload[:1] == b"\xff" and size >= 3:
+            return Message(int.from_bytes(payload[1:3], "little"), payload[3:].decode("utf-8", "replace"))
+        if payload[:1] == b"\xfe" and size < 9:
+            return Message(0, "the server ended the stream")
+        raise BrokenStreamError(
+            f"The replication stream is broken at position {self.position}: a packet holds no event."
+        )
+
+    def _broken(self, status: int) -> BrokenStreamError:
+        return BrokenStreamError(
+            f"The replication stream is broken at position {self.position}: {_REASONS[status]}.",
+            position=self.position,
+        )
+
+    def _point_to_events(self) -> None:
+        self._set("EVENTS", self._events.ctypes.data)
+        self._set("EVENTS_SIZE", len(self._events) - PADDING)
+
+    def _get(self, name: str) -> int:
+        return int(self._words[kernel.WORDS[name] >> 3])
+
+    def _set(self, name: str, value: int) -> None:
+        self._words[kernel.WORDS[name] >> 3] = value

@@ -1,0 +1,206 @@
+"""The replication protocol: a server's binlog as it is written, and the heads of the files that it has.
+
+mysql-replication speaks it: it connects, announces binloom as a replica and asks for the stream. What comes then is
+taken from the socket as it is.
+"""
+
+import select
+import ssl
+import uuid
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pymysql
+from pymysql.connections import Connection
+from pymysqlreplication import BinLogStreamReader
+
+from ingest.binlog.control import event_body
+from ingest.binlog.events import FORMAT_DESCRIPTION, MARIA_GTID_LIST, PREVIOUS_GTIDS
+from ingest.binlog.format import FormatDescription, format_of_event
+from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
+from ingest.binlog.packets import Message, Packets, Run, Special
+from ingest.errors import BrokenStreamError
+from ingest.sources.server import ServerAddress, connect_options, source_error
+
+FIRST_POSITION: Final = 4
+HEARTBEAT_SECONDS: Final = 3.0
+SILENCE_SECONDS: Final = 15.0
+"""A connection on which not even a heartbeat came for so long is dead."""
+
+POSITION_LIMIT: Final = (1 << 32) - 1
+"""The command that asks for a stream has four bytes for the position."""
+
+_COM_BINLOG_DUMP: Final = 0x12
+_SEND_ANNOTATE_ROWS: Final = 0x02
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """Who binloom is to the server.
+
+    `server_id` must be no other replica's. By `server_uuid` MySQL knows a connection that took the place of one
+    that broke, and ends the old one.
+    """
+
+    server_id: int
+    server_uuid: str
+
+    @classmethod
+    def of(cls, name: str, server_id: int | None = None) -> Self:
+        """Return the replica that a name stands for: always the same, and in all likelihood nobody else's."""
+        # The upper half of the numbers: people give their servers small ones.
+        return cls(server_id or zlib.crc32(name.encode()) | 1 << 31, str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
+
+
+class ReplicationStream:
+    """A connection on which a server sends its binlog from a position in one of its files on, and then the next files.
+
+    Parameters
+    ----------
+    address, flavor
+        The server, and `mysql` or `mariadb`.
+    replica
+        Who asks.
+    binlog_file, position
+        Where the stream begins: the physical offset of an event.
+
+    Raises
+    ------
+    SourceError
+        The server cannot be reached, or refuses the user.
+    """
+
+    def __init__(
+        self, address: ServerAddress, flavor: str, replica: Replica, binlog_file: str, position: int = FIRST_POSITION
+    ) -> None:
+        self.address = address
+        self.packets = Packets(position)
+        self.bytes_received = 0
+        reader = BinLogStreamReader(
+            connect_options(address),
+            server_id=replica.server_id,
+            slave_uuid=replica.server_uuid,
+            report_slave="binloom",
+            blocking=True,
+            resume_stream=True,
+            log_file=binlog_file,
+            log_pos=position,
+            slave_heartbeat=HEARTBEAT_SECONDS,
+            pymysql_wrapper=_AnnotatedConnection if flavor == "mariadb" else _StreamConnection,
+            enable_logging=False,
+        )
+        try:
+            # Its own loop would decode every event; only the conversation up to the stream is wanted.
+            reader._BinLogStreamReader__connect_to_stream()
+        except (pymysql.MySQLError, OSError, RuntimeError) as error:
+            raise source_error(address, error) from None
+        self._connection: Any = reader._stream_connection
+        self._socket = self._connection._sock
+        self._socket.settimeout(SILENCE_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection, without a word: the server is in the middle of sending."""
+        self._connection._force_close()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until something has come; False when nothing did in so many seconds."""
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+            return True
+        return bool(select.select([self._socket], [], [], seconds)[0])
+
+    def receive(self) -> Iterator[Run | Special]:
+        """Take what has come and yield its events. Waits for `SILENCE_SECONDS` at most.
+
+        Raises
+        ------
+        BrokenStreamError
+            The connection broke or was closed, or bytes on it were changed. What was yielded before is good.
+        SourceError
+            The server refuses to go on: `number` and the message say why.
+        """
+        try:
+            count = self._socket.recv_into(self.packets.room())
+        except OSError as error:
+            why = "nothing came any more" if isinstance(error, TimeoutError) else str(error)
+            raise BrokenStreamError(f"The connection to {self.address} broke: {why}.") from None
+        if not count:
+            raise BrokenStreamError(f"The server at {self.address} closed the connection.")
+        self.bytes_received += count
+        self.packets.received(count)
+        for piece in self.packets.pieces():
+            if isinstance(piece, Message):
+                if not piece.number:
+                    raise BrokenStreamError(f"The server at {self.address} ended the stream.")
+                text = piece.text[6:] if piece.text.startswith("#") else piece.text
+                raise source_error(self.address, pymysql.OperationalError(piece.number, text), "binlog dump")
+            yield piece
+
+
+class _StreamConnection(Connection):  # type: ignore[type-arg]
+    """A connection that can take checksums, whatever the server writes now: older files may have them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        with self.cursor() as cursor:
+            cursor.execute("set @master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'")
+
+
+class _AnnotatedConnection(_StreamConnection):
+    """A connection to MariaDB that asks for ANNOTATE_ROWS events, too, where mysql-replication does not.
+
+    Source: MariaDB, sql/sql_repl.cc, `mysql_binlog_send`, BINLOG_SEND_ANNOTATE_ROWS_EVENT.
+    """
+
+    def _write_bytes(self, data: bytes) -> None:
+        # Head of the packet, command, position, flags.
+        if len(data) > 10 and data[4] == _COM_BINLOG_DUMP:
+            data = data[:9] + bytes([data[9] | _SEND_ANNOTATE_ROWS]) + data[10:]
+        super()._write_bytes(data)  # type: ignore[misc]
+
+
+@dataclass(frozen=True, slots=True)
+class FileHead:
+    """How one of a server's files begins: its format, and the GTIDs before it, None where none are said."""
+
+    format: FormatDescription
+    previous_gtids: str | None
+
+
+def read_head(address: ServerAddress, flavor: str, replica: Replica, binlog_file: str) -> FileHead:
+    """Ask a server for the head of one of its files.
+
+    Raises
+    ------
+    SourceError
+        The server cannot be reached, or has no such file.
+    """
+    with ReplicationStream(address, flavor, replica, binlog_file) as stream:
+        found: FormatDescription | None = None
+        while True:
+            for piece in stream.receive():
+                if isinstance(piece, Special):
+                    if found is None and piece.code == FORMAT_DESCRIPTION and not piece.is_artificial:
+                        found = format_of_event(piece.event, Path(binlog_file))
+                        stream.packets.has_checksums = found.has_checksums
+                        stream.packets.position = FIRST_POSITION + len(piece.event)
+                    elif found is not None:
+                        return FileHead(found, None)
+                elif found is not None:
+                    return FileHead(found, _previous_gtids(bytes(piece.data), found))
+
+
+def _previous_gtids(events: bytes, format: FormatDescription) -> str | None:
+    code, size = events[4], int.from_bytes(events[9:13], "little")
+    if code not in (PREVIOUS_GTIDS, MARIA_GTID_LIST):
+        return None
+    body = event_body(code, events[:size], format)
+    return gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)
