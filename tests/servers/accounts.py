@@ -29,9 +29,17 @@ class Account:
 
 
 def create_account(
-    server: Server, directory: Path, user: str = "follower", privileges: Sequence[str] = FOLLOWING, require: str = ""
+    server: Server,
+    directory: Path,
+    user: str = "follower",
+    privileges: Sequence[str] = FOLLOWING,
+    *,
+    password: str | None = None,
+    require: str = "",
 ) -> Account:
     """Create a user on a server, or give one that is there a new password and these privileges alone.
+
+    Nothing of it is in the server's binlog.
 
     Parameters
     ----------
@@ -39,13 +47,16 @@ def create_account(
         Where its defaults file goes.
     privileges
         Privileges on `*.*`.
+    password
+        Drawn by chance when it is not said.
     require
         What its connections need, such as `ssl` or `x509`.
     """
     # Signs that an options file could take for something else are in passwords, too.
-    password = f"{secrets.token_urlsafe(12)}#%"
+    password = password or f"{secrets.token_urlsafe(12)}#%"
     name = f"'{user}'@'%'"
     server.execute(
+        "set session sql_log_bin = 0",
         f"drop user if exists {name}",
         f"create user {name} identified by '{password}'" + (f" require {require}" if require else ""),
         *(f"grant {privilege} on *.* to {name}" for privilege in privileges),

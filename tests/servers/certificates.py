@@ -55,7 +55,9 @@ class Authority:
         authority_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = builder.add_extension(authority_key, critical=False)
         if hosts:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False
+            )
         made = Certificate(self._folder / f"{name}.pem", self._folder / f"{name}-key.pem")
         signed = builder.sign(self._key, hashes.SHA256())
         made.certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
@@ -96,9 +98,7 @@ def _host(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey
-) -> x509.CertificateBuilder:
+def _builder(subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()

@@ -6,7 +6,6 @@ server may be killed in the middle of it. Then the client connects again and goe
 
 import random
 import threading
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Self
@@ -65,6 +64,8 @@ class Load:
         Who is written to.
     clients
         Number of connections; each has rows of its own, so that they do not wait for each other.
+    first_client
+        Number of the first; another load on the same rows takes other numbers.
     seed
         Decides what they try.
     pause
@@ -81,7 +82,14 @@ class Load:
     """
 
     def __init__(
-        self, server: Server, *, clients: int = 3, seed: int = 1, pause: float = 0.01, ddl_every: int = 0
+        self,
+        server: Server,
+        *,
+        clients: int = 3,
+        first_client: int = 0,
+        seed: int = 1,
+        pause: float = 0.01,
+        ddl_every: int = 0,
     ) -> None:
         self.server = server
         self.done: Counter[str] = Counter()
@@ -91,8 +99,8 @@ class Load:
         self._failure: BaseException | None = None
         self._count = threading.Lock()
         self._clients = [
-            _Client(self, number, random.Random(f"{seed}-{number}"), ddl_every if number == 0 else 0)
-            for number in range(clients)
+            _Client(self, number, random.Random(f"{seed}-{number}"), ddl_every if number == first_client else 0)
+            for number in range(first_client, first_client + clients)
         ]
         self._threads = [threading.Thread(target=self._work, args=(client,), daemon=True) for client in self._clients]
 
@@ -127,7 +135,12 @@ class Load:
                         kind = client.transact(connection)
                         with self._count:
                             self.done[kind] += 1
-            except (pymysql.err.OperationalError, pymysql.err.InterfaceError, pymysql.err.InternalError, OSError) as error:
+            except (
+                pymysql.err.OperationalError,
+                pymysql.err.InterfaceError,
+                pymysql.err.InternalError,
+                OSError,
+            ) as error:
                 if isinstance(error, pymysql.err.OperationalError) and error.args[0] in _MISTAKES:
                     self._fail(error)
                     return
@@ -227,12 +240,12 @@ class _Client:
         cursor.connection.rollback()
 
     def _ddl(self, cursor: Any) -> None:
-        column = f"extra_{self.transactions // self.ddl_every}"
+        name = f"extra_{self.number}_{self.transactions // self.ddl_every}"
         cursor.execute(
             self.chance.choice(
                 (
-                    f"create table {SCHEMA}.{column} (id int primary key, note varchar(20))",
-                    f"alter table {SCHEMA}.measures comment = '{column}'",
+                    f"create table {SCHEMA}.{name} (id int primary key, note varchar(20))",
+                    f"alter table {SCHEMA}.measures comment = '{name}'",
                     f"create or replace view {SCHEMA}.rich as select id from {SCHEMA}.accounts where balance > 5",
                 )
             )

@@ -1,18 +1,25 @@
-"""`binloom follow` as a process: started, ended in one way or another, and watched from outside."""
+"""`binloom follow` as a process: started, ended in one way or another, and watched from outside.
+
+It runs without Java unless told otherwise: following needs none, and without Java no end of a run takes the seconds
+in which Spark would be told of the partitions.
+"""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from ingest.landing.checkpoint import Checkpoint, spool_folder
 from ingest.landing.segments import latest_states
-from ingest.landing.store import escape, read_rows
-from ingest.landing.tables import SEGMENTS
+from ingest.landing.store import read_rows
+from ingest.landing.tables import SEGMENTS, STREAM_GAPS
+from tests.python.follow.spool import assert_same_files
+from tests.python.follow.tables import Decoded, Tables, assert_same_tables
 from tests.servers import Server
 from tests.servers.replication import LogPosition, log_end
 
@@ -48,6 +55,8 @@ class Follower:
         The user and password that it connects with.
     *options
         Further options of the command.
+    has_java
+        Whether it may use Spark when it ends.
 
     Attributes
     ----------
@@ -56,7 +65,14 @@ class Follower:
     """
 
     def __init__(
-        self, home: Path, address: Address, defaults_file: Path, *options: str, interval: str = "1s", source: str = SOURCE
+        self,
+        home: Path,
+        address: Address,
+        defaults_file: Path,
+        *options: str,
+        interval: str = "1s",
+        source: str = SOURCE,
+        has_java: bool = False,
     ) -> None:
         self.home = home
         self.address = address
@@ -64,6 +80,7 @@ class Follower:
         self.options = options
         self.interval = interval
         self.source = source
+        self.has_java = has_java
         self.log = home.with_name(f"{home.name}.follow.log")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -83,11 +100,14 @@ class Follower:
     def start(self, *more: str) -> None:
         """Start it; whatever is not landed yet waits for `wait_until_landed`."""
         assert self._process is None or self._process.poll() is not None, "it runs already"
+        environment = {**os.environ, "BINLOOM_HOME": str(self.home), "PYTHONPATH": str(PROJECT)}
+        if not self.has_java:
+            environment["JAVA_HOME"] = "/nonexistent"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command(*more),
                 cwd=PROJECT,
-                env={**os.environ, "BINLOOM_HOME": str(self.home), "PYTHONPATH": str(PROJECT)},
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -157,20 +177,28 @@ class Follower:
     @property
     def spool(self) -> Path:
         """The folder of the spool."""
-        return self.home / "spool" / escape(self.source)
+        return spool_folder(self.source, self.home)
 
-    def checkpoint(self) -> dict[str, Any]:
-        """Return the content of `checkpoint.json`; empty while there is none."""
-        try:
-            content: dict[str, Any] = json.loads((self.spool / "checkpoint.json").read_text())
-        except FileNotFoundError:
-            return {}
-        return content
+    @property
+    def tables(self) -> Tables:
+        """What it has landed."""
+        return Tables(self.home, self.source)
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Return what it has synced, None while that is nothing."""
+        return Checkpoint.read(self.spool)
 
     def received(self) -> LogPosition | None:
-        """Return up to where it has synced, None while it has nothing."""
+        """Return up to where it has synced, None while that is nothing."""
         known = self.checkpoint()
-        return LogPosition(known["binlog_file"], known["position"]) if known else None
+        return LogPosition(known.binlog_file, known.position) if known is not None else None
+
+    def gaps(self) -> list[dict[str, Any]]:
+        """Return the latest row of each gap, in the order in which they were found."""
+        latest: dict[str, dict[str, Any]] = {}
+        for row in sorted(read_rows(STREAM_GAPS, self.home, source_id=self.source), key=lambda row: row["recorded_at"]):
+            latest[row["gap_id"]] = row
+        return list(latest.values())
 
     def landed(self, epoch: int, binlog_file: str) -> int:
         """Return up to where a file is landed without a gap, or was left out on purpose."""
@@ -184,30 +212,34 @@ class Follower:
     def wait_until_received(self, server: Server) -> LogPosition:
         """Wait until it has synced all that is in the server's log now; return where that is."""
         end = log_end(server)
-        self._wait(lambda: self.received() == end, f"it has not received up to {end}")
+        self.wait_until(lambda: self.received() == end, f"it has not received up to {end}")
         return end
 
     def wait_until_landed(self, server: Server) -> LogPosition:
         """Wait until it has landed all that is in the server's log now; nothing may write to it in the meantime."""
         end = self.wait_until_received(server)
-        epoch = self.checkpoint()["epoch"]
-        files = {end.binlog_file: end.position}
-        # A file that holds nothing but its head has nothing to land: what stands before it counts.
-        for path in server.binlogs()[:-1]:
-            if path.name in {each.name for each in self.spool_files(epoch)}:
-                files[path.name] = path.stat().st_size
-        self._wait(
-            lambda: all(self.landed(epoch, name) >= size for name, size in files.items()),
-            f"it has not landed all of {files}",
+        known = self.checkpoint()
+        assert known is not None
+        sizes = {path.name: path.stat().st_size for path in self.spool_files(known.epoch)}
+        sizes[end.binlog_file] = end.position
+        self.wait_until(
+            lambda: all(self.landed(known.epoch, name) >= size for name, size in sizes.items()),
+            f"it has not landed all of {sizes}",
         )
         return end
+
+    def assert_has_all_of(self, server: Server) -> dict[str, int]:
+        """Compare its spool and its tables with the files of the one server that it followed; return how many rows."""
+        assert_same_files(self.spool_files(0), server.binlogs())
+        return assert_same_tables(self.tables, Decoded([(0, path) for path in server.binlogs()], self.tables))
 
     def spool_files(self, epoch: int) -> list[Path]:
         """Return the spool's files of an epoch, oldest first."""
         folder = self.spool / f"epoch-{epoch}" if epoch else self.spool
         return sorted(path for path in folder.glob("*.*") if path.suffix[1:].isdigit())
 
-    def _wait(self, is_so: Any, otherwise: str) -> None:
+    def wait_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        """Wait until something is so while it runs; fail when it ends or takes too long."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not is_so():
             self.assert_running()

@@ -58,8 +58,9 @@ class Proxy:
         self._bytes_a_second: float | None = None
         self._corruption: random.Random | None = None
         self._loop = asyncio.new_event_loop()
-        self._flowing = asyncio.Event()
-        self._flowing.set()
+        self._binlogs_flow, self._others_flow = asyncio.Event(), asyncio.Event()
+        self._binlogs_flow.set()
+        self._others_flow.set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
@@ -86,13 +87,24 @@ class Proxy:
 
         return self._call(close())
 
-    def stall(self) -> None:
-        """Hold back all traffic without closing anything, until `resume`."""
-        self._call(self._set(self._flowing.clear))
+    def stall(self, *, binlogs_only: bool = False) -> None:
+        """Hold back all traffic, or that of connections that carry a binlog, without closing any, until `resume`."""
+
+        async def hold() -> None:
+            self._binlogs_flow.clear()
+            if not binlogs_only:
+                self._others_flow.clear()
+
+        self._call(hold())
 
     def resume(self) -> None:
         """Let the traffic flow that was held back."""
-        self._call(self._set(self._flowing.set))
+
+        async def let_go() -> None:
+            self._binlogs_flow.set()
+            self._others_flow.set()
+
+        self._call(let_go())
 
     def throttle(self, bytes_a_second: float | None) -> None:
         """Pass on so many bytes a second of each connection in each direction at the most; None for all."""
@@ -137,10 +149,6 @@ class Proxy:
     def _call(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
-    @staticmethod
-    async def _set(change: Callable[[], None]) -> None:
-        change()
-
     async def _accept(self, listening: socket.socket) -> None:
         with listening:
             while True:
@@ -166,14 +174,15 @@ class Proxy:
         link: _Link,
         source: socket.socket,
         target: socket.socket,
-        handle: Callable[[_Link, bytes], bytes],
+        look: Callable[[_Link, bytes], bytes],
     ) -> None:
         try:
             while data := await self._loop.sock_recv(source, CHUNK):
-                await self._flowing.wait()
+                data = look(link, data)
+                await (self._binlogs_flow if link.is_dump else self._others_flow).wait()
                 if self._bytes_a_second:
                     await asyncio.sleep(len(data) / self._bytes_a_second)
-                await self._loop.sock_sendall(target, handle(link, data))
+                await self._loop.sock_sendall(target, data)
         except OSError:
             pass
         self._close(link, reset=False)

@@ -110,6 +110,22 @@ def test_what_is_stalled_comes_later_and_whole(proxy: Proxy) -> None:
         assert receive(client, 4) == b"late"
 
 
+def test_binlogs_alone_can_be_stalled(proxy: Proxy) -> None:
+    with client_of(proxy) as other, client_of(proxy) as dump:
+        dump.sendall(DUMP_COMMAND)
+        assert receive(dump, len(DUMP_COMMAND)) == DUMP_COMMAND
+        proxy.stall(binlogs_only=True)
+        dump.sendall(b"held back")
+        other.sendall(b"passed on")
+        assert receive(other, 9) == b"passed on"
+        dump.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            dump.recv(1)
+        proxy.resume()
+        dump.settimeout(10)
+        assert receive(dump, 9) == b"held back"
+
+
 def test_throttled_traffic_takes_its_time(proxy: Proxy) -> None:
     with client_of(proxy) as client:
         proxy.throttle(100_000)
