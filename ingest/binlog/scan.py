@@ -73,6 +73,7 @@ def scan_binlog(
     *,
     segment_bytes: int = SEGMENT_BYTES,
     start: int | None = None,
+    end: int | None = None,
     skip_bad_checksum: bool = False,
 ) -> Scan:
     """Walks a file once: inventory, verified checksums, and where it may be cut into segments.
@@ -85,6 +86,8 @@ def scan_binlog(
         A segment ends with the first transaction that makes it this long.
     start
         Where the walk and the first segment begin, the physical offset of a transaction's start; 4 when not given.
+    end
+        Where the file is taken to end; what stands behind it is not looked at.
     skip_bad_checksum
         Whether events with a wrong checksum are passed over and counted instead of being a defect.
 
@@ -94,7 +97,7 @@ def scan_binlog(
         When the file has no readable head. A defect inside it is reported in `Scan.defect`.
     """
     with Scanner(path, segment_bytes=segment_bytes, start=start, skip_bad_checksum=skip_bad_checksum) as scanner:
-        return scanner.scan()
+        return scanner.scan(end)
 
 
 class Scanner:

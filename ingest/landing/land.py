@@ -1,4 +1,4 @@
-"""Landing binlog files: plan, let Spark's tasks decode and write, commit.
+"""Landing binlog files: plan, let tasks decode and write, commit.
 
 The order of writing makes a crash harmless. What a segment's task writes lies in a folder that no
 table knows; the driver registers the folders with the tables; and last it writes the rows of
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ingest.errors import EXIT_DONE, BinloomError, StoreError, UsageError
+from ingest.errors import EXIT_DONE, UsageError
+from ingest.landing.executors import Executor, SparkExecutor, grouped
 from ingest.landing.locks import SourceLock, source_stem
 from ingest.landing.plan import (
     SEGMENT_BYTES,
@@ -32,20 +33,12 @@ from ingest.landing.plan import (
     identify,
     plan_batches,
 )
-from ingest.landing.record import FIRST_EVENT, SourceRecord
+from ingest.landing.record import FIRST_EVENT, Row, SourceRecord
 from ingest.landing.segments import Segment
-from ingest.landing.session import SparkLaunch, binloom_home, prepare_home, spark_errors, warehouse_dir
+from ingest.landing.session import SparkLaunch, binloom_home, prepare_home
 from ingest.landing.store import append_rows, append_table, read_table
-from ingest.landing.tables import (
-    BINLOG_FILES,
-    SEGMENT_TABLES,
-    SEGMENTS,
-    SOURCES,
-    TABLE_MAPS,
-    ensure_tables,
-    sql_literal,
-)
-from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
+from ingest.landing.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
+from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
 from ingest.sources.directory import BinlogPath
 
 if TYPE_CHECKING:
@@ -56,8 +49,6 @@ if TYPE_CHECKING:
 # A commit costs half a second: seldom enough not to matter, often enough that a crash costs little.
 COMMIT_SECONDS = 10.0
 COMMIT_SEGMENTS = 256
-PARTITIONS_A_STATEMENT = 500
-GROUP_SEGMENTS = 16
 
 _MAP_NAMING = ["schema_name", "table_name", "columns"]
 
@@ -186,7 +177,7 @@ def ingest(
         launch: SparkLaunch | None = None
         if not _seem_landed(files, record):
             # The JVM starts while the decoder is loaded and the files are scanned.
-            (progress or _silent)(0, 0, "starting Spark")
+            (progress or silent)(0, 0, "starting Spark")
             launch = stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
         identified = identify(files, record, options.new_epoch)
         if len(files) == 1 and identified.problems:
@@ -195,7 +186,7 @@ def ingest(
         result.problems.extend(identified.problems)
         result.files_skipped = sum(file.is_landed for file in identified.files)
         result.warnings.extend(_filter_warnings(record, options))
-        run = _Run(result, record, options, home, lock, progress or _silent)
+        run = Run(result, record, options, home, lock, progress or silent)
         run.record_identities(identified)
         run.record_encrypted(identified)
         todo = [file for file in identified.files if not file.is_landed]
@@ -206,8 +197,8 @@ def ingest(
     return result
 
 
-def _silent(done: int, known: int, word: str) -> None:
-    pass
+def silent(done: int, known: int, word: str) -> None:
+    """Tell nobody how far it is."""
 
 
 def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:
@@ -252,8 +243,18 @@ def _passed_over(plan: FilePlan) -> str:
     )
 
 
-class _Run:
-    """One ingest: the state that planning, tasks and commits share."""
+class Run:
+    """One run of landing: the state that planning, tasks and commits share.
+
+    Parameters
+    ----------
+    result
+        Where it is counted what the run comes to.
+    record
+        What is recorded of the source; kept up to date with what the run records.
+    options, home, lock, progress
+        As for `ingest`; the lock is held.
+    """
 
     def __init__(
         self,
@@ -264,7 +265,7 @@ class _Run:
         lock: SourceLock,
         progress: Progress,
     ) -> None:
-        self._result = result
+        self.result = result
         self._record = record
         self._options = options
         self._home = home
@@ -272,18 +273,31 @@ class _Run:
         self._progress = progress
         self._stem = f"{source_stem(result.source_id)}-{result.run_id}"
         self._files_written = 0
-        self._hints: SchemaHints | None = None
+        self.hints: SchemaHints | None = None
         self._filter = filter_text(options.tables)
         self._known_maps: set[str] | None = None
         self._has_nameless_maps = False
         self._bytes_known = 0
         self._bytes_done = 0
 
+    def count_into(self, result: IngestResult, progress: Progress) -> IngestResult:
+        """Count from here on into another result."""
+        self.result = result
+        self._progress = progress
+        self._bytes_known = self._bytes_done = 0
+        self._has_nameless_maps = False
+        return result
+
     def record_identities(self, identified: Identified) -> None:
         """Record what is new about the source's servers."""
         for row in identified.new_identities:
-            name = f"{source_stem(self._result.source_id)}-{row['epoch']}-{content_name([row])}"
-            append_rows(SOURCES, [{**row, "observed_at": _now()}], name, self._home)
+            name = f"{source_stem(self.result.source_id)}-{row['epoch']}-{content_name([row])}"
+            self.record_identity(row, name)
+
+    def record_identity(self, row: Row, name: str | None = None) -> None:
+        """Record a row of `sources`, as a file of that name, so that the same again is the same file."""
+        (observed,) = self._append(SOURCES, [{**row, "observed_at": now()}], name)
+        self._record.add_identity(observed)
 
     def record_encrypted(self, identified: Identified) -> None:
         """Record files that nothing can be landed of, with the reason."""
@@ -300,26 +314,27 @@ class _Run:
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
             # The next batch is scanned while tasks work on this one.
             upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
-            self._hints = load_hints(self._result.source_id, self._home)
-            tasks = _Tasks(launch, self._hints)
+            self.hints = load_hints(self.result.source_id, self._home)
+            tasks = SparkExecutor(launch, self.hints)
             log.debug("Spark takes tasks")
             try:
                 while (plans := upcoming.result()) is not None:
                     upcoming = planner.submit(next, batches, None)
-                    self._run_batch(plans, tasks)
+                    self.land_plans(plans, tasks)
             finally:
                 tasks.close()
-        self._refresh(tasks)
-        self._warn_of_missing_names()
+        tasks.refresh()
+        self.warn_of_missing_names()
 
-    def _run_batch(self, plans: Sequence[FilePlan], tasks: "_Tasks") -> None:
+    def land_plans(self, plans: Sequence[FilePlan], tasks: Executor) -> None:
+        """Record what was scanned, and decode and commit what is to be landed of it."""
         segments = self._begin(plans)
         works = [self._work(segment, plans) for segment in segments]
-        pending = {tasks.submit(group) for group in _grouped(works, self._options.segment_bytes)}
+        pending = {tasks.submit(group) for group in grouped(works, self._options.segment_bytes)}
         finished: list[SegmentResult] = []
         committed_at = time.monotonic()
         # The session and the tables come up while the first tasks are at work.
-        tasks.prepare_tables()
+        tasks.prepare()
         log.debug("tables are there")
         while pending:
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -329,18 +344,17 @@ class _Run:
             self._report("landing")
             is_due = time.monotonic() - committed_at > COMMIT_SECONDS
             if finished and pending and (is_due or len(finished) >= COMMIT_SEGMENTS):
-                self._commit(tasks.session, finished[:COMMIT_SEGMENTS])
+                self._commit(tasks, finished[:COMMIT_SEGMENTS])
                 finished, committed_at = finished[COMMIT_SEGMENTS:], time.monotonic()
         self._report("committing")
         for first in range(0, len(finished), COMMIT_SEGMENTS):
-            self._commit(tasks.session, finished[first : first + COMMIT_SEGMENTS])
+            self._commit(tasks, finished[first : first + COMMIT_SEGMENTS])
 
     def _begin(self, plans: Sequence[FilePlan]) -> list[Segment]:
         """Record what was scanned, what is about to be done, and what cannot be."""
         # An epoch is known by its files: they are recorded before any segment of theirs.
-        scanned = [{**plan.row, "scanned_at": _now()} for plan in plans if plan.row is not None]
-        if scanned:
-            append_rows(BINLOG_FILES, scanned, self._next_name(), self._home)
+        scanned = [{**plan.row, "scanned_at": now()} for plan in plans if plan.row is not None]
+        self._record.add_files(self._append(BINLOG_FILES, scanned))
         states: list[dict[str, Any]] = []
         segments: list[Segment] = []
         for plan in plans:
@@ -348,13 +362,12 @@ class _Run:
                 segments.append(segment)
                 states.append(self._state(segment, "in_progress"))
             if plan.passed_over:
-                self._result.warnings.append(_passed_over(plan))
+                self.result.warnings.append(_passed_over(plan))
             if plan.problem is not None:
-                self._result.problems.append(plan.problem)
+                self.result.problems.append(plan.problem)
                 if plan.bad is not None and not plan.is_recorded:
                     states.append(self._state(plan.bad, "failed", error=str(plan.problem.error)))
-        if states:
-            append_rows(SEGMENTS, states, self._next_name(), self._home)
+        self._record.add_states(self._append(SEGMENTS, states))
         self._bytes_known += sum(segment.size for segment in segments)
         return segments
 
@@ -368,7 +381,7 @@ class _Run:
             segment,
             path.absolute(),
             self._home,
-            self._result.run_id,
+            self.result.run_id,
             self._lock.run_path,
             self._options.tables,
             self._options.skip_bad_checksum,
@@ -392,9 +405,8 @@ class _Run:
         self._bytes_done += outcome.segment.size + (outcome.bad.size if outcome.bad else 0)
         return outcome
 
-    def _commit(self, session: "SparkSession", results: Sequence[SegmentResult]) -> None:
-        with spark_errors(self._home):
-            register_partitions(session, results)
+    def _commit(self, tasks: Executor, results: Sequence[SegmentResult]) -> None:
+        tasks.register(results)
         self._append_table_maps(results)
         states: list[dict[str, Any]] = []
         for outcome in results:
@@ -410,24 +422,30 @@ class _Run:
                         max_event_at=outcome.max_event_at,
                     )
                 )
-                self._result.segments += 1
-                self._result.bytes += segment.size
-                self._result.row_events += outcome.row_events
-                self._result.transactions += outcome.transactions
+                self.result.segments += 1
+                self.result.bytes += segment.size
+                self.result.row_events += outcome.row_events
+                self.result.transactions += outcome.transactions
             if outcome.bad is not None and outcome.error is not None:
                 states.append(self._state(outcome.bad, "failed", error=str(outcome.error)))
-                self._result.problems.append(
+                self.result.problems.append(
                     FileProblem(outcome.bad.binlog_file, outcome.bad.start, outcome.bad.end, outcome.error)
                 )
-        append_rows(SEGMENTS, states, self._next_name(), self._home)
+        self._record.add_states(self._append(SEGMENTS, states))
         log.debug("%d segments are committed", len(results))
+
+    def _append(self, table: RawTable, rows: Sequence[Row], name: str | None = None) -> list[Row]:
+        """Write rows as one file, if there are any; return them as a reader would find them."""
+        if rows:
+            append_rows(table, rows, name or self._next_name(), self._home)
+        return [{column: row.get(column) for column in table.columns.names} for row in rows]
 
     def _append_table_maps(self, results: Sequence[SegmentResult]) -> None:
         batches = [batch for outcome in results for batch in outcome.table_maps]
         if not batches:
             return
         if self._known_maps is None:
-            known = read_table(TABLE_MAPS, self._home, ["table_map_id"], source_id=self._result.source_id)
+            known = read_table(TABLE_MAPS, self._home, ["table_map_id"], source_id=self.result.source_id)
             self._known_maps = set(known["table_map_id"].to_pylist())
         maps = pa.Table.from_batches(batches)
         fresh: dict[str, int] = {}
@@ -437,17 +455,17 @@ class _Run:
         self._has_nameless_maps |= any(map(self._is_nameless, maps.select(_MAP_NAMING).to_pylist()))
         if fresh:
             new = maps.take(list(fresh.values()))
-            source = pa.array([self._result.source_id] * new.num_rows, pa.string())
+            source = pa.array([self.result.source_id] * new.num_rows, pa.string())
             append_table(TABLE_MAPS, new.append_column("source_id", source), self._next_name(), self._home)
             self._known_maps.update(fresh)
 
     def _is_nameless(self, table_map: dict[str, Any]) -> bool:
         if not table_map["columns"] or table_map["columns"][0]["name"] is not None:
             return False
-        return self._hints is None or self._hints.for_table(table_map["schema_name"], table_map["table_name"]) is None
+        return self.hints is None or self.hints.for_table(table_map["schema_name"], table_map["table_name"]) is None
 
     def _state(self, segment: Segment, status: Any, **facts: Any) -> dict[str, Any]:
-        return segment.state(status, self._result.run_id, _now(), table_filter=self._filter, **facts)
+        return segment.state(status, self.result.run_id, now(), table_filter=self._filter, **facts)
 
     def _next_name(self) -> str:
         self._files_written += 1
@@ -456,16 +474,11 @@ class _Run:
     def _report(self, word: str) -> None:
         self._progress(self._bytes_done, self._bytes_known, word)
 
-    def _refresh(self, tasks: "_Tasks") -> None:
-        # Whoever goes on in this session must not see an old list of files.
-        if tasks.is_shared:
-            for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS, *SEGMENT_TABLES.values()):
-                tasks.session.catalog.refreshTable(table.qualified_name)
-
-    def _warn_of_missing_names(self) -> None:
+    def warn_of_missing_names(self) -> None:
+        """Say it when tables were met whose columns have no names."""
         if self._has_nameless_maps:
-            source = self._result.source_id
-            self._result.warnings.append(
+            source = self.result.source_id
+            self.result.warnings.append(
                 f"The server does not log column names, and source {source!r} has no schema snapshot for some tables: "
                 "their rows are landed, but cannot be named yet. Land a snapshot with "
                 f"`binloom snapshot --source {source} --server HOST` (or `--from-dir DIR`), then run ingest for new "
@@ -473,100 +486,6 @@ class _Run:
             )
 
 
-class _Tasks:
-    """Spark, as far as landing needs it: one job for each segment, and a session for the tables."""
-
-    def __init__(self, launch: SparkLaunch, hints: "SchemaHints | None") -> None:
-        self._launch = launch
-        self._context = launch.context()
-        # Those of ten thousand tables are megabytes: once for each worker, not for each task.
-        self._hints = self._context.broadcast(hints)
-        self._pool = ThreadPoolExecutor(max(1, self._context.defaultParallelism), thread_name_prefix="land")
-        self._session: SparkSession | None = None
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the session was there before, and stays."""
-        return self._launch.is_shared
-
-    @property
-    def session(self) -> "SparkSession":
-        """The session; its start is waited for."""
-        if self._session is None:
-            self._session = self._launch.session()
-        return self._session
-
-    def prepare_tables(self) -> None:
-        """Start the session and create the tables that are missing."""
-        if self._session is None:
-            with spark_errors(self._launch.home):
-                ensure_tables(self.session, warehouse_dir(self._launch.home))
-
-    def submit(self, works: Sequence[SegmentWork]) -> "Future[list[SegmentResult | TaskFailure]]":
-        """Let Spark land segments, one after the other; jobs run side by side, as many as there are cores."""
-        return self._pool.submit(self._run, works)
-
-    def _run(self, works: Sequence[SegmentWork]) -> list[SegmentResult | TaskFailure]:
-        from py4j.protocol import Py4JJavaError
-
-        hints = self._hints
-        try:
-            job = self._context.parallelize([works], 1).map(lambda group: [run_task(one, hints.value) for one in group])
-            outcomes: list[SegmentResult | TaskFailure] = job.collect()[0]
-        except Py4JJavaError as error:
-            if len(works) > 1:  # a worker died: on which of them?
-                return [outcome for work in works for outcome in self._run([work])]
-            return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, error), str(error))]
-        return outcomes
-
-    def close(self) -> None:
-        """Wait for jobs that are running; take back those that are not."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        with contextlib.suppress(Exception):
-            self._context.cancelAllJobs()
-        self._pool.shutdown(wait=True)
-
-
-def _grouped(works: Sequence[SegmentWork], bytes_together: int) -> Iterator[list[SegmentWork]]:
-    """Put short segments together: a job has its price, whatever it does."""
-    group: list[SegmentWork] = []
-    for work in works:
-        size = sum(one.segment.size for one in group) + work.segment.size
-        if group and (size > bytes_together or len(group) >= GROUP_SEGMENTS):
-            yield group
-            group = []
-        group.append(work)
-    if group:
-        yield group
-
-
-def _lost_worker(segment: Segment, error: Exception) -> BinloomError:
-    text = str(error)
-    is_crash = "Python worker exited unexpectedly" in text or "Connection reset" in text
-    reason = next((line.strip() for line in text.splitlines() if "Exception: " in line), text.splitlines()[0])
-    return StoreError(
-        f"The task that decoded {segment.binlog_file} from position {segment.start} to {segment.end} died: {reason}",
-        hint="The rest is landed. Run the same command again to try it once more; see the log under logs/.",
-        is_crash=is_crash,
-        position=segment.start,
-    )
-
-
-def register_partitions(session: "SparkSession", results: Sequence[SegmentResult]) -> None:
-    """Make the folders of landed segments known to their tables, one statement for each table."""
-    for kind, table in SEGMENT_TABLES.items():
-        specs = [_partition_spec(outcome.segment) for outcome in results if kind in outcome.kinds]
-        for first in range(0, len(specs), PARTITIONS_A_STATEMENT):
-            chunk = " ".join(specs[first : first + PARTITIONS_A_STATEMENT])
-            session.sql(f"alter table {table.qualified_name} add if not exists {chunk}")
-
-
-def _partition_spec(segment: Segment) -> str:
-    values = ", ".join(
-        f"{name}={sql_literal(value) if isinstance(value, str) else value}" for name, value in segment.partition.items()
-    )
-    return f"partition ({values})"
-
-
-def _now() -> datetime:
+def now() -> datetime:
+    """Return the moment, as it is recorded."""
     return datetime.now(UTC)

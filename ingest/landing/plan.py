@@ -346,13 +346,17 @@ def _as_error(file: BinlogPath, error: BinloomError | OSError) -> BinloomError:
 
 
 def plan_file(
-    file: IdentifiedFile, record: SourceRecord, segment_bytes: int = SEGMENT_BYTES, skip_bad_checksum: bool = False
+    file: IdentifiedFile,
+    record: SourceRecord,
+    segment_bytes: int = SEGMENT_BYTES,
+    skip_bad_checksum: bool = False,
+    upto: int | None = None,
 ) -> FilePlan:
-    """Scan a file and say which segments of it are to be landed."""
+    """Scan a file, or what stands before an offset in it, and say which segments of it are to be landed."""
     from ingest.binlog import scan_binlog
 
     try:
-        scan = scan_binlog(file.file.path, segment_bytes=segment_bytes, skip_bad_checksum=skip_bad_checksum)
+        scan = scan_binlog(file.file.path, segment_bytes=segment_bytes, end=upto, skip_bad_checksum=skip_bad_checksum)
     except (BinloomError, OSError) as error:
         return FilePlan(file, problem=FileProblem(file.file.name, None, None, _as_error(file.file, error)))
     return plan_from_scan(file, scan, record, skip_bad_checksum)

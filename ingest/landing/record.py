@@ -1,6 +1,6 @@
 """What is recorded of a source: its epochs, the files scanned, the states of segments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ FIRST_EVENT = 4
 
 @dataclass
 class SourceRecord:
-    """What the raw tables say about one source before a run.
+    """What the raw tables say about one source: before a run, and with what the run adds to it.
 
     Attributes
     ----------
@@ -51,15 +51,30 @@ class SourceRecord:
         cls, source_id: str, sources: Sequence[Row], files: Sequence[Row], segments: Sequence[Row]
     ) -> "SourceRecord":
         """Build it from the rows of `sources`, `binlog_files` and `segments` of the source."""
-        latest: dict[tuple[int, str], Row] = {}
-        for row in sorted(files, key=lambda row: row["scanned_at"]):
-            latest[row["epoch"], row["binlog_file"]] = row
-        return cls(
-            source_id,
-            sorted(sources, key=lambda row: (row["epoch"], row["observed_at"])),
-            latest,
-            latest_states(segments),
-        )
+        record = cls(source_id)
+        for row in sources:
+            record.add_identity(row)
+        record.add_files(sorted(files, key=lambda row: row["scanned_at"]))
+        record.add_states(segments)
+        return record
+
+    def add_identity(self, row: Row) -> None:
+        """Take one more row of `sources`."""
+        self.identities.append(row)
+        self.identities.sort(key=lambda row: (row["epoch"], row["observed_at"]))
+
+    def add_files(self, rows: Iterable[Row]) -> None:
+        """Take more rows of `binlog_files`, scanned after those that are known."""
+        for row in rows:
+            self.files[row["epoch"], row["binlog_file"]] = row
+
+    def add_states(self, rows: Iterable[Row]) -> None:
+        """Take more rows of `segments`."""
+        news: dict[tuple[int, str], list[Row]] = {}
+        for row in rows:
+            news.setdefault((row["epoch"], row["binlog_file"]), []).append(row)
+        for key, of_file in news.items():
+            self.states[key] = latest_states([*self.states.get(key, []), *of_file])[key]
 
     def is_landed(self, epoch: int, name: str, file_size: int) -> bool:
         """Whether a file of this size is wholly landed: completed segments from end to end."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.errors import SourceError
-from ingest.sources.server import Server, ServerIdentity, server_identity
+from ingest.sources.server import Server, ServerIdentity, binary_log_is_off, server_identity
 from ingest.sources.snapshot import SchemaSnapshot, schema_rows
 
 ATTEMPTS = 10
@@ -101,16 +101,14 @@ def binlog_position(server: Server, identity: ServerIdentity | None = None) -> P
     Raises
     ------
     SourceError
-        The binlog is off, or the privilege REPLICATION CLIENT is missing.
+        The binlog is off, or the privilege to ask is missing.
     """
     identity = identity or server_identity(server)
     # MySQL 8.2 gave the statement its new name, and 8.4 took the old one away.
     is_renamed = identity.flavor == "mysql" and identity.version_numbers >= (8, 2, 0)
-    rows = server.rows("show binary log status" if is_renamed else "show master status")
+    rows = server.rows("show binary log status" if is_renamed else "show master status", need="monitor")
     if not rows:
-        raise SourceError(
-            f"The binary log of the server at {server.address} is off.", hint="Start the server with log_bin."
-        )
+        raise binary_log_is_off(server)
     row = rows[0]
     if identity.flavor == "mariadb":
         gtids = server.variables("gtid_binlog_pos").get("gtid_binlog_pos")

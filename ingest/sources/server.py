@@ -17,11 +17,17 @@ CONNECT_SECONDS = 10
 OPTION_GROUPS = ("client", "binloom")
 PASSWORD_VARIABLES = ("BINLOOM_PASSWORD", "MYSQL_PWD")
 
+_SYSTEM_SCHEMAS = "('information_schema', 'performance_schema', 'sys')"
 _CASCADING = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
 
 # Numbers of server errors, from the server's messages_to_clients.txt.
 _ACCESS_DENIED = (1044, 1045, 1698)
 _PRIVILEGE_MISSING = (1142, 1143, 1227, 1370)
+_NO_BINARY_LOGGING = 1381
+
+# What reading a server's log takes beside SELECT: asking where the log stands, and having it sent.
+Need = Literal["monitor", "stream"]
+_PURPOSES: dict[Need, str] = {"monitor": "ask where its binary log stands", "stream": "read its binary log"}
 
 
 @dataclass(frozen=True)
@@ -177,8 +183,15 @@ class Server:
         if self._connection.open:
             self._connection.close()
 
-    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, sql: str, arguments: Sequence[Any] = (), need: Need | None = None) -> list[dict[str, Any]]:
         """Return the rows of a statement, with column names as the statement has them.
+
+        Parameters
+        ----------
+        sql, arguments
+            The statement and what stands for its `%s`.
+        need
+            What it needs, so that a refusal can say which privilege is missing.
 
         Raises
         ------
@@ -190,7 +203,25 @@ class Server:
                 cursor.execute(sql, arguments or None)
                 return [dict(row) for row in cursor.fetchall()]
         except (pymysql.MySQLError, OSError) as error:
-            raise source_error(self.address, error, sql) from None
+            failure = source_error(self.address, error, sql)
+        if need is not None and failure.number in _PRIVILEGE_MISSING:
+            failure = self.lacks(need)
+        raise failure
+
+    def lacks(self, need: Need) -> SourceError:
+        """Return the error that says which privilege the user lacks, and the statement that grants it.
+
+        A server refuses COM_BINLOG_DUMP with error 1227, and COM_REGISTER_SLAVE with 1045, as if the password were
+        wrong: `check_access` for any schema in `register_replica` (MySQL, rpl_source.cc) and in `THD::register_slave`
+        (MariaDB, repl_failsafe.cc).
+        """
+        privilege = _privilege(server_identity(self), need)
+        account = _quoted_account(str(self.rows("select current_user() as account")[0]["account"]))
+        return SourceError(
+            f"User {account} lacks the privilege {privilege} on the server at {self.address}, to {_PURPOSES[need]}.",
+            hint=f"grant {privilege.lower()} on *.* to {account};",
+            privilege=privilege,
+        )
 
     def variables(self, *names: str) -> dict[str, str]:
         """Return global variables by name; those that the server does not have are left out."""
@@ -214,7 +245,7 @@ def source_error(address: ServerAddress, error: Exception, sql: str | None = Non
     if number in _PRIVILEGE_MISSING:
         return SourceError(
             f"User {address.user!r} lacks a privilege on the server at {address}: {text}.",
-            hint=f"grant replication client, replication slave, select on *.* to {address.user!r}@'…';",
+            hint="Grant it, and try again.",
             number=number,
         )
     if sql is None:
@@ -279,6 +310,62 @@ def server_identity(server: Server) -> ServerIdentity:
     )
 
 
+def _privilege(identity: ServerIdentity, need: Need) -> str:
+    if need == "stream":
+        return "REPLICATION SLAVE"
+    # MariaDB renamed it and takes the old name still: privilege.h, BINLOG_MONITOR_ACL.
+    is_renamed = identity.flavor == "mariadb" and identity.version_numbers >= (10, 5, 2)
+    return "BINLOG MONITOR" if is_renamed else "REPLICATION CLIENT"
+
+
+def _quoted_account(account: str) -> str:
+    """Return an account as a GRANT takes it, from `user@host` as the server says it: the host has no @."""
+    user, _, host = account.rpartition("@")
+    return "@".join("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in (user, host))
+
+
+def binary_logs(server: Server) -> list[tuple[str, int]]:
+    """Return name and size in bytes of each log file that the server has, oldest first.
+
+    Raises
+    ------
+    SourceError
+        The binary log is off, or the privilege to ask is missing.
+    """
+    try:
+        rows = server.rows("show binary logs", need="monitor")
+    except SourceError as error:
+        if error.context.get("number") != _NO_BINARY_LOGGING:
+            raise
+        raise binary_log_is_off(server) from None
+    return [(str(row["Log_name"]), int(row["File_size"])) for row in rows]
+
+
+def binary_log_is_off(server: Server) -> SourceError:
+    """Return the error for a server without a binary log."""
+    return SourceError(
+        f"The binary log of the server at {server.address} is off.", hint="Start the server with log_bin."
+    )
+
+
+def executed_gtids(server: Server) -> str | None:
+    """Return the GTIDs of all that the server has executed, None without any.
+
+    MySQL says a set, `uuid:1-5:7`; MariaDB the last of each domain and server in its log, `0-1-5,0-2-9`.
+    """
+    return _gtids(server, "gtid_executed", "gtid_binlog_state")
+
+
+def gtid_purged(server: Server) -> str | None:
+    """Return the GTIDs of a MySQL server that its log files have no more, None without any and on MariaDB."""
+    return _gtids(server, "gtid_purged")
+
+
+def _gtids(server: Server, *names: str) -> str | None:
+    """The one of these variables that the server has; MySQL breaks a long set into lines."""
+    return next((value.replace("\n", "") for value in server.variables(*names).values() if value), None)
+
+
 def check_server(server: Server) -> list[CheckFinding]:
     """Check that a server's binlog says what binloom needs.
 
@@ -319,6 +406,14 @@ def check_server(server: Server) -> list[CheckFinding]:
                 "warning",
                 f"{len(cascading)} foreign keys cascade inside the storage engine, and what they change is not logged: "
                 f"{', '.join(cascading)}.",
+            )
+        )
+    if not server.rows(f"select 1 from information_schema.tables where table_schema not in {_SYSTEM_SCHEMAS} limit 1"):
+        findings.append(
+            CheckFinding(
+                "warning",
+                f"User {server.address.user!r} sees no table, so no snapshot names a column. If there are any: "
+                f"grant select on the schemas to {server.address.user!r}.",
             )
         )
     metadata = facts.get("binlog_row_metadata")

@@ -9,14 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from ingest.landing.session import raw_table_dir
-from ingest.landing.tables import RAW_TABLES
 from tests.python.landing.binlogs import REPO, SHOP
 from tests.python.landing.faulted import SOURCE
-from tests.python.landing.spark import RUN_COLUMNS
+from tests.python.landing.stored import stored
 
 KILLS = 20
 SEED = 20260101
@@ -55,20 +52,6 @@ def committed(home: Path) -> int:
     from ingest.landing.overview import status
 
     return sum(one.segments.get("completed", 0) for one in status(home=home) if one.source_id == SOURCE)
-
-
-def stored(home: Path) -> dict[str, list[str]]:
-    """The content of the files of all tables, by table: rows without what differs from run to run."""
-    content: dict[str, list[str]] = {}
-    for name, table in RAW_TABLES.items():
-        rows: list[str] = []
-        for path in sorted(raw_table_dir(name, home).glob("**/[!.]*.parquet")):
-            data = pq.ParquetFile(path).read().drop_columns([*RUN_COLUMNS.intersection(table.file_schema.names)])
-            # Of a segment's file the name counts, of another's only what is in it.
-            folder = str(path.relative_to(raw_table_dir(name, home))) if table.partition else ""
-            rows += [f"{folder} {row}" for row in data.to_pylist() if row.get("status") != "in_progress"]
-        content[name] = sorted(rows)
-    return content
 
 
 def test_killed_at_twenty_random_instants(tmp_path: Path) -> None:

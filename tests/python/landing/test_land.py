@@ -19,8 +19,7 @@ from ingest.errors import (
     UnknownSourceError,
     UsageError,
 )
-from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot, status
-from ingest.landing import land as land_module
+from ingest.landing import IngestOptions, IngestResult, executors, ingest, land_snapshot, status
 from ingest.landing.locks import SourceLock
 from ingest.landing.session import raw_table_dir, warehouse_dir
 from ingest.landing.tables import STATEMENTS, ensure_tables
@@ -383,14 +382,14 @@ def test_worker_that_dies_costs_only_its_segment(
     session: Any, home: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     victim = transaction_ends(logs / "binlog.000001")[0]
-    run_task = land_module.run_task
+    run_task = executors.run_task
 
     def dying(work: Any, hints: Any) -> Any:
         if work.segment.binlog_file == "binlog.000001" and work.segment.start <= victim < work.segment.end:
             os.kill(os.getpid(), signal.SIGKILL)
         return run_task(work, hints)
 
-    monkeypatch.setattr(land_module, "run_task", dying)
+    monkeypatch.setattr(executors, "run_task", dying)
     result = land("dying", logs, home)
     (problem,) = result.problems
     assert (result.exit_code, problem.binlog_file) == (3, "binlog.000001")

@@ -1,0 +1,154 @@
+"""Who runs the tasks of a landing: Spark, or this process itself.
+
+Both give the same files. Spark has workers and a session in which the partitions are registered at once; in
+this process nothing has to start, and the partitions wait for the next session of Spark.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from ingest.errors import BinloomError, StoreError
+from ingest.landing.partitions import register_partitions
+from ingest.landing.segments import Segment
+from ingest.landing.session import SparkLaunch, spark_errors, warehouse_dir
+from ingest.landing.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, TABLE_MAPS, ensure_tables
+from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ingest.binlog import SchemaHints
+
+GROUP_SEGMENTS = 16
+
+Outcomes = list[SegmentResult | TaskFailure]
+
+
+class Executor(Protocol):
+    """What a landing needs of whoever runs its tasks."""
+
+    def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
+        """Land segments, one after the other, in the background."""
+
+    def prepare(self) -> None:
+        """Make ready what a commit needs, while the first tasks are at work."""
+
+    def register(self, results: Sequence[SegmentResult]) -> None:
+        """Make the folders of landed segments known to their tables, as far as there is a metastore to hand."""
+
+    def close(self) -> None:
+        """Wait for tasks that are running; take back those that are not."""
+
+
+class LocalExecutor:
+    """Tasks in this process, one after the other, without Spark. Partitions are left for `register_pending`."""
+
+    def __init__(self, hints: "SchemaHints | None") -> None:
+        self._hints = hints
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="land")
+
+    def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
+        return self._pool.submit(self._run, works)
+
+    def _run(self, works: Sequence[SegmentWork]) -> Outcomes:
+        try:
+            return [run_task(work, self._hints) for work in works]
+        finally:
+            # This process lives for weeks: what Arrow keeps for the next batch would stay with it.
+            pa.default_memory_pool().release_unused()
+
+    def prepare(self) -> None:
+        pass
+
+    def register(self, results: Sequence[SegmentResult]) -> None:
+        pass
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class SparkExecutor:
+    """Spark, as far as landing needs it: one job for each group of segments, and a session for the tables."""
+
+    def __init__(self, launch: SparkLaunch, hints: "SchemaHints | None") -> None:
+        self._launch = launch
+        self._context = launch.context()
+        # Those of ten thousand tables are megabytes: once for each worker, not for each task.
+        self._hints = self._context.broadcast(hints)
+        self._pool = ThreadPoolExecutor(max(1, self._context.defaultParallelism), thread_name_prefix="land")
+        self._session: SparkSession | None = None
+
+    @property
+    def session(self) -> "SparkSession":
+        """The session; its start is waited for."""
+        if self._session is None:
+            self._session = self._launch.session()
+        return self._session
+
+    def prepare(self) -> None:
+        """Start the session and create the tables that are missing."""
+        if self._session is None:
+            with spark_errors(self._launch.home):
+                ensure_tables(self.session, warehouse_dir(self._launch.home))
+
+    def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
+        """Let Spark land segments, one after the other; jobs run side by side, as many as there are cores."""
+        return self._pool.submit(self._run, works)
+
+    def _run(self, works: Sequence[SegmentWork]) -> Outcomes:
+        from py4j.protocol import Py4JJavaError
+
+        hints = self._hints
+        try:
+            job = self._context.parallelize([works], 1).map(lambda group: [run_task(one, hints.value) for one in group])
+            outcomes: Outcomes = job.collect()[0]
+        except Py4JJavaError as error:
+            if len(works) > 1:  # a worker died: on which of them?
+                return [outcome for work in works for outcome in self._run([work])]
+            return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, error), str(error))]
+        return outcomes
+
+    def register(self, results: Sequence[SegmentResult]) -> None:
+        with spark_errors(self._launch.home):
+            register_partitions(self.session, results)
+
+    def refresh(self) -> None:
+        """Whoever goes on in a session that was there before must not see an old list of files."""
+        if self._launch.is_shared:
+            for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS, *SEGMENT_TABLES.values()):
+                self.session.catalog.refreshTable(table.qualified_name)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with contextlib.suppress(Exception):
+            self._context.cancelAllJobs()
+        self._pool.shutdown(wait=True)
+
+
+def grouped(works: Sequence[SegmentWork], bytes_together: int) -> Iterator[list[SegmentWork]]:
+    """Put short segments together: a job has its price, whatever it does."""
+    group: list[SegmentWork] = []
+    for work in works:
+        size = sum(one.segment.size for one in group) + work.segment.size
+        if group and (size > bytes_together or len(group) >= GROUP_SEGMENTS):
+            yield group
+            group = []
+        group.append(work)
+    if group:
+        yield group
+
+
+def _lost_worker(segment: Segment, error: Exception) -> BinloomError:
+    text = str(error)
+    is_crash = "Python worker exited unexpectedly" in text or "Connection reset" in text
+    reason = next((line.strip() for line in text.splitlines() if "Exception: " in line), text.splitlines()[0])
+    return StoreError(
+        f"The task that decoded {segment.binlog_file} from position {segment.start} to {segment.end} died: {reason}",
+        hint="The rest is landed. Run the same command again to try it once more; see the log under logs/.",
+        is_crash=is_crash,
+        position=segment.start,
+    )
