@@ -135,15 +135,7 @@ class Load:
                         kind = client.transact(connection)
                         with self._count:
                             self.done[kind] += 1
-            except (
-                pymysql.err.OperationalError,
-                pymysql.err.InterfaceError,
-                pymysql.err.InternalError,
-                OSError,
-            ) as error:
-                if isinstance(error, pymysql.err.OperationalError) and error.args[0] in _MISTAKES:
-                    self._fail(error)
-                    return
+            except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError):
                 with self._count:
                     self.lost += 1
                 self._ended.wait(RETRY_SECONDS)
@@ -154,10 +146,6 @@ class Load:
     def _fail(self, error: BaseException) -> None:
         self._failure = error
         self._ended.set()
-
-
-# Numbers of server errors that say that the statement is wrong, not that the connection broke.
-_MISTAKES = (1054, 1064, 1136, 1146)
 
 
 class _Client:

@@ -80,7 +80,7 @@ def test_rows_that_two_segments_have_are_there_twice(tables: Tables) -> None:
     )
     folder_of(tables.home, 4).rename(folder_of(tables.home, 0))
     record(tables.home, whole, "completed")
-    with pytest.raises(AssertionError, match="row_events has \\d+ keys more than once"):
+    with pytest.raises(AssertionError, match=r"row_events has \d+ keys more than once"):
         assert_same_tables(tables, Decoded([(0, FILE)], tables))
 
 
@@ -117,11 +117,11 @@ def test_spool_files_are_compared_byte_for_byte(tmp_path: Path) -> None:
 
     spool[1].write_bytes(whole)
     spool[0].write_bytes(flip_bit(server[0].read_bytes(), 3_000))
-    with pytest.raises(AssertionError, match="binlog.000001 differs from the server's: .* at 3000"):
+    with pytest.raises(AssertionError, match=r"binlog\.000001 differs from the server's: .* at 3000"):
         assert_same_files(spool, server)
 
     spool[0].write_bytes(server[0].read_bytes()[:-1])
-    with pytest.raises(AssertionError, match="binlog.000001 differs"):
+    with pytest.raises(AssertionError, match=r"binlog\.000001 differs"):
         assert_same_files(spool, server)
 
 
