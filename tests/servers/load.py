@@ -6,6 +6,7 @@ server may be killed in the middle of it. Then the client connects again and goe
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Self
@@ -17,6 +18,7 @@ from tests.servers.server import Server
 SCHEMA = "load_test"
 KEYS_A_CLIENT = 1_000_000
 RETRY_SECONDS = 0.05
+WAIT_SECONDS = 120
 
 TABLES = [
     f"create database if not exists {SCHEMA} character set utf8mb4",
@@ -97,6 +99,7 @@ class Load:
         self._pause = pause
         self._ended = threading.Event()
         self._failure: BaseException | None = None
+        self._last_error: BaseException | None = None
         self._count = threading.Lock()
         self._clients = [
             _Client(self, number, random.Random(f"{seed}-{number}"), ddl_every if number == first_client else 0)
@@ -123,9 +126,10 @@ class Load:
 
     def wait_for(self, transactions: int) -> None:
         """Wait until so many more transactions are done."""
-        target = self.done.total() + transactions
+        target, deadline = self.done.total() + transactions, time.monotonic() + WAIT_SECONDS
         while self.done.total() < target and not self._ended.wait(RETRY_SECONDS):
-            pass
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the clients get nowhere: {self.done}, {self._last_error}")
 
     def _work(self, client: "_Client") -> None:
         while not self._ended.is_set():
@@ -135,9 +139,10 @@ class Load:
                         kind = client.transact(connection)
                         with self._count:
                             self.done[kind] += 1
-            except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError):
+            except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError) as error:
                 with self._count:
                     self.lost += 1
+                    self._last_error = error
                 self._ended.wait(RETRY_SECONDS)
             except BaseException as error:
                 self._fail(error)
