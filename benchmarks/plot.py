@@ -7,7 +7,7 @@ from math import floor, log10
 from pathlib import Path
 
 WIDTH, PANEL_HEIGHT, GAP = 860, 150, 46
-LEFT, RIGHT, TOP = 64, 16, 44
+LEFT, RIGHT, TOP = 64, 26, 44
 COLOURS = ("#0b6e99", "#d9730d", "#448361")
 GRID, TEXT = "#d5d5d5", "#555555"
 
