@@ -186,12 +186,16 @@ class Packets:
     def _make_room(self) -> None:
         """Moves what is not whole yet to the front, and takes a larger buffer for an event that needs it."""
         first, last = self._get("CHECKED"), self._get("EVENTS_END")
-        rest = self._events[first:last].copy()
-        needed = int.from_bytes(rest[9:13].tobytes(), "little") if len(rest) >= HEADER_SIZE else 0
+        head = self._events[first + 9 : first + 13].tobytes() if last - first >= HEADER_SIZE else b""
+        needed = int.from_bytes(head, "little")
         if needed > EVENT_LIMIT:
             raise self._broken(kernel.BAD_SIZE)
         wanted = max(EVENTS_BYTES, needed) + PADDING
-        if len(self._events) < wanted or len(self._events) > 2 * wanted:
+        is_right = wanted <= len(self._events) <= 2 * wanted
+        if is_right and not first:
+            return
+        rest = self._events[first:last].copy()
+        if not is_right:
             self._events = np.zeros(wanted, dtype=np.uint8)
             self._point_to_events()
         self._events[: len(rest)] = rest

@@ -8,7 +8,6 @@ from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.commands.gtid_sets import GtidSet
 from ingest.errors import CorruptBinlogError, EncryptedBinlogError
 
 if TYPE_CHECKING:
@@ -168,6 +167,8 @@ class _Content:
     """Sums over the batches of one file."""
 
     def __init__(self) -> None:
+        from ingest.binlog.gtid_sets import GtidSet
+
         self.transactions = 0
         self.largest: list[dict[str, Any]] = []
         self.gtids = GtidSet()
@@ -194,9 +195,7 @@ class _Content:
 
     def _add_transactions(self, batch: Any) -> None:
         self.transactions += batch.num_rows
-        for gtid in batch.column("gtid").to_pylist():
-            if gtid is not None:
-                self.gtids.add(gtid)
+        self.gtids.add_all(batch.column("gtid"))
         self.largest = nlargest(LARGEST, [*self.largest, *_largest_of(batch)], key=lambda each: each["bytes"])
 
     def _add_problem(self, row: dict[str, Any]) -> None:

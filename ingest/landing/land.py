@@ -33,8 +33,8 @@ from ingest.landing.plan import (
     identify,
     plan_batches,
 )
-from ingest.landing.record import FIRST_EVENT, Row, SourceRecord
-from ingest.landing.segments import Segment
+from ingest.landing.record import Row, SourceRecord
+from ingest.landing.segments import FIRST_EVENT, Segment
 from ingest.landing.session import SparkLaunch, binloom_home, prepare_home
 from ingest.landing.store import append_rows, append_table, read_table
 from ingest.landing.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
@@ -187,11 +187,15 @@ def ingest(
         result.files_skipped = sum(file.is_landed for file in identified.files)
         result.warnings.extend(_filter_warnings(record, options))
         run = Run(result, record, options, home, lock, progress or silent)
-        run.record_identities(identified)
         run.record_encrypted(identified)
-        todo = [file for file in identified.files if not file.is_landed]
-        if todo:
-            run.land(todo, launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session)))
+        # One epoch after the other: what the one has landed is left out of the next, when that is of a replica.
+        for epoch in sorted({file.epoch for file in identified.files}):
+            run.record_identities(identified, epoch)
+            todo = [file for file in identified.files if file.epoch == epoch and not file.is_landed]
+            if todo:
+                launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
+                run.land(todo, launch)
+        run.warn_of_missing_names()
     log.debug("Spark has ended")
     result.seconds = time.monotonic() - started
     return result
@@ -288,10 +292,14 @@ class Run:
         self._has_nameless_maps = False
         return result
 
-    def record_identities(self, identified: Identified) -> None:
-        """Record what is new about the source's servers."""
+    def record_identities(self, identified: Identified, epoch: int) -> None:
+        """Record what is new about the servers of an epoch."""
         for row in identified.new_identities:
-            name = f"{source_stem(self.result.source_id)}-{row['epoch']}-{content_name([row])}"
+            if row["epoch"] != epoch:
+                continue
+            if epoch in identified.failovers and row["change"] == "epoch_opened":
+                row = {**row, "gtids_before": str(self._record.gtids_done()) or None}
+            name = f"{source_stem(self.result.source_id)}-{epoch}-{content_name([row])}"
             self.record_identity(row, name)
 
     def record_identity(self, row: Row, name: str | None = None) -> None:
@@ -324,7 +332,6 @@ class Run:
             finally:
                 tasks.close()
         tasks.refresh()
-        self.warn_of_missing_names()
 
     def land_plans(self, plans: Sequence[FilePlan], tasks: Executor) -> None:
         """Record what was scanned, and decode and commit what is to be landed of it."""
@@ -361,6 +368,8 @@ class Run:
             for segment in plan.segments:
                 segments.append(segment)
                 states.append(self._state(segment, "in_progress"))
+            for skipped in plan.skipped:
+                states.append(self._state(skipped.segment, "skipped", error=skipped.reason, gtids=skipped.gtids))
             if plan.passed_over:
                 self.result.warnings.append(_passed_over(plan))
             if plan.problem is not None:
@@ -420,6 +429,7 @@ class Run:
                         transactions=outcome.transactions,
                         min_event_at=outcome.min_event_at,
                         max_event_at=outcome.max_event_at,
+                        gtids=str(outcome.gtids) or None,
                     )
                 )
                 self.result.segments += 1

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import BinlogError, BinloomError, CorruptBinlogError, EncryptedBinlogError, SourceIdentityError
-from ingest.landing.record import FIRST_EVENT, Row, SourceRecord
-from ingest.landing.segments import Segment
+from ingest.landing.record import Row, SourceRecord
+from ingest.landing.segments import FIRST_EVENT, Segment, first_byte, is_done
+from ingest.landing.skips import EpochStart
 from ingest.sources.directory import BinlogPath, binlog_path
 
 if TYPE_CHECKING:
@@ -78,6 +79,15 @@ class FileProblem:
     error: BinloomError
 
 
+@dataclass(frozen=True)
+class SkippedSegment:
+    """A range that is left out on purpose: why, and the GTIDs in it as text, None when nobody looked."""
+
+    segment: Segment
+    reason: str
+    gtids: str | None
+
+
 @dataclass
 class FilePlan:
     """What a scan of a file came to.
@@ -90,6 +100,8 @@ class FilePlan:
         Row for `binlog_files`, None when the same is recorded already.
     segments
         Segments to land.
+    skipped
+        Segments to leave out.
     problem
         What stands in the way of landing all of it, None when nothing does.
     bad
@@ -105,6 +117,7 @@ class FilePlan:
     file: IdentifiedFile
     row: dict[str, Any] | None = None
     segments: list[Segment] = field(default_factory=list)
+    skipped: list[SkippedSegment] = field(default_factory=list)
     problem: FileProblem | None = None
     bad: Segment | None = None
     is_recorded: bool = False
@@ -137,6 +150,7 @@ class EpochBook:
             self._server_ids.setdefault(epoch, None)
         self._current = max(self._server_ids, default=None)
         self.new_rows: list[dict[str, Any]] = []
+        self.failovers: set[int] = set()
 
     def epoch_of(self, file: BinlogPath, log_format: "FormatDescription", file_size: int) -> int:
         """Return the epoch of a file; open the next one where that is due.
@@ -193,6 +207,8 @@ class EpochBook:
             raise SourceIdentityError(conflict, hint=_NEW_EPOCH_HINT, path=str(file.path))
         if is_failover or conflict is not None:
             self._current += 1
+        if is_failover:
+            self.failovers.add(self._current)
         return self._current
 
     def _returned(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
@@ -281,12 +297,15 @@ class Identified:
         What is recorded of files that are encrypted from their first byte on.
     new_identities
         Rows for `sources`, without `observed_at`.
+    failovers
+        Epochs that are opened because another server has taken over.
     """
 
     files: list[IdentifiedFile]
     problems: list[FileProblem]
     encrypted: list[FilePlan]
     new_identities: list[dict[str, Any]]
+    failovers: set[int]
 
 
 def identify(files: Sequence[BinlogPath], record: SourceRecord, new_epoch: bool = False) -> Identified:
@@ -316,7 +335,7 @@ def identify(files: Sequence[BinlogPath], record: SourceRecord, new_epoch: bool 
             continue
         epoch = book.epoch_of(file, log_format, file_size)
         identified.append(IdentifiedFile(file, epoch, file_size, record.is_landed(epoch, file.name, file_size)))
-    return Identified(identified, problems, encrypted, book.new_rows)
+    return Identified(identified, problems, encrypted, book.new_rows, book.failovers)
 
 
 def _plan_of_encrypted(file: IdentifiedFile, error: EncryptedBinlogError, record: SourceRecord) -> FilePlan:
@@ -376,8 +395,14 @@ def plan_from_scan(
         # A readable copy will have its events at other offsets: nothing of this one is kept.
         return _with_bad(plan, FIRST_EVENT, scan.file_size, error, record)
     boundaries = [segment.end for segment in scan.segments]
-    ranges = _open_ranges(states, boundaries, scan.complete_end)
-    plan.segments = [Segment(record.source_id, *key, start, end) for start, end in ranges]
+    epoch_start = EpochStart(record, file.epoch)
+    for start, end in _open_ranges(states, boundaries, scan.complete_end):
+        for part in epoch_start.parts(file.file, start, end, scan.previous_gtids, skip_bad_checksum):
+            segment = Segment(record.source_id, *key, part.start, part.end)
+            if part.reason is None:
+                plan.segments.append(segment)
+            else:
+                plan.skipped.append(SkippedSegment(segment, part.reason, part.gtids))
     if error is not None and good_end < scan.file_size:
         return _with_bad(plan, good_end, scan.file_size, error, record)
     plan.unfinished_bytes = scan.file_size - good_end
@@ -443,10 +468,10 @@ def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
 
 
 def _landed_end(states: Sequence[Row]) -> int:
-    """Return where the completed segments end that stand at the beginning of a file."""
+    """Return where the segments end that are done and stand at the beginning of a file."""
     end = FIRST_EVENT
     for state in states:
-        if state["status"] != "completed" or state["segment_start"] != end:
+        if not is_done(state) or first_byte(state) != end:
             break
         end = state["segment_end"]
     return end
@@ -462,12 +487,12 @@ def _open_ranges(states: Sequence[Row], boundaries: Sequence[int], complete_end:
     """
     position = FIRST_EVENT
     for index, state in enumerate(states):
-        start, end, status = state["segment_start"], state["segment_end"], state["status"]
+        start, end = first_byte(state), state["segment_end"]
         is_last = index == len(states) - 1
         if start != position:
             break
-        if status != "completed":
-            if end > complete_end or (is_last and status == "failed"):
+        if not is_done(state):
+            if end > complete_end or (is_last and state["status"] == "failed"):
                 break
             yield start, end
         position = end

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ingest.landing.segments import latest_states
+from ingest.binlog.gtid_sets import GtidSet, gtid_union
+from ingest.landing.segments import FIRST_EVENT, first_byte, is_done, latest_states, rank
 from ingest.landing.store import read_rows
 from ingest.landing.tables import BINLOG_FILES, SEGMENTS, SOURCES
 
 Row = Mapping[str, Any]
-
-# Every binlog file starts with four bytes of magic, and its first event stands after them.
-FIRST_EVENT = 4
 
 
 @dataclass
@@ -28,13 +26,18 @@ class SourceRecord:
     files
         Latest row of `binlog_files` for each epoch and file name.
     states
-        Latest rows of `segments` for each epoch and file name, ordered by the start of the segment.
+        Latest rows of `segments` for each epoch and file name, ordered by the start of the segment, as
+        `ingest.landing.segments.latest_states` gives them.
+    replaced
+        Rows of `segments` by epoch, file name and start: of segments whose rows are in a compacted one by now,
+        and whose files are still there.
     """
 
     source_id: str
     identities: list[Row] = field(default_factory=list)
     files: dict[tuple[int, str], Row] = field(default_factory=dict)
     states: dict[tuple[int, str], list[Row]] = field(default_factory=dict)
+    replaced: dict[tuple[int, str, int], Row] = field(default_factory=dict)
 
     @classmethod
     def load(cls, source_id: str, home: Path) -> "SourceRecord":
@@ -71,16 +74,37 @@ class SourceRecord:
     def add_states(self, rows: Iterable[Row]) -> None:
         """Take more rows of `segments`."""
         news: dict[tuple[int, str], list[Row]] = {}
-        for row in rows:
-            news.setdefault((row["epoch"], row["binlog_file"]), []).append(row)
+        for row in sorted(rows, key=rank):
+            key = row["epoch"], row["binlog_file"]
+            news.setdefault(key, []).append(row)
+            if row["status"] == "replaced":
+                self.replaced[*key, row["segment_start"]] = row
+            elif row["status"] == "removed":
+                self.replaced.pop((*key, row["segment_start"]), None)
         for key, of_file in news.items():
             self.states[key] = latest_states([*self.states.get(key, []), *of_file])[key]
 
+    def opening(self, epoch: int) -> Row | None:
+        """Return the row that opened an epoch, None when there is none."""
+        return next((row for row in self.identities if row["epoch"] == epoch), None)
+
+    def gtids_done(self) -> GtidSet:
+        """Return the GTIDs that are never to be landed again: landed, or left out on purpose."""
+        openings = [row for epoch in {row["epoch"] for row in self.identities} if (row := self.opening(epoch))]
+        starts = [self.files.get((row["epoch"], row["start_file"])) for row in openings]
+        return gtid_union(
+            [
+                *(state["gtids"] for of_file in self.states.values() for state in of_file if is_done(state)),
+                *(row["gtids_before"] for row in openings),
+                *(row["previous_gtids"] for row in starts if row),
+            ]
+        )
+
     def is_landed(self, epoch: int, name: str, file_size: int) -> bool:
-        """Whether a file of this size is wholly landed: completed segments from end to end."""
+        """Whether a file of this size is wholly landed: segments that are done from end to end."""
         end = FIRST_EVENT
         for state in self.states.get((epoch, name), []):
-            if state["status"] != "completed" or state["segment_start"] != end:
+            if not is_done(state) or first_byte(state) != end:
                 return False
             end = state["segment_end"]
         return bool(end == file_size)

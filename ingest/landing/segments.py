@@ -3,12 +3,20 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-Status = Literal["in_progress", "completed", "failed"]
+# What lies in a compacted segment is said by `completed`; the segments that it was made of are `replaced`, and
+# `removed` when their files are gone. `skipped` is left out on purpose.
+Status = Literal["in_progress", "failed", "skipped", "completed", "replaced", "removed"]
 
 # When two rows of a segment were recorded in the same microsecond, the later state wins.
-_ORDER = {"in_progress": 0, "failed": 1, "completed": 2}
+_ORDER = {status: number for number, status in enumerate(get_args(Status))}
+
+# Every binlog file starts with four bytes of magic, and its first event stands after them.
+FIRST_EVENT = 4
+
+# Where a compacted segment starts, which is a whole file with its magic: no other segment has its folder.
+COMPACTED_START = 0
 
 
 @dataclass(frozen=True, order=True)
@@ -62,6 +70,9 @@ class Segment:
 def latest_states(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], list[Mapping[str, Any]]]:
     """Return the state of every segment of one source, by epoch and file, ordered by their starts.
 
+    Segments that a compacted one has replaced are left out, and so is one that is being compacted: neither says
+    anything about bytes that another segment does not say.
+
     Parameters
     ----------
     rows
@@ -71,13 +82,34 @@ def latest_states(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], li
     for row in rows:
         key = (row["epoch"], row["binlog_file"], row["segment_start"])
         known = latest.get(key)
-        if known is None or _rank(known) <= _rank(row):
+        if known is None or rank(known) <= rank(row):
             latest[key] = row
     by_file: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
     for (epoch, name, _), row in sorted(latest.items(), key=lambda item: item[0]):
-        by_file.setdefault((epoch, name), []).append(row)
+        of_file = by_file.setdefault((epoch, name), [])
+        if is_current(row):
+            of_file.append(row)
     return by_file
 
 
-def _rank(row: Mapping[str, Any]) -> tuple[datetime, int]:
+def is_current(row: Mapping[str, Any]) -> bool:
+    """Whether a segment, by its latest row, stands for bytes of its file that no other segment stands for."""
+    if row["segment_start"] == COMPACTED_START:
+        return bool(row["status"] == "completed")
+    return row["status"] not in ("replaced", "removed")
+
+
+def is_done(row: Mapping[str, Any]) -> bool:
+    """Whether nothing is to be landed any more of a segment."""
+    return row["status"] in ("completed", "skipped")
+
+
+def first_byte(row: Mapping[str, Any]) -> int:
+    """Return where the events of a segment begin."""
+    start: int = row["segment_start"]
+    return max(start, FIRST_EVENT)
+
+
+def rank(row: Mapping[str, Any]) -> tuple[datetime, int]:
+    """Return what orders the rows of a segment: by when they were recorded."""
     return row["recorded_at"], _ORDER.get(row["status"], -1)

@@ -37,10 +37,10 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "source_id": "Name of the stream of changes, as given with --source",
     "epoch": "0-based number of the unbroken series of files in the source; a failover or RESET opens the next",
     "binlog_file": "Name of the binlog file without its folder",
-    "segment_start": "Offset in the file at which the landed segment starts",
+    "segment_start": "Offset in the file at which the landed segment starts; 0 for a compacted one, the whole file",
     "segment_end": "Offset in the file just after the segment's last byte",
-    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one); of an "
-    "epoch, of the first event in start_file that is landed",
+    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one); of "
+    "an epoch, of the first event in start_file that is landed",
     "end_pos": "Physical offset just after the event's last byte in the file (of the payload, for an event inside one)",
     "payload_ordinal": "Position of the event inside a compressed transaction payload; 0 outside of one",
     "row_ordinal": "0-based position of the row inside its event",
@@ -81,9 +81,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "sql_text": "Text of the statement; of its context what mysqlbinlog prints, such as SET INSERT_ID=5",
     "columns": "The table's columns as the table map describes them, in order",
     "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
-    "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its logs "
-    "started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions that this "
-    "one has not)",
+    "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its "
+    "logs started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions "
+    "that this one has not)",
     "detail": "More about the reason",
     "server_uuid": "server_uuid of the server, NULL when only its files were seen",
     "host": "Host that binloom connected to, NULL for files",
@@ -93,8 +93,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "observed_at": "When binloom saw it, UTC",
     "change": "What was seen: epoch_opened or server_changed",
     "start_file": "File that the epoch is landed from, said in the row that opened it; NULL for its first",
-    "gtids_before": "GTID set that is left out of the epoch because it was landed in an earlier one or stands before the "
-    "start asked for, said in the row that opened it; NULL for none",
+    "gtids_before": "GTID set that is left out of the epoch because it was landed in an earlier one or stands before "
+    "the start asked for, said in the row that opened it; NULL for none",
     "file_sequence": "Number at the end of the file's name; orders the files of an epoch",
     "file_size": "Size of the file in bytes when it was scanned",
     "fingerprint": "SHA-256 of the format description event; stays the same while the file grows and when it is closed",
@@ -112,13 +112,15 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "previous_gtids": "GTID set that precedes the file, NULL when the server writes none",
     "next_binlog_file": "Name of the next file as the ROTATE event at the end says, NULL without one",
     "scanned_at": "When binloom scanned the file, UTC",
-    "status": "State that the segment went into: in_progress, completed or failed; of a gap: found (following has stopped "
-    "before it), accepted (--accept-gap went on over it), unproven (nothing is known to be missing, but that cannot be "
-    "shown; followed on) or filled (what was missing was read after all)",
+    "status": "State that the segment went into: in_progress, completed, failed, skipped (left out on purpose), "
+    "replaced (its rows are in a compacted segment now) or removed (replaced, and its files are gone); of a gap: found "
+    "(following has stopped before it), accepted (--accept-gap went on over it), unproven (nothing is known to be "
+    "missing, but that cannot be shown; followed on) or filled (what was missing was read after all)",
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
-    "error": "Why the segment failed, NULL otherwise",
+    "error": "Why the segment failed or was skipped, NULL otherwise",
     "table_filter": "Filter on schemas and tables that the segment was landed with, NULL when everything was taken",
+    "gtids": "GTIDs of the segment's transactions as a set, as the server writes one; NULL without any",
     "run_id": "Identifier of the ingest run that recorded it",
     "recorded_at": "When it was recorded, UTC",
     "gap_id": "Hash of the source and of the position before the gap",
@@ -296,7 +298,7 @@ SEGMENTS = RawTable(
             *_timestamps("min_event_at", "max_event_at"),
             *_strings("error", "run_id"),
             *_timestamps("recorded_at"),
-            *_strings("table_filter"),
+            *_strings("table_filter", "gtids"),
         ]
     ),
 )

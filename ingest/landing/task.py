@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.binlog.batches import SCHEMAS, BatchKind
+from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import BinloomError, CorruptBinlogError
 from ingest.landing.locks import TaskLock
 from ingest.landing.segments import Segment
@@ -84,6 +85,8 @@ class SegmentResult:
         The rest of the segment, which could not be decoded, None when there is none.
     error
         Why not.
+    gtids
+        GTIDs of the transactions.
     """
 
     segment: Segment
@@ -95,6 +98,7 @@ class SegmentResult:
     table_maps: list[pa.RecordBatch] = field(default_factory=list)
     bad: Segment | None = None
     error: BinloomError | None = None
+    gtids: GtidSet = field(default_factory=GtidSet)
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,7 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
                     _widen(result, batch["event_timestamp"])
                 elif kind == "transactions":
                     result.transactions += batch.num_rows
+                    result.gtids.add_all(batch["gtid"])
                     _widen(result, batch["started_at"])
                     complete_end = max(complete_end, pc.max(batch["end_pos"]).as_py() or 0)
         except CorruptBinlogError as error:

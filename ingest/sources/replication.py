@@ -17,7 +17,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysqlreplication import BinLogStreamReader
 
-from ingest.binlog.control import event_body
+from ingest.binlog.control import event_body, rotate_target
 from ingest.binlog.events import FORMAT_DESCRIPTION, MARIA_GTID_LIST, PREVIOUS_GTIDS
 from ingest.binlog.format import FormatDescription, format_of_event
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
@@ -145,7 +145,7 @@ class ReplicationStream:
             yield piece
 
 
-class _StreamConnection(Connection):  # type: ignore[type-arg]
+class _StreamConnection(Connection):
     """A connection that can take checksums, whatever the server writes now: older files may have them."""
 
     def __init__(self, **options: Any) -> None:
@@ -196,6 +196,11 @@ def read_head(address: ServerAddress, flavor: str, replica: Replica, binlog_file
                         return FileHead(found, None)
                 elif found is not None:
                     return FileHead(found, _previous_gtids(bytes(piece.data), found))
+
+
+def rotate_event_target(event: Special) -> str:
+    """Return the file that a ROTATE event names, behind the eight bytes of the position in it."""
+    return rotate_target(event.body, 8)
 
 
 def _previous_gtids(events: bytes, format: FormatDescription) -> str | None:

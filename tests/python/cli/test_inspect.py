@@ -15,7 +15,6 @@ import pytest
 
 from ingest.binlog import open_binlog
 from ingest.binlog.verbs import changed_table
-from ingest.commands.gtid_sets import GtidSet
 from tests.python.binlog.forge import TIMESTAMP, FileMaker
 from tests.python.cli.running import SAMPLES, assert_sentence, binloom
 
@@ -260,21 +259,3 @@ def test_a_file_that_mariadb_encrypts_from_its_second_event_on() -> None:
 )
 def test_what_a_statement_changes(sql: str, expected: tuple[str, str, str] | None) -> None:
     assert changed_table(sql, "shop") == expected
-
-
-@pytest.mark.parametrize(
-    ("gtids", "expected"),
-    [
-        (["a:1", "a:2", "a:3"], "a:1-3"),
-        (["a:3", "a:1", "a:2", "a:9"], "a:1-3:9"),
-        (["a:1", "a:tag:1", "b:7", "a:early:5", "a:2", "a:tag:2"], "a:1-2:early:5:tag:1-2,b:7"),
-        (["c:tag:3"], "c:tag:3"),
-        (["0-1-5", "0-1-6", "0-2-7", "0-1-9"], "0-1-5 to 0-1-9,0-2-7"),
-        ([], ""),
-    ],
-)
-def test_gtid_sets(gtids: list[str], expected: str) -> None:
-    found = GtidSet()
-    for gtid in gtids:
-        found.add(gtid)
-    assert str(found) == expected

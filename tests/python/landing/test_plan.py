@@ -55,6 +55,9 @@ def identity(path: Path, epoch: int = 0) -> dict[str, Any]:
         "flavor": log_format.flavor,
         "server_version": log_format.server_version,
         "observed_at": NOON,
+        "start_file": None,
+        "start_pos": None,
+        "gtids_before": None,
     }
 
 

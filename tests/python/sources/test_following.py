@@ -1,7 +1,9 @@
 """What following asks of a server, and what it takes: the least set of privileges, each missing one by its name."""
 
+import re
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -22,7 +24,8 @@ from ingest.sources.server import (
 from tests.servers import Server as LiveServer
 from tests.servers import mysql
 
-# As README.md has it.
+PROJECT = Path(__file__).parents[3]
+
 LEAST = {
     "mysql": {"monitor": "REPLICATION CLIENT", "stream": "REPLICATION SLAVE", "snapshot": "SELECT"},
     "mariadb": {"monitor": "BINLOG MONITOR", "stream": "REPLICATION SLAVE", "snapshot": "SELECT"},
@@ -85,6 +88,14 @@ def test_the_least_privileges_are_enough(server: LiveServer) -> None:
         assert not any("sees no table" in finding.message for finding in check_server(live))
     assert register(server)[0] == 0
     assert dump(server)[0] == 0
+
+
+def test_the_documented_grant_is_the_least_one() -> None:
+    text = (PROJECT / "docs" / "follow.md").read_text()
+    documented = re.findall(r"^grant (.*) on \*\.\* to .*-- (\w+)", text, re.M)
+    assert {flavor.lower(): set(privileges.upper().split(", ")) for privileges, flavor in documented} == {
+        flavor: set(privileges.values()) for flavor, privileges in LEAST.items()
+    }
 
 
 def test_without_the_one_to_ask_nothing_says_where_the_log_stands(server: LiveServer) -> None:
@@ -169,5 +180,5 @@ def without_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_a_server_without_a_log(without_log: LiveServer) -> None:
     with as_root(without_log) as live:
         for ask in (binary_logs, binlog_position):
-            with pytest.raises(SourceError, match="The binary log of the server at .* is off"):
+            with pytest.raises(SourceError, match=r"The binary log of the server at .* is off"):
                 ask(live)

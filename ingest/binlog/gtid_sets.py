@@ -1,0 +1,244 @@
+"""GTIDs as a set.
+
+MySQL has sets: the numbers of a `uuid`, or of a `uuid:tag`, may have holes, and every number is there once.
+MariaDB has none. Its servers say how far they are: a position `domain-server-n` means everything of the domain up to
+there, whoever wrote it (`gtid_pos`, GTID_LIST_EVENT; sql/rpl_gtid.cc, `slave_connection_state` and
+`rpl_binlog_state`). What one file or segment holds is the first and the last of each domain and server; numbers rise
+within a domain, so that nothing between them is anywhere else.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.errors import UsageError
+
+Int64s = npt.NDArray[np.int64]
+
+_MARIA: Final = re.compile(r"(\d+-\d+-)(\d+)(?:\s+to\s+\1(\d+))?")
+_INTERVAL: Final = re.compile(r"(\d+)(?:-(\d+))?")
+# sql/rpl_gtid.h, `Tag`: a letter or underscore, and 31 more with digits.
+_TAG: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}", re.IGNORECASE)
+
+
+class GtidSet:
+    """GTIDs as a set; small however many there are, as long as few are missing.
+
+    MySQL's `uuid:n` and `uuid:tag:n` become intervals for each uuid and tag, MariaDB's `domain-server-n` the first and
+    last of each domain and server. A MariaDB position is the interval from 0 on; of a server that no position names,
+    it holds what the highest position of the domain holds.
+
+    As text it is MySQL's `uuid:1-5:7,uuid:tag:3`; of MariaDB `0-1-5 to 0-1-9`, and `0-1-9` for a position.
+    """
+
+    def __init__(self) -> None:
+        # By what stands before the number, with the separator. Those of MySQL are settled when they are read.
+        self._intervals: dict[str, list[tuple[int, int]]] = {}
+
+    @classmethod
+    def parse(cls, text: str | None) -> Self:
+        """A set as a server writes it, or as `str` of one does: blanks and newlines may be in it.
+
+        Raises
+        ------
+        UsageError
+            When the text is none.
+        """
+        found = cls()
+        for part in (text or "").split(","):
+            if item := part.strip():
+                found._add_text(item)
+        return found
+
+    def _add_text(self, item: str) -> None:
+        if maria := _MARIA.fullmatch(item):
+            stem, first, last = maria.groups()
+            self.add_interval(stem, int(first) if last else 0, int(last or first))
+            return
+        source, *parts = re.sub(r"\s+", "", item).lower().split(":")
+        stem, has_interval = f"{source}:", False
+        for part in parts:
+            if numbers := _INTERVAL.fullmatch(part):
+                low = int(numbers[1])
+                high = int(numbers[2] or low)
+                if not 0 < low <= high:
+                    break
+                self.add_interval(stem, low, high)
+                has_interval = True
+            elif _TAG.fullmatch(part):
+                stem = f"{source}:{part}:"
+            else:
+                break
+        else:
+            if source and has_interval:
+                return
+        raise UsageError(
+            f"{item!r} is no GTID set.",
+            hint="MySQL writes uuid:1-5:7, MariaDB 0-1-100; several are separated by commas.",
+        )
+
+    def add(self, gtid: str) -> None:
+        """Take one more GTID."""
+        stem, separator, text = gtid.rpartition(_separator(gtid))
+        self.add_interval(stem + separator, int(text), int(text))
+
+    def add_all(self, gtids: pa.Array) -> None:
+        """Take the GTIDs of an Arrow array of strings; nulls are none."""
+        stems, codes, numbers = _taken_apart(pc.drop_null(gtids))
+        order = np.lexsort((numbers, codes))
+        codes, numbers = codes[order], numbers[order]
+        is_break = (np.diff(codes) != 0) | (np.diff(numbers) > 1)
+        for start, end in pairwise([0, *(np.flatnonzero(is_break) + 1).tolist(), len(numbers)]):
+            if start < end:
+                self.add_interval(stems[codes[start]], int(numbers[start]), int(numbers[end - 1]))
+
+    def add_interval(self, stem: str, low: int, high: int) -> None:
+        """Take the numbers from `low` to `high` of `uuid:`, `uuid:tag:` or `domain-server-`."""
+        intervals = self._intervals.setdefault(stem, [])
+        if not intervals:
+            intervals.append((low, high))
+        elif stem.endswith("-"):
+            intervals[0] = min(low, intervals[0][0]), max(high, intervals[0][1])
+        # In commit order nearly every one follows the one before.
+        elif intervals[-1][0] <= low <= intervals[-1][1] + 1:
+            intervals[-1] = intervals[-1][0], max(intervals[-1][1], high)
+        else:
+            intervals.append((low, high))
+
+    def update(self, other: "GtidSet") -> None:
+        """Take all that another set holds."""
+        for stem, intervals in other._intervals.items():
+            for low, high in intervals:
+                self.add_interval(stem, low, high)
+
+    def contains_all(self, gtids: pa.Array) -> npt.NDArray[np.bool_]:
+        """Which GTIDs of an Arrow array of strings the set holds, shape (GTIDs,); no null."""
+        is_there = np.zeros(len(gtids), dtype=np.bool_)
+        known = np.flatnonzero(gtids.is_valid().to_numpy(zero_copy_only=False))
+        stems, codes, numbers = _taken_apart(pc.drop_null(gtids))
+        for code, stem in enumerate(stems):
+            held = self._held(stem)
+            if held:
+                lows, highs = np.array(held, dtype=np.int64).T
+                at = np.searchsorted(lows, numbers, side="right") - 1
+                is_there[known] |= (codes == code) & (at >= 0) & (numbers <= highs[at])
+        return is_there
+
+    def __contains__(self, gtid: str) -> bool:
+        return bool(self.contains_all(pa.array([gtid]))[0])
+
+    def __or__(self, other: "GtidSet") -> "GtidSet":
+        both = GtidSet()
+        both.update(self)
+        both.update(other)
+        return both
+
+    def __sub__(self, other: "GtidSet") -> "GtidSet":
+        """What this set holds and another does not."""
+        left = GtidSet()
+        for stem in self._intervals:
+            for low, high in _less(self._settled(stem), other._held(stem)):
+                left.add_interval(stem, low, high)
+        return left
+
+    def __le__(self, other: "GtidSet") -> bool:
+        """Whether another set holds all that this one does."""
+        return not self - other
+
+    def __bool__(self) -> bool:
+        return bool(self._intervals)
+
+    def __str__(self) -> str:
+        texts: list[str] = []
+        tagged: dict[str, dict[str, str]] = {}
+        for stem in sorted(self._intervals, key=_in_order):
+            if stem.endswith("-"):
+                ((low, high),) = self._intervals[stem]
+                texts.append(f"{stem}{low} to {stem}{high}" if low else f"{stem}{high}")
+            else:
+                source, _, tag = stem.removesuffix(":").partition(":")
+                tagged.setdefault(source, {})[tag] = ":".join(map(_interval_text, self._settled(stem)))
+        texts += [":".join([source, *_by_tag(of_tags)]) for source, of_tags in tagged.items()]
+        return ",".join(texts)
+
+    def _held(self, stem: str) -> list[tuple[int, int]]:
+        """The intervals that hold numbers of a uuid and tag, or of a domain and server."""
+        if stem in self._intervals or not stem.endswith("-"):
+            return self._settled(stem)
+        domain = stem[: stem.index("-") + 1]
+        positions = [ends[0] for of, ends in self._intervals.items() if of.startswith(domain) and ends[0][0] == 0]
+        return [max(positions)] if positions else []
+
+    def _settled(self, stem: str) -> list[tuple[int, int]]:
+        """The intervals of a stem in their order, none of which touches the next."""
+        intervals = self._intervals.get(stem, [])
+        if len(intervals) > 1:
+            merged: list[tuple[int, int]] = []
+            for low, high in sorted(intervals):
+                if merged and low <= merged[-1][1] + 1:
+                    merged[-1] = merged[-1][0], max(merged[-1][1], high)
+                else:
+                    merged.append((low, high))
+            self._intervals[stem] = intervals = merged
+        return intervals
+
+
+def gtid_union(texts: Iterable[str | None]) -> GtidSet:
+    """The union of sets as text; None is an empty one."""
+    union = GtidSet()
+    for text in texts:
+        if text:
+            union.update(GtidSet.parse(text))
+    return union
+
+
+def _separator(gtid: str) -> str:
+    return ":" if ":" in gtid else "-"
+
+
+def _taken_apart(gtids: pa.Array) -> tuple[list[str], Int64s, Int64s]:
+    """GTIDs as their stems, which of these each has, and its number; the latter shape (GTIDs,)."""
+    if not len(gtids):
+        return [], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    separator = _separator(gtids[0].as_py())
+    parts = pc.list_flatten(pc.split_pattern(gtids, separator, max_splits=1, reverse=True))
+    halves = np.arange(0, len(parts), 2)
+    stems = parts.take(pa.array(halves)).dictionary_encode()
+    numbers = parts.take(pa.array(halves + 1)).cast(pa.int64())
+    names = [stem + separator for stem in stems.dictionary.to_pylist()]
+    return names, stems.indices.to_numpy().astype(np.int64), numbers.to_numpy()
+
+
+def _less(whole: list[tuple[int, int]], taken: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Intervals without the numbers of others; both in their order."""
+    for start, end in whole:
+        low = start
+        for first, last in taken:
+            if last < low or first > end:
+                continue
+            if first > low:
+                yield low, first - 1
+            low = last + 1
+        if low <= end:
+            yield low, end
+
+
+def _in_order(stem: str) -> tuple[Any, ...]:
+    return tuple(int(part) for part in stem.split("-")[:-1]) if stem.endswith("-") else (stem,)
+
+
+def _by_tag(of_tags: dict[str, str]) -> Iterator[str]:
+    """The intervals of one source: those without a tag, then each tag with its own, in the order of the tags."""
+    for tag, text in sorted(of_tags.items()):
+        yield f"{tag}:{text}" if tag else text
+
+
+def _interval_text(interval: tuple[int, int]) -> str:
+    low, high = interval
+    return str(low) if low == high else f"{low}-{high}"

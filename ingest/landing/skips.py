@@ -1,0 +1,135 @@
+"""What of a file is left out on purpose: what stands before the start that was asked for, or was landed before.
+
+A replica logs the transactions of its source again, under their own GTIDs. When it takes over, what was landed of
+the source's files is not landed again from its files, transaction by transaction: it may have written them in
+another order.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ingest.binlog.gtid_sets import GtidSet
+from ingest.errors import UsageError
+from ingest.landing.record import SourceRecord
+from ingest.landing.segments import FIRST_EVENT
+from ingest.landing.transactions import transactions
+from ingest.sources.directory import BinlogPath, binlog_path
+
+BEFORE_THE_START = "before the start that was asked for"
+LANDED_EARLIER = "landed in an earlier epoch"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a range that is not landed yet.
+
+    Attributes
+    ----------
+    start, end
+        Physical offsets, in bytes, of a transaction's start and of a transaction's end.
+    reason
+        Why it is left out, None when it is to be landed.
+    gtids
+        GTIDs of what is left out as text, None when there are none or nobody looked.
+    """
+
+    start: int
+    end: int
+    reason: str | None = None
+    gtids: str | None = None
+
+
+class EpochStart:
+    """Where the landing of an epoch starts, as the row of `sources` says that opened it."""
+
+    def __init__(self, record: SourceRecord, epoch: int) -> None:
+        opened = record.opening(epoch)
+        self._reason = LANDED_EARLIER if epoch else BEFORE_THE_START
+        self._file: str | None = opened["start_file"] if opened else None
+        self._position: int = (opened["start_pos"] if opened else None) or FIRST_EVENT
+        self._before = GtidSet.parse(opened["gtids_before"] if opened else None)
+
+    def parts(
+        self, file: BinlogPath, start: int, end: int, previous_gtids: str | None, skip_bad_checksum: bool = False
+    ) -> Iterator[Part]:
+        """Divide a range of a file into what is to be landed and what is not.
+
+        Parameters
+        ----------
+        file
+            The file.
+        start, end
+            Physical offsets, in bytes, of a transaction's start and of a transaction's end.
+        previous_gtids
+            The GTID set that precedes the file, as the file says.
+        skip_bad_checksum
+            Whether events with a wrong checksum are passed over.
+
+        Raises
+        ------
+        UsageError
+            The start that was asked for lies inside of a transaction.
+        """
+        if self._is_before(file):
+            yield Part(start, end, BEFORE_THE_START)
+            return
+        first = self._first_position(file)
+        if first > start:
+            cut = min(first, end)
+            left_out = GtidSet()
+            for batch in transactions(file.path, start, cut, ("gtid",), skip_bad_checksum):
+                left_out.add_all(batch["gtid"])
+            yield Part(start, cut, BEFORE_THE_START, str(left_out) or None)
+            if cut == end:
+                return
+            self._require_transaction_start(file, cut)
+            start = cut
+        # What a file says to precede it is in no later file: nothing of it is found from here on.
+        if self._before <= GtidSet.parse(previous_gtids):
+            yield Part(start, end)
+        else:
+            yield from self._by_gtids(file.path, start, end, skip_bad_checksum)
+
+    def _is_before(self, file: BinlogPath) -> bool:
+        if self._file is None or self._file == file.name:
+            return False
+        first = binlog_path(Path(self._file)).sequence
+        return None not in (first, file.sequence) and (file.sequence or 0) < (first or 0)
+
+    def _first_position(self, file: BinlogPath) -> int:
+        return self._position if file.name == self._file else FIRST_EVENT
+
+    def _require_transaction_start(self, file: BinlogPath, position: int) -> None:
+        from ingest.binlog import scan_binlog
+
+        complete_end = scan_binlog(file.path, end=position).complete_end
+        if complete_end != position:
+            raise UsageError(
+                f"Position {position} of {file.name} is not where a transaction starts.",
+                hint=f"The transaction that it lies in starts at {complete_end}.",
+                position=position,
+            )
+
+    def _by_gtids(self, path: Path, start: int, end: int, skip_bad_checksum: bool) -> Iterator[Part]:
+        batches = list(transactions(path, start, end, ("gtid", "start_pos"), skip_bad_checksum))
+        if not batches:
+            yield Part(start, end)
+            return
+        table = pa.Table.from_batches(batches).combine_chunks()
+        gtids = table["gtid"].combine_chunks()
+        is_landed = self._before.contains_all(gtids)
+        changes = (np.flatnonzero(np.diff(is_landed)) + 1).tolist()
+        runs = pairwise([0, *changes, len(gtids)])
+        cuts = [start, *table["start_pos"].take(pa.array(changes, pa.int64())).to_pylist(), end]
+        for (first, last), (low, high) in zip(runs, pairwise(cuts), strict=True):
+            if is_landed[first]:
+                run = GtidSet()
+                run.add_all(gtids[first:last])
+                yield Part(low, high, self._reason, str(run))
+            else:
+                yield Part(low, high)
