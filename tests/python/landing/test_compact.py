@@ -1,7 +1,5 @@
 """Compaction: the same rows in fewer files, at any instant once, and whatever kills it."""
 
-import os
-import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -16,8 +14,8 @@ from ingest.landing.session import raw_table_dir
 from ingest.landing.store import read_rows
 from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.landing.tables import SEGMENTS
-from tests.python.landing.binlogs import REPO, SHOP, in_use
-from tests.python.landing.stored import current_rows, segment_rows, stored
+from tests.python.landing.binlogs import SHOP, in_use
+from tests.python.landing.stored import current_rows, segment_rows
 
 DATA = (SHOP / "binlog.000001").read_bytes()
 NAMES = ("binlog.000001", "binlog.000002")
