@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from ingest.errors import unknown_source
 from ingest.landing.record import Row, SourceRecord
+from ingest.landing.segments import is_done
 from ingest.landing.session import binloom_home, warehouse_dir
 from ingest.landing.store import data_files, read_rows
 from ingest.landing.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES
@@ -152,8 +153,8 @@ def _source_status(
 
 def _file_status(row: Row, states: list[Row]) -> FileStatus:
     completed = [state for state in states if state["status"] == "completed"]
-    # The magic number belongs to no segment.
-    landed = max((state["segment_end"] for state in completed), default=0)
+    # What was left out on purpose is done.
+    landed = max((state["segment_end"] for state in states if is_done(state)), default=0)
     failed = [state for state in states if state["status"] == "failed"]
     if failed:
         state = "failed"
