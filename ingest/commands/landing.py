@@ -119,6 +119,27 @@ def summary(result: "IngestResult") -> str:
     )
 
 
+def compact_source(source: str, keep_seconds: float) -> int:
+    """Put the small segments and files of a source together; print what came of it."""
+    from ingest.landing import status
+    from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
+    from ingest.landing.session import binloom_home
+    from ingest.landing.stream import StreamLanding
+
+    home = binloom_home()
+    status(source, home)  # A name that nothing was landed under is a mistake.
+    with progress(f"compacting {source}"), StreamLanding(source, home) as landing:
+        compacted = compact_closed_files(landing)
+        removed = remove_replaced(landing, keep_seconds)
+        merged = merge_logs(landing)
+        kept = len(landing.record.replaced)
+    later = f"; the files of {kept} are kept until later" if kept else ""
+    sys.stdout.write(
+        f"{source}: {len(compacted)} files compacted, {removed} small segments removed{later}, {merged} files of states merged\n"
+    )
+    return EXIT_DONE
+
+
 def print_status(source: str | None, format: Format) -> int:
     """Print sources and their files; return 1 when a part of one failed."""
     from ingest.landing import status

@@ -17,7 +17,7 @@ from ingest.landing.session import raw_table_dir
 from ingest.landing.store import read_rows
 from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.landing.tables import SEGMENTS
-from tests.python.landing.binlogs import SHOP, in_use
+from tests.python.landing.binlogs import REPO, SHOP, in_use
 from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import current_rows, segment_rows
 
@@ -89,6 +89,7 @@ def test_parts_have_the_size_that_is_asked_for(home: Path) -> None:
     assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
 
 
+@pytest.mark.slow
 def test_killed_between_any_two_changes_of_files(home: Path) -> None:
     before = {table: current_rows(home, table, SOURCE) for table in TABLES}
     with StreamLanding(SOURCE, home) as landing:
