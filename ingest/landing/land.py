@@ -331,7 +331,7 @@ class Run:
                     self.land_plans(plans, tasks)
             finally:
                 tasks.close()
-        tasks.refresh()
+        tasks.finish(self.result.run_id)
 
     def land_plans(self, plans: Sequence[FilePlan], tasks: Executor) -> None:
         """Record what was scanned, and decode and commit what is to be landed of it."""

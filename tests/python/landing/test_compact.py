@@ -1,5 +1,7 @@
 """Compaction: the same rows in fewer files, at any instant once, and whatever kills it."""
 
+import itertools
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -9,18 +11,19 @@ import pytest
 
 from ingest.landing.compact import FEW_FILES, compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.land import IngestOptions
+from ingest.landing.locks import source_stem
 from ingest.landing.record import SourceRecord
 from ingest.landing.session import raw_table_dir
 from ingest.landing.store import read_rows
 from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.landing.tables import SEGMENTS
-from tests.python.landing.binlogs import SHOP, in_use
+from tests.python.landing.binlogs import REPO, SHOP, in_use
+from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import current_rows, segment_rows
 
 DATA = (SHOP / "binlog.000001").read_bytes()
 NAMES = ("binlog.000001", "binlog.000002")
 TABLES = ("row_events", "transactions", "statements", "unsupported_events")
-SOURCE = "compacted"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SMALL = IngestOptions(segment_bytes=6_000)
 
@@ -84,6 +87,37 @@ def test_parts_have_the_size_that_is_asked_for(home: Path) -> None:
     (folder,) = raw_table_dir("row_events", home).glob(f"*/*/binlog_file={NAMES[0]}/segment_start=0")
     assert sorted(path.name for path in folder.iterdir()) == ["part-0.parquet", "part-1.parquet", "part-2.parquet"]
     assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+
+
+@pytest.mark.slow
+def test_killed_between_any_two_changes_of_files(home: Path) -> None:
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    with StreamLanding(SOURCE, home) as landing:
+        # More files than are left apart.
+        for _ in range(FEW_FILES):
+            landing.record_states(next(iter(landing.record.states.values())))
+    kills = 0
+    # What is deleted stays so, and each process comes further; the last one is not killed.
+    for operations in itertools.cycle((1, 2, 3, 7, 19, 40)):
+        process = subprocess.run(
+            [sys.executable, "-m", "tests.python.landing.faulted", "compact", str(home), str(operations)],
+            cwd=REPO,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        # Whoever reads at this instant, and goes by `segments`, finds every row once.
+        assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, process.stderr.decode()
+        kills += 1
+    assert kills > 5
+    record = SourceRecord.load(SOURCE, home)
+    assert record.replaced == {}
+    assert [len(states) for states in record.states.values()] == [1, 1]
+    assert {table: segment_rows(home, table) for table in TABLES} == before
+    assert len(list(raw_table_dir("segments", home).glob(f"{source_stem(SOURCE)}-*"))) <= FEW_FILES
+    assert not list(raw_table_dir("row_events", home).rglob("*.tmp"))
 
 
 def test_what_is_left_alone(tmp_path: Path) -> None:
