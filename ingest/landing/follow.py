@@ -13,6 +13,7 @@ from ingest.binlog.gtid_sets import GtidSet
 from ingest.binlog.scan import Scanner, scan_binlog
 from ingest.errors import BinloomError, BrokenStreamError, GapError, SourceError, SourceIdentityError
 from ingest.landing.checkpoint import Checkpoint, ServerEnd
+from ingest.landing.compact import compact_closed_files, remove_replaced
 from ingest.landing.gaps import Gap, gaps, record_gap
 from ingest.landing.handover import Decision, Received, ServerView, Standing, Start, begin, go_on
 from ingest.landing.lag import done_upto, landed_gtids
@@ -44,6 +45,8 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 ATTEMPTS_OF_ONCE: Final = 8
 SNAPSHOT_ATTEMPTS: Final = 5
+# For whoever began to read the small segments of a file before they were compacted.
+KEEP_REPLACED_SECONDS: Final = 60.0
 WAIT_SECONDS: Final = 10.0
 
 
@@ -159,6 +162,7 @@ class Follower:
             finally:
                 for scanner in self._scanners.values():
                     scanner.close()
+            remove_replaced(self._landing)
 
     def _follow(self) -> None:
         """Connect, receive, and connect again when the connection breaks."""
@@ -420,6 +424,9 @@ class Follower:
             if self._landing.record.is_landed(file.epoch, file.path.name, file.upto):
                 self._landed.add(file.path)
                 self._scanners.pop(file.path).close()
+        if closed:
+            compact_closed_files(self._landing)
+        remove_replaced(self._landing, KEEP_REPLACED_SECONDS)
         self._spool.prune(sorted(self._landed), self._options.spool_max_age, self._options.spool_max_size)
         self._watcher.landed(result, self._spool, self._landing)
 
