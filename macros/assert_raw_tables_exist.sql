@@ -12,7 +12,8 @@
         {%- if lacking | length == nodes | length -%}
             {%- do exceptions.raise_compiler_error(
                 "there are no tables in schema " ~ nodes[0].schema ~ ": nothing has been landed in this warehouse yet."
-                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed."
+                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed. What `binloom follow`"
+                ~ " has landed and no Spark has seen yet, `binloom quality` makes known."
             ) -%}
         {%- elif lacking -%}
             {%- do exceptions.raise_compiler_error(
