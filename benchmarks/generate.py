@@ -9,7 +9,8 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from tests.servers import DISTRIBUTIONS, Server
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # A server rotates at this size at the latest; a larger target is written as several files.
 LARGEST_FILE = 1 << 30
+# Rows after which the table does not grow any more.
+LARGE_TABLE = 1_000_000
 
 SCHEMA = [
     "create database bench character set utf8mb4",
@@ -82,40 +85,49 @@ def size_in_bytes(text: str) -> int:
 
 def write(server: Server, size: int) -> None:
     """Run transactions until the server has written so many bytes of binlog."""
-    server.execute(*SCHEMA)
-    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
-        # The preparation stays out of the log.
-        cursor.execute("set session sql_log_bin = 0")
-        cursor.execute("insert into bench.numbers values " + ", ".join(f"({n})" for n in range(400)))
-        connection.commit()
-        cursor.execute("set session sql_log_bin = 1")
-        _work(server, connection, cursor, size)
+    prepare(server)
+    with server.connect(autocommit=False) as connection:
+        for number in rounds(connection):
+            if number % 20 == 0 and log_size(server) >= size:
+                return
 
 
-def _work(
-    server: Server,
-    connection: "pymysql.connections.Connection[Any]",
-    cursor: "pymysql.cursors.Cursor",
-    size: int,
-) -> None:
-    """A round of six transactions: 180 rows inserted, 120 updated, 60 deleted; keys have no gaps."""
-    oldest, following, rounds = 1, 1, 0
-    while True:
+def prepare(server: Server) -> None:
+    """Make the tables; what fills them before the work stays out of the log."""
+    server.execute(
+        *SCHEMA,
+        "set session sql_log_bin = 0",
+        "insert into bench.numbers values " + ", ".join(f"({n})" for n in range(400)),
+    )
+
+
+def log_size(server: Server) -> int:
+    """Return how many bytes of binlog a server has."""
+    return sum(path.stat().st_size for path in server.binlogs())
+
+
+def rounds(connection: "pymysql.connections.Connection[Any]") -> Iterator[int]:
+    """Run rounds of six transactions, without end; yield the number of each after it is done.
+
+    A round inserts 180 rows, updates 120 and deletes 60, or 180 once the table has grown large; keys have no gaps.
+    """
+    oldest, following = 1, 1
+    cursor = connection.cursor()
+    for number in count(1):
         for rows in (100, 60, 20):
             cursor.execute(INSERT, {"first": following, "rows": rows})
             following += rows
             connection.commit()
         for rows in (90, 30):
             # A prime stride spreads the updates over the rows that are there.
-            first = oldest + (rounds * 7919) % (following - oldest - rows)
+            first = oldest + (number * 7919) % (following - oldest - rows)
             cursor.execute(UPDATE, (first, first + rows - 1))
             connection.commit()
-        cursor.execute(DELETE, (oldest, oldest + 59))
-        oldest += 60
+        deleted = 60 if following - oldest < LARGE_TABLE else 180
+        cursor.execute(DELETE, (oldest, oldest + deleted - 1))
+        oldest += deleted
         connection.commit()
-        rounds += 1
-        if rounds % 20 == 0 and sum(path.stat().st_size for path in server.binlogs()) >= size:
-            return
+        yield number
 
 
 def generate(distribution_name: str, size: int, out: Path, options: Sequence[str] = ()) -> list[Path]:

@@ -47,7 +47,7 @@ def run(
     capture: bool = False,
 ) -> Measured:
     """Run a command to its end, on some cores only when `cores` says so; its output goes nowhere unless captured."""
-    used = _processor_seconds()
+    used = _children_seconds()
     started = perf_counter()
     process = subprocess.Popen(
         command,
@@ -67,10 +67,10 @@ def run(
         raise CommandFailed(
             f"{' '.join(command)} ended with {process.returncode}:\n{(output or '')[-1500:]}{errors[-1500:]}"
         )
-    return Measured(seconds, _processor_seconds() - used, peak.bytes, output or "")
+    return Measured(seconds, _children_seconds() - used, peak.bytes, output or "")
 
 
-def _processor_seconds() -> float:
+def _children_seconds() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -86,15 +86,15 @@ class _Peak(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.wait(SAMPLE_SECONDS):
-            self.bytes = max(self.bytes, sum(_memory(pid) for pid in _tree(self.pid)))
+            self.bytes = max(self.bytes, sum(_memory(pid) for pid in tree(self.pid)))
 
     def stop(self) -> None:
         self._ended.set()
         self.join()
 
 
-def _tree(root: int) -> list[int]:
-    """Return a process and all below it."""
+def tree(root: int) -> list[int]:
+    """Return the ids of a process and of all below it."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -115,6 +115,43 @@ def _memory(pid: int) -> int:
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the memory that a process and all below it have in RAM, what they share counted once for each."""
+    return sum(_status(each, "VmRSS") for each in tree(pid))
+
+
+def peak_bytes(pid: int) -> int:
+    """Return the most memory that a process has had in RAM since it started, or since `forget_peak`."""
+    return _status(pid, "VmHWM")
+
+
+def forget_peak(pid: int) -> None:
+    """Begin anew with `peak_bytes`. Source: Linux's Documentation/filesystems/proc.rst, /proc/PID/clear_refs."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def processor_seconds(pid: int) -> float:
+    """Return what a process and all below it have used of the processors, in seconds."""
+    ticks = 0
+    for each in tree(pid):
+        try:
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _status(pid: int, name: str) -> int:
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
                 return int(line.split()[1]) * 1024
     except OSError:
         pass

@@ -2,6 +2,7 @@
 
     python -m benchmarks                        everything, on 1 GB: some ten minutes
     python -m benchmarks --sections decode      decoding alone
+    python -m benchmarks --sections soak        a live server followed for a quarter of an hour, see benchmarks/soak.py
     python -m benchmarks --copies 2             256 MB instead of 1 GB
 
 Ratios are of measurements next to each other on the same files; figures of different runs are not to be compared.
@@ -20,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks import soak
 from benchmarks.generate import generate, size_in_bytes
 from benchmarks.measure import Measured, run
 from tests.servers import DISTRIBUTIONS
@@ -27,6 +29,7 @@ from tests.servers import DISTRIBUTIONS
 PROJECT = Path(__file__).resolve().parents[1]
 COMPRESSION = {"mysql": "--binlog-transaction-compression=ON", "mariadb": "--log-bin-compress=ON"}
 SECTIONS = ("decode", "ingest", "models")
+LONG_SECTIONS = ("soak",)
 ONE_CORE = {0}
 ROUNDS = 3
 BINLOOM = str(Path(sys.executable).with_name("binloom"))
@@ -202,14 +205,14 @@ def machine() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
-    parser.add_argument("--sections", default=",".join(SECTIONS), help="of " + ", ".join(SECTIONS))
+    parser.add_argument("--sections", default=",".join(SECTIONS), help="of " + ", ".join((*SECTIONS, *LONG_SECTIONS)))
     parser.add_argument("--size", type=size_in_bytes, default=size_in_bytes("128M"), help="of a generated file")
     parser.add_argument("--copies", type=int, default=8, help="how many names the file stands under for ingest")
     parser.add_argument("--work", type=Path, default=PROJECT / ".binloom" / "benchmarks", help="where the files go")
     arguments = parser.parse_args()
     wanted = arguments.sections.split(",")
-    if unknown := set(wanted) - set(SECTIONS):
-        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    if unknown := set(wanted).difference(SECTIONS, LONG_SECTIONS):
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join((*SECTIONS, *LONG_SECTIONS))}")
     work = arguments.work.absolute()
     for distribution in DISTRIBUTIONS.values():
         distribution.get()
@@ -224,6 +227,9 @@ def main() -> None:
         ingest(report, prepare("mysql", arguments.size, work), arguments.copies, work)
     if "models" in wanted:
         models(report, work)
+    if "soak" in wanted:
+        for line in soak.measure(work):
+            report.add(*line)
     print(f"\n{machine()}\n\n{report.markdown()}")
 
 

@@ -41,6 +41,21 @@ Tables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Only these ta
 SkipBadChecksum = Annotated[
     bool, typer.Option("--skip-bad-checksum", help="Pass over events with a wrong checksum, and name them.")
 ]
+Port = Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")]
+User = Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Who connects.")]
+DefaultsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", readable=False, help="A .my.cnf with user and password; else BINLOOM_PASSWORD or MYSQL_PWD."
+    ),
+]
+TlsCa = Annotated[
+    str | None, typer.Option("--tls-ca", "--ssl-ca", metavar="FILE", help="Verify the server by this authority.")
+]
+TlsCert = Annotated[
+    str | None, typer.Option("--tls-cert", "--ssl-cert", metavar="FILE", help="Certificate of the client.")
+]
+TlsKey = Annotated[str | None, typer.Option("--tls-key", "--ssl-key", metavar="FILE", help="Key of the client.")]
 ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
 
 
@@ -116,17 +131,12 @@ def snapshot(
             help="Folder with columns, key_column_usage, referential_constraints, tables, statistics (.json ...).",
         ),
     ] = None,
-    port: Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")] = None,
-    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Who connects.")] = None,
-    defaults_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", readable=False, help="A .my.cnf with user and password; else BINLOOM_PASSWORD or MYSQL_PWD."
-        ),
-    ] = None,
-    ssl_ca: Annotated[str | None, typer.Option(metavar="FILE", help="Verify the server by this authority.")] = None,
-    ssl_cert: Annotated[str | None, typer.Option(metavar="FILE", help="Certificate of the client.")] = None,
-    ssl_key: Annotated[str | None, typer.Option(metavar="FILE", help="Key of the client.")] = None,
+    port: Port = None,
+    user: User = None,
+    defaults_file: DefaultsFile = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
 ) -> None:
     """Land what tables look like, from a live server or from files. The same snapshot again changes nothing."""
     from ingest.commands.landing import snapshot_from_files, snapshot_from_server
@@ -139,7 +149,7 @@ def snapshot(
         raise UsageError("Neither --server nor --from-dir is given.", hint="Give one of them.")
     from ingest.sources.server import ServerAddress
 
-    address = ServerAddress.of(server, port, user, defaults_file, tls_ca=ssl_ca, tls_cert=ssl_cert, tls_key=ssl_key)
+    address = ServerAddress.of(server, port, user, defaults_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key)
     raise typer.Exit(snapshot_from_server(source, address))
 
 
@@ -170,6 +180,86 @@ def ingest(
     raise typer.Exit(ingest_files(source, binlog_dir, names, filter, new_epoch, skip_bad_checksum))
 
 
+@app.command(short_help="Keep up with a live server.")
+def follow(
+    source: Source,
+    server: Annotated[
+        str | None,
+        typer.Option("--server", "--host", "-h", metavar="HOST", help="Server to follow."),
+    ] = None,
+    port: Port = None,
+    user: User = None,
+    defaults_file: DefaultsFile = None,
+    start_gtid: Annotated[
+        str | None,
+        typer.Option(metavar="SET", help="Begin behind these GTIDs. A start counts for a new source only."),
+    ] = None,
+    start_file: Annotated[str | None, typer.Option(metavar="FILE", help="Begin in this file of the server.")] = None,
+    start_pos: Annotated[int | None, typer.Option(min=4, metavar="N", help="Begin there in --start-file.")] = None,
+    from_oldest: Annotated[
+        bool, typer.Option("--from-oldest", help="Begin with the oldest file it has (default).")
+    ] = False,
+    from_now: Annotated[bool, typer.Option("--from-now", help="Begin with what it logs from now on.")] = False,
+    interval: Annotated[str, typer.Option(metavar="TIME", help="From one landing to the next: 5s, 30s, 2m.")] = "30s",
+    once: Annotated[bool, typer.Option("--once", help="Catch up with where the server is now, and end.")] = False,
+    accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Go on behind a gap that cannot be filled.")] = False,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
+    server_id: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="server_id of binloom as a replica; else made of the name."),
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics to Prometheus there.")
+    ] = None,
+    metrics_address: Annotated[str, typer.Option(metavar="ADDRESS", help="Where metrics are served.")] = "127.0.0.1",
+    spool_max_age: Annotated[
+        str, typer.Option(metavar="TIME", help="Delete landed, closed files of the spool that are older.")
+    ] = "7d",
+    spool_max_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Delete the oldest of these when all are larger: 20G.")
+    ] = None,
+    register: Annotated[
+        bool,
+        typer.Option("--register/--no-register", help="Make what landed known to Spark at the end; dbt does so, too."),
+    ] = True,
+) -> None:
+    """Keep up with a live server: read its binlog as a replica does, keep it, and land it every --interval.
+
+    Ends in order at SIGINT or SIGTERM, and goes on from there when it is started again. Needs no Java while it runs.
+    Exit code 3 when a part of the log is lost (see --accept-gap), or the server cannot be used.
+    """
+    from ingest.commands.follow import follow_server, seconds, size
+    from ingest.landing.follow import FollowOptions
+    from ingest.landing.handover import Start
+    from ingest.sources.server import ServerAddress
+
+    if server is None and defaults_file is None:
+        raise UsageError("Which server is meant?", hint="Give --server, or a --defaults-file that names its host.")
+    ways = {
+        "--start-gtid": start_gtid,
+        "--start-file": start_file,
+        "--from-oldest": from_oldest,
+        "--from-now": from_now,
+    }
+    if len(given := [name for name, value in ways.items() if value]) > 1:
+        raise UsageError(f"{' and '.join(given)} say different starts.", hint="Give one of them.")
+    if start_pos is not None and start_file is None:
+        raise UsageError("--start-pos is a position in --start-file.", hint="Give both.")
+    address = ServerAddress.of(server, port, user, defaults_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key)
+    options = FollowOptions(
+        start=Start(start_gtid, start_file, start_pos, from_now),
+        interval=seconds(interval, "--interval"),
+        once=once,
+        accept_gap=accept_gap,
+        replica_id=server_id,
+        spool_max_age=seconds(spool_max_age, "--spool-max-age"),
+        spool_max_size=None if spool_max_size is None else size(spool_max_size, "--spool-max-size"),
+    )
+    raise typer.Exit(follow_server(source, address, options, metrics_port, metrics_address, register))
+
+
 @app.command(short_help="Put small segments of closed files together.")
 def compact(
     source: Source,
@@ -189,15 +279,16 @@ def compact(
 @app.command(short_help="Sources, files, segments, lag, quarantine.")
 def status(
     source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,
+    sources: Annotated[bool, typer.Option("--sources", help="One row a source instead of one a file.")] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Say what is landed and how far it is behind. Needs no Java.
 
-    Exit code 1 when a part of a file failed.
+    Exit code 1 when a part of a file failed, or a gap has stopped the following of a server.
     """
-    from ingest.commands.landing import print_status
+    from ingest.commands.status import print_status
 
-    raise typer.Exit(print_status(source, format))
+    raise typer.Exit(print_status(source, format, sources))
 
 
 @app.command(short_help="Check what landed (Great Expectations).")
@@ -234,16 +325,12 @@ def docs(
     raise typer.Exit(print_site(directory))
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
 def _table_filter(schemas: str | None, tables: str | None, exclude_tables: str | None) -> "TableFilter | None":
     if not (schemas or tables or exclude_tables):
         return None
     from ingest.binlog import TableFilter
 
-    return TableFilter.of(_names(schemas), _names(tables), _names(exclude_tables))
+    return TableFilter.parse(schemas, tables, exclude_tables)
 
 
 def _hints(snapshot_dir: Path | None) -> "SchemaHints | None":

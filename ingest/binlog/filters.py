@@ -25,6 +25,11 @@ class TableFilter:
         found = cls(tuple(schemas), tuple(tables), tuple(exclude_tables))
         return found if found.schemas or found.tables or found.exclude_tables else None
 
+    @classmethod
+    def parse(cls, schemas: str | None, tables: str | None, exclude_tables: str | None) -> Self | None:
+        """A filter from names as a person gives them, separated by commas."""
+        return cls.of(*(_separated(names) for names in (schemas, tables, exclude_tables)))
+
     def takes(self, schema: str, table: str) -> bool:
         """Whether rows of this table are wanted."""
         if self.schemas and not any(fnmatchcase(schema, pattern) for pattern in self.schemas):
@@ -32,6 +37,10 @@ class TableFilter:
         if self.tables and not _names(self.tables, schema, table):
             return False
         return not _names(self.exclude_tables, schema, table)
+
+
+def _separated(names: str | None) -> list[str]:
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
 
 
 def _names(patterns: tuple[str, ...], schema: str, table: str) -> bool:

@@ -1,33 +1,17 @@
-"""`binloom snapshot`, `ingest` and `status`: what landed, in words and rows."""
+"""`binloom snapshot` and `ingest`: what landed, in words."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.commands.output import Format, human_bytes, print_rows, print_table, progress, say
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+from ingest.commands.output import human_bytes, progress, say
+from ingest.errors import EXIT_DONE
 
 if TYPE_CHECKING:
     from ingest.binlog import TableFilter
     from ingest.landing import IngestResult
-    from ingest.landing.overview import FileStatus, SourceStatus
     from ingest.sources.server import ServerAddress
-
-FILE_COLUMNS = (
-    "source_id",
-    "epoch",
-    "binlog_file",
-    "state",
-    "file_size",
-    "bytes_landed",
-    "segments",
-    "transactions",
-    "row_events",
-    "last_event_at",
-    "is_in_use",
-    "error",
-)
 
 
 def snapshot_from_server(source: str, address: "ServerAddress") -> int:
@@ -135,70 +119,7 @@ def compact_source(source: str, keep_seconds: float) -> int:
         kept = len(landing.record.replaced)
     later = f"; the files of {kept} are kept until later" if kept else ""
     sys.stdout.write(
-        f"{source}: {len(compacted)} files compacted, {removed} small segments removed{later}, {merged} files of states merged\n"
+        f"{source}: {len(compacted)} files compacted, {removed} small segments removed{later}, "
+        f"{merged} files of states merged\n"
     )
     return EXIT_DONE
-
-
-def print_status(source: str | None, format: Format) -> int:
-    """Print sources and their files; return 1 when a part of one failed."""
-    from ingest.landing import status
-
-    sources = status(source)
-    if format is Format.TEXT:
-        _print_sources(sources)
-    else:
-        rows = [[one.source_id, *_file_row(file)] for one in sources for file in one.files]
-        print_rows(FILE_COLUMNS, rows, format)
-    has_failed = any(file.state == "failed" for one in sources for file in one.files)
-    return EXIT_CHECK_FAILED if has_failed else EXIT_DONE
-
-
-def _file_row(file: "FileStatus") -> list[object]:
-    return [getattr(file, name) for name in FILE_COLUMNS[1:]]
-
-
-def _print_sources(sources: "Sequence[SourceStatus]") -> None:
-    if not sources:
-        sys.stdout.write("Nothing is landed yet. Begin with: binloom ingest --source NAME --binlog-dir DIR --all\n")
-    for one in sources:
-        server = f"{one.flavor} {one.server_version}, server id {one.server_id}" if one.flavor else "no file landed yet"
-        sys.stdout.write(f"{one.source_id}  ({server}, epoch {one.epoch or 0})\n")
-        segments = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in sorted(one.segments.items()))
-        facts = {
-            "landed": f"{one.row_events} row changes in {one.transactions} transactions",
-            "segments": segments or "none",
-            "up to": _up_to(one),
-            "snapshots": str(one.snapshots) if one.snapshots else "none: binloom snapshot lands one",
-            "quarantine": _quarantine(one.quarantined_rows),
-        }
-        for label, text in facts.items():
-            sys.stdout.write(f"  {label + ':':<12}{text}\n")
-        sys.stdout.write("\n")
-        columns = ("epoch", "binlog_file", "state", "file_size", "bytes_landed", "transactions", "row_events")
-        print_table(columns, [[getattr(file, name) for name in columns] for file in one.files])
-        for file in one.files:
-            if file.error:
-                sys.stdout.write(f"  {file.binlog_file}: {file.error}\n")
-        sys.stdout.write("\n")
-
-
-def _up_to(one: "SourceStatus") -> str:
-    if one.last_landed_file is None:
-        return "nothing landed"
-    behind = f", {_ago(one.lag_seconds)} ago" if one.lag_seconds is not None else ""
-    moment = f" at {one.last_event_at:%Y-%m-%d %H:%M:%S} UTC{behind}" if one.last_event_at else ""
-    return f"{one.last_landed_file}:{one.last_landed_pos}{moment}"
-
-
-def _ago(seconds: float) -> str:
-    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
-
-
-def _quarantine(rows: dict[str, int] | None) -> str:
-    if rows is None:
-        return "not known before the first `dbt build`"
-    return ", ".join(f"{number} rows {reason}" for reason, number in sorted(rows.items())) or "empty"

@@ -138,7 +138,7 @@ class BinlogSource(DataSource):
     def _tables(self) -> "TableFilter | None":
         from ingest.binlog import TableFilter
 
-        return TableFilter.of(*(_names(self.options.get(name)) for name in ("schemas", "tables", "excludeTables")))
+        return TableFilter.parse(*(self.options.get(name) for name in ("schemas", "tables", "excludeTables")))
 
     @property
     def _hints(self) -> "SchemaHints | None":
@@ -237,7 +237,3 @@ def _columns(kind: BatchKind) -> pa.Schema:
 
 def _files(paths: Sequence[Path]) -> list[Path]:
     return [file for path in paths for file in ([one.path for one in find_binlogs(path)] if path.is_dir() else [path])]
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]

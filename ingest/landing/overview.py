@@ -1,7 +1,7 @@
 """What binloom has: sources, files, segments, how far they are behind, what could not be bound. Needs no Spark."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,15 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ingest.errors import unknown_source
+from ingest.landing.gaps import latest_gaps
+from ingest.landing.lag import Lag, done_upto, find_lag, landed_gtids, last_landed_at
 from ingest.landing.record import Row, SourceRecord
-from ingest.landing.segments import is_done
 from ingest.landing.session import binloom_home, warehouse_dir
+from ingest.landing.spool import Spool
 from ingest.landing.store import data_files, read_rows
-from ingest.landing.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES
+from ingest.landing.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
+
+_TABLES = (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS, STREAM_GAPS)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class FileStatus:
     last_event_at
         Latest timestamp in the file, UTC.
     state
-        `landed`, `partly landed`, `failed` or `in progress`.
+        `landed`, `partly landed`, `failed`, `in progress`, or `left out` when no part of it was to be landed.
     error
         Why a part of it failed.
     """
@@ -55,12 +59,39 @@ class FileStatus:
 
 
 @dataclass(frozen=True)
+class FollowStatus:
+    """How far a followed server is received and landed.
+
+    Attributes
+    ----------
+    received_file, received_pos, received_at
+        Up to where its log is durable in the spool, and when the last of it came, UTC.
+    landed_gtids
+        GTIDs that are landed, as a set; None without any.
+    lag_bytes, lag_transactions, lag_as_of
+        What of its log is not landed, as of when the server was asked last; transactions are None without GTIDs.
+    spool_files, spool_bytes
+        Files of the spool, and their size.
+    """
+
+    received_file: str
+    received_pos: int
+    received_at: datetime
+    landed_gtids: str | None
+    lag_bytes: int
+    lag_transactions: int | None
+    lag_as_of: datetime | None
+    spool_files: int
+    spool_bytes: int
+
+
+@dataclass(frozen=True)
 class SourceStatus:
     """A source: its server, files and how far they are landed.
 
     Attributes
     ----------
-    source_id, epoch, server_id, flavor, server_version
+    source_id, epoch, server_id, server_uuid, host, port, flavor, server_version
         The source and the server of its current epoch.
     files
         Its files in the order of their epochs and numbers.
@@ -73,16 +104,24 @@ class SourceStatus:
     last_event_at
         Latest timestamp landed, UTC.
     lag_seconds
-        Seconds since then, None when nothing is landed.
+        Seconds since then, None when nothing is landed. Of a followed server 0 when all that it is known to have
+        logged is landed.
     snapshots
         Number of schema snapshots.
     quarantined_rows
         Rows that could not be bound, by reason; None when the models have not been built.
+    gaps
+        Latest state of each gap in what was read from a live server, as rows of `stream_gaps`.
+    following
+        How far a live server is followed, None when none is.
     """
 
     source_id: str
     epoch: int | None
     server_id: int | None
+    server_uuid: str | None
+    host: str | None
+    port: int | None
     flavor: str | None
     server_version: str | None
     files: list[FileStatus]
@@ -94,7 +133,9 @@ class SourceStatus:
     last_event_at: datetime | None
     lag_seconds: float | None
     snapshots: int
-    quarantined_rows: dict[str, int] | None = field(default=None)
+    quarantined_rows: dict[str, int] | None
+    gaps: list[dict[str, Any]]
+    following: FollowStatus | None
 
 
 def status(source_id: str | None = None, home: Path | None = None) -> list[SourceStatus]:
@@ -106,20 +147,20 @@ def status(source_id: str | None = None, home: Path | None = None) -> list[Sourc
         Nothing was landed under that name.
     """
     home = (home or binloom_home()).absolute()
-    tables = {table.name: read_rows(table, home) for table in (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS)}
+    tables = {table.name: read_rows(table, home) for table in _TABLES}
     known = sorted({row["source_id"] for rows in tables.values() for row in rows})
     if source_id is not None and source_id not in known:
         raise unknown_source(source_id, known, home)
     quarantined = _quarantined(home)
     return [
-        _source_status(name, tables, None if quarantined is None else quarantined.get(name, Counter()))
+        _source_status(name, tables, None if quarantined is None else quarantined.get(name, Counter()), home)
         for name in known
         if source_id in (None, name)
     ]
 
 
 def _source_status(
-    source_id: str, tables: dict[str, list[dict[str, Any]]], quarantined: Counter[str] | None
+    source_id: str, tables: dict[str, list[dict[str, Any]]], quarantined: Counter[str] | None, home: Path
 ) -> SourceStatus:
     mine = {name: [row for row in rows if row["source_id"] == source_id] for name, rows in tables.items()}
     record = SourceRecord.of(source_id, mine[SOURCES.name], mine[BINLOG_FILES.name], mine[SEGMENTS.name])
@@ -129,13 +170,19 @@ def _source_status(
     )
     states = [state for of_file in record.states.values() for state in of_file]
     completed = [state for state in states if state["status"] == "completed"]
-    last_event_at = max((state["max_event_at"] for state in completed if state["max_event_at"]), default=None)
+    last_event_at = last_landed_at(record)
     newest = next((file for file in reversed(files) if file.bytes_landed), None)
     identity = record.identities[-1] if record.identities else {}
+    now = datetime.now(UTC)
+    spool = Spool(source_id, home)
+    lag = find_lag(spool, record, now)
     return SourceStatus(
         source_id=source_id,
         epoch=identity.get("epoch"),
         server_id=identity.get("server_id"),
+        server_uuid=identity.get("server_uuid"),
+        host=identity.get("host"),
+        port=identity.get("port"),
         flavor=identity.get("flavor"),
         server_version=identity.get("server_version"),
         files=files,
@@ -145,23 +192,44 @@ def _source_status(
         last_landed_file=newest.binlog_file if newest else None,
         last_landed_pos=newest.bytes_landed if newest else None,
         last_event_at=last_event_at,
-        lag_seconds=(datetime.now(UTC) - last_event_at).total_seconds() if last_event_at else None,
+        lag_seconds=lag.seconds if lag else (now - last_event_at).total_seconds() if last_event_at else None,
         snapshots=len(mine[SCHEMA_SNAPSHOTS.name]),
         quarantined_rows=None if quarantined is None else dict(quarantined),
+        gaps=latest_gaps(mine[STREAM_GAPS.name]),
+        following=_follow_status(spool, record, lag) if lag else None,
+    )
+
+
+def _follow_status(spool: Spool, record: SourceRecord, lag: Lag) -> FollowStatus | None:
+    checkpoint = spool.checkpoint
+    if checkpoint is None:
+        return None
+    spool_files, spool_bytes = spool.size()
+    return FollowStatus(
+        received_file=checkpoint.binlog_file,
+        received_pos=checkpoint.position,
+        received_at=checkpoint.received_at,
+        landed_gtids=str(landed_gtids(record)) or None,
+        lag_bytes=lag.bytes,
+        lag_transactions=lag.transactions,
+        lag_as_of=checkpoint.server.observed_at if checkpoint.server else None,
+        spool_files=spool_files,
+        spool_bytes=spool_bytes,
     )
 
 
 def _file_status(row: Row, states: list[Row]) -> FileStatus:
     completed = [state for state in states if state["status"] == "completed"]
-    # What was left out on purpose is done.
-    landed = max((state["segment_end"] for state in states if is_done(state)), default=0)
+    # The magic number belongs to no segment.
+    landed = max((state["segment_end"] for state in completed), default=0)
     failed = [state for state in states if state["status"] == "failed"]
     if failed:
         state = "failed"
     elif any(state["status"] == "in_progress" for state in states):
         state = "in progress"
     else:
-        state = "landed" if landed == row["file_size"] else "partly landed"
+        is_whole = done_upto(states) == row["file_size"]
+        state = "partly landed" if not is_whole else "landed" if completed else "left out"
     return FileStatus(
         epoch=row["epoch"],
         binlog_file=row["binlog_file"],

@@ -5,7 +5,6 @@ the source's files is not landed again from its files, transaction by transactio
 another order.
 """
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from ingest.binlog.gtid_sets import GtidSet
-from ingest.errors import CorruptBinlogError, UsageError
+from ingest.errors import UsageError
 from ingest.landing.record import SourceRecord
 from ingest.landing.segments import FIRST_EVENT
+from ingest.landing.transactions import transactions
 from ingest.sources.directory import BinlogPath, binlog_path
 
 BEFORE_THE_START = "before the start that was asked for"
@@ -82,7 +82,7 @@ class EpochStart:
         if first > start:
             cut = min(first, end)
             left_out = GtidSet()
-            for batch in _transactions(file.path, start, cut, skip_bad_checksum):
+            for batch in transactions(file.path, start, cut, ("gtid",), skip_bad_checksum):
                 left_out.add_all(batch["gtid"])
             yield Part(start, cut, BEFORE_THE_START, str(left_out) or None)
             if cut == end:
@@ -116,16 +116,16 @@ class EpochStart:
             )
 
     def _by_gtids(self, path: Path, start: int, end: int, skip_bad_checksum: bool) -> Iterator[Part]:
-        batches = list(_transactions(path, start, end, skip_bad_checksum))
+        batches = list(transactions(path, start, end, ("gtid", "start_pos"), skip_bad_checksum))
         if not batches:
             yield Part(start, end)
             return
-        transactions = pa.Table.from_batches(batches).combine_chunks()
-        gtids = transactions["gtid"].combine_chunks()
+        table = pa.Table.from_batches(batches).combine_chunks()
+        gtids = table["gtid"].combine_chunks()
         is_landed = self._before.contains_all(gtids)
         changes = (np.flatnonzero(np.diff(is_landed)) + 1).tolist()
         runs = pairwise([0, *changes, len(gtids)])
-        cuts = [start, *transactions["start_pos"].take(pa.array(changes, pa.int64())).to_pylist(), end]
+        cuts = [start, *table["start_pos"].take(pa.array(changes, pa.int64())).to_pylist(), end]
         for (first, last), (low, high) in zip(runs, pairwise(cuts), strict=True):
             if is_landed[first]:
                 run = GtidSet()
@@ -133,17 +133,3 @@ class EpochStart:
                 yield Part(low, high, self._reason, str(run))
             else:
                 yield Part(low, high)
-
-
-def _transactions(path: Path, start: int, end: int, skip_bad_checksum: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the transactions of a range: their GTIDs and where they start, without their rows."""
-    from ingest.binlog import TableFilter, open_binlog
-
-    log = open_binlog(
-        path, tables=TableFilter(exclude_tables=("*",)), start=start, end=end, skip_bad_checksum=skip_bad_checksum
-    )
-    # What is broken is landed up to there, and the task that lands it says so.
-    with contextlib.suppress(CorruptBinlogError):
-        for kind, batch in log.batches():
-            if kind == "transactions":
-                yield batch.select(["gtid", "start_pos"])

@@ -6,7 +6,7 @@ and byte for byte the server's own.
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Self
 
@@ -82,7 +82,7 @@ class Spool:
         sizes = [path.stat().st_size for path in self._all()]
         return len(sizes), sum(sizes)
 
-    def prune(self, landed: "Iterator[Path]", max_age: float | None, max_size: int | None) -> list[Path]:
+    def prune(self, landed: Iterable[Path], max_age: float | None, max_size: int | None) -> list[Path]:
         """Delete files that are closed and landed, oldest first.
 
         Parameters

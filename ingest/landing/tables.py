@@ -38,8 +38,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "binlog_file": "Name of the binlog file without its folder",
     "segment_start": "Offset in the file at which the landed segment starts; 0 for a compacted one, the whole file",
     "segment_end": "Offset in the file just after the segment's last byte",
-    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one); of an "
-    "epoch, of the first event in start_file that is landed",
+    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one); of "
+    "an epoch, of the first event in start_file that is landed",
     "end_pos": "Physical offset just after the event's last byte in the file (of the payload, for an event inside one)",
     "payload_ordinal": "Position of the event inside a compressed transaction payload; 0 outside of one",
     "row_ordinal": "0-based position of the row inside its event",
@@ -80,9 +80,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "sql_text": "Text of the statement; of its context what mysqlbinlog prints, such as SET INSERT_ID=5",
     "columns": "The table's columns as the table map describes them, in order",
     "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
-    "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its logs "
-    "started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions that this "
-    "one has not)",
+    "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its "
+    "logs started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions "
+    "that this one has not)",
     "detail": "More about the reason",
     "server_uuid": "server_uuid of the server, NULL when only its files were seen",
     "host": "Host that binloom connected to, NULL for files",
@@ -113,8 +113,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "scanned_at": "When binloom scanned the file, UTC",
     "status": "State that the segment went into: in_progress, completed, failed, skipped (left out on purpose), "
     "replaced (its rows are in a compacted segment now) or removed (replaced, and its files are gone); of a gap: found "
-    "(following has stopped before it), accepted (--accept-gap went on over it), unproven (nothing is known to be missing, "
-    "but that cannot be shown; followed on) or filled (what was missing was read after all)",
+    "(following has stopped before it), accepted (--accept-gap went on over it), unproven (nothing is known to be "
+    "missing, but that cannot be shown; followed on) or filled (what was missing was read after all)",
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
     "error": "Why the segment failed or was skipped, NULL otherwise",

@@ -103,6 +103,8 @@ class Distribution(ABC):
         directory: str | os.PathLike[str],
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        server_id: int = 1,
+        log_name: str = "binlog",
     ) -> Server:
         """Start a server whose data, binlogs and log lie in a directory; also a context manager.
 
@@ -114,6 +116,8 @@ class Distribution(ABC):
             Server options, written as on the command line; they go before binloom's own.
         environment
             Variables for the server's process.
+        server_id, log_name
+            Who it is among servers that replicate, and what its binlogs are called.
         """
         if self.why_not():
             raise ServerPackagesError(self.why_not())
@@ -121,7 +125,7 @@ class Distribution(ABC):
         if not (directory / "data").exists():
             directory.mkdir(parents=True, exist_ok=True)
             shutil.copytree(self.pristine(), directory / "data", symlinks=True)
-        server = Server(self, directory, list(options), dict(environment or {}))
+        server = Server(self, directory, list(options), dict(environment or {}), server_id, log_name)
         server.start()
         return server
 

@@ -37,19 +37,29 @@ class Server:
     ----------
     host, port, socket
         Where it listens. Root has no password.
-    binlog_dir
+    server_id
+        What it writes into the header of every event.
+    binlog_dir, log_name
         Its binlogs, named `binlog.000001` and so on.
     flavor, version
         `mysql` or `mariadb`, and `9.7.4`.
     """
 
     def __init__(
-        self, distribution: "Distribution", directory: Path, options: list[str], environment: dict[str, str]
+        self,
+        distribution: "Distribution",
+        directory: Path,
+        options: list[str],
+        environment: dict[str, str],
+        server_id: int = 1,
+        log_name: str = "binlog",
     ) -> None:
         self.distribution = distribution
         self.directory = directory
         self.options = options
         self.environment = environment
+        self.server_id = server_id
+        self.log_name = log_name
         self.flavor = distribution.flavor
         self.version = distribution.version
         self.binlog_dir = directory / "binlog"
@@ -72,8 +82,8 @@ class Server:
             "--no-defaults",
             "--user=root",
             *self.distribution.server_options(),
-            "--server-id=1",
-            f"--log-bin={self.binlog_dir / 'binlog'}",
+            f"--server-id={self.server_id}",
+            f"--log-bin={self.binlog_dir / self.log_name}",
             "--default-time-zone=+00:00",
             # Durability is of no use here, and costs most of the time.
             "--sync-binlog=0",
@@ -166,7 +176,7 @@ class Server:
 
     def binlogs(self) -> list[Path]:
         """Return the binlog files, oldest first."""
-        return sorted(path for path in self.binlog_dir.glob("binlog.*") if path.suffix[1:].isdigit())
+        return sorted(path for path in self.binlog_dir.glob(f"{self.log_name}.*") if path.suffix[1:].isdigit())
 
     def flush(self) -> Path:
         """Close the current binlog and open the next; return the closed one."""

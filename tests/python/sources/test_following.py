@@ -1,7 +1,10 @@
 """What following asks of a server, and what it takes: the least set of privileges, each missing one by its name."""
 
+import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -10,6 +13,7 @@ from pymysql.constants import COMMAND, ER
 
 from ingest.errors import SourceError
 from ingest.sources.information_schema import binlog_position, take_snapshot
+from ingest.sources.replication import Replica, read_head
 from ingest.sources.server import (
     Server,
     ServerAddress,
@@ -22,7 +26,8 @@ from ingest.sources.server import (
 from tests.servers import Server as LiveServer
 from tests.servers import mysql
 
-# As README.md has it.
+PROJECT = Path(__file__).parents[3]
+
 LEAST = {
     "mysql": {"monitor": "REPLICATION CLIENT", "stream": "REPLICATION SLAVE", "snapshot": "SELECT"},
     "mariadb": {"monitor": "BINLOG MONITOR", "stream": "REPLICATION SLAVE", "snapshot": "SELECT"},
@@ -87,6 +92,14 @@ def test_the_least_privileges_are_enough(server: LiveServer) -> None:
     assert dump(server)[0] == 0
 
 
+def test_the_documented_grant_is_the_least_one() -> None:
+    text = (PROJECT / "docs" / "follow.md").read_text()
+    documented = re.findall(r"^grant (.*) on \*\.\* to .*-- (\w+)", text, re.M)
+    assert {flavor.lower(): set(privileges.upper().split(", ")) for privileges, flavor in documented} == {
+        flavor: set(privileges.values()) for flavor, privileges in LEAST.items()
+    }
+
+
 def test_without_the_one_to_ask_nothing_says_where_the_log_stands(server: LiveServer) -> None:
     privilege = LEAST[server.flavor]["monitor"]
     with as_follower(server, without="monitor") as live:
@@ -111,9 +124,14 @@ def test_without_the_one_to_read_the_log_is_not_sent(server: LiveServer) -> None
         with pytest.raises(pymysql.err.OperationalError) as refused:
             dump(server)
         assert refused.value.args[0] == ER.SPECIFIC_ACCESS_DENIED_ERROR
-        error = live.lacks("stream")
-        assert "lacks the privilege REPLICATION SLAVE" in str(error)
-        server.execute(error.hint or "")
+        name = server.binlogs()[-1].name
+        with pytest.raises(SourceError) as named:
+            read_head(live.address, server.flavor, Replica.of("test"), name)
+        assert "User 'fol''lower'@'localhost' lacks the privilege REPLICATION SLAVE" in str(named.value)
+        with pytest.raises(SourceError, match=r"refuses user .* Check the user, and the password"):
+            read_head(replace(live.address, password="wrong"), server.flavor, Replica.of("test"), name)
+        server.execute(named.value.hint or "")
+        assert read_head(live.address, server.flavor, Replica.of("test"), name).format
     assert dump(server)[0] == register(server)[0] == 0
 
 
@@ -169,5 +187,5 @@ def without_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def test_a_server_without_a_log(without_log: LiveServer) -> None:
     with as_root(without_log) as live:
         for ask in (binary_logs, binlog_position):
-            with pytest.raises(SourceError, match="The binary log of the server at .* is off"):
+            with pytest.raises(SourceError, match=r"The binary log of the server at .* is off"):
                 ask(live)

@@ -1,0 +1,142 @@
+"""`binloom follow`: a live server under one source, for as long as it is wanted."""
+
+import contextlib
+import re
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from ingest.commands.metrics import FollowMetrics, MetricsServer
+from ingest.commands.output import human_bytes, say
+from ingest.errors import EXIT_DONE, EXIT_SOURCE, UsageError
+from ingest.landing.follow import Follower, FollowOptions
+from ingest.landing.gaps import gaps
+from ingest.landing.lag import find_lag, last_landed_at
+from ingest.landing.land import IngestResult
+from ingest.landing.session import binloom_home
+from ingest.landing.spool import Spool
+from ingest.landing.stream import StreamLanding
+from ingest.sources.server import ServerAddress
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_SECONDS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])?(?:i?b)?", re.IGNORECASE)
+_FACTORS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+
+
+def follow_server(
+    source: str,
+    address: ServerAddress,
+    options: FollowOptions,
+    metrics_port: int | None,
+    metrics_address: str,
+    register: bool,
+) -> int:
+    """Follow a server until it is done or a signal comes; print a line for each landing, say on stderr what happens."""
+    home = binloom_home().absolute()
+    watcher = _Watcher(source, home)
+    follower = Follower(source, address, options, home, watcher)
+    with contextlib.ExitStack() as stack:
+        if metrics_port is not None:
+            server = stack.enter_context(MetricsServer(watcher.metrics, metrics_port, metrics_address))
+            say(f"metrics are on http://{metrics_address}:{server.port}/metrics")
+        with _ended_by_signals(follower):
+            follower.run()
+    sys.stdout.write(f"{source}: {watcher.summary()}\n")
+    return EXIT_SOURCE if follower.problems else EXIT_DONE
+
+
+@contextlib.contextmanager
+def _ended_by_signals(follower: Follower) -> Iterator[None]:
+    """Let SIGINT and SIGTERM end it in order, and a second one at once."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        follower.stop()
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number in before:
+            signal.signal(number, end)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Watcher:
+    """Tells a person and Prometheus what a follower does."""
+
+    def __init__(self, source: str, home: Path) -> None:
+        self.metrics = FollowMetrics(source)
+        self._source = source
+        self._home = home
+        self._totals: Counter[str] = Counter()
+
+    def say(self, text: str) -> None:
+        say(f"{self._source}: {text}")
+
+    def connected(self) -> None:
+        self.metrics.connected()
+
+    def disconnected(self) -> None:
+        self.metrics.disconnected()
+
+    def received(self, size: int) -> None:
+        self.metrics.received(size)
+
+    def landed(self, result: IngestResult, spool: Spool, landing: StreamLanding) -> None:
+        now = datetime.now(UTC)
+        self.metrics.landed(result.row_events, result.transactions, last_landed_at(landing.record))
+        lag = find_lag(spool, landing.record, now)
+        if lag is not None:
+            self.metrics.checked(lag, spool.size()[1], Counter(row["status"] for row in gaps(self._source, self._home)))
+        if result.segments:
+            self._totals.update(rows=result.row_events, transactions=result.transactions, bytes=result.bytes)
+            sys.stdout.write(
+                f"{now:%Y-%m-%d %H:%M:%S} {self._source}: {result.row_events} row changes in {result.transactions} "
+                f"transactions landed, {human_bytes(result.bytes)} ({result.seconds:.1f} s)\n"
+            )
+            sys.stdout.flush()
+
+    def summary(self) -> str:
+        totals = self._totals
+        if not totals["bytes"]:
+            return "nothing new, all is landed"
+        return (
+            f"{totals['rows']} row changes in {totals['transactions']} transactions landed, "
+            f"{human_bytes(totals['bytes'])}"
+        )
+
+
+def seconds(text: str, option: str) -> float:
+    """Return a duration such as 30s, 5m or 7d in seconds.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is no duration.", hint=f"Give {option} such as 30s, 5m, 2h or 7d.")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def size(text: str, option: str) -> int:
+    """Return a size such as 500M or 20G in bytes.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is no size.", hint=f"Give {option} such as 500M or 20G.")
+    return int(float(match[1]) * (1 << _FACTORS[(match[2] or "").lower()]))

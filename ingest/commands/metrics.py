@@ -1,0 +1,140 @@
+"""What a running `binloom follow` says to Prometheus."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ingest.errors import UsageError
+from ingest.landing.lag import Lag
+
+
+class FollowMetrics(Collector):
+    """The figures of one followed source: told by the follower, asked for by whoever scrapes.
+
+    A figure that is not known is left out, which an alert can tell from 0.
+
+    Parameters
+    ----------
+    source_id
+        The source, which every figure carries as label `source`.
+    """
+
+    def __init__(self, source_id: str) -> None:
+        self._source_id = source_id
+        self._connections = 0
+        self._is_connected = False
+        self._received_bytes = 0
+        self._landed_row_events = 0
+        self._landed_transactions = 0
+        self._last_landed_at: datetime | None = None
+        self._lag: Lag | None = None
+        self._checked_at: datetime | None = None
+        self._spool_bytes = 0
+        self._gaps: Mapping[str, int] = {}
+
+    def connected(self) -> None:
+        """Note that the server sends its log, for the first time or again."""
+        self._connections += 1
+        self._is_connected = True
+
+    def disconnected(self) -> None:
+        """Note that it does not any more."""
+        self._is_connected = False
+
+    def received(self, size: int) -> None:
+        """Add bytes of the log that came."""
+        self._received_bytes += size
+
+    def landed(self, row_events: int, transactions: int, last_at: datetime | None) -> None:
+        """Add what was landed; `last_at` is when the last transaction of it committed."""
+        self._landed_row_events += row_events
+        self._landed_transactions += transactions
+        self._last_landed_at = last_at or self._last_landed_at
+
+    def checked(self, lag: Lag, spool_bytes: int, gaps: Mapping[str, int]) -> None:
+        """Replace how far it is behind, the size of the spool and the number of gaps of each status."""
+        self._lag, self._spool_bytes, self._gaps = lag, spool_bytes, dict(gaps)
+        self._checked_at = datetime.now(UTC)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the figures as they are now."""
+        if self._lag is not None and self._checked_at is not None:
+            yield self._gauge("lag_seconds", "Seconds that the landed tables are behind.", self._lag.seconds)
+            yield self._gauge("lag_bytes", "Bytes of the log that are not landed.", self._lag.bytes)
+            yield self._gauge("lag_transactions", "Transactions that are not landed.", self._lag.transactions)
+            yield self._gauge("spool_bytes", "Size of the spool.", self._spool_bytes)
+            checked_at = self._checked_at.timestamp()
+            yield self._gauge("last_check_timestamp_seconds", "When these figures were found out.", checked_at)
+        if self._last_landed_at is not None:
+            landed_at = self._last_landed_at.timestamp()
+            yield self._gauge("last_landed_timestamp_seconds", "When the last landed transaction committed.", landed_at)
+        yield self._gauge("is_connected", "Whether the server sends its log: 1 or 0.", int(self._is_connected))
+        yield self._counter("received_bytes", "Bytes of the log that came.", self._received_bytes)
+        yield self._counter("landed_row_events", "Changed rows that were landed.", self._landed_row_events)
+        yield self._counter("landed_transactions", "Transactions that were landed.", self._landed_transactions)
+        yield self._counter("reconnects", "Connections after the first.", max(0, self._connections - 1))
+        gaps = GaugeMetricFamily("binloom_gaps", "Gaps in the log of each status.", labels=["source", "status"])
+        for status, number in sorted(self._gaps.items()):
+            gaps.add_metric([self._source_id, status], number)
+        yield gaps
+
+    def _gauge(self, name: str, help: str, value: float | None) -> Metric:
+        family = GaugeMetricFamily(f"binloom_{name}", help, labels=["source"])
+        if value is not None:
+            family.add_metric([self._source_id], value)
+        return family
+
+    def _counter(self, name: str, help: str, value: float) -> Metric:
+        family = CounterMetricFamily(f"binloom_{name}", help, labels=["source"])
+        family.add_metric([self._source_id], value)
+        return family
+
+
+class MetricsServer:
+    """Serves metrics over HTTP from a thread of its own, until it is closed.
+
+    Parameters
+    ----------
+    metrics
+        What it serves.
+    port
+        Port to listen on; 0 for any that is free, see `port`.
+    address
+        Address to listen on. There is no authentication: by default only this machine reaches it.
+
+    Raises
+    ------
+    UsageError
+        The port is taken or not allowed, or the address is not one of this machine.
+    """
+
+    def __init__(self, metrics: FollowMetrics, port: int, address: str = "127.0.0.1") -> None:
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        try:
+            self._server, self._thread = start_http_server(port, address, registry)
+        except OSError as error:
+            raise UsageError(
+                f"Metrics cannot be served on {address}:{port}: {error.strerror or error}.",
+                hint="Give another --metrics-port or --metrics-address.",
+            ) from None
+        self.port: int = self._server.server_port
+
+    def close(self) -> None:
+        """End it and free the port."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

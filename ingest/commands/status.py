@@ -1,0 +1,190 @@
+"""`binloom status`: how far sources are received and landed, in words and rows."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ingest.commands.output import Format, human_bytes, print_rows, print_table
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+
+if TYPE_CHECKING:
+    from ingest.landing.overview import FileStatus, SourceStatus
+    from ingest.landing.record import Row
+
+FILE_COLUMNS = (
+    "source_id",
+    "epoch",
+    "binlog_file",
+    "state",
+    "file_size",
+    "bytes_landed",
+    "segments",
+    "transactions",
+    "row_events",
+    "last_event_at",
+    "is_in_use",
+    "error",
+)
+
+SOURCE_COLUMNS = (
+    "source_id",
+    "epoch",
+    "flavor",
+    "server_version",
+    "server_id",
+    "server_uuid",
+    "host",
+    "port",
+    "files",
+    "segments",
+    "transactions",
+    "row_events",
+    "snapshots",
+    "last_landed_file",
+    "last_landed_pos",
+    "last_event_at",
+    "lag_seconds",
+    "quarantined_rows",
+    "gaps",
+)
+
+# Of a followed server only.
+FOLLOW_COLUMNS = (
+    "lag_bytes",
+    "lag_transactions",
+    "lag_as_of",
+    "landed_gtids",
+    "received_file",
+    "received_pos",
+    "received_at",
+    "spool_files",
+    "spool_bytes",
+)
+
+
+def print_status(source: str | None, format: Format, only_sources: bool = False) -> int:
+    """Print sources, and their files unless only sources are wanted.
+
+    Returns
+    -------
+    int
+        1 when a part of a file failed, or a gap has stopped the following of a server.
+    """
+    from ingest.landing import status
+
+    sources = status(source)
+    if format is Format.TEXT:
+        _print_sources(sources, only_sources)
+    elif only_sources:
+        print_rows((*SOURCE_COLUMNS, *FOLLOW_COLUMNS), [_source_row(one) for one in sources], format)
+    else:
+        rows = [[one.source_id, *_file_row(file)] for one in sources for file in one.files]
+        print_rows(FILE_COLUMNS, rows, format)
+    has_failed = any(file.state == "failed" for one in sources for file in one.files)
+    has_stopped = any(gap["status"] == "found" for one in sources for gap in one.gaps)
+    return EXIT_CHECK_FAILED if has_failed or has_stopped else EXIT_DONE
+
+
+def _file_row(file: "FileStatus") -> list[object]:
+    return [getattr(file, name) for name in FILE_COLUMNS[1:]]
+
+
+def _source_row(one: "SourceStatus") -> list[object]:
+    facts = {name: getattr(one, name) for name in SOURCE_COLUMNS}
+    facts |= {"files": len(one.files), "gaps": Counter(gap["status"] for gap in one.gaps)}
+    return [*facts.values(), *(getattr(one.following, name, None) for name in FOLLOW_COLUMNS)]
+
+
+def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> None:
+    if not sources:
+        sys.stdout.write("Nothing is landed yet. Begin with: binloom ingest --source NAME --binlog-dir DIR --all\n")
+    for one in sources:
+        server = f"{one.flavor} {one.server_version}, server id {one.server_id}" if one.flavor else "no file landed yet"
+        sys.stdout.write(f"{one.source_id}  ({server}, epoch {one.epoch or 0})\n")
+        segments = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in sorted(one.segments.items()))
+        facts = {
+            "landed": f"{one.row_events} row changes in {one.transactions} transactions",
+            "segments": segments or "none",
+            "up to": _up_to(one),
+            **_followed(one),
+            "snapshots": str(one.snapshots) if one.snapshots else "none: binloom snapshot lands one",
+            "quarantine": _quarantine(one.quarantined_rows),
+        }
+        for label, text in facts.items():
+            sys.stdout.write(f"  {label + ':':<12}{text}\n")
+        for gap in one.gaps:
+            sys.stdout.write(f"  {'gap:':<12}{_gap(gap)}\n")
+        sys.stdout.write("\n")
+        if only_sources:
+            continue
+        columns = ("epoch", "binlog_file", "state", "file_size", "bytes_landed", "transactions", "row_events")
+        print_table(columns, [[getattr(file, name) for name in columns] for file in one.files])
+        for file in one.files:
+            if file.error:
+                sys.stdout.write(f"  {file.binlog_file}: {file.error}\n")
+        sys.stdout.write("\n")
+
+
+def _up_to(one: "SourceStatus") -> str:
+    if one.last_landed_file is None:
+        return "nothing landed"
+    moment = ""
+    if one.last_event_at:
+        # Of a followed source the lag says more.
+        behind = f", {_ago(one.lag_seconds)} ago" if one.lag_seconds is not None and not one.following else ""
+        moment = f" at {_moment(one.last_event_at)}{behind}"
+    return f"{one.last_landed_file}:{one.last_landed_pos}{moment}"
+
+
+def _followed(one: "SourceStatus") -> dict[str, str]:
+    """What there is to say of a followed server, by label."""
+    follow = one.following
+    if follow is None:
+        return {}
+    uuid = f", uuid {one.server_uuid}" if one.server_uuid else ""
+    as_of = f", as of {_moment(follow.lag_as_of)}" if follow.lag_as_of else ""
+    return {
+        "server": f"{one.host}:{one.port}{uuid}",
+        "received": f"{follow.received_file}:{follow.received_pos} at {_moment(follow.received_at)}",
+        "lag": (_lag(one) if follow.lag_bytes else "none") + as_of,
+        **({"GTIDs": follow.landed_gtids} if follow.landed_gtids else {}),
+        "spool": f"{human_bytes(follow.spool_bytes)} in {follow.spool_files} files",
+    }
+
+
+def _lag(one: "SourceStatus") -> str:
+    follow = one.following
+    assert follow is not None
+    parts = [human_bytes(follow.lag_bytes)]
+    if one.lag_seconds is not None:
+        parts.insert(0, _ago(one.lag_seconds))
+    if follow.lag_transactions is not None:
+        parts.append(f"{follow.lag_transactions} transactions")
+    return ", ".join(parts)
+
+
+def _gap(gap: "Row") -> str:
+    missing = f", missing {gap['missing_gtids']}" if gap["missing_gtids"] else ""
+    return (
+        f"{gap['status']} ({gap['reason']}) from {gap['from_file']}:{gap['from_pos']}"
+        f" to {gap['to_file']}:{gap['to_pos']}{missing}: {gap['detail']}"
+    )
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _quarantine(rows: dict[str, int] | None) -> str:
+    if rows is None:
+        return "not known before the first `dbt build`"
+    return ", ".join(f"{number} rows {reason}" for reason, number in sorted(rows.items())) or "empty"

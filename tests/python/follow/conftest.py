@@ -1,0 +1,66 @@
+"""A server, a user that may follow it, a network between them that can be broken, and a follower."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.python.follow.follower import Address, Follower
+from tests.python.follow.proxy import Proxy
+from tests.python.follow.secrecy import assert_not_told
+from tests.servers import DISTRIBUTIONS, Distribution, Server
+from tests.servers.accounts import Account, create_account
+
+# Table maps that say all of their columns: what a row is decoded to does not depend on when a snapshot was taken.
+SERVER_OPTIONS = ["--binlog-row-metadata=FULL"]
+
+
+@pytest.fixture(
+    params=[pytest.param(each, id=name, marks=getattr(pytest.mark, name)) for name, each in DISTRIBUTIONS.items()]
+)
+def distribution(request: pytest.FixtureRequest) -> Distribution:
+    """MySQL, then MariaDB."""
+    chosen: Distribution = request.param
+    return chosen
+
+
+@pytest.fixture
+def server(distribution: Distribution, tmp_path: Path) -> Iterator[Server]:
+    """A server whose log begins with the test."""
+    with distribution.start(tmp_path / "server", SERVER_OPTIONS) as started:
+        yield started
+
+
+@pytest.fixture
+def account(server: Server, tmp_path: Path) -> Account:
+    """A user with the privileges that following needs, and no others."""
+    return create_account(server, tmp_path)
+
+
+@pytest.fixture
+def proxy(server: Server) -> Iterator[Proxy]:
+    """A network between the server and whoever connects to the proxy."""
+    with Proxy(server) as made:
+        yield made
+
+
+@pytest.fixture
+def make_follower(server: Server, account: Account, tmp_path: Path) -> Iterator[Callable[..., Follower]]:
+    """Make followers of the server, each with a home of its own; none of them may tell the password to anybody."""
+    made: list[Follower] = []
+
+    def make(name: str = "home", address: Address = server, *options: str, **settings: object) -> Follower:
+        follower = Follower(tmp_path / name, address, account.defaults_file, "--from-oldest", *options, **settings)  # type: ignore[arg-type]
+        made.append(follower)
+        return follower
+
+    yield make
+    for follower in made:
+        follower.kill()
+        assert_not_told(account.password, follower)
+
+
+@pytest.fixture
+def follower(make_follower: Callable[..., Follower]) -> Follower:
+    """A follower of the server, not started yet."""
+    return make_follower()

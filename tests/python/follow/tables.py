@@ -1,0 +1,160 @@
+"""What is in the raw tables of a home, read without Spark, and compared with what a server's files say."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ingest.binlog import open_binlog
+from ingest.binlog.batches import SCHEMAS, BatchKind
+from ingest.landing.segments import latest_states
+from ingest.landing.session import raw_table_dir
+from ingest.landing.snapshots import load_hints
+from ingest.landing.store import data_files, partition_folder, read_rows, read_table
+from ingest.landing.tables import SEGMENT_TABLES, SEGMENTS, TABLE_MAPS
+
+# What no two rows have in common, besides the epoch and the file.
+KEYS: Final[dict[str, list[str]]] = {
+    "row_events": ["start_pos", "payload_ordinal", "row_ordinal"],
+    "transactions": ["start_pos"],
+    "statements": ["start_pos", "payload_ordinal"],
+    "unsupported_events": ["start_pos", "end_pos", "event_type", "schema_name", "table_name", "reason", "detail"],
+}
+PLACE = ["epoch", "binlog_file"]
+SHOWN_DIFFERENCES = 5
+
+
+class Tables:
+    """The raw tables of one source, as a reader sees them who goes by `segments`.
+
+    Columns that depend on how the rows were landed, not on the log, are left out: the source, and the start of
+    the segment.
+    """
+
+    def __init__(self, home: Path, source: str) -> None:
+        self.home = home
+        self.source = source
+
+    def __getitem__(self, kind: BatchKind) -> pa.Table:
+        """Return the rows of a segment table, sorted by their natural key, with `epoch` and `binlog_file`."""
+        parts = []
+        for (epoch, name), states in latest_states(read_rows(SEGMENTS, self.home, source_id=self.source)).items():
+            for state in states:
+                if state["status"] != "completed":
+                    continue
+                place = {"source_id": self.source, "epoch": epoch, "binlog_file": name}
+                folder = partition_folder({**place, "segment_start": state["segment_start"]})
+                for path in data_files(raw_table_dir(SEGMENT_TABLES[kind].name, self.home) / folder):
+                    parts.append(_placed(pq.ParquetFile(path).read(), epoch, name))
+        return _sorted(kind, parts)
+
+    @property
+    def table_maps(self) -> dict[str, Any]:
+        """Distinct table maps by their id."""
+        rows = read_table(TABLE_MAPS, self.home, source_id=self.source).drop_columns("source_id").to_pylist()
+        maps = _by_id(rows)
+        assert len(maps) == len(rows), "a table map is there twice"
+        return maps
+
+
+class Decoded:
+    """What the files of a server say: the same tables, from the decoder alone.
+
+    Parameters
+    ----------
+    files
+        Epochs and files.
+    hints_of
+        The tables whose source's schema snapshots the decoder is told, so that both were decoded alike.
+    """
+
+    def __init__(self, files: Iterable[tuple[int, Path]], hints_of: Tables) -> None:
+        parts: dict[BatchKind, list[pa.Table]] = {kind: [] for kind in SEGMENT_TABLES}
+        self.table_maps: dict[str, Any] = {}
+        hints = load_hints(hints_of.source, hints_of.home)
+        for epoch, path in files:
+            for kind, batch in open_binlog(path, hints=hints).batches():
+                if kind == "table_maps":
+                    self.table_maps |= _by_id(batch.to_pylist())
+                else:
+                    parts[kind].append(_placed(pa.Table.from_batches([batch]), epoch, path.name))
+        self._tables = {kind: _sorted(kind, each) for kind, each in parts.items()}
+
+    def __getitem__(self, kind: BatchKind) -> pa.Table:
+        return self._tables[kind]
+
+
+def assert_same_tables(ours: Tables, expected: "Tables | Decoded") -> dict[str, int]:
+    """Compare all raw tables that the log fills: same rows, each once; return how many rows they have."""
+    counts = {}
+    for kind in SEGMENT_TABLES:
+        mine, theirs = ours[kind], expected[kind]
+        assert_keys_are_unique(kind, mine)
+        if not mine.equals(theirs):
+            raise AssertionError(_differences(kind, mine, theirs))
+        counts[kind] = mine.num_rows
+    mine_by_id, theirs_by_id = ours.table_maps, expected.table_maps
+    differing = [
+        (mine_by_id.get(key), theirs_by_id.get(key))
+        for key in sorted(mine_by_id.keys() | theirs_by_id.keys())
+        if mine_by_id.get(key) != theirs_by_id.get(key)
+    ]
+    assert not differing, f"table_maps: {_shown(differing)}"
+    return counts
+
+
+def assert_keys_are_unique(kind: BatchKind, rows: pa.Table) -> None:
+    """Fail when two rows have the same natural key."""
+    counted = rows.group_by([*PLACE, *KEYS[kind]]).aggregate([([], "count_all")])
+    twice = counted.filter(pc.greater(counted["count_all"], 1))
+    assert not twice.num_rows, f"{kind} has {twice.num_rows} keys more than once: {_shown(twice.to_pylist())}"
+
+
+def _by_id(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {row["table_map_id"]: row for row in rows}
+
+
+def _placed(rows: pa.Table, epoch: int, name: str) -> pa.Table:
+    """Return rows with their place; dictionaries become what they stand for, so that they can be compared."""
+    for at, column in enumerate(rows.schema):
+        if pa.types.is_dictionary(column.type):
+            rows = rows.set_column(at, column.name, rows[column.name].cast(column.type.value_type))
+    rows = rows.append_column("epoch", pa.array([epoch] * rows.num_rows, pa.int32()))
+    return rows.append_column("binlog_file", pa.array([name] * rows.num_rows, pa.string()))
+
+
+def _sorted(kind: BatchKind, parts: Sequence[pa.Table]) -> pa.Table:
+    empty = _placed(SCHEMAS[kind].empty_table(), 0, "")
+    # Parquet does not say what the decoder does of nullability.
+    loose = pa.schema([field.with_nullable(True) for field in empty.schema])
+    rows = pa.concat_tables([part.cast(loose) for part in parts]) if parts else empty.cast(loose)
+    return rows.sort_by([(name, "ascending") for name in [*PLACE, *KEYS[kind]]]).combine_chunks()
+
+
+def _differences(kind: BatchKind, mine: pa.Table, theirs: pa.Table) -> str:
+    """Say which rows are missing, which are too many, and which are not the same, by their keys."""
+    names = [*PLACE, *KEYS[kind]]
+
+    def by_key(rows: pa.Table) -> dict[tuple[Any, ...], dict[str, Any]]:
+        return {tuple(row[name] for name in names): row for row in rows.to_pylist()}
+
+    ours, expected = by_key(mine), by_key(theirs)
+    missing = sorted(expected.keys() - ours.keys(), key=repr)
+    extra = sorted(ours.keys() - expected.keys(), key=repr)
+    changed = [
+        {name: (row[name], expected[key].get(name)) for name in row if row[name] != expected[key].get(name)} | {"": key}
+        for key, row in ours.items()
+        if key in expected and row != expected[key]
+    ]
+    said = [f"{kind} has {mine.num_rows} rows for {theirs.num_rows}"]
+    for what, found in (("missing", missing), ("too many", extra), ("different", changed)):
+        if found:
+            said.append(f"{len(found)} {what}: {_shown(found)}")
+    return "\n".join(said)
+
+
+def _shown(found: Sequence[Any]) -> str:
+    return ", ".join(str(each)[:400] for each in found[:SHOWN_DIFFERENCES])

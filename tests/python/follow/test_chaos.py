@@ -1,0 +1,130 @@
+"""Under load everything is broken at random instants; at the end the tables are those of the server's own files."""
+
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.python.follow.follower import Follower
+from tests.python.follow.proxy import Proxy
+from tests.servers import Server
+from tests.servers.load import Load
+from tests.servers.replication import kill_dump_threads
+
+pytestmark = pytest.mark.slow
+
+INSTANTS = 25
+SEED = os.environ.get("BINLOOM_CHAOS_SEED", "20261120")
+PAUSES = (0.1, 1.2)  # seconds
+
+
+@dataclass
+class Chaos:
+    """What can be broken, and how.
+
+    Attributes
+    ----------
+    done
+        How often each thing was done.
+    """
+
+    chance: random.Random
+    server: Server
+    proxy: Proxy
+    follower: Follower
+    done: Counter[str]
+
+    def instant(self, what: str) -> None:
+        """Break something; it is whole again when this returns, or heals by itself."""
+        getattr(self, what)()
+        self.done[what] += 1
+
+    def kill_follower(self) -> None:
+        self.follower.assert_running()
+        self.follower.kill()
+        self.follower.start()
+
+    def stop_follower(self) -> None:
+        assert self.follower.stop() == 0, self.follower.tail()
+        self.follower.start()
+
+    def kill_connection(self) -> None:
+        kill_dump_threads(self.server)
+
+    def kill_server(self) -> None:
+        self.server.kill()
+        self.server.start()
+
+    def restart_server(self) -> None:
+        self.server.restart()
+
+    def rotate(self) -> None:
+        self.server.flush()
+
+    def cut(self) -> None:
+        self.proxy.cut()
+
+    def reset(self) -> None:
+        self.proxy.cut(reset=True)
+
+    def corrupt(self) -> None:
+        self.proxy.corrupt(self.chance)
+
+    def delay(self) -> None:
+        self.proxy.stall()
+        time.sleep(self.chance.uniform(*PAUSES))
+        self.proxy.resume()
+
+    def refuse(self) -> None:
+        self.proxy.refuse()
+        self.proxy.cut()
+        time.sleep(self.chance.uniform(*PAUSES))
+        self.proxy.accept()
+
+
+# How often each is done.
+WHAT = {
+    "kill_follower": 5,
+    "stop_follower": 2,
+    "kill_connection": 2,
+    "kill_server": 2,
+    "restart_server": 1,
+    "rotate": 3,
+    "cut": 2,
+    "reset": 2,
+    "corrupt": 4,
+    "delay": 1,
+    "refuse": 1,
+}
+
+
+def test_the_tables_are_those_of_the_servers_files(
+    server: Server, proxy: Proxy, make_follower: Callable[..., Follower]
+) -> None:
+    assert sum(WHAT.values()) == INSTANTS
+    print(f"BINLOOM_CHAOS_SEED={SEED}")
+    chance = random.Random(f"{SEED}-{server.flavor}")
+    follower = make_follower("home", proxy)
+    chaos = Chaos(chance, server, proxy, follower, Counter())
+    instants = list(Counter(WHAT).elements())
+    chance.shuffle(instants)
+    with Load(server, ddl_every=60, seed=int(SEED)) as load:
+        follower.start()
+        for what in instants:
+            time.sleep(chance.uniform(*PAUSES))
+            chaos.instant(what)
+        # A byte that nothing came after to be changed in.
+        load.wait_for(100)
+    follower.wait_until_landed(server)
+    counts = follower.assert_has_all_of(server)
+    print(f"{dict(chaos.done)}; {proxy.corrupted} bytes were changed; {load.done.total()} transactions, {counts}")
+    assert chaos.done.total() == INSTANTS
+    assert proxy.corrupted >= WHAT["corrupt"] - 1
+    assert counts["row_events"] > 1000
+    assert not follower.gaps()
+    assert follower.stop() == 0
+    follower.assert_has_all_of(server)

@@ -1,0 +1,162 @@
+"""What a follower lands is what the server's files say, however it was started, ended and started again."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.python.follow.follower import SOURCE, Follower
+from tests.python.follow.secrecy import command_lines
+from tests.python.follow.tables import Decoded, assert_same_tables
+from tests.servers import Server
+from tests.servers.accounts import Account
+from tests.servers.load import SCHEMA, Load
+from tests.servers.replication import executed_gtids, log_end
+
+pytestmark = pytest.mark.slow
+
+
+def test_rotation_ddl_and_a_restart_leave_no_mark(server: Server, follower: Follower, account: Account) -> None:
+    with Load(server, ddl_every=20) as load:
+        load.wait_for(50)
+        follower.start()
+        load.wait_for(100)
+        server.flush()
+        load.wait_for(100)
+        server.restart()
+        load.wait_for(100)
+        server.flush()
+        load.wait_for(50)
+    follower.wait_until_landed(server)
+    assert account.password not in command_lines(follower.pid)
+    counts = follower.assert_has_all_of(server)
+    assert counts["row_events"] > 500
+    assert len(server.binlogs()) == 4
+    assert follower.stop() == 0
+    follower.assert_has_all_of(server)
+    assert not follower.gaps()
+
+
+def test_sigterm_leaves_what_the_next_start_goes_on_from(server: Server, follower: Follower) -> None:
+    with Load(server) as load:
+        for _ in range(4):
+            follower.start()
+            load.wait_for(80)
+            assert follower.stop() == 0
+            load.wait_for(20)
+    follower.start()
+    follower.wait_until_landed(server)
+    follower.assert_has_all_of(server)
+
+
+def test_once_in_a_loop_is_one_long_run(server: Server, make_follower: Callable[..., Follower]) -> None:
+    long, often = make_follower("long"), make_follower("often")
+    with Load(server) as load:
+        long.start()
+        for _ in range(3):
+            load.wait_for(60)
+            often.once()
+            server.flush()
+    end = log_end(server)
+    often.once()
+    assert often.received() == end
+    long.wait_until_landed(server)
+    assert_same_tables(often.tables, long.tables)
+    often.assert_has_all_of(server)
+    # Nothing has happened since.
+    often.once()
+    often.assert_has_all_of(server)
+
+
+def test_once_ends_while_the_server_is_written_to(server: Server, follower: Follower) -> None:
+    with Load(server, pause=0) as load:
+        load.wait_for(100)
+        before = log_end(server)
+        follower.once()
+    received = follower.received()
+    assert received is not None
+    assert received >= before
+
+
+def test_a_transaction_is_landed_when_it_is_whole(server: Server, follower: Follower) -> None:
+    server.execute(f"create database {SCHEMA}", f"create table {SCHEMA}.t (id int primary key, filler blob)")
+    follower.start()
+    follower.wait_until_landed(server)
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+        for number in range(40):
+            cursor.execute(f"insert into {SCHEMA}.t values (%s, repeat(x'ff', 65000))", (number,))
+        assert follower.tables["row_events"].num_rows == 0
+        connection.commit()
+    follower.wait_until_landed(server)
+    assert follower.tables["row_events"].num_rows == 40
+    follower.assert_has_all_of(server)
+
+
+def test_two_followers_of_one_source_are_one_too_many(server: Server, follower: Follower) -> None:
+    server.execute(f"create database {SCHEMA}")
+    follower.start()
+    follower.wait_until_landed(server)
+    second = Follower(follower.home, server, follower.defaults_file, "--from-oldest")
+    second.log = second.log.with_name("second.log")
+    code, said = second.run()
+    assert code == 3
+    assert re.search(rf"^binloom: .*{SOURCE}", said, re.MULTILINE)
+    assert "Traceback" not in said
+    server.execute(f"create database {SCHEMA}_2")
+    follower.wait_until_landed(server)
+    follower.assert_has_all_of(server)
+
+
+def test_from_now_takes_what_comes(server: Server, account: Account, make_follower: Callable[..., Follower]) -> None:
+    follower = make_follower()
+    follower.options = ("--from-now",)
+    server.execute(f"create database {SCHEMA}", f"create table {SCHEMA}.t (id int primary key)")
+    server.execute(f"insert into {SCHEMA}.t values (1)")
+    start = log_end(server)
+    follower.start()
+    follower.wait_until_received(server)
+    server.execute(f"insert into {SCHEMA}.t values (2), (3)")
+    follower.wait_until_landed(server)
+    assert [row["after_values"] for row in follower.tables["row_events"].to_pylist()] == [["2"], ["3"]]
+    assert min(follower.tables["transactions"]["start_pos"].to_pylist()) == start.position
+    assert not follower.gaps()
+
+
+def test_a_position_to_start_from(server: Server, make_follower: Callable[..., Follower]) -> None:
+    follower = make_follower()
+    with Load(server) as load:
+        load.wait_for(40)
+        server.flush()
+        load.wait_for(40)
+    middle = log_end(server)
+    with Load(server, first_client=5) as load:
+        load.wait_for(40)
+    follower.options = ("--start-file", middle.binlog_file, "--start-pos", str(middle.position))
+    follower.once()
+    wanted = Decoded([(0, server.binlogs()[-1])], follower.tables)["transactions"].to_pylist()
+    expected = [row for row in wanted if row["start_pos"] >= middle.position]
+    assert follower.tables["transactions"].to_pylist() == expected
+    assert len(expected) >= 30
+
+
+def test_gtids_to_start_from(server: Server, make_follower: Callable[..., Follower]) -> None:
+    follower = make_follower()
+
+    def logged() -> list[str]:
+        decoded = Decoded([(0, path) for path in server.binlogs()], follower.tables)
+        return [str(gtid) for gtid in decoded["transactions"]["gtid"].to_pylist()]
+
+    with Load(server) as load:
+        load.wait_for(40)
+        server.flush()
+        load.wait_for(40)
+    follower.options = ("--start-gtid", executed_gtids(server))
+    known = set(logged())
+    with Load(server, first_client=5) as load:
+        load.wait_for(40)
+        server.flush()
+        load.wait_for(40)
+    follower.once()
+    landed = follower.tables["transactions"]["gtid"].to_pylist()
+    assert landed == [gtid for gtid in logged() if gtid not in known]
+    assert len(landed) >= 60

@@ -1,0 +1,164 @@
+"""What cannot be read any more is a finding: from where to where. Nothing is passed over unless somebody says so."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.python.follow.follower import Follower
+from tests.python.follow.proxy import Proxy
+from tests.python.follow.tables import Decoded, assert_same_tables
+from tests.servers import Server
+from tests.servers.load import Load
+from tests.servers.replication import LogPosition, begin_again, log_end, purge_before_current
+
+pytestmark = pytest.mark.slow
+
+
+def work(server: Server, first_client: int = 0) -> None:
+    """Let a server log some transactions."""
+    with Load(server, first_client=first_client) as load:
+        load.wait_for(40)
+
+
+def kept(server: Server, folder: Path) -> list[Path]:
+    """Copies of a server's files as they are now."""
+    folder.mkdir()
+    return [Path(shutil.copy(path, folder)) for path in server.binlogs()]
+
+
+def refused(follower: Follower, *words: str) -> str:
+    """Run it until it stops at what it found; it must say so in a sentence."""
+    code, said = follower.run("--once")
+    assert code == 3, said
+    assert "Traceback" not in said
+    for word in (*words, "--accept-gap"):
+        assert re.search(word, said), f"{word!r} is not in: {said}"
+    return said
+
+
+def test_purged_logs_that_were_not_read_are_a_gap(server: Server, follower: Follower, tmp_path: Path) -> None:
+    work(server)
+    follower.once()
+    read = follower.received()
+    assert read is not None
+    before = kept(server, tmp_path / "before")
+
+    work(server, 5)
+    first_left = purge_before_current(server)
+    work(server, 10)
+
+    refused(follower, re.escape(read.binlog_file), re.escape(first_left.binlog_file))
+    (gap,) = follower.gaps()
+    assert (gap["reason"], gap["status"]) == ("purged", "found")
+    assert (gap["from_epoch"], gap["from_file"], gap["from_pos"]) == (0, read.binlog_file, read.position)
+    assert (gap["to_epoch"], LogPosition(gap["to_file"], gap["to_pos"])) == (0, first_left)
+    assert gap["missing_gtids"]
+    assert gap["detail"]
+
+    # Once more is the same finding, and still nothing is passed over.
+    refused(follower)
+    assert [found["gap_id"] for found in follower.gaps()] == [gap["gap_id"]]
+    assert_same_tables(follower.tables, Decoded([(0, path) for path in before], follower.tables))
+
+    follower.once("--accept-gap")
+    (accepted,) = follower.gaps()
+    assert (accepted["gap_id"], accepted["status"], accepted["reason"]) == (gap["gap_id"], "accepted", "purged")
+    after = [(0, path) for path in (*before, *server.binlogs())]
+    counts = assert_same_tables(follower.tables, Decoded(after, follower.tables))
+    assert counts["transactions"] >= 60
+
+    # The finding stays, and nothing more needs to be accepted.
+    work(server, 15)
+    follower.once()
+    assert [found["status"] for found in follower.gaps()] == ["accepted"]
+    assert_same_tables(follower.tables, Decoded(after, follower.tables))
+
+
+def test_purged_logs_that_were_read_are_no_gap(server: Server, follower: Follower, tmp_path: Path) -> None:
+    work(server)
+    server.flush()
+    work(server, 5)
+    follower.once()
+    before = kept(server, tmp_path / "before")
+    purge_before_current(server)
+    work(server, 10)
+    follower.once()
+    assert [gap for gap in follower.gaps() if gap["status"] != "unproven"] == []
+    files = [(0, path) for path in (*before, *server.binlogs())]
+    # What the server wrote to close the last file that was read came too late; it holds no transaction.
+    ours, theirs = follower.tables, Decoded(files, follower.tables)
+    assert ours["row_events"].equals(theirs["row_events"])
+    assert ours["transactions"].equals(theirs["transactions"])
+
+
+def test_a_purge_under_a_running_follower_is_no_gap(server: Server, follower: Follower) -> None:
+    with Load(server) as load:
+        follower.start()
+        load.wait_for(60)
+        purge_before_current(server)
+        load.wait_for(60)
+        purge_before_current(server)
+        load.wait_for(60)
+    follower.wait_until_landed(server)
+    assert not follower.gaps()
+    files = [(0, path) for path in follower.spool_files(0)]
+    assert len(files) == 3
+    assert_same_tables(follower.tables, Decoded(files, follower.tables))
+
+
+def test_logs_that_started_over_open_an_epoch(server: Server, follower: Follower, tmp_path: Path) -> None:
+    work(server)
+    follower.once()
+    end = log_end(server)
+    before = kept(server, tmp_path / "before")
+    begin_again(server)
+    work(server, 5)
+    follower.once()
+    (gap,) = follower.gaps()
+    assert (gap["reason"], gap["status"]) == ("reset", "unproven")
+    assert (gap["from_epoch"], LogPosition(gap["from_file"], gap["from_pos"])) == (0, end)
+    assert (gap["to_epoch"], gap["to_file"]) == (1, server.binlogs()[0].name)
+    files = [*((0, path) for path in before), *((1, path) for path in server.binlogs())]
+    assert_same_tables(follower.tables, Decoded(files, follower.tables))
+
+
+def test_logs_that_started_over_before_all_was_read_are_a_gap(
+    server: Server, proxy: Proxy, tmp_path: Path, make_follower: Callable[..., Follower]
+) -> None:
+    follower = make_follower("home", proxy)
+    work(server)
+    follower.start()
+    follower.wait_until_landed(server)
+    read = follower.received()
+    before = kept(server, tmp_path / "before")
+
+    # It learns of more than it gets.
+    proxy.stall(binlogs_only=True)
+    work(server, 5)
+    end = log_end(server)
+    follower.wait_until(lambda: _end_known_to(follower) == end, f"it does not know that the server is at {end}")
+    follower.kill()
+    assert follower.received() == read
+    proxy.resume()
+    begin_again(server)
+    work(server, 10)
+
+    refused(follower)
+    (gap,) = follower.gaps()
+    assert (gap["reason"], gap["status"]) == ("reset", "found")
+    assert (gap["from_epoch"], LogPosition(gap["from_file"], gap["from_pos"])) == (0, read)
+
+    follower.once("--accept-gap")
+    assert [found["status"] for found in follower.gaps()] == ["accepted"]
+    files = [*((0, path) for path in before), *((1, path) for path in server.binlogs())]
+    assert_same_tables(follower.tables, Decoded(files, follower.tables))
+
+
+def _end_known_to(follower: Follower) -> LogPosition | None:
+    known = follower.checkpoint()
+    if known is None or known.server is None:
+        return None
+    return LogPosition(known.server.binlog_file, known.server.position)

@@ -1,0 +1,71 @@
+"""Users with the privileges that a test gives them, and files that hold their passwords."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.servers.server import Server
+
+# What the README grants to whoever follows a server.
+FOLLOWING = ("replication slave", "replication client", "select")
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of a server.
+
+    Attributes
+    ----------
+    user, password
+        The password is drawn anew for each account, so that it can be looked for wherever it must not be.
+    defaults_file
+        A `.my.cnf` with both, which only its owner may read.
+    """
+
+    user: str
+    password: str = field(repr=False)
+    defaults_file: Path
+
+
+def create_account(
+    server: Server,
+    directory: Path,
+    user: str = "follower",
+    privileges: Sequence[str] = FOLLOWING,
+    *,
+    password: str | None = None,
+    require: str = "",
+) -> Account:
+    """Create a user on a server, or give one that is there a new password and these privileges alone.
+
+    Nothing of it is in the server's binlog.
+
+    Parameters
+    ----------
+    directory
+        Where its defaults file goes.
+    privileges
+        Privileges on `*.*`.
+    password
+        Drawn by chance when it is not said.
+    require
+        What its connections need, such as `ssl` or `x509`.
+    """
+    # Signs that an options file could take for something else are in passwords, too.
+    password = password or f"{secrets.token_urlsafe(12)}#%"
+    name = f"'{user}'@'%'"
+    server.execute(
+        "set session sql_log_bin = 0",
+        f"drop user if exists {name}",
+        f"create user {name} identified by '{password}'" + (f" require {require}" if require else ""),
+        *(f"grant {privilege} on *.* to {name}" for privilege in privileges),
+    )
+    return Account(user, password, write_defaults_file(directory / f"{user}.cnf", user, password))
+
+
+def write_defaults_file(path: Path, user: str, password: str) -> Path:
+    """Write a `.my.cnf` that nobody else may read."""
+    path.touch(mode=0o600)
+    path.write_text(f'[client]\nuser = {user}\npassword = "{password}"\n')
+    return path
