@@ -260,6 +260,22 @@ def follow(
     raise typer.Exit(follow_server(source, address, options, metrics_port, metrics_address, register))
 
 
+@app.command(short_help="Put small segments of closed files together.")
+def compact(
+    source: Source,
+    keep: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Leave the old files this long, for who reads them.")
+    ] = 0.0,
+) -> None:
+    """Make one segment of the many that a followed file was landed in: the same rows in fewer files. Needs no Java.
+
+    `binloom follow` does it by itself when a file has closed.
+    """
+    from ingest.commands.landing import compact_source
+
+    raise typer.Exit(compact_source(source, keep))
+
+
 @app.command(short_help="Sources, files, segments, lag, quarantine.")
 def status(
     source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,

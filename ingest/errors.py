@@ -85,6 +85,19 @@ class EncryptedBinlogError(BinlogError):
     """The file is encrypted by the server."""
 
 
+def encrypted_binlog(path: Path, position: int | None = None) -> EncryptedBinlogError:
+    """The error for a file that MySQL encrypted as a whole, or MariaDB from `position` on."""
+    where, option, tool = "", "binlog_encryption=ON, magic fd 62 69 6e", "mysqlbinlog"
+    if position is not None:
+        where, option, tool = f" from position {position} on", "encrypt_binlog=ON", "mariadb-binlog"
+    return EncryptedBinlogError(
+        f"{path} is encrypted by its server{where} ({option}).",
+        hint=f"Stream it from the server, which decrypts it: `{tool} --read-from-remote-server --raw`.",
+        path=str(path),
+        position=position,
+    )
+
+
 class UnsupportedBinlogVersionError(BinlogError):
     """The file's format version is not one that is decoded."""
 

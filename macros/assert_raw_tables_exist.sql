@@ -1,20 +1,23 @@
 {% macro assert_raw_tables_exist() %}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
-        {%- set missing = [] -%}
         {%- set nodes = graph.sources.values() | selectattr('source_name', 'equalto', 'binlog') | list -%}
+        {%- set lacking = [] -%}
         {%- for node in nodes -%}
-            {%- set relation = load_relation(api.Relation.create(schema=node.schema, identifier=node.identifier)) -%}
-            {%- set known = [] if relation is none else adapter.get_columns_in_relation(relation) | map(attribute='name') | list -%}
-            {%- do missing.append(node.identifier) if node.columns.keys() | reject('in', known) | list -%}
+            {%- set table = load_relation(api.Relation.create(schema=node.schema, identifier=node.identifier)) -%}
+            {%- set columns = [] if table is none else adapter.get_columns_in_relation(table) -%}
+            {%- if node.columns.keys() | reject('in', columns | map(attribute='name') | list) | list -%}
+                {%- do lacking.append(node.identifier) -%}
+            {%- endif -%}
         {%- endfor -%}
-        {%- if missing | length == nodes | length -%}
+        {%- if lacking | length == nodes | length -%}
             {%- do exceptions.raise_compiler_error(
                 "there are no tables in schema " ~ nodes[0].schema ~ ": nothing has been landed in this warehouse yet."
-                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed."
+                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed. What `binloom follow`"
+                ~ " has landed and no Spark has seen yet, `binloom quality` makes known."
             ) -%}
-        {%- elif missing -%}
+        {%- elif lacking -%}
             {%- do exceptions.raise_compiler_error(
-                "this warehouse was landed by another version of binloom: " ~ missing | join(", ") ~ " of schema "
+                "this warehouse was landed by another version of binloom: " ~ lacking | join(", ") ~ " of schema "
                 ~ nodes[0].schema ~ " lack what this one has. `binloom quality` adds it."
             ) -%}
         {%- endif -%}

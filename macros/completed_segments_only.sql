@@ -1,6 +1,7 @@
 {% macro completed_segments_only(relation) -%}
 {#- A segment is in progress before its first row lands, so what is not unfinished is complete. Mostly nothing is
-    unfinished; Spark then sees an empty side and leaves the join out, where a semi join costs a look-up a row. -#}
+    unfinished; Spark then sees an empty side and leaves the join out, where a semi join costs a look-up a row. The rows
+    of a replaced one are in another segment, too; of one that was skipped or removed there are none. -#}
 select /*+ broadcast(unfinished) */ landed.*
 from {{ relation }} as landed
 left anti join {{ ref('stg_binlog__segments') }} as unfinished
@@ -9,5 +10,5 @@ left anti join {{ ref('stg_binlog__segments') }} as unfinished
         and landed.epoch = unfinished.epoch
         and landed.binlog_file = unfinished.binlog_file
         and landed.segment_start = unfinished.segment_start
-        and unfinished.status != 'completed'
+        and unfinished.status in ('in_progress', 'failed', 'replaced')
 {%- endmacro %}

@@ -212,6 +212,17 @@ class ControlBuffers(Buffers):
         context["PROBLEM_CAPACITY"] = PROBLEM_CAPACITY
         context["PROBLEM_COUNT"] = 0
 
+    def begin_with(self, other: "ControlBuffers", number: int) -> None:
+        """Takes a transaction of `other`, which may be itself, for the first: its record and its texts."""
+        self.transactions[0] = other.transactions[number]
+        for offsets, data, its_offsets, its_data in (
+            (self.gtid_offsets, self.gtid_data, other.gtid_offsets, other.gtid_data),
+            (self.xa_offsets, self.xa_data, other.xa_offsets, other.xa_data),
+        ):
+            first, last = its_offsets[number : number + 2].tolist()
+            data[: last - first] = its_data[first:last]
+            offsets[:2] = (0, last - first)
+
 
 class RowBuffers(Buffers):
     """Columns of `row_events` in the making."""

@@ -5,21 +5,16 @@ high byte first, and a zlib or raw deflate stream. Source: server, sql/field_com
 `uncompress_zlib`. Others need no work: the kernel reads them.
 """
 
-import zlib
-
 import numpy as np
 
 from ingest.binlog.charsets import conversion
+from ingest.binlog.inflate import inflate
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.kernel.strings import CHARSET_UNKNOWN, EXPANSION, STRING_ROOM, convert_string
+from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.table_map import Column
 
-_SIZE_BYTES = 7
 _RAW_DEFLATE = 8
-
-
-class CompressedValueError(ValueError):
-    """Bytes that are not what the server compresses a value of the column to."""
 
 
 def text_of(value: bytes, column: Column) -> str:
@@ -27,10 +22,10 @@ def text_of(value: bytes, column: Column) -> str:
 
     Raises
     ------
-    CompressedValueError
+    MalformedEventError
         When it is not exactly one stream of the size that it says, or not in the column's character set.
     """
-    original = _inflated(value)
+    original = inflate(value, is_raw=bool(value[0] & _RAW_DEFLATE))
     source = np.frombuffer(original + bytes(PADDING), dtype=np.uint8)
     target = np.empty(EXPANSION * len(original) + STRING_ROOM, dtype=np.uint8)
     found = conversion(column.charset) if column.charset else None
@@ -39,18 +34,5 @@ def text_of(value: bytes, column: Column) -> str:
     table_at = 0 if table is None else int(table.ctypes.data)
     end = convert_string(start, int(source.ctypes.data), len(original), charset, table_at)
     if end < 0:
-        raise CompressedValueError("it is not in the column's character set")
+        raise MalformedEventError("a value is not in the column's character set")
     return target[: end - start].tobytes().decode()
-
-
-def _inflated(value: bytes) -> bytes:
-    head = 1 + (value[0] & _SIZE_BYTES)
-    size = int.from_bytes(value[1:head], "big")
-    stream = zlib.decompressobj(-zlib.MAX_WBITS if value[0] & _RAW_DEFLATE else zlib.MAX_WBITS)
-    try:
-        original = stream.decompress(value[head:], size + 1)
-    except zlib.error as error:
-        raise CompressedValueError(str(error)) from None
-    if len(original) != size or not stream.eof or stream.unused_data:
-        raise CompressedValueError(f"it is no stream of {size} bytes")
-    return original

@@ -21,7 +21,7 @@ from ingest.binlog.gtid_events import (
     gtid_set,
     xa_text,
 )
-from ingest.binlog.payload import MalformedPayloadError, payload_fields, unpack
+from ingest.binlog.payload import payload_fields, unpack
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.rows_events import describe_rows, describe_table_map
 from ingest.binlog.statement_events import (
@@ -78,7 +78,7 @@ def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
         return {}
     try:
         return describer(Subject(code, event, event_body(code, event, format), format))
-    except (MalformedEventError, MalformedPayloadError) as error:
+    except MalformedEventError as error:
         return {"malformed": str(error)}
 
 
@@ -147,11 +147,8 @@ def _heartbeat(event: Subject) -> Detail:
 
 
 def _heartbeat_v2(event: Subject) -> Detail:
-    """Fields with a number and a size each, up to number 0."""
-    reader = Reader(event.body)
     detail: Detail = {}
-    while field := reader.packed():
-        value = Reader(reader.take(reader.packed()))
+    for field, value in Reader(event.body).numbered():
         if field == 1:
             detail["binlog_file"] = decode_text(value.rest(), None)
         elif field == 2:
@@ -232,22 +229,27 @@ def _rows_query(event: Subject) -> Detail:
 _COMPRESSIONS: Final = {0: "ZSTD", 255: "NONE"}
 
 
-def _transaction_payload(event: Subject) -> Detail:
-    compression, size, start = payload_fields(event.body)
+def describe_payload(event: bytes, format: FormatDescription) -> tuple[Detail, bytes]:
+    """What `describe` gives for a TRANSACTION_PAYLOAD, and the bytes of the events in it, if it unpacks."""
+    inside = b""
+    try:
+        body = event_body(TRANSACTION_PAYLOAD, event, format)
+        compression, size, start = payload_fields(body)
+        inside = unpack(TRANSACTION_PAYLOAD, event, format)
+        counts = Counter(event_name(code) for code, _ in events_inside(inside, format))
+    except MalformedEventError as error:
+        return {"malformed": str(error)}, inside
     return {
         "compression": _COMPRESSIONS.get(compression, str(compression)),
-        "payload_bytes": len(event.body) - start,
+        "payload_bytes": len(body) - start,
         "uncompressed_bytes": size,
-        "events": dict(Counter(event_name(code) for code, _ in events_inside(event.event, event.format)).most_common()),
-    }
+        "events": dict(counts.most_common()),
+    }, inside
 
 
-def events_inside(event: bytes, format: FormatDescription) -> Iterator[tuple[int, bytes]]:
-    """Type and bytes of each event in a TRANSACTION_PAYLOAD; `MalformedEventError` where one does not fit."""
-    try:
-        reader = Reader(unpack(TRANSACTION_PAYLOAD, event, format))
-    except MalformedPayloadError as error:
-        raise MalformedEventError(str(error)) from None
+def events_inside(payload: bytes, format: FormatDescription) -> Iterator[tuple[int, bytes]]:
+    """Type and bytes of each event in an unpacked payload; `MalformedEventError` where one does not fit."""
+    reader = Reader(payload)
     while reader.left:
         header = reader.take(format.header_size)
         rest = reader.take(int.from_bytes(header[9:13], "little") - format.header_size)
@@ -288,7 +290,7 @@ _DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
     36: _transaction_context,
     37: _view_change,
     38: _xa_prepare,
-    40: _transaction_payload,
+    TRANSACTION_PAYLOAD: lambda event: describe_payload(event.event, event.format)[0],
     41: _heartbeat_v2,
     42: lambda event: describe_tagged_gtid(event.body),
     160: lambda event: {"sql": decode_text(event.body, None)},

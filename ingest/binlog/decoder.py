@@ -28,7 +28,7 @@ from ingest.binlog.buffers import (
     RowBuffers,
 )
 from ingest.binlog.control import describe
-from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, event_name
+from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import SchemaHints
@@ -47,9 +47,9 @@ from ingest.errors import (
     BinlogNotReadableError,
     BinloomError,
     CorruptBinlogError,
-    EncryptedBinlogError,
     TruncatedBinlogError,
     UsageError,
+    encrypted_binlog,
 )
 
 Batches = Iterator[tuple[BatchKind, pa.RecordBatch]]
@@ -117,7 +117,7 @@ class Binlog:
     @property
     def payload_event_counts(self) -> dict[str, int]:
         """Events inside compressed ones, by name, that the latest iteration over batches has met."""
-        return {event_name(code): int(self._inner_counts[code]) for code in np.flatnonzero(self._inner_counts).tolist()}
+        return counts_by_name(self._inner_counts)
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
         """The row changes: batches of schema `ROW_EVENTS`. Raises as `batches` does."""
@@ -336,15 +336,9 @@ class _Decoding:
 
     def _renew(self, control: ControlBuffers, rows: RowBuffers) -> None:
         """Puts fresh buffers in place; the transaction that is open goes on in the new ones."""
-        context, old, count = self.context, self.control, self.context["TXN_COUNT"]
+        context = self.context
         if context["TXN_STATE"] != layout.STATE_NONE:
-            control.transactions[0] = old.transactions[count]
-            first, last = old.gtid_offsets[count], old.gtid_offsets[count + 1]
-            control.gtid_data[: last - first] = old.gtid_data[first:last].copy()
-            control.gtid_offsets[:2] = (0, last - first)
-            first, last = old.xa_offsets[count], old.xa_offsets[count + 1]
-            control.xa_data[: last - first] = old.xa_data[first:last].copy()
-            control.xa_offsets[:2] = (0, last - first)
+            control.begin_with(self.control, context["TXN_COUNT"])
         self.control, self.rows = control, rows
         control.attach(context)
         rows.attach(context)
@@ -427,12 +421,7 @@ def defect(walk: Walk) -> BinloomError:
     """The error for the event at POS, which the kernel found broken or encrypted."""
     path, position = walk.path, walk.position
     if walk.context["REASON"] == layout.ENCRYPTED:
-        return EncryptedBinlogError(
-            f"{path}: the events from position {position} on are encrypted by the server (encrypt_binlog=ON).",
-            hint="Stream it from the server, which decrypts it: `mariadb-binlog --read-from-remote-server --raw`.",
-            path=str(path),
-            position=position,
-        )
+        return encrypted_binlog(path, position)
     reason = defect_reason(walk.context["REASON"], int.from_bytes(walk.window.bytes_at(position + 9, 4), "little"))
     return CorruptBinlogError(
         f"{path}: {reason}, in the event at position {position}.",

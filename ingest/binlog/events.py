@@ -131,6 +131,11 @@ def event_name(code: int) -> str:
     return EVENT_NAMES.get(code, str(code))
 
 
+def counts_by_name(counts: npt.NDArray[np.int64]) -> dict[str, int]:
+    """Names of the types that there are, in the order of their codes, with the counts of an array of shape (256,)."""
+    return {event_name(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
+
+
 def actions() -> npt.NDArray[np.uint8]:
     """What the kernel does with each type code: `layout.ACT_…`, shape (256,)."""
     table = np.full(256, layout.ACT_UNKNOWN, dtype=np.uint8)

@@ -21,10 +21,10 @@ from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, START_V3
 from ingest.errors import (
     BinlogNotFoundError,
     BinlogNotReadableError,
-    EncryptedBinlogError,
     NotABinlogError,
     TruncatedBinlogError,
     UnsupportedBinlogVersionError,
+    encrypted_binlog,
 )
 
 MAGIC: Final = b"\xfebin"
@@ -142,11 +142,7 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
             f"{path} is empty.", hint="A binlog begins with the bytes fe 62 69 6e; copy the file again.", path=str(path)
         )
     if head[:4] == MAGIC_ENCRYPTED:
-        raise EncryptedBinlogError(
-            f"{path} is encrypted by its server (binlog_encryption=ON, magic fd 62 69 6e).",
-            hint="Stream it from the server, which decrypts it: `mysqlbinlog --read-from-remote-server --raw`.",
-            path=str(path),
-        )
+        raise encrypted_binlog(path)
     if head[:4] != MAGIC:
         if MAGIC.startswith(head[:4]):
             raise _cut(path, 0, size)

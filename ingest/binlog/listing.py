@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.control import describe, events_inside
+from ingest.binlog.control import describe, describe_payload, events_inside
 from ingest.binlog.events import TRANSACTION_PAYLOAD, event_name
 from ingest.binlog.format import FormatDescription
 from ingest.binlog.kernel import layout
@@ -48,6 +48,10 @@ def list_events(walk: Walk) -> Iterator[Event]:
         context["PROBLEM_COUNT"] = 0
         for position, size, code, seconds, server_id, flags, _, good in index.records[:count].tolist():
             format, bytes_of_event = walk.format_at(position), walk.window.bytes_at(position, size)
+            if code == TRANSACTION_PAYLOAD:
+                detail, inside = describe_payload(bytes_of_event, format)
+            else:
+                detail, inside = describe(code, bytes_of_event, format), b""
             event = Event(
                 position=position,
                 end_position=position + size,
@@ -59,20 +63,19 @@ def list_events(walk: Walk) -> Iterator[Event]:
                 flags=flags,
                 size=size,
                 checksum_ok=bool(good) if format.has_checksums else None,
-                detail=describe(code, bytes_of_event, format),
+                detail=detail,
             )
             yield event
-            if code == TRANSACTION_PAYLOAD:
-                yield from _events_inside(event, bytes_of_event, format)
+            yield from _events_inside(event, inside, format)
         if status != layout.FULL and not (status == layout.NEED_BYTES and walk.advance()):
             return
 
 
-def _events_inside(payload: Event, bytes_of_event: bytes, format: FormatDescription) -> Iterator[Event]:
+def _events_inside(payload: Event, inside: bytes, format: FormatDescription) -> Iterator[Event]:
     """The events in a payload, up to one that does not fit into it."""
-    inside = replace(format, checksum_algorithm=None)
+    unchecked = replace(format, checksum_algorithm=None)
     with suppress(MalformedEventError):
-        for ordinal, (code, event) in enumerate(events_inside(bytes_of_event, format), 1):
+        for ordinal, (code, event) in enumerate(events_inside(inside, format), 1):
             seconds = int.from_bytes(event[:4], "little")
             yield replace(
                 payload,
@@ -84,5 +87,5 @@ def _events_inside(payload: Event, bytes_of_event: bytes, format: FormatDescript
                 flags=int.from_bytes(event[17:19], "little"),
                 size=len(event),
                 checksum_ok=None,
-                detail=describe(code, event, inside),
+                detail=describe(code, event, unchecked),
             )

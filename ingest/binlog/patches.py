@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.binlog.buffers import SIDES, Image, RowBuffers
-from ingest.binlog.compressed_column import CompressedValueError, text_of
+from ingest.binlog.compressed_column import text_of
 from ingest.binlog.json_diff import JsonDiffError, apply_diffs
 from ingest.binlog.kernel import layout
+from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.table_map import Column, TableMap
 
 Problem = tuple[int, int, int]
@@ -95,7 +96,7 @@ def _inflated(rows: RowBuffers, side: int, place: int, column: Column) -> str:
     found = rows.images[SIDES[side]].value(place) or b""
     try:
         return text_of(found[8 : 8 + int.from_bytes(found[:8], "little")], column)
-    except CompressedValueError:
+    except MalformedEventError:
         raise UnfitValueError(layout.BAD_VALUE) from None
 
 

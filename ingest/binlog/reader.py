@@ -1,5 +1,6 @@
 """Reading the fields of an event's body, never behind its end."""
 
+from collections.abc import Iterator
 from typing import Final
 
 _PACKED_SIZES: Final = {252: 2, 253: 3, 254: 8}
@@ -48,6 +49,11 @@ class Reader:
         if first not in _PACKED_SIZES:
             raise MalformedEventError(f"{first:#x} is not a length")
         return self.number(_PACKED_SIZES[first])
+
+    def numbered(self) -> "Iterator[tuple[int, Reader]]":
+        """Fields with a number and a size each, up to number 0, which is taken too."""
+        while number := self.packed():
+            yield number, Reader(self.take(self.packed()))
 
     def until_zero(self) -> bytes:
         """Bytes up to a zero byte, which is taken too."""

@@ -3,7 +3,7 @@
 Sources: server, libs/mysql/binlog/event/rows_event.cpp, `Rows_event::Rows_event`; MariaDB, sql/log_event.cc.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ingest.binlog.format import FormatDescription
 from ingest.binlog.gtid_events import names_of
@@ -28,6 +28,29 @@ _HEADER_WITH_EXTRA_INFO: Final = 10
 _NDB, _PARTITION = 0, 1
 
 
+class RowsHead(NamedTuple):
+    """What a rows event says before its rows: `bitmaps` of the columns in each image, `extra_info` of version 2."""
+
+    table_id: int
+    flags: int
+    extra_info: bytes
+    width: int
+    bitmaps: list[bytes]
+
+
+def rows_head(code: int, reader: Reader, post_header_size: int) -> RowsHead:
+    """Takes what stands before the rows of a rows event, compressed or not, from a reader that stands at its body."""
+    table_id, flags = reader.number(_id_size(post_header_size)), reader.number(2)
+    # The size counts its own two bytes.
+    extra_size = reader.number(2) if post_header_size == _HEADER_WITH_EXTRA_INFO else 2
+    if extra_size < 2:
+        raise MalformedEventError(f"extra row info of {extra_size} bytes")
+    extra_info = reader.take(extra_size - 2)
+    width = reader.packed()
+    bitmaps = [reader.take((width + 7) // 8) for _ in range(2 if code in _UPDATES else 1)]
+    return RowsHead(table_id, flags, extra_info, width, bitmaps)
+
+
 def describe_table_map(body: bytes, post_header_size: int) -> Detail:
     """A TABLE_MAP event: id, flags, table and columns as `name TYPE`, names where the server logs them."""
     reader = Reader(body)
@@ -49,18 +72,15 @@ def describe_rows(code: int, body: bytes, post_header_size: int) -> Detail:
     both. `columns_present` counts the columns in an image where that is not all of them.
     """
     reader = Reader(body)
-    detail: Detail = {"table_id": reader.number(_id_size(post_header_size))}
-    detail["flags"] = names_of(reader.number(2), _ROW_FLAGS)
-    if post_header_size == _HEADER_WITH_EXTRA_INFO:
-        size = reader.number(2)
-        if size < 2:
-            raise MalformedEventError(f"extra row info of {size} bytes")
-        detail |= _extra_row_info(reader.take(size - 2), is_update=code in _UPDATES)
-    width = reader.packed()
-    detail["columns"] = width
-    images = [reader.take((width + 7) // 8) for _ in range(2 if code in _UPDATES else 1)]
-    present = [sum(image[column >> 3] >> (column & 7) & 1 for column in range(width)) for image in images]
-    if any(count != width for count in present):
+    head = rows_head(code, reader, post_header_size)
+    detail: Detail = {
+        "table_id": head.table_id,
+        "flags": names_of(head.flags, _ROW_FLAGS),
+        **_extra_row_info(head.extra_info, is_update=code in _UPDATES),
+        "columns": head.width,
+    }
+    present = [sum(bits[column >> 3] >> (column & 7) & 1 for column in range(head.width)) for bits in head.bitmaps]
+    if any(count != head.width for count in present):
         detail["columns_present"] = present
     detail["row_bytes"] = reader.left
     return detail

@@ -12,7 +12,7 @@ import numpy as np
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
 from ingest.binlog.control import event_body, rotate_target
 from ingest.binlog.decoder import defect_reason, open_file
-from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, event_name
+from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, counts_by_name
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.kernel import layout
@@ -161,7 +161,6 @@ class Scanner:
 
     def _conclusion(self, status: int, file_size: int) -> Scan:
         walk, context = self._walk, self._walk.context
-        counts = walk.counts()
         cuts = self._cuts + ([context["COMPLETE_END"]] if context["COMPLETE_END"] > self._cuts[-1] else [])
         scan = replace(
             self._found,
@@ -169,7 +168,7 @@ class Scanner:
             format=read_format(self.path),
             file_size=file_size,
             events=context["EVENTS"],
-            event_counts={event_name(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()},
+            event_counts=counts_by_name(walk.counts),
             first_event_at=_moment(context["FIRST_AT"]),
             last_event_at=_moment(context["LAST_AT"]),
             checksum_failures=context["BAD_CHECKSUMS"],

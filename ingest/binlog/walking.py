@@ -15,7 +15,8 @@ from ingest.binlog.format import FormatDescription, checksum_is_good, format_of_
 from ingest.binlog.kernel import layout, run
 from ingest.binlog.kernel.layout import ACTIVE_CAPACITY, INPUT_WORDS, OUTER_WORDS, SLOT_COUNT, SLOT_WORDS
 from ingest.binlog.kernel.memory import PADDING
-from ingest.binlog.payload import MalformedPayloadError, unpack
+from ingest.binlog.payload import unpack
+from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.zstd import zstd_decompression
 from ingest.errors import BinloomError
 
@@ -40,17 +41,22 @@ class Walk:
     start, end
         Physical offsets, in bytes, where the walk begins and where the file ends.
 
-    `rewrite` is who decodes rows: it gives the event of version 1 that says what one of version 0 does, by type
-    code and bytes, or None where it has noted why not.
+    Attributes
+    ----------
+    counts, inner_counts
+        Events so far by type code, shape (256,): those of the file, and those inside others.
+    rewrite
+        Who decodes rows: it gives the event of version 1 that says what one of version 0 does, by type code and
+        bytes, or None where it has noted why not.
     """
 
     def __init__(self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int) -> None:
         self.path = path
         self.window = Window(descriptor, start, end)
         self.context = Context()
+        self.counts: Int64s = np.zeros(256, dtype=np.int64)
         self.inner_counts: Int64s = np.zeros(256, dtype=np.int64)
         self.rewrite: Callable[[int, bytes], bytes | None] | None = None
-        self._counts: Int64s = np.zeros(256, dtype=np.int64)
         context = self.context
         context["MODE"] = mode
         context["END_POS"] = end
@@ -58,7 +64,7 @@ class Walk:
         context["SEGMENT_BYTES"] = _WHOLE_FILE
         context["SEGMENT_START"] = context["COMPLETE_END"] = start
         context.point("ACTIONS", actions())
-        context.point("COUNTS", self._counts)
+        context.point("COUNTS", self.counts)
         context.point("INNER_COUNTS", self.inner_counts)
         context["ZSTD_DECOMPRESS"], context["ZSTD_CONTEXT"] = zstd_decompression(self)
         self._make_room_inside(_INSIDE_BYTES)
@@ -70,13 +76,10 @@ class Walk:
 
     def step(self) -> int:
         """Goes on to a status that its caller has to deal with, which ATTENTION never is."""
-        context = self.context
-        while True:
-            status: int = run(context.address)
-            if status == layout.ATTENTION:
-                self._attend()
-            else:
-                return status
+        status: int
+        while (status := run(self.context.address)) == layout.ATTENTION:
+            self._attend()
+        return status
 
     def advance(self) -> bool:
         """Reads on, from the event that the walk stands at; False when the file has nothing more."""
@@ -122,10 +125,6 @@ class Walk:
         self.window.end = end
         self.context["END_POS"] = end
 
-    def counts(self) -> Int64s:
-        """Events by type code, shape (256,); those inside others are in `inner_counts`."""
-        return self._counts
-
     def add_problem(self, code: int, map_number: int, row: int, reason: int) -> None:
         """Notes that the event could not be decoded; the kernel keeps one record free."""
         context = self.context
@@ -166,7 +165,7 @@ class Walk:
         event = self.event()
         code = self.format.type_codes[event[4]]
         if code == FORMAT_DESCRIPTION:
-            found = parse_format_event(event, self.path)
+            found = _format_of(event, self.path)
             context["ATTENDED_GOOD"] = found is not None
             if found is not None:
                 self._use(found, self.position)
@@ -181,7 +180,7 @@ class Walk:
         else:
             try:
                 self._enter(unpack(code, event, self.format), code, len(event))
-            except MalformedPayloadError:
+            except MalformedEventError:
                 self.add_problem(code, -1, -1, layout.BAD_PAYLOAD)
             else:
                 return
@@ -212,7 +211,7 @@ class Walk:
         self.context["INSIDE_CAPACITY"] = size
 
 
-def parse_format_event(event: bytes, path: Path) -> FormatDescription | None:
+def _format_of(event: bytes, path: Path) -> FormatDescription | None:
     """A format description in a whole event; None when it is none, or its checksum is wrong."""
     try:
         found = format_of_event(event, path)

@@ -12,7 +12,7 @@ from types import FrameType
 
 from ingest.commands.metrics import FollowMetrics, MetricsServer
 from ingest.commands.output import human_bytes, say
-from ingest.errors import EXIT_DONE, EXIT_SOURCE, UsageError
+from ingest.errors import EXIT_DONE, EXIT_SOURCE, JavaMissingError, MetastoreLockedError, UsageError
 from ingest.landing.follow import Follower, FollowOptions
 from ingest.landing.gaps import gaps
 from ingest.landing.lag import find_lag, last_landed_at
@@ -46,8 +46,23 @@ def follow_server(
             say(f"metrics are on http://{metrics_address}:{server.port}/metrics")
         with _ended_by_signals(follower):
             follower.run()
+    if register and watcher.has_landed:
+        _register(home)
     sys.stdout.write(f"{source}: {watcher.summary()}\n")
     return EXIT_SOURCE if follower.problems else EXIT_DONE
+
+
+def _register(home: Path) -> None:
+    """Make what landed known to Spark, unless others do it: who has the metastore now, or opens it next."""
+    from ingest.landing.partitions import open_tables
+    from ingest.landing.session import SparkLaunch, spark_errors
+
+    with (
+        contextlib.suppress(JavaMissingError, MetastoreLockedError),
+        SparkLaunch(home, short_lived=True) as launch,
+        spark_errors(home),
+    ):
+        open_tables(launch.session(), home)
 
 
 @contextlib.contextmanager
@@ -104,9 +119,13 @@ class _Watcher:
             )
             sys.stdout.flush()
 
+    @property
+    def has_landed(self) -> bool:
+        return bool(self._totals["bytes"])
+
     def summary(self) -> str:
         totals = self._totals
-        if not totals["bytes"]:
+        if not self.has_landed:
             return "nothing new, all is landed"
         return (
             f"{totals['rows']} row changes in {totals['transactions']} transactions landed, "

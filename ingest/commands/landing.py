@@ -101,3 +101,25 @@ def summary(result: "IngestResult") -> str:
         f"{result.row_events} row changes in {result.transactions} transactions landed,"
         f" {human_bytes(result.bytes)} of {result.files} files{skipped}{broken} ({result.seconds:.1f} s)"
     )
+
+
+def compact_source(source: str, keep_seconds: float) -> int:
+    """Put the small segments and files of a source together; print what came of it."""
+    from ingest.landing import status
+    from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
+    from ingest.landing.session import binloom_home
+    from ingest.landing.stream import StreamLanding
+
+    home = binloom_home()
+    status(source, home)  # A name that nothing was landed under is a mistake.
+    with progress(f"compacting {source}"), StreamLanding(source, home) as landing:
+        compacted = compact_closed_files(landing)
+        removed = remove_replaced(landing, keep_seconds)
+        merged = merge_logs(landing)
+        kept = len(landing.record.replaced)
+    later = f"; the files of {kept} are kept until later" if kept else ""
+    sys.stdout.write(
+        f"{source}: {len(compacted)} files compacted, {removed} small segments removed{later}, "
+        f"{merged} files of states merged\n"
+    )
+    return EXIT_DONE

@@ -3,9 +3,10 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ingest.commands.output import Format, human, human_bytes, print_rows, print_table
+from ingest.commands.output import Format, human_bytes, print_rows, print_table
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _up_to(one: "SourceStatus") -> str:
     if one.last_event_at:
         # Of a followed source the lag says more.
         behind = f", {_ago(one.lag_seconds)} ago" if one.lag_seconds is not None and not one.following else ""
-        moment = f" at {one.last_event_at:%Y-%m-%d %H:%M:%S} UTC{behind}"
+        moment = f" at {_moment(one.last_event_at)}{behind}"
     return f"{one.last_landed_file}:{one.last_landed_pos}{moment}"
 
 
@@ -143,11 +144,10 @@ def _followed(one: "SourceStatus") -> dict[str, str]:
     if follow is None:
         return {}
     uuid = f", uuid {one.server_uuid}" if one.server_uuid else ""
-    as_of = f", as of {human(follow.lag_as_of)} UTC" if follow.lag_as_of else ""
-    received = f"{follow.received_file}:{follow.received_pos} at {follow.received_at:%Y-%m-%d %H:%M:%S} UTC"
+    as_of = f", as of {_moment(follow.lag_as_of)}" if follow.lag_as_of else ""
     return {
         "server": f"{one.host}:{one.port}{uuid}",
-        "received": received,
+        "received": f"{follow.received_file}:{follow.received_pos} at {_moment(follow.received_at)}",
         "lag": (_lag(one) if follow.lag_bytes else "none") + as_of,
         **({"GTIDs": follow.landed_gtids} if follow.landed_gtids else {}),
         "spool": f"{human_bytes(follow.spool_bytes)} in {follow.spool_files} files",
@@ -171,6 +171,10 @@ def _gap(gap: "Row") -> str:
         f"{gap['status']} ({gap['reason']}) from {gap['from_file']}:{gap['from_pos']}"
         f" to {gap['to_file']}:{gap['to_pos']}{missing}: {gap['detail']}"
     )
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _ago(seconds: float) -> str:

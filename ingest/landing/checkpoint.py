@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from ingest.errors import StoreError
 from ingest.landing.store import escape, make_folder, publish, store_errors
+from ingest.sources.directory import binlog_path
 
 CHECKPOINT = "checkpoint.json"
 
@@ -19,6 +20,11 @@ def spool_folder(source_id: str, home: Path) -> Path:
     name = escape(source_id)
     # These are folders that are there already.
     return home / "spool" / (name.replace(".", "%2E") if name in (".", "..") else name)
+
+
+def log_place(binlog_file: str, position: int) -> tuple[int, int]:
+    """Return a position in a server's log that can be compared with others of the same epoch."""
+    return binlog_path(Path(binlog_file)).sequence or 0, position
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,10 @@ class Checkpoint:
     port: int
     received_at: datetime
     server: ServerEnd | None = None
+
+    def is_at_least(self, binlog_file: str, position: int) -> bool:
+        """Whether a position in the same epoch's log is received."""
+        return log_place(self.binlog_file, self.position) >= log_place(binlog_file, position)
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:

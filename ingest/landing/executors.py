@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from ingest.errors import BinloomError, StoreError
-from ingest.landing.partitions import register_partitions
+from ingest.landing.partitions import confirm_registered, open_tables, register_partitions
 from ingest.landing.segments import Segment
-from ingest.landing.session import SparkLaunch, spark_errors, warehouse_dir
-from ingest.landing.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, TABLE_MAPS, ensure_tables
+from ingest.landing.session import SparkLaunch, spark_errors
+from ingest.landing.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, TABLE_MAPS
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
 
 if TYPE_CHECKING:
@@ -90,10 +90,10 @@ class SparkExecutor:
         return self._session
 
     def prepare(self) -> None:
-        """Start the session and create the tables that are missing."""
+        """Start the session and make the tables ready."""
         if self._session is None:
             with spark_errors(self._launch.home):
-                ensure_tables(self.session, warehouse_dir(self._launch.home))
+                open_tables(self.session, self._launch.home)
 
     def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
         """Let Spark land segments, one after the other; jobs run side by side, as many as there are cores."""
@@ -116,8 +116,11 @@ class SparkExecutor:
         with spark_errors(self._launch.home):
             register_partitions(self.session, results)
 
-    def refresh(self) -> None:
-        """Whoever goes on in a session that was there before must not see an old list of files."""
+    def finish(self, run_id: str) -> None:
+        """Say that what the run landed is registered, and let who goes on in the session see it."""
+        with spark_errors(self._launch.home):
+            confirm_registered(self.session, self._launch.home, run_id)
+        # Of a session that was there before, lists of files are older.
         if self._launch.is_shared:
             for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS, *SEGMENT_TABLES.values()):
                 self.session.catalog.refreshTable(table.qualified_name)

@@ -3,7 +3,7 @@
 Nothing is concluded from a single look: who asks for a decision looks twice, and acts on what both say.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,38 +13,9 @@ from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import GapError, SourceIdentityError, UsageError
 from ingest.landing.gaps import Gap, GapStatus
 from ingest.sources.directory import binlog_path
-from ingest.sources.replication import FIRST_POSITION, FileHead
+from ingest.sources.replication import FIRST_POSITION
 from ingest.sources.server import ServerIdentity
-
-
-@dataclass(frozen=True)
-class ServerView:
-    """A server as it was seen on one connection.
-
-    Attributes
-    ----------
-    identity
-        Who it is.
-    logs
-        Name and size of its files, oldest first.
-    end
-        File and position of the end of its log.
-    gtids
-        What it has logged, None without GTIDs.
-    head_of
-        Asks it for the head of one of its files.
-    """
-
-    identity: ServerIdentity
-    logs: Sequence[tuple[str, int]]
-    end: tuple[str, int]
-    gtids: str | None
-    head_of: Callable[[str], FileHead]
-
-    @property
-    def oldest(self) -> str:
-        """Name of its oldest file."""
-        return self.logs[0][0]
+from ingest.sources.view import ServerView
 
 
 @dataclass(frozen=True)
@@ -72,7 +43,7 @@ class Standing:
     epoch, binlog_file, position
         The end of the last complete transaction.
     fingerprint
-        That of the file's format description.
+        That of the file's format description, None when the file is still to begin.
     server_uuid, server_id
         Who wrote it.
     was_at_end
@@ -141,6 +112,16 @@ class Decision:
         """Whether it goes on where it was, with nothing lost."""
         return self.opens is None and self.gap is None
 
+    @property
+    def gist(self) -> tuple[object, ...]:
+        """What two looks at a server must agree on; the end of its log moves on between them."""
+        return self.epoch, self.binlog_file, self.opens, self.gap and gap_gist(self.gap)
+
+
+def gap_gist(gap: Gap) -> tuple[object, ...]:
+    """What two looks at a server must agree on in a gap."""
+    return gap.reason, gap.from_file, gap.from_pos, gap.to_file, gap.missing_gtids
+
 
 def begin(view: ServerView, start: Start, accept_gap: bool = False) -> Decision:
     """Decide where a source begins that nothing is known of.
@@ -155,7 +136,7 @@ def begin(view: ServerView, start: Start, accept_gap: bool = False) -> Decision:
     if start.from_now:
         return Decision(0, view.end[0], "first", start_file=view.end[0], start_pos=view.end[1])
     if start.binlog_file is not None:
-        size = dict(view.logs).get(start.binlog_file)
+        size = view.size(start.binlog_file)
         if size is None:
             raise UsageError(
                 f"The server has no file {start.binlog_file}: it has {view.oldest} to {view.logs[-1][0]}.",
@@ -208,19 +189,30 @@ def go_on(
     GapError
         Something is lost; its `gap` says from where to where.
     """
-    sizes = dict(view.logs)
-    size = sizes.get(standing.binlog_file)
-    is_same_file = size is not None and view.head_of(standing.binlog_file).format.fingerprint == standing.fingerprint
+    size = view.size(standing.binlog_file)
+    is_same_server = _is_same_server(view.identity, standing.server_uuid, standing.server_id)
+    if standing.fingerprint is None:
+        is_same_file = size is not None and is_same_server
+    else:
+        is_same_file = (
+            size is not None and view.head_of(standing.binlog_file).format.fingerprint == standing.fingerprint
+        )
     if is_same_file and size is not None:
         if size >= standing.position:
             return Decision(standing.epoch, standing.binlog_file)
         return _has_lost_its_end(view, standing, size, accept_gap)
-    if not _is_same_server(view.identity, standing.server_uuid, standing.server_id):
+    if not is_same_server:
         return _fail_over(view, standing, writers, start, accept_gap)
     ours, oldest = binlog_path(Path(standing.binlog_file)), binlog_path(Path(view.oldest))
     if size is None and oldest.base == ours.base and (oldest.sequence or 0) > (ours.sequence or 0):
         return _behind_purged(view, standing, accept_gap)
     return _after_reset(view, standing, accept_gap)
+
+
+def _is_same_file(view: ServerView, standing: Standing, is_same_server: bool) -> bool:
+    if standing.fingerprint is None:
+        return is_same_server
+    return view.head_of(standing.binlog_file).format.fingerprint == standing.fingerprint
 
 
 def _is_same_server(identity: ServerIdentity, server_uuid: str | None, server_id: int | None) -> bool:

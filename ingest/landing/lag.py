@@ -60,7 +60,7 @@ def find_lag(spool: Spool, record: SourceRecord, now: datetime) -> Lag | None:
         return None
     behind = sum(_bytes_waiting(spool, record, checkpoint)) + _bytes_ahead(checkpoint)
     last = last_landed_at(record)
-    seconds = (now - last).total_seconds() if last else None
+    seconds = max(0.0, (now - last).total_seconds()) if last else None
     return Lag(seconds if behind else 0.0, behind, _transactions_behind(record, checkpoint, behind))
 
 

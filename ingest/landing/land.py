@@ -331,7 +331,7 @@ class Run:
                     self.land_plans(plans, tasks)
             finally:
                 tasks.close()
-        tasks.refresh()
+        tasks.finish(self.result.run_id)
 
     def land_plans(self, plans: Sequence[FilePlan], tasks: Executor) -> None:
         """Record what was scanned, and decode and commit what is to be landed of it."""
@@ -376,7 +376,7 @@ class Run:
                 self.result.problems.append(plan.problem)
                 if plan.bad is not None and not plan.is_recorded:
                     states.append(self._state(plan.bad, "failed", error=str(plan.problem.error)))
-        self._record.add_states(self._append(SEGMENTS, states))
+        self.record_states(states)
         self._bytes_known += sum(segment.size for segment in segments)
         return segments
 
@@ -441,8 +441,12 @@ class Run:
                 self.result.problems.append(
                     FileProblem(outcome.bad.binlog_file, outcome.bad.start, outcome.bad.end, outcome.error)
                 )
-        self._record.add_states(self._append(SEGMENTS, states))
+        self.record_states(states)
         log.debug("%d segments are committed", len(results))
+
+    def record_states(self, states: Sequence[Row]) -> None:
+        """Record rows of `segments`, all of them or none."""
+        self._record.add_states(self._append(SEGMENTS, states))
 
     def _append(self, table: RawTable, rows: Sequence[Row], name: str | None = None) -> list[Row]:
         """Write rows as one file, if there are any; return them as a reader would find them."""

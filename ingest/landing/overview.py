@@ -222,14 +222,14 @@ def _file_status(row: Row, states: list[Row]) -> FileStatus:
     completed = [state for state in states if state["status"] == "completed"]
     # The magic number belongs to no segment.
     landed = max((state["segment_end"] for state in completed), default=0)
-    is_done = done_upto(states) == row["file_size"]
     failed = [state for state in states if state["status"] == "failed"]
     if failed:
         state = "failed"
     elif any(state["status"] == "in_progress" for state in states):
         state = "in progress"
     else:
-        state = "partly landed" if not is_done else "landed" if completed else "left out"
+        is_whole = done_upto(states) == row["file_size"]
+        state = "partly landed" if not is_whole else "landed" if completed else "left out"
     return FileStatus(
         epoch=row["epoch"],
         binlog_file=row["binlog_file"],

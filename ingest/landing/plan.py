@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ingest.errors import BinlogError, BinloomError, CorruptBinlogError, EncryptedBinlogError, SourceIdentityError
+from ingest.errors import (
+    BinlogError,
+    BinloomError,
+    CorruptBinlogError,
+    EncryptedBinlogError,
+    SourceIdentityError,
+    encrypted_binlog,
+)
 from ingest.landing.record import Row, SourceRecord
 from ingest.landing.segments import FIRST_EVENT, Segment, first_byte, is_done
 from ingest.landing.skips import EpochStart
@@ -441,20 +448,17 @@ def damage(scan: "Scan", skip_bad_checksum: bool = False, good: str = "") -> Bin
     # The last event of a file in use is just being written.
     if scan.defect is None or (scan.format.is_in_use and scan.defect.is_cut):
         return None
-    context = {"path": str(scan.path), "position": scan.defect.position, "reason": scan.defect.reason}
     if scan.is_encrypted:
-        return EncryptedBinlogError(
-            f"{scan.path} is encrypted by its server from position {scan.defect.position} on (encrypt_binlog=ON).",
-            hint="Stream it from the server, which decrypts it: `mariadb-binlog --read-from-remote-server --raw`.",
-            **context,
-        )
+        return encrypted_binlog(scan.path, scan.defect.position)
     advice = "Replace the file by a whole copy and run again."
     if scan.checksum_failures and not skip_bad_checksum:
         advice += " Where there is none, --skip-bad-checksum passes over such events."
     return CorruptBinlogError(
         f"{scan.path} is broken at position {scan.defect.position}: {scan.defect.reason}.",
         hint=good + advice,
-        **context,
+        path=str(scan.path),
+        position=scan.defect.position,
+        reason=scan.defect.reason,
     )
 
 

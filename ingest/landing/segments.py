@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 Status = Literal["in_progress", "failed", "skipped", "completed", "replaced", "removed"]
 
 # When two rows of a segment were recorded in the same microsecond, the later state wins.
-_ORDER = {status: number for number, status in enumerate(get_args(Status))}
+STATUSES: tuple[str, ...] = get_args(Status)
 
 # Every binlog file starts with four bytes of magic, and its first event stands after them.
 FIRST_EVENT = 4
@@ -112,4 +112,4 @@ def first_byte(row: Mapping[str, Any]) -> int:
 
 def rank(row: Mapping[str, Any]) -> tuple[datetime, int]:
     """Return what orders the rows of a segment: by when they were recorded."""
-    return row["recorded_at"], _ORDER.get(row["status"], -1)
+    return row["recorded_at"], STATUSES.index(row["status"])

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.errors import StoreError
+from ingest.landing.segments import Segment
 from ingest.landing.session import raw_table_dir
 from ingest.landing.tables import RawTable
 
@@ -32,6 +33,11 @@ def escape(value: str) -> str:
 def partition_folder(values: Mapping[str, str | int]) -> str:
     """Return the path of a partition below its table's folder: `source_id=…/epoch=…`."""
     return "/".join(f"{name}={escape(str(value))}" for name, value in values.items())
+
+
+def segment_folder(table: RawTable, segment: Segment, home: Path | None = None) -> Path:
+    """Return the folder that the rows of a segment lie in."""
+    return raw_table_dir(table.name, home) / partition_folder(segment.partition)
 
 
 @contextlib.contextmanager
@@ -138,18 +144,33 @@ def read_table(
     table: RawTable, home: Path | None = None, columns: Sequence[str] | None = None, **equal: Any
 ) -> pa.Table:
     """Return an unpartitioned raw table as an Arrow table, without Spark."""
+    while True:
+        # Compaction puts files together: a list made before that is made again.
+        with contextlib.suppress(FileNotFoundError):
+            return _read_table(table, home, columns, **equal)
+
+
+def _read_table(
+    table: RawTable, home: Path | None = None, columns: Sequence[str] | None = None, **equal: Any
+) -> pa.Table:
     wanted = table.columns if columns is None else pa.schema([table.columns.field(name) for name in columns])
     needed = list(dict.fromkeys([*wanted.names, *equal]))
     parts = []
     for path in data_files(raw_table_dir(table.name, home)):
-        part = pq.ParquetFile(path).read(columns=needed)
-        for name in needed:
-            if name not in part.column_names:  # written before the column was added
-                part = part.append_column(name, pa.nulls(part.num_rows, table.columns.field(name).type))
+        part = read_part(table, path, needed)
         for name, value in equal.items():
             part = part.filter(pc.equal(part[name], value))
-        parts.append(part.select(wanted.names).cast(wanted))
+        parts.append(part.select(wanted.names))
     return pa.concat_tables(parts) if parts else wanted.empty_table()
+
+
+def read_part(table: RawTable, path: Path, columns: Sequence[str]) -> pa.Table:
+    """Return columns of one file of a raw table; one that was written before a column was added has nulls there."""
+    part = pq.ParquetFile(path).read(columns=list(columns))
+    for name in columns:
+        if name not in part.column_names:
+            part = part.append_column(name, pa.nulls(part.num_rows, table.columns.field(name).type))
+    return part.select(columns).cast(pa.schema([table.columns.field(name) for name in columns]))
 
 
 def data_files(folder: Path) -> Iterable[Path]:

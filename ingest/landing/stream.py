@@ -56,6 +56,13 @@ class StreamLanding:
     options
         Filters and intentions; `new_epoch` means nothing here, since whoever follows a server says the epoch.
 
+    Attributes
+    ----------
+    record
+        What is recorded of the source.
+    source_id, home, run_id
+        The source, the folder, and the identifier of this landing in `segments`.
+
     Raises
     ------
     IngestInProgressError
@@ -63,19 +70,19 @@ class StreamLanding:
     """
 
     def __init__(self, source_id: str, home: Path, options: IngestOptions | None = None) -> None:
-        self._source_id = source_id
-        self._home = home.absolute()
+        self.source_id = source_id
+        self.home = home.absolute()
         self._options = options or IngestOptions()
-        self._run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+        self.run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
         self._said: set[str] = set()
-        prepare_home(self._home)
-        self.lock = SourceLock(self._home, source_id, self._run_id)
+        prepare_home(self.home)
+        self.lock = SourceLock(self.home, source_id, self.run_id)
 
     def __enter__(self) -> Self:
         self.lock.__enter__()
         try:
-            self.record = SourceRecord.load(self._source_id, self._home)
-            self._run = Run(self._new_result(), self.record, self._options, self._home, self.lock, silent)
+            self.record = SourceRecord.load(self.source_id, self.home)
+            self._run = Run(self._new_result(), self.record, self._options, self.home, self.lock, silent)
             self.reload_hints()
         except BaseException:
             self.lock.__exit__(None, None, None)
@@ -93,11 +100,15 @@ class StreamLanding:
 
     def record_identity(self, row: Row) -> None:
         """Record a row of `sources`: another server in an epoch, unless `change` says something else."""
-        self._run.record_identity({"change": "server_changed", **row, "source_id": self._source_id})
+        self._run.record_identity({"change": "server_changed", **row, "source_id": self.source_id})
+
+    def record_states(self, rows: Sequence[Row]) -> None:
+        """Record rows of `segments`, all of them or none."""
+        self._run.record_states(rows)
 
     def reload_hints(self) -> None:
         """Decode with the schema snapshots that are landed by now."""
-        self._run.hints = load_hints(self._source_id, self._home)
+        self._run.hints = load_hints(self.source_id, self.home)
         self._said.clear()
 
     def land(self, files: Sequence[SpoolFile], progress: Progress = silent) -> IngestResult:
@@ -161,4 +172,4 @@ class StreamLanding:
         return plan_file(identified, self.record, options.segment_bytes, options.skip_bad_checksum, file.upto)
 
     def _new_result(self) -> IngestResult:
-        return IngestResult(self._source_id, self._run_id)
+        return IngestResult(self.source_id, self.run_id)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ingest.binlog.batches import SCHEMAS, TIMESTAMP, BatchKind
 
@@ -454,11 +453,6 @@ def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
     missing = [table for table in RAW_TABLES.values() if table.name not in present]
     for table in missing:
         session.sql(table.ddl(str(warehouse / f"{RAW_SCHEMA}.db" / table.name)))
-    # The metastore was lost, the warehouse was not: what had been landed is still landed.
-    lost = [table for table in missing if table.partition and (warehouse / f"{RAW_SCHEMA}.db" / table.name).is_dir()]
-    if lost and _has_completed_segments(warehouse):
-        for table in lost:
-            session.sql(f"alter table {table.qualified_name} recover partitions")
     _ensure_columns(session, [table for table in RAW_TABLES.values() if table.name in present])
     return [table.name for table in missing]
 
@@ -478,8 +472,3 @@ def _ensure_columns(session: "SparkSession", tables: Sequence[RawTable]) -> None
 
 def _column_ddl(field: pa.Field) -> str:
     return f"`{field.name}` {spark_type(field.type)} comment {sql_literal(COLUMN_DESCRIPTIONS[field.name])}"
-
-
-def _has_completed_segments(warehouse: Path) -> bool:
-    files = (warehouse / f"{RAW_SCHEMA}.db" / SEGMENTS.name).glob("[!._]*.parquet")
-    return any("completed" in pq.ParquetFile(path).read(["status"])["status"].to_pylist() for path in files)

@@ -22,8 +22,7 @@ from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import BinloomError, CorruptBinlogError
 from ingest.landing.locks import TaskLock
 from ingest.landing.segments import Segment
-from ingest.landing.session import raw_table_dir
-from ingest.landing.store import make_folder, partition_folder, publish, store_errors, writer_options
+from ingest.landing.store import make_folder, publish, segment_folder, store_errors, writer_options
 from ingest.landing.tables import SEGMENT_TABLES
 
 if TYPE_CHECKING:
@@ -175,7 +174,10 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
         skip_bad_checksum=work.skip_bad_checksum,
     )
     with contextlib.ExitStack() as stack:
-        files = {kind: stack.enter_context(_SegmentFile(work, kind)) for kind in SEGMENT_TABLES}
+        files = {
+            kind: stack.enter_context(SegmentFile(kind, work.segment, work.home, work.run_id))
+            for kind in SEGMENT_TABLES
+        }
         try:
             for kind, batch in log.batches():
                 if kind == "table_maps":
@@ -211,26 +213,45 @@ def _widen(result: SegmentResult, times: pa.Array) -> None:
 
 def _discard(work: SegmentWork) -> None:
     for kind in SEGMENT_TABLES:
-        with _SegmentFile(work, kind) as file:
+        with _file_of(work, kind) as file:
             file.finish()
 
 
-class _SegmentFile:
-    """The Parquet file of one table for one segment: written under a hidden name, in place when finished."""
+def _file_of(work: SegmentWork, kind: BatchKind) -> "SegmentFile":
+    return SegmentFile(kind, work.segment, work.home, work.run_id)
 
-    def __init__(self, work: SegmentWork, kind: BatchKind) -> None:
+
+class SegmentFile:
+    """A Parquet file of one table for one segment: written under a hidden name, in place when finished.
+
+    Parameters
+    ----------
+    kind
+        Whose rows it holds.
+    segment
+        The segment.
+    home
+        Folder that binloom keeps everything under.
+    run_id
+        The run, for the hidden name.
+    name
+        Name of the file.
+    """
+
+    def __init__(self, kind: BatchKind, segment: Segment, home: Path, run_id: str, name: str = DATA_FILE) -> None:
         table = SEGMENT_TABLES[kind]
         self._schema = table.file_schema
         self._batch_schema = SCHEMAS[kind]
-        self._folder = raw_table_dir(table.name, work.home) / partition_folder(work.segment.partition)
-        self._final = self._folder / DATA_FILE
-        self._temporary = self._folder / f".{DATA_FILE}.{work.run_id}.{os.getpid()}.tmp"
+        self._folder = segment_folder(table, segment, home)
+        self._name = name
+        self._final = self._folder / name
+        self._temporary = self._folder / f".{name}.{run_id}.{os.getpid()}.tmp"
         self._writer: pq.ParquetWriter | None = None
         self._pending: list[pa.RecordBatch] = []
         self._rows = 0
         self._bytes = 0
 
-    def __enter__(self) -> "_SegmentFile":
+    def __enter__(self) -> "SegmentFile":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -275,6 +296,6 @@ class _SegmentFile:
                 self._final.unlink(missing_ok=True)
                 written = False
             if self._folder.is_dir():
-                for leftover in self._folder.glob(f".{DATA_FILE}.*"):
+                for leftover in self._folder.glob(f".{self._name}.*"):
                     leftover.unlink(missing_ok=True)
         return written

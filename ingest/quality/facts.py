@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd  # type: ignore[import-untyped]
 
+from ingest.landing.segments import COMPACTED_START, FIRST_EVENT, STATUSES
 from ingest.landing.tables import RAW_SCHEMA, sql_literal
 
 if TYPE_CHECKING:
@@ -26,12 +27,15 @@ segment_states as (
             *,
             row_number() over (
                 partition by {_KEY}
-                order by recorded_at desc, case status when 'completed' then 0 when 'failed' then 1 else 2 end
+                order by recorded_at desc, array_position(array{STATUSES[::-1]}, status)
             ) as recency
         from {RAW_SCHEMA}.segments
         where {{of_source}}
     )
-    where recency = 1
+    -- Each stands for bytes that no other one stands for: see ingest.landing.segments.is_current.
+    where
+        recency = 1
+        and if(segment_start = {COMPACTED_START}, status = 'completed', status not in ('replaced', 'removed'))
 )"""
 
 _SEGMENT_FACTS = f"""
@@ -119,8 +123,8 @@ landed as (
         source_id,
         epoch,
         binlog_file,
-        sum(if(status = 'completed', segment_end - segment_start, 0)) as landed_bytes,
-        sum(if(status <> 'completed', segment_end - segment_start, 0)) as failed_bytes,
+        sum(if(status = 'completed', segment_end - greatest(segment_start, {FIRST_EVENT}), 0)) as landed_bytes,
+        sum(if(status <> 'completed', segment_end - segment_start, 0)) as unlanded_bytes,
         count_if(status = 'failed') as failed_segments
     from segment_states
     group by all
@@ -153,7 +157,7 @@ select
     -- The magic number belongs to no segment.
     if(
         latest_scans.is_in_use, 0,
-        latest_scans.file_size - 4 - coalesce(landed_bytes, 0) - coalesce(failed_bytes, 0)
+        latest_scans.file_size - {FIRST_EVENT} - coalesce(landed_bytes, 0) - coalesce(unlanded_bytes, 0)
     ) as unexplained_unlanded_bytes
 from latest_scans
 left join landed using (source_id, epoch, binlog_file)

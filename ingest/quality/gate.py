@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, unknown_source
-from ingest.landing.session import SparkLaunch, binloom_home, spark_errors, warehouse_dir
+from ingest.landing.partitions import open_tables
+from ingest.landing.session import SparkLaunch, binloom_home, spark_errors
 from ingest.landing.store import read_rows
-from ingest.landing.tables import SEGMENTS, ensure_tables
+from ingest.landing.tables import SEGMENTS
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -113,7 +114,7 @@ def run_gate(
 
         with spark_errors(home):
             live = launch.session()
-            ensure_tables(live, warehouse_dir(home))
+            open_tables(live, home)
             facts = {SEGMENTS_SUITE: segment_facts(live, source_id), FILES_SUITE: file_facts(live, source_id)}
     finally:
         launch.stop()

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import ER
 from pymysqlreplication import BinLogStreamReader
 
 from ingest.binlog.control import event_body, rotate_target
@@ -22,8 +23,8 @@ from ingest.binlog.events import FORMAT_DESCRIPTION, MARIA_GTID_LIST, PREVIOUS_G
 from ingest.binlog.format import FormatDescription, format_of_event
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.packets import Message, Packets, Run, Special
-from ingest.errors import BrokenStreamError
-from ingest.sources.server import ServerAddress, connect_options, source_error
+from ingest.errors import BrokenStreamError, SourceError
+from ingest.sources.server import Server, ServerAddress, connect_options, source_error
 
 FIRST_POSITION: Final = 4
 HEARTBEAT_SECONDS: Final = 3.0
@@ -96,7 +97,7 @@ class ReplicationStream:
             # Its own loop would decode every event; only the conversation up to the stream is wanted.
             reader._BinLogStreamReader__connect_to_stream()
         except (pymysql.MySQLError, OSError, RuntimeError) as error:
-            raise source_error(address, error) from None
+            raise _refusal(address, error) from None
         self._connection: Any = reader._stream_connection
         self._socket = self._connection._sock
         self._socket.settimeout(SILENCE_SECONDS)
@@ -141,8 +142,21 @@ class ReplicationStream:
                 if not piece.number:
                     raise BrokenStreamError(f"The server at {self.address} ended the stream.")
                 text = piece.text[6:] if piece.text.startswith("#") else piece.text
-                raise source_error(self.address, pymysql.OperationalError(piece.number, text), "binlog dump")
+                raise _refusal(self.address, pymysql.OperationalError(piece.number, text), "binlog dump")
             yield piece
+
+
+def _refusal(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
+    """Return the error for what a server refuses on the way to a stream.
+
+    A replica that may not read the log is refused as if its password were wrong, see `Server.lacks`. Whether that is
+    so shows when it connects as any other client.
+    """
+    failure = source_error(address, error, sql)
+    if failure.number in (ER.ACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR):
+        with Server(address) as server:
+            return server.lacks("stream")
+    return failure
 
 
 class _StreamConnection(Connection):

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -180,10 +180,7 @@ def _period_columns(
     Source: MariaDB, sql/handler.cc, `Vers_parse_info::fix_implicit` and `vers_create_sys_field`.
     """
     versioned = {_table_id(row) for row in tables if str(row["TABLE_TYPE"]).upper() == "SYSTEM VERSIONED"}
-    by_table: dict[tuple[str, str], list[ViewRow]] = defaultdict(list)
-    for row in columns:
-        if _table_id(row) in versioned:
-            by_table[_table_id(row)].append(row)
+    by_table = _by_table(columns, versioned)
     if by_table and not any("GENERATION_EXPRESSION" in row for row in columns):
         raise SnapshotInputError(
             f"columns has no GENERATION_EXPRESSION, but table {'.'.join(min(by_table))} is system-versioned.",
@@ -224,11 +221,7 @@ def _hash_columns(
         is_hash = str(row["INDEX_TYPE"]).upper() == "HASH" and str(row["NON_UNIQUE"]) == "0"
         if is_hash and str(row["INDEX_NAME"]).upper() != "PRIMARY":
             hashes[_table_id(row)].add(str(row["INDEX_NAME"]))
-    by_table: dict[tuple[str, str], list[ViewRow]] = defaultdict(list)
-    for row in columns:
-        if _table_id(row) in hashes:
-            by_table[_table_id(row)].append(row)
-    for (schema, table), others in by_table.items():
+    for (schema, table), others in _by_table(columns, hashes).items():
         engine = engines.get((schema, table))
         if not engine:
             raise SnapshotInputError(
@@ -251,6 +244,15 @@ def _hash_columns(
                 "COLUMN_TYPE": "bigint(20) unsigned",
                 "EXTRA": "VIRTUAL GENERATED, INVISIBLE",
             }
+
+
+def _by_table(columns: Iterable[ViewRow], wanted: Container[tuple[str, str]]) -> dict[tuple[str, str], list[ViewRow]]:
+    """Group the columns of the tables that are wanted."""
+    by_table: dict[tuple[str, str], list[ViewRow]] = defaultdict(list)
+    for row in columns:
+        if _table_id(row) in wanted:
+            by_table[_table_id(row)].append(row)
+    return by_table
 
 
 def _last_ordinal(columns: Iterable[ViewRow]) -> int:

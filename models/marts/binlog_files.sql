@@ -20,7 +20,7 @@ landed as (
         binlog_file,
         count_if(status = 'completed') as completed_segments,
         count_if(status = 'failed') as failed_segments,
-        sum(segment_end - segment_start) filter (where status = 'completed') as bytes_landed,
+        sum(segment_end - greatest(segment_start, 4)) filter (where status = 'completed') as bytes_landed,
         sum(row_events) filter (where status = 'completed') as row_events,
         sum(transactions) filter (where status = 'completed') as transactions,
         max(recorded_at) filter (where status = 'completed') as landed_at

@@ -41,7 +41,7 @@
 
 {%- set hours = stale_event_hours() | map(attribute='event_hour') | list if is_incremental() else none %}
 {%- set files = files_of_hours(hours) if is_incremental() else none %}
--- depends_on: {{ ref('int_event_hours') }}, {{ ref('int_row_event_counts') }}
+-- depends_on: {{ ref('int_event_hours') }}, {{ ref('int_row_event_counts') }}, {{ ref('int_completed_segments') }}
 
 with
 
@@ -57,63 +57,29 @@ row_events as (
 
 transactions as (
 
-    select * from {{ ref('stg_binlog__transactions') }}
+    select
+        {{ transaction_key('file_number', 'start_pos') }} as transaction_key,
+        committed_at,
+        thread_id,
+        outcome
+    from {{ ref('int_transactions_resolved') }}
     where {{ in_files(files) }}
-
-),
-
-completed_segments as (
-
-    select * from {{ ref('int_completed_segments') }}
-
-),
-
-xa_transactions as (
-
-    select * from {{ ref('int_xa_transactions') }}
-
-),
-
-transaction_ends as (
-
-    select /*+ broadcast(completed_segments) */
-        {{ transaction_key('completed_segments.file_number', 'transactions.start_pos') }} as transaction_key,
-        if(
-            transactions.outcome = 'xa_prepare',
-            xa_transactions.committed_at,
-            transactions.committed_at
-        ) as committed_at,
-        transactions.thread_id,
-        coalesce(xa_transactions.outcome, transactions.outcome) as outcome
-    from transactions
-    inner join completed_segments
-        on
-            transactions.source_id = completed_segments.source_id
-            and transactions.epoch = completed_segments.epoch
-            and transactions.binlog_file = completed_segments.binlog_file
-            and transactions.segment_start = completed_segments.segment_start
-    left join xa_transactions
-        on
-            transactions.source_id = xa_transactions.source_id
-            and transactions.epoch = xa_transactions.epoch
-            and transactions.binlog_file = xa_transactions.binlog_file
-            and transactions.start_pos = xa_transactions.start_pos
 
 ),
 
 keyed as (
 
-    select {{ transactions_hint('transaction_ends', files) }}
+    select {{ transactions_hint('transactions', files) }}
         row_events.*,
-        transaction_ends.committed_at,
-        transaction_ends.thread_id,
-        transaction_ends.outcome,
+        transactions.committed_at,
+        transactions.thread_id,
+        transactions.outcome,
         {{ pk_values(
             "if(row_events.event_type = 'INSERT', row_events.after_values, row_events.before_values)",
             'row_events.primary_key_ordinals'
         ) }} as pk_values
     from row_events
-    left join transaction_ends on row_events.transaction_key = transaction_ends.transaction_key
+    left join transactions on row_events.transaction_key = transactions.transaction_key
 
 ),
 

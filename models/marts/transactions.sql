@@ -14,74 +14,40 @@ with
 
 transactions as (
 
-    select * from {{ ref('stg_binlog__transactions') }}
+    select * from {{ ref('int_transactions_resolved') }}
     where {{ in_files(files) }}
-
-),
-
-completed_segments as (
-
-    select * from {{ ref('int_completed_segments') }}
-
-),
-
-xa_transactions as (
-
-    select * from {{ ref('int_xa_transactions') }}
 
 ),
 
 final as (
 
-    select /*+ broadcast(completed_segments) */
-        concat_ws(
-            '/', transactions.source_id, transactions.epoch, transactions.binlog_file, transactions.start_pos
-        ) as transaction_id,
-        transactions.segment_start,
-        completed_segments.file_sequence,
-        transactions.start_pos,
-        transactions.end_pos,
-        transactions.gtid,
-        transactions.xid,
-        transactions.xa_xid,
-        xa_transactions.xa_end_transaction_id,
-        transactions.thread_id,
-        transactions.server_id,
-        coalesce(xa_transactions.outcome, transactions.outcome) as outcome,
-        transactions.events,
-        transactions.row_events,
-        transactions.inserts,
-        transactions.updates,
-        transactions.deletes,
-        transactions.is_ddl,
-        transactions.started_at,
-        if(
-            transactions.outcome = 'xa_prepare',
-            xa_transactions.committed_at,
-            transactions.committed_at
-        ) as committed_at,
-        if(
-            transactions.outcome = 'xa_prepare',
-            xa_transactions.original_committed_at,
-            transactions.original_committed_at
-        ) as original_committed_at,
-        completed_segments.landed_at,
-        transactions.source_id,
-        transactions.epoch,
-        transactions.binlog_file
+    select
+        concat_ws('/', source_id, epoch, binlog_file, start_pos) as transaction_id,
+        segment_start,
+        file_sequence,
+        start_pos,
+        end_pos,
+        gtid,
+        xid,
+        xa_xid,
+        xa_end_transaction_id,
+        thread_id,
+        server_id,
+        outcome,
+        events,
+        row_events,
+        inserts,
+        updates,
+        deletes,
+        is_ddl,
+        started_at,
+        committed_at,
+        original_committed_at,
+        landed_at,
+        source_id,
+        epoch,
+        binlog_file
     from transactions
-    inner join completed_segments
-        on
-            transactions.source_id = completed_segments.source_id
-            and transactions.epoch = completed_segments.epoch
-            and transactions.binlog_file = completed_segments.binlog_file
-            and transactions.segment_start = completed_segments.segment_start
-    left join xa_transactions
-        on
-            transactions.source_id = xa_transactions.source_id
-            and transactions.epoch = xa_transactions.epoch
-            and transactions.binlog_file = xa_transactions.binlog_file
-            and transactions.start_pos = xa_transactions.start_pos
 
 )
 

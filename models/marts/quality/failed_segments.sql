@@ -19,7 +19,7 @@ final as (
         run_id,
         recorded_at
     from segments
-    where status != 'completed'
+    where is_current and status in ('in_progress', 'failed')
 
 )
 

@@ -12,14 +12,15 @@ binlog_files as (
 
 ),
 
--- What failed is known and listed in failed_segments; what is in progress is on its way.
+-- What failed is known and listed in failed_segments; what is in progress is on its way; what was skipped is meant.
 covered as (
 
     select
         source_id,
         epoch,
         binlog_file,
-        segment_start,
+        -- A compacted segment starts with the magic number.
+        greatest(segment_start, 4) as segment_start,
         segment_end,
         coalesce(
             max(segment_end) over (
@@ -31,6 +32,7 @@ covered as (
             4
         ) as covered_until
     from segments
+    where is_current
 
 ),
 
@@ -56,6 +58,7 @@ ends as (
         binlog_file,
         max(segment_end) as covered_until
     from segments
+    where is_current
     group by source_id, epoch, binlog_file
 
 ),

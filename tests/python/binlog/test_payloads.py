@@ -189,6 +189,7 @@ ROW = b"\0" + struct.pack("<i", 5)
         pytest.param(block(ROW, size=6), id="less than it says"),
         pytest.param(block(ROW, head=0x02), id="other flags"),
         pytest.param(block(ROW)[:8], id="cut off"),
+        pytest.param(block(ROW) + b"\0", id="more than one stream"),
         pytest.param(b"\x82\0\5" + bytes(9), id="no zlib"),
     ],
 )

@@ -234,7 +234,7 @@ def test_an_encrypted_file_that_is_cut_in_its_head_has_no_key(size: int, tmp_pat
 def test_a_file_that_mariadb_encrypts_from_its_second_event_on() -> None:
     path = FIXTURES / "encrypted" / "mariadb-10.5.binlog"
     result = binloom("inspect", path)
-    assert_sentence(result, 3, "are encrypted by the server", "--read-from-remote-server")
+    assert_sentence(result, 3, "is encrypted by its server", "--read-from-remote-server")
     (report,) = reports(path)
     assert report["encryption"].items() >= {"by": "mariadb", "scheme": 1, "key_version": 1}.items()
     assert report["event_counts"] == {"FORMAT_DESCRIPTION": 1, "START_ENCRYPTION": 1}

@@ -1,5 +1,6 @@
 """The metrics endpoint of a follower, scraped over HTTP."""
 
+import re
 import urllib.request
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ingest.commands.metrics import FollowMetrics, MetricsServer
 from ingest.errors import UsageError
 from ingest.landing.lag import Lag
+from tests.python.cli.running import REPOSITORY
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
@@ -67,6 +69,16 @@ def test_figures_are_those_that_the_follower_told() -> None:
         assert figures["binloom_is_connected"] == figures["binloom_lag_bytes"] == 0
         # What is not known is not 0.
         assert not {"binloom_lag_seconds", "binloom_lag_transactions", "binloom_gaps found"} & figures.keys()
+
+
+def test_the_documented_figures_are_those_that_are_served() -> None:
+    metrics = FollowMetrics('shop "1"')
+    metrics.landed(0, 0, NOON)
+    metrics.checked(Lag(0, 0, 0), 0, {"found": 1})
+    with MetricsServer(metrics, 0) as server:
+        served = {name.partition(" ")[0] for name in scraped(server)}
+    documented = re.findall(r"binloom_\w+", (REPOSITORY / "docs" / "follow.md").read_text())
+    assert set(documented) == served
 
 
 def test_a_port_that_is_taken_is_a_sentence_and_a_closed_one_is_free() -> None:

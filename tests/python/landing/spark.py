@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ingest.landing.session import SparkLaunch, warehouse_dir
-from ingest.landing.tables import RAW_TABLES, ensure_tables
+from ingest.landing.partitions import open_tables
+from ingest.landing.session import SparkLaunch
+from ingest.landing.tables import RAW_TABLES
 
 # Not the same from run to run, by their nature.
 RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at"}
@@ -17,7 +18,7 @@ def spark_home(home: Path) -> Iterator[Any]:
     """A session with its warehouse in a folder; at the end the JVM is gone."""
     with SparkLaunch(home, short_lived=True) as launch:
         session = launch.session()
-        ensure_tables(session, warehouse_dir(home))
+        open_tables(session, home)
         yield session
 
 

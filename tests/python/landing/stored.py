@@ -1,10 +1,14 @@
 """What the files of the raw tables hold, read without Spark."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from ingest.landing.record import SourceRecord
+from ingest.landing.segments import Segment
 from ingest.landing.session import raw_table_dir
+from ingest.landing.store import segment_folder
 from ingest.landing.tables import RAW_TABLES
 from tests.python.landing.spark import RUN_COLUMNS
 
@@ -25,12 +29,25 @@ def stored(home: Path) -> dict[str, list[str]]:
 
 def segment_rows(home: Path, table: str) -> list[str]:
     """The rows of a table that lies in segments, whatever the segments are, in the order of the positions."""
-    rows = [
-        row
-        for path in raw_table_dir(table, home).glob("**/[!.]*.parquet")
-        for row in pq.ParquetFile(path).read().to_pylist()
-    ]
-    return [str(row) for row in sorted(rows, key=lambda row: [row[name] or 0 for name in _KEY if name in row])]
+    return _ordered(raw_table_dir(table, home).glob("**/[!.]*.parquet"))
+
+
+def _ordered(paths: Iterable[Path]) -> list[str]:
+    rows = [(path.parent.parent.name, row) for path in paths for row in pq.ParquetFile(path).read().to_pylist()]
+    rows.sort(key=lambda item: (item[0], *(item[1][name] or 0 for name in _KEY if name in item[1])))
+    return [f"{folder} {row}" for folder, row in rows]
 
 
 _KEY = ("start_pos", "payload_ordinal", "row_ordinal")
+
+
+def current_rows(home: Path, table: str, source_id: str) -> list[str]:
+    """The rows that a reader finds who goes by `segments`: of segments whose latest state is completed."""
+    record = SourceRecord.load(source_id, home)
+    folders = {
+        segment_folder(RAW_TABLES[table], Segment(source_id, *key, state["segment_start"], state["segment_end"]), home)
+        for key, states in record.states.items()
+        for state in states
+        if state["status"] == "completed"
+    }
+    return _ordered(path for folder in folders for path in folder.glob("[!.]*.parquet"))

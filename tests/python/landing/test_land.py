@@ -21,6 +21,7 @@ from ingest.errors import (
 )
 from ingest.landing import IngestOptions, IngestResult, executors, ingest, land_snapshot, status
 from ingest.landing.locks import SourceLock
+from ingest.landing.partitions import open_tables
 from ingest.landing.session import raw_table_dir, warehouse_dir
 from ingest.landing.tables import STATEMENTS, ensure_tables
 from ingest.sources.directory import find_binlogs
@@ -138,7 +139,8 @@ def test_tables_from_before_a_column_was_added_get_it(session: Any, home: Path, 
     assert ensure_tables(session, warehouse_dir(home)) == []
     assert not added & set(session.table("binlog_raw.statements").columns)
     session.sql("drop table binlog_raw.statements")
-    assert ensure_tables(session, warehouse_dir(home)) == ["statements"]
+    # What had been landed is still landed.
+    open_tables(session, home)
     assert before == raw_rows(session, "statements", "columns")
 
 

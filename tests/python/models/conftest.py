@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ingest.landing.session import SparkLaunch, warehouse_dir
+from tests.python.models.invoke import run_dbt
 from tests.python.models.raw import RawTables
-
-PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +42,4 @@ def raw(spark: Any, home: Path) -> RawTables:
 @pytest.fixture(scope="module")
 def dbt(spark: Any, home: Path) -> Callable[..., dict[str, str]]:
     """Run a dbt command; returns the status of every node that ran."""
-    from dbt.cli.main import dbtRunner
-
-    def run(*arguments: str) -> dict[str, str]:
-        places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", home / "target"]
-        quiet = ["--log-path", home / "logs", "--log-level", "error"]
-        result = dbtRunner().invoke([*arguments, *map(str, places), *map(str, quiet)])
-        assert result.exception is None, result.exception
-        # An exposure has nothing to run.
-        return {node.node.name: str(node.status) for node in result.result if node.status != "no-op"}
-
-    return run
+    return partial(run_dbt, home)

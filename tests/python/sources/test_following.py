@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pymysql.constants import COMMAND, ER
 
 from ingest.errors import SourceError
 from ingest.sources.information_schema import binlog_position, take_snapshot
+from ingest.sources.replication import Replica, read_head
 from ingest.sources.server import (
     Server,
     ServerAddress,
@@ -122,9 +124,14 @@ def test_without_the_one_to_read_the_log_is_not_sent(server: LiveServer) -> None
         with pytest.raises(pymysql.err.OperationalError) as refused:
             dump(server)
         assert refused.value.args[0] == ER.SPECIFIC_ACCESS_DENIED_ERROR
-        error = live.lacks("stream")
-        assert "lacks the privilege REPLICATION SLAVE" in str(error)
-        server.execute(error.hint or "")
+        name = server.binlogs()[-1].name
+        with pytest.raises(SourceError) as named:
+            read_head(live.address, server.flavor, Replica.of("test"), name)
+        assert "User 'fol''lower'@'localhost' lacks the privilege REPLICATION SLAVE" in str(named.value)
+        with pytest.raises(SourceError, match=r"refuses user .* Check the user, and the password"):
+            read_head(replace(live.address, password="wrong"), server.flavor, Replica.of("test"), name)
+        server.execute(named.value.hint or "")
+        assert read_head(live.address, server.flavor, Replica.of("test"), name).format
     assert dump(server)[0] == register(server)[0] == 0
 
 

@@ -1,0 +1,56 @@
+"""The files of a spool as far as they are durable: what a follower lands."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ingest.binlog.scan import Scanner
+from ingest.landing.checkpoint import log_place
+from ingest.landing.plan import SEGMENT_BYTES
+from ingest.landing.spool import FIRST_EVENT, Spool
+from ingest.landing.stream import SpoolFile
+
+
+class DurableFiles:
+    """The files of a spool as far as they are durable, each scanned on from where its last scan ended.
+
+    Attributes
+    ----------
+    left_out
+        Files that are closed and landed, oldest first.
+    """
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._scanners: dict[Path, Scanner] = {}
+        self.left_out: list[Path] = []
+
+    def close(self) -> None:
+        """Close the files."""
+        for scanner in self._scanners.values():
+            scanner.close()
+
+    def files(self) -> Sequence[SpoolFile]:
+        """Return those that are not left out, in the order in which they were written."""
+        checkpoint = self._spool.checkpoint
+        assert checkpoint is not None
+        found = []
+        for epoch in range(checkpoint.epoch + 1):
+            for file in self._spool.files(epoch):
+                is_later = epoch == checkpoint.epoch and log_place(file.name, 0) > log_place(checkpoint.binlog_file, 0)
+                upto = checkpoint.position if self.is_current(file.path) else file.path.stat().st_size
+                if file.path in self.left_out or is_later or upto <= FIRST_EVENT:
+                    continue
+                if file.path not in self._scanners:
+                    self._scanners[file.path] = Scanner(file.path, segment_bytes=SEGMENT_BYTES)
+                found.append(SpoolFile(file.path, epoch, upto, self._scanners[file.path].scan(upto)))
+        return found
+
+    def is_current(self, path: Path) -> bool:
+        """Whether it is the file that is being received."""
+        checkpoint = self._spool.checkpoint
+        return checkpoint is not None and path == self._spool.path(checkpoint.epoch, checkpoint.binlog_file)
+
+    def leave_out(self, path: Path) -> None:
+        """Forget a file that has no more to give."""
+        self._scanners.pop(path).close()
+        self.left_out.append(path)

@@ -1,0 +1,130 @@
+"""Schema snapshots of a followed server: one when there is none, and one for each change of the schema."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from ingest.errors import BrokenStreamError, SourceError
+from ingest.landing.checkpoint import log_place
+from ingest.landing.lag import done_upto
+from ingest.landing.snapshots import land_snapshot
+from ingest.landing.spool import FIRST_EVENT
+from ingest.landing.store import read_rows
+from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.landing.tables import SCHEMA_SNAPSHOTS
+from ingest.landing.transactions import transactions
+from ingest.sources.information_schema import take_snapshot
+from ingest.sources.server import Server, ServerAddress
+from ingest.sources.snapshot import SchemaSnapshot
+
+ATTEMPTS: Final = 5
+
+
+class SchemaWatch:
+    """Sees to it that the snapshots of a source keep up with the DDL statements in its log.
+
+    Parameters
+    ----------
+    landing
+        The right to land the source.
+    address
+        The server.
+    say
+        Takes a sentence for a person.
+    """
+
+    def __init__(self, landing: StreamLanding, address: ServerAddress, say: Callable[[str], object]) -> None:
+        self._landing = landing
+        self._address = address
+        self._say = say
+        self._sought: dict[Path, int] = {}
+        self._ends: list[tuple[str, int]] = []
+        self._last: list[Any] | None = None
+
+    def begin(self, is_new_server: bool) -> None:
+        """Land a snapshot of a server that is new to the source, and where the source has none."""
+        known = read_rows(SCHEMA_SNAPSHOTS, self._landing.home, ["snapshot_id"], source_id=self._landing.source_id)
+        if is_new_server or not known:
+            self._ends = []
+            self._last = None
+            self._land(self._take())
+
+    def catch_up(
+        self, durable: Callable[[], Sequence[SpoolFile]], wait_for: Callable[[str, int], bool]
+    ) -> Sequence[SpoolFile]:
+        """Return what can be landed, after a snapshot when there are DDL statements in it.
+
+        A snapshot is true from the end of the last DDL statement on that stands before the position at which it was
+        read: nothing else changes a schema.
+
+        Parameters
+        ----------
+        durable
+            Gives the files of the spool as far as they are durable.
+        wait_for
+            Waits until the log is received up to a position; False when it is not in time.
+        """
+        files = durable()
+        self._seek(files)
+        for _ in range(ATTEMPTS):
+            if not self._ends:
+                break
+            try:
+                snapshot = self._take()
+            except SourceError as error:
+                self._say(f"{error} The schema behind a DDL statement could not be read yet.")
+                break
+            assert snapshot.binlog_file is not None and snapshot.binlog_pos is not None
+            is_received = wait_for(snapshot.binlog_file, snapshot.binlog_pos)
+            files = durable()
+            self._seek(files)
+            read_at = log_place(snapshot.binlog_file, snapshot.binlog_pos)
+            before = [end for end in self._ends if log_place(*end) <= read_at]
+            if is_received and before:
+                name, position = max(before, key=lambda end: log_place(*end))
+                snapshot = replace(snapshot, binlog_file=name, binlog_pos=position, gtid_executed=None)
+            self._land(snapshot)
+            self._ends = [end for end in self._ends if log_place(*end) > read_at]
+        return files
+
+    def _seek(self, files: Sequence[SpoolFile]) -> None:
+        """Note where DDL statements end in what is not landed and was not looked at before."""
+        for file in files:
+            states = self._landing.record.states.get((file.epoch, file.path.name), [])
+            start = max(FIRST_EVENT, done_upto(states), self._sought.get(file.path, 0))
+            self._sought[file.path] = file.upto
+            for batch in transactions(file.path, start, file.upto, ("end_pos", "is_ddl")):
+                self._ends += [(file.path.name, end) for end in batch["end_pos"].filter(batch["is_ddl"]).to_pylist()]
+
+    def _take(self) -> SchemaSnapshot:
+        """Read the schema until two connections have read the same."""
+        last = None
+        for _ in range(ATTEMPTS):
+            with Server(self._address) as server:
+                snapshot = take_snapshot(server)
+            if last is not None and _content(snapshot) == _content(last):
+                return snapshot
+            last = snapshot
+        raise BrokenStreamError(f"The schema of the server at {self._address} was read differently each time.")
+
+    def _land(self, snapshot: SchemaSnapshot) -> None:
+        if self._last != _content(snapshot):
+            self._last = _content(snapshot)
+            land_snapshot(self._landing.source_id, snapshot, self._landing.home)
+            self._landing.reload_hints()
+
+
+def wait_until(is_true: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something is true; False when it is not in time."""
+    until = time.monotonic() + seconds
+    while not is_true():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _content(snapshot: SchemaSnapshot) -> list[Any]:
+    return [snapshot.columns, snapshot.keys, snapshot.foreign_keys]

@@ -1,0 +1,181 @@
+"""Compaction: the same rows in fewer files, at any instant once, and whatever kills it."""
+
+import itertools
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ingest.landing.compact import FEW_FILES, compact_closed_files, merge_logs, remove_replaced
+from ingest.landing.land import IngestOptions
+from ingest.landing.locks import source_stem
+from ingest.landing.record import SourceRecord
+from ingest.landing.session import raw_table_dir
+from ingest.landing.store import read_rows
+from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.landing.tables import SEGMENTS
+from tests.python.landing.binlogs import REPO, SHOP, in_use
+from tests.python.landing.faulted import SOURCE
+from tests.python.landing.stored import current_rows, segment_rows
+
+DATA = (SHOP / "binlog.000001").read_bytes()
+NAMES = ("binlog.000001", "binlog.000002")
+TABLES = ("row_events", "transactions", "statements", "unsupported_events")
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SMALL = IngestOptions(segment_bytes=6_000)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder with both files of the sample landed in small segments."""
+    home = tmp_path / "home"
+    land_small(home)
+    return home
+
+
+def land_small(home: Path) -> None:
+    """Land the sample as a follower would, in many segments."""
+    with StreamLanding(SOURCE, home, SMALL) as landing:
+        landing.open_epoch({"epoch": 0, "server_id": 1, "flavor": "mysql"})
+        landing.land([SpoolFile(SHOP / name, 0, (SHOP / name).stat().st_size) for name in NAMES])
+
+
+def test_the_same_rows_in_one_segment_for_each_file(home: Path) -> None:
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    old = SourceRecord.load(SOURCE, home)
+    with StreamLanding(SOURCE, home) as landing:
+        compacted = compact_closed_files(landing)
+        assert [(one.binlog_file, one.start, one.end) for one in compacted] == [
+            (name, 0, (SHOP / name).stat().st_size) for name in NAMES
+        ]
+        assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+        # What was written is what is read, and there is nothing more to do.
+        assert landing.record.states == SourceRecord.load(SOURCE, home).states
+        assert compact_closed_files(landing) == []
+        small = [state for of_file in old.states.values() for state in of_file]
+        assert remove_replaced(landing, older_than_seconds=3_600) == 0
+        assert remove_replaced(landing) == len(small)
+        assert landing.record.replaced == {}
+    # No reader needs to go by segments any more: what lies there is what there is.
+    assert {table: segment_rows(home, table) for table in TABLES} == before
+    folders = {path.parent.name for path in raw_table_dir("row_events", home).rglob("*.parquet")}
+    assert folders == {"segment_start=0"}
+    (state,) = SourceRecord.load(SOURCE, home).states[0, NAMES[0]]
+    assert (state["row_events"], state["transactions"]) == tuple(
+        sum(one[name] for one in old.states[0, NAMES[0]]) for name in ("row_events", "transactions")
+    )
+    assert state["gtids"] == "5ca1ab1e-0000-4000-8000-0000b1d1003e:1-56"
+    assert state["min_event_at"] == min(one["min_event_at"] for one in old.states[0, NAMES[0]] if one["min_event_at"])
+
+
+def test_a_compacted_file_is_landed(home: Path) -> None:
+    with StreamLanding(SOURCE, home, SMALL) as landing:
+        compact_closed_files(landing)
+        remove_replaced(landing)
+    with StreamLanding(SOURCE, home, SMALL) as landing:
+        result = landing.land([SpoolFile(SHOP / name, 0, (SHOP / name).stat().st_size) for name in NAMES])
+    assert (result.files_skipped, result.segments, result.problems) == (2, 0, [])
+
+
+def test_parts_have_the_size_that_is_asked_for(home: Path) -> None:
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    with StreamLanding(SOURCE, home) as landing:
+        compact_closed_files(landing, part_bytes=20_000)
+    (folder,) = raw_table_dir("row_events", home).glob(f"*/*/binlog_file={NAMES[0]}/segment_start=0")
+    assert sorted(path.name for path in folder.iterdir()) == ["part-0.parquet", "part-1.parquet", "part-2.parquet"]
+    assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+
+
+@pytest.mark.slow
+def test_killed_between_any_two_changes_of_files(home: Path) -> None:
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    with StreamLanding(SOURCE, home) as landing:
+        # More files than are left apart.
+        for _ in range(FEW_FILES):
+            landing.record_states(next(iter(landing.record.states.values())))
+    kills = 0
+    # What is deleted stays so, and each process comes further; the last one is not killed.
+    for operations in itertools.cycle((1, 2, 3, 7, 19, 40)):
+        process = subprocess.run(
+            [sys.executable, "-m", "tests.python.landing.faulted", "compact", str(home), str(operations)],
+            cwd=REPO,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        # Whoever reads at this instant, and goes by `segments`, finds every row once.
+        assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, process.stderr.decode()
+        kills += 1
+    assert kills > 5
+    record = SourceRecord.load(SOURCE, home)
+    assert record.replaced == {}
+    assert [len(states) for states in record.states.values()] == [1, 1]
+    assert {table: segment_rows(home, table) for table in TABLES} == before
+    assert len(list(raw_table_dir("segments", home).glob(f"{source_stem(SOURCE)}-*"))) <= FEW_FILES
+    assert not list(raw_table_dir("row_events", home).rglob("*.tmp"))
+
+
+def test_what_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / NAMES[0]
+    path.write_bytes(in_use(DATA))
+    with StreamLanding(SOURCE, tmp_path / "home", SMALL) as landing:
+        landing.land([SpoolFile(path, 0, len(DATA))])
+        # The server may still write to it.
+        assert compact_closed_files(landing) == []
+        landing.land([SpoolFile(SHOP / NAMES[1], 0, 1_471)])
+        # The server has gone on to another: it was killed, and did not close the file. That one is not whole.
+        assert [one.binlog_file for one in compact_closed_files(landing)] == [NAMES[0]]
+    with StreamLanding(SOURCE, tmp_path / "at-once") as landing:
+        landing.land([SpoolFile(SHOP / NAMES[0], 0, len(DATA))])
+        assert compact_closed_files(landing) == []
+    with StreamLanding(SOURCE, tmp_path / "skipped", SMALL) as landing:
+        landing.open_epoch({"epoch": 0, "start_file": NAMES[0], "start_pos": 158})
+        landing.land([SpoolFile(SHOP / NAMES[0], 0, len(DATA))])
+        assert compact_closed_files(landing) == []
+
+
+def test_nothing_is_deleted_beside_a_process_that_holds_the_metastore(home: Path) -> None:
+    with StreamLanding(SOURCE, home) as landing:
+        compact_closed_files(landing)
+        (home / "metastore").mkdir()
+        (home / "metastore" / "dbex.lck").write_bytes(b"held")
+        holder = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "import fcntl, sys; file = open(sys.argv[1], 'r+b'); fcntl.lockf(file, fcntl.LOCK_EX);"
+                "print('held', flush=True); sys.stdin.read()",
+                str(home / "metastore" / "dbex.lck"),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+        assert remove_replaced(landing) == 0
+        holder.communicate(b"")
+        assert remove_replaced(landing) > 5
+
+
+def test_small_files_of_the_logs_are_put_together(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for source in (SOURCE, "other"):
+        with StreamLanding(source, home) as landing:
+            for end in range(FEW_FILES):
+                row = {"epoch": 0, "binlog_file": "binlog.000001", "segment_start": end, "segment_end": end + 1}
+                for status, gtids in (("in_progress", None), ("completed", "a:1")):
+                    landing.record_states(
+                        [{**row, "source_id": source, "status": status, "gtids": gtids, "recorded_at": NOON}]
+                    )
+    before = sorted(map(str, read_rows(SEGMENTS, home)))
+    with StreamLanding(SOURCE, home) as landing:
+        assert merge_logs(landing) == 2 * FEW_FILES
+        assert merge_logs(landing) == 0
+    assert sorted(map(str, read_rows(SEGMENTS, home))) == before
+    # Of another source nothing is touched: its lock is not held.
+    assert len(list(raw_table_dir("segments", home).glob("other-*"))) == 2 * FEW_FILES
+    assert len(list(raw_table_dir("segments", home).glob(f"{SOURCE}-*"))) == 1
