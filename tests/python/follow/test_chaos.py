@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -40,16 +41,22 @@ class Chaos:
 
     def instant(self, what: str) -> None:
         """Break something; it is whole again when this returns, or heals by itself."""
+        self.supervise()
         getattr(self, what)()
         self.done[what] += 1
 
-    def kill_follower(self) -> None:
+    def supervise(self) -> None:
+        """Start the follower again when it found no server at its start: it says so and ends."""
+        if not self.follower.is_running and "cannot be reached" in self.follower.tail().splitlines()[-1]:
+            self.follower.start()
         self.follower.assert_running()
+
+    def kill_follower(self) -> None:
         self.follower.kill()
         self.follower.start()
 
     def stop_follower(self) -> None:
-        assert self.follower.stop() == 0, self.follower.tail()
+        assert self.follower.stop() in (0, STARTING), self.follower.tail()
         self.follower.start()
 
     def kill_connection(self) -> None:
@@ -86,6 +93,9 @@ class Chaos:
         self.proxy.accept()
 
 
+# Its exit code when SIGTERM finds it while Python still imports.
+STARTING = -signal.SIGTERM
+
 # How often each is done.
 WHAT = {
     "kill_follower": 5,
@@ -119,6 +129,7 @@ def test_the_tables_are_those_of_the_servers_files(
             chaos.instant(what)
         # A byte that nothing came after to be changed in.
         load.wait_for(100)
+    chaos.supervise()
     follower.wait_until_landed(server)
     counts = follower.assert_has_all_of(server)
     print(f"{dict(chaos.done)}; {proxy.corrupted} bytes were changed; {load.done.total()} transactions, {counts}")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.python.follow.follower import SOURCE, Follower
+from tests.python.follow.follower import NOTHING, SOURCE, Follower
 from tests.python.follow.secrecy import command_lines
 from tests.python.follow.tables import Decoded, assert_same_tables
 from tests.servers import Server
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 def test_rotation_ddl_and_a_restart_leave_no_mark(server: Server, follower: Follower, account: Account) -> None:
     with Load(server, ddl_every=20) as load:
         load.wait_for(50)
-        follower.start()
+        follower.start_and_connect()
         load.wait_for(100)
         server.flush()
         load.wait_for(100)
@@ -40,7 +40,7 @@ def test_rotation_ddl_and_a_restart_leave_no_mark(server: Server, follower: Foll
 def test_sigterm_leaves_what_the_next_start_goes_on_from(server: Server, follower: Follower) -> None:
     with Load(server) as load:
         for _ in range(4):
-            follower.start()
+            follower.start_and_connect()
             load.wait_for(80)
             assert follower.stop() == 0
             load.wait_for(20)
@@ -59,7 +59,7 @@ def test_once_in_a_loop_is_one_long_run(server: Server, make_follower: Callable[
             server.flush()
     end = log_end(server)
     often.once()
-    assert often.received() == end
+    assert (often.received() or NOTHING) >= end
     long.wait_until_landed(server)
     assert_same_tables(often.tables, long.tables)
     often.assert_has_all_of(server)
@@ -69,7 +69,7 @@ def test_once_in_a_loop_is_one_long_run(server: Server, make_follower: Callable[
 
 
 def test_once_ends_while_the_server_is_written_to(server: Server, follower: Follower) -> None:
-    with Load(server, pause=0) as load:
+    with Load(server) as load:
         load.wait_for(100)
         before = log_end(server)
         follower.once()
