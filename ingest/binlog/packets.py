@@ -26,7 +26,9 @@ EVENT_LIMIT: Final = (1 << 30) + 4096
 
 _ARTIFICIAL: Final = 0x20
 _CHECKSUM_SIZE: Final = 4
+_UNDESCRIBED: Final = -1
 _REASONS: Final = {
+    _UNDESCRIBED: "events came before the format description that says how to read them",
     kernel.MESSAGE: "a packet holds neither an event nor a message",
     kernel.BAD_SEQUENCE: "a packet came out of its turn",
     kernel.BAD_SIZE: "an event is shorter than its header",
@@ -92,7 +94,7 @@ class Packets:
 
     Bytes go in through `room` and `received`, events come out of `pieces`. `position` is the offset in the binlog
     file of the event that comes next, and `has_checksums` whether that file's events have them: who reads the
-    pieces sets both when a file begins.
+    pieces sets both when a file begins, and the latter before the first event of any.
     """
 
     def __init__(self, position: int) -> None:
@@ -103,6 +105,7 @@ class Packets:
         for name, array in (("CRC_TABLES", CRC_TABLES), ("SCRATCH", self._scratch), ("SOURCE", self._source)):
             self._set(name, array.ctypes.data)
         self._point_to_events()
+        self._is_described = False
         # The command that the stream answers had number 0.
         self._set("SEQUENCE", 1)
         self.position = position
@@ -124,6 +127,7 @@ class Packets:
     @has_checksums.setter
     def has_checksums(self, value: bool) -> None:
         self._set("HAS_CHECKSUMS", int(value))
+        self._is_described = True
 
     def room(self) -> memoryview:
         """Where the next bytes of the socket go."""
@@ -168,6 +172,8 @@ class Packets:
             self._set("SURE", first)
             status = verify(words)
             last = self._get("CHECKED")
+            if last > first and not self._is_described:
+                raise self._broken(_UNDESCRIBED)
             if last > first:
                 yield Run(memoryview(self._events)[first:last], self._get("SURE") - first)  # type: ignore[arg-type]
             if status == kernel.SPECIAL:

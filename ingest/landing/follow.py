@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from ingest.errors import BinloomError, BrokenStreamError, GapError, SourceError, SourceIdentityError
 from ingest.landing.checkpoint import Checkpoint, ServerEnd, log_place
-from ingest.landing.compact import compact_closed_files, remove_replaced
+from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.durable_files import DurableFiles
 from ingest.landing.gaps import Gap, gaps, record_gap
 from ingest.landing.handover import Decision, Start, begin, gap_gist, go_on
@@ -358,6 +358,7 @@ class Follower:
         if closed:
             compact_closed_files(self._landing)
         remove_replaced(self._landing, KEEP_REPLACED_SECONDS)
+        merge_logs(self._landing)
         self._spool.prune(self._durable.left_out, self._options.spool_max_age, self._options.spool_max_size)
         self._watcher.landed(result, self._spool, self._landing)
 

@@ -16,7 +16,18 @@ SAMPLE = SAMPLES / "shop-mysql" / "binlog.000001"
 def test_help_lists_the_commands_on_stdout() -> None:
     result = binloom("--help")
     assert result.returncode == 0 and result.stderr == ""
-    for command in ("inspect", "decode", "snapshot", "ingest", "status", "quality", "demo", "docs"):
+    for command in (
+        "inspect",
+        "decode",
+        "snapshot",
+        "ingest",
+        "follow",
+        "compact",
+        "status",
+        "quality",
+        "demo",
+        "docs",
+    ):
         assert command in result.stdout
 
 

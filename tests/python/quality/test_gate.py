@@ -1,6 +1,6 @@
 """The gate passes what landed as it was, and names what was spoilt."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +22,10 @@ from tests.python.landing.binlogs import (
     in_use,
     transaction_ends,
 )
-from tests.python.landing.spark import spark_home
 
 pytestmark = [pytest.mark.spark]
 
 DATA = (SHOP / "binlog.000001").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all tests here; each has a source of its own."""
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def session(home: Path) -> Iterator[Any]:
-    """The session of all tests here."""
-    with spark_home(home) as live:
-        yield live
 
 
 @pytest.fixture
