@@ -56,7 +56,7 @@ class Pair:
 
 @pytest.fixture
 def pair(distribution: Distribution, tmp_path: Path) -> Iterator[Pair]:
-    options = [*SERVER_OPTIONS, *REPLICA_OPTIONS[distribution.flavor]]
+    options = [*SERVER_OPTIONS[distribution.flavor], *REPLICA_OPTIONS[distribution.flavor]]
     with (
         distribution.start(tmp_path / "primary", options) as primary,
         distribution.start(tmp_path / "replica", options, server_id=2, log_name="second") as replica,
