@@ -40,6 +40,9 @@ def follow_server(
     home = binloom_home().absolute()
     watcher = _Watcher(source, home)
     follower = Follower(source, address, options, home, watcher)
+    if register and not (home / "metastore").exists():
+        # The tables of a new warehouse: a dbt build beside this process would not find them.
+        _register(home)
     with contextlib.ExitStack() as stack:
         if metrics_port is not None:
             server = stack.enter_context(MetricsServer(watcher.metrics, metrics_port, metrics_address))
@@ -53,7 +56,7 @@ def follow_server(
 
 
 def _register(home: Path) -> None:
-    """Make what landed known to Spark, unless others do it: who has the metastore now, or opens it next."""
+    """Make tables and what landed known to Spark, unless others do it: who has the metastore, or opens it next."""
     from ingest.landing.partitions import open_tables
     from ingest.landing.session import SparkLaunch, spark_errors
 
