@@ -6,9 +6,6 @@ select /*+ broadcast(unfinished) */ landed.*
 from {{ relation }} as landed
 left anti join {{ ref('stg_binlog__segments') }} as unfinished
     on
-        landed.source_id = unfinished.source_id
-        and landed.epoch = unfinished.epoch
-        and landed.binlog_file = unfinished.binlog_file
-        and landed.segment_start = unfinished.segment_start
+        {{ same_segment('landed', 'unfinished') }}
         and unfinished.status in ('in_progress', 'failed', 'replaced')
 {%- endmacro %}

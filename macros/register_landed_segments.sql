@@ -1,24 +1,31 @@
 {% macro register_landed_segments() %}
-    {#- What `binloom follow` lands, it lands without a metastore: see ingest.landing.partitions. What is asked here fixes
-        the list of the files of `segments` that the models of this run read: what they call completed is registered. -#}
-    {%- set segments = load_relation(api.Relation.create(schema='binlog_raw', identifier='segments')) -%}
-    {%- set row_events = load_relation(api.Relation.create(schema='binlog_raw', identifier='row_events')) -%}
-    {%- if execute and flags.WHICH in ['run', 'build', 'test'] and segments is not none and row_events is not none -%}
-        {%- do run_query("refresh table " ~ segments) -%}
+    {#- What `binloom follow` lands, it lands without a metastore: see ingest.landing.partitions. A session lists the
+        files of an unpartitioned table once. It does so here, before partitions are registered: the segments that
+        models of this run call completed are all known, and so are those of the files that they know. -#}
+    {%- set found = {} -%}
+    {%- if execute and flags.WHICH in ['run', 'build', 'test'] -%}
+        {%- for name in ['binlog_files', 'segments', 'row_events'] -%}
+            {%- do found.update({name: load_relation(api.Relation.create(schema='binlog_raw', identifier=name))}) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- if found and none not in found.values() -%}
+        {%- do run_query("refresh table " ~ found['binlog_files']) -%}
+        {%- do run_query("select scanned_at from " ~ found['binlog_files'] ~ " limit 0") -%}
+        {%- do run_query("refresh table " ~ found['segments']) -%}
         {%- set latest = run_query(
-            "select date_format(max(recorded_at), 'yyyy-MM-dd HH:mm:ss.SSSSSS') from " ~ segments
+            "select date_format(max(recorded_at), 'yyyy-MM-dd HH:mm:ss.SSSSSS') from " ~ found['segments']
             ~ " where status = 'completed'"
         ).rows[0][0] -%}
         {%- set known = [] -%}
-        {%- for row in run_query("show tblproperties " ~ row_events).rows if row[0] == 'binloom.registered_until' -%}
-            {%- do known.append(row[1]) -%}
+        {%- for row in run_query("show tblproperties " ~ found['row_events']).rows -%}
+            {%- do known.append(row[1]) if row[0] == 'binloom.registered_until' -%}
         {%- endfor -%}
         {%- if latest is not none and (not known or known[0] < latest) -%}
-            {%- for table in ['row_events', 'transactions', 'statements', 'unsupported_events'] -%}
-                {%- do run_query("msck repair table " ~ row_events.schema ~ "." ~ table ~ " sync partitions") -%}
+            {%- for name in ['row_events', 'transactions', 'statements', 'unsupported_events'] -%}
+                {%- do run_query("msck repair table binlog_raw." ~ name ~ " sync partitions") -%}
             {%- endfor -%}
             {%- do run_query(
-                "alter table " ~ row_events ~ " set tblproperties ('binloom.registered_until' = '" ~ latest ~ "')"
+                "alter table " ~ found['row_events'] ~ " set tblproperties ('binloom.registered_until' = '" ~ latest ~ "')"
             ) -%}
         {%- endif -%}
     {%- endif -%}

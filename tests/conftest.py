@@ -6,10 +6,11 @@ Without the server it is skipped and the reason is shown; with BINLOOM_REQUIRE_S
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.servers import ALL_DISTRIBUTIONS, Server, mariadb, mariadb118, mysql, mysql56
+from tests.servers import ALL_DISTRIBUTIONS, Distribution, Server, mariadb, mariadb118, mysql, mysql56
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,29 +31,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(distribution.why_not())
 
 
-@pytest.fixture(scope="session")
-def mysql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A MySQL server under its defaults: MINIMAL metadata, CRC32, GTIDs."""
-    with mysql.start(tmp_path_factory.mktemp("mysql")) as server:
-        yield server
+def server_of(distribution: Distribution) -> Any:
+    """The fixture of a server that all tests of a run share."""
+
+    @pytest.fixture(scope="session", name=f"{distribution.marker}_server")
+    def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+        with distribution.start(tmp_path_factory.mktemp(distribution.marker)) as running:
+            yield running
+
+    return server
 
 
-@pytest.fixture(scope="session")
-def mariadb_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A MariaDB server under its defaults with row format: no metadata, CRC32, annotations."""
-    with mariadb.start(tmp_path_factory.mktemp("mariadb")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def mysql56_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A MySQL 5.6 server with row format: no metadata, CRC32, no GTIDs."""
-    with mysql56.start(tmp_path_factory.mktemp("mysql56")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def mariadb118_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A MariaDB 11.8 server under its defaults with row format."""
-    with mariadb118.start(tmp_path_factory.mktemp("mariadb118")) as server:
-        yield server
+# Under its defaults: MINIMAL metadata, CRC32, GTIDs.
+mysql_server = server_of(mysql)
+# Under its defaults with row format: no metadata, CRC32, annotations.
+mariadb_server = server_of(mariadb)
+# With row format: no metadata, CRC32, no GTIDs.
+mysql56_server = server_of(mysql56)
+# Under its defaults with row format.
+mariadb118_server = server_of(mariadb118)

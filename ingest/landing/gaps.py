@@ -15,9 +15,6 @@ from ingest.landing.tables import STREAM_GAPS
 GapReason = Literal["purged", "reset", "diverged"]
 GapStatus = Literal["found", "accepted", "unproven", "filled"]
 
-# When two rows of a gap were recorded in the same microsecond, the later state wins.
-_ORDER = {"found": 0, "unproven": 1, "accepted": 2, "filled": 3}
-
 
 @dataclass(frozen=True)
 class Gap:
@@ -94,6 +91,7 @@ def gaps(source_id: str, home: Path) -> list[dict[str, Any]]:
 def latest_gaps(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Keep the latest of the rows of each gap, in the order in which the gaps were first found."""
     latest: dict[str, dict[str, Any]] = {}
-    for row in sorted(rows, key=lambda row: (row["recorded_at"], _ORDER[row["status"]])):
+    # Two states of one instant: a gap is found before anything becomes of it.
+    for row in sorted(rows, key=lambda row: (row["recorded_at"], row["status"] != "found")):
         latest[row["gap_id"]] = dict(row)
     return list(latest.values())

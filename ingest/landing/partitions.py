@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.landing.segments import Segment
 from ingest.landing.session import warehouse_dir
 from ingest.landing.store import read_rows
-from ingest.landing.tables import ROW_EVENTS, SEGMENT_TABLES, SEGMENTS, ensure_tables, sql_literal
+from ingest.landing.tables import BINLOG_FILES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS, ensure_tables, sql_literal
 from ingest.landing.task import SegmentResult
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def register_pending(session: "SparkSession", home: Path) -> bool:
     """Make the folders known of segments that were landed without Spark; return whether there were any.
 
     It costs one statement when there are none. Otherwise partitions whose folders are gone are taken away, too.
+    Whatever the session reads of `segments` from here on is registered, even while somebody goes on landing.
     """
+    _fix_lists_of_files(session)
     latest = _latest(_completed(home))
     if latest <= _registered_until(session):
         return False
@@ -45,6 +47,14 @@ def register_pending(session: "SparkSession", home: Path) -> bool:
         session.sql(f"msck repair table {table.qualified_name} sync partitions")
     _set_registered_until(session, latest)
     return True
+
+
+def _fix_lists_of_files(session: "SparkSession") -> None:
+    # A session lists the files of an unpartitioned table once. Those of `binlog_files` first: a file is recorded before
+    # its segments are, so that none is missing a segment that has only just come.
+    for table in (BINLOG_FILES, SEGMENTS):
+        session.catalog.refreshTable(table.qualified_name)
+        session.table(table.qualified_name)
 
 
 def confirm_registered(session: "SparkSession", home: Path, run_id: str) -> None:

@@ -66,6 +66,7 @@ class Receiver:
         self._next_file = standing.binlog_file
         self._is_ended = False
         self._is_dirty = True
+        self._told_end = self.server_end
         self._received_at = standing.received_at
         self._thread = threading.Thread(target=self._run, name="receive", daemon=True)
 
@@ -111,9 +112,10 @@ class Receiver:
                     has_come = stream.wait(WAIT_SECONDS)
                     if has_come:
                         self._take(stream)
-                        self._received_at = datetime.now(UTC)
+                        self._received_at, self._is_dirty = datetime.now(UTC), True
                         self.bytes_received = stream.bytes_received
-                    if self._is_dirty and (not has_come or time.monotonic() - synced_at > SYNC_SECONDS):
+                    is_news = self._is_dirty or self.server_end is not self._told_end
+                    if is_news and (not has_come or time.monotonic() - synced_at > SYNC_SECONDS):
                         self._sync()
                         synced_at = time.monotonic()
             finally:
@@ -128,7 +130,6 @@ class Receiver:
                     raise BrokenStreamError(f"The server at {self._address} sent events before it said of which file.")
                 known = self._file.end - (stream.packets.position - len(piece.data))
                 self._file.append(piece.data[known:], piece.sure - known)
-                self._is_dirty = True
             elif piece.code == ROTATE and (piece.is_artificial or not piece.end_position):
                 self._turn_to(rotate_event_target(piece), stream)
             elif piece.code == FORMAT_DESCRIPTION:
@@ -168,7 +169,6 @@ class Receiver:
         path = self._spool.path(self._standing.epoch, self._next_file)
         self._file = ReceivedFile.begin(path, event.event)
         stream.packets.position = self._file.end
-        self._is_dirty = True
 
     def _end(self, event: Special, stream: ReplicationStream) -> None:
         """Take the event that ends a file."""
@@ -178,20 +178,21 @@ class Receiver:
         self._file.append(event.event, len(event.event))
         self._file.mark_closed()
         stream.packets.position = end
-        self._is_ended = self._is_dirty = True
+        self._is_ended = True
 
     def _sync(self) -> None:
         if self._file is None:
             return
         self._file.sync()
         self._is_dirty = False
+        self._told_end = self.server_end
         self._spool.write_checkpoint(
             replace(
                 self._standing,
                 binlog_file=self._file.path.name,
                 position=self._file.synced,
                 received_at=self._received_at,
-                server=self.server_end,
+                server=self._told_end,
             )
         )
         self._on_change()

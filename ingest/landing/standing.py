@@ -13,8 +13,28 @@ from ingest.landing.transactions import transactions
 
 
 def find_standing(spool: Spool, record: SourceRecord) -> Standing | None:
-    """Return where a source stands: by its spool, without one by what is landed of files; None for a new source."""
-    return _of_files(record) if spool.checkpoint is None else _of_spool(spool, record)
+    """Return where a source stands: by its spool, or by what is landed of files; None for a new source.
+
+    Files of the same log that were landed behind what was received, from a backup, count when none is left out.
+    """
+    checkpoint = spool.checkpoint
+    if checkpoint is None:
+        landed = [key for key, states in record.states.items() if key in record.files and done_upto(states)]
+        last = max(landed, key=lambda key: (key[0], record.files[key]["file_sequence"] or 0), default=None)
+        return None if last is None else _of_file(record, *last)
+    last = checkpoint.epoch, _last_of_chain(record, checkpoint.epoch, checkpoint.binlog_file)
+    return _of_spool(spool, record) if last[1] == checkpoint.binlog_file else _of_file(record, *last)
+
+
+def _last_of_chain(record: SourceRecord, epoch: int, binlog_file: str) -> str:
+    """Follow the files that are landed whole, each to the next that its ROTATE names; return the last one reached."""
+    while (row := record.files.get((epoch, binlog_file))) is not None:
+        next_file = row["next_binlog_file"]
+        is_next_landed = next_file and done_upto(record.states.get((epoch, next_file), []))
+        if not is_next_landed or not record.is_landed(epoch, binlog_file, row["file_size"]):
+            break
+        binlog_file = next_file
+    return binlog_file
 
 
 def _of_spool(spool: Spool, record: SourceRecord) -> Standing:
@@ -46,18 +66,14 @@ def _read(path: Path, position: int) -> Received:
     return Received(scan.next_binlog_file, str(gtids) if has_gtids else None)
 
 
-def _of_files(record: SourceRecord) -> Standing | None:
-    ends = {key: done_upto(states) for key, states in record.states.items() if key in record.files}
-    landed = [key for key, end in ends.items() if end]
-    if not landed:
-        return None
-    epoch, name = max(landed, key=lambda key: (key[0], record.files[key]["file_sequence"] or 0))
-    row, writer = record.files[epoch, name], record.identities[-1]
-    is_whole = ends[epoch, name] == row["file_size"]
+def _of_file(record: SourceRecord, epoch: int, binlog_file: str) -> Standing:
+    row, writer = record.files[epoch, binlog_file], record.identities[-1]
+    position = done_upto(record.states[epoch, binlog_file])
+    is_whole = position == row["file_size"]
     return Standing(
         epoch,
-        name,
-        ends[epoch, name],
+        binlog_file,
+        position,
         row["fingerprint"],
         writer["server_uuid"],
         writer["server_id"],

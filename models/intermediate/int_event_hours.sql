@@ -67,17 +67,9 @@ ingredients as (
         bindings.valid_from_pos
     from row_event_counts
     inner join completed_segments
-        on
-            row_event_counts.source_id = completed_segments.source_id
-            and row_event_counts.epoch = completed_segments.epoch
-            and row_event_counts.binlog_file = completed_segments.binlog_file
-            and row_event_counts.segment_start = completed_segments.segment_start
+        on {{ same_segment('row_event_counts', 'completed_segments') }}
     left join xa_outcomes_by_segment
-        on
-            row_event_counts.source_id = xa_outcomes_by_segment.source_id
-            and row_event_counts.epoch = xa_outcomes_by_segment.epoch
-            and row_event_counts.binlog_file = xa_outcomes_by_segment.binlog_file
-            and row_event_counts.segment_start = xa_outcomes_by_segment.segment_start
+        on {{ same_segment('row_event_counts', 'xa_outcomes_by_segment') }}
     left join bindings
         on
             row_event_counts.source_id = bindings.source_id

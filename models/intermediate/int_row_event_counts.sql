@@ -79,11 +79,7 @@ final as (
         counted.binlog_file
     from counted
     inner join completed_segments
-        on
-            counted.source_id = completed_segments.source_id
-            and counted.epoch = completed_segments.epoch
-            and counted.binlog_file = completed_segments.binlog_file
-            and counted.segment_start = completed_segments.segment_start
+        on {{ same_segment('counted', 'completed_segments') }}
 
 )
 

@@ -48,11 +48,7 @@ final as (
         end as detail
     from row_events
     inner join completed_segments
-        on
-            row_events.source_id = completed_segments.source_id
-            and row_events.epoch = completed_segments.epoch
-            and row_events.binlog_file = completed_segments.binlog_file
-            and row_events.segment_start = completed_segments.segment_start
+        on {{ same_segment('row_events', 'completed_segments') }}
     left join bindings
         on
             row_events.source_id = bindings.source_id

@@ -58,11 +58,7 @@ final as (
         completed_segments.landed_at
     from transactions
     inner join completed_segments
-        on
-            transactions.source_id = completed_segments.source_id
-            and transactions.epoch = completed_segments.epoch
-            and transactions.binlog_file = completed_segments.binlog_file
-            and transactions.segment_start = completed_segments.segment_start
+        on {{ same_segment('transactions', 'completed_segments') }}
     left join xa_transactions
         on
             transactions.source_id = xa_transactions.source_id

@@ -33,11 +33,7 @@ followed as (
         ) as following
     from transactions
     inner join completed_segments
-        on
-            transactions.source_id = completed_segments.source_id
-            and transactions.epoch = completed_segments.epoch
-            and transactions.binlog_file = completed_segments.binlog_file
-            and transactions.segment_start = completed_segments.segment_start
+        on {{ same_segment('transactions', 'completed_segments') }}
 
 ),
 

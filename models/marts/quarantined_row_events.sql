@@ -82,11 +82,7 @@ unbound as (
         row_events.after_columns
     from row_events
     inner join suspect_segments
-        on
-            row_events.source_id = suspect_segments.source_id
-            and row_events.epoch = suspect_segments.epoch
-            and row_events.binlog_file = suspect_segments.binlog_file
-            and row_events.segment_start = suspect_segments.segment_start
+        on {{ same_segment('row_events', 'suspect_segments') }}
     where row_events.reason is not null
 
 ),
@@ -120,11 +116,7 @@ undecoded as (
         cast(null as array<int>) as after_columns
     from unsupported_events
     inner join completed_segments
-        on
-            unsupported_events.source_id = completed_segments.source_id
-            and unsupported_events.epoch = completed_segments.epoch
-            and unsupported_events.binlog_file = completed_segments.binlog_file
-            and unsupported_events.segment_start = completed_segments.segment_start
+        on {{ same_segment('unsupported_events', 'completed_segments') }}
     left join event_types on unsupported_events.event_type = event_types.event_type
     -- A type that is not known may have held rows as well.
     where coalesce(event_types.changes_rows, 'yes') = 'yes' or unsupported_events.table_name is not null

@@ -101,11 +101,7 @@ final as (
         objects.event_timestamp
     from objects
     inner join completed_segments
-        on
-            objects.source_id = completed_segments.source_id
-            and objects.epoch = completed_segments.epoch
-            and objects.binlog_file = completed_segments.binlog_file
-            and objects.segment_start = completed_segments.segment_start
+        on {{ same_segment('objects', 'completed_segments') }}
     left join transactions
         on
             objects.source_id = transactions.source_id

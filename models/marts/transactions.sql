@@ -9,6 +9,7 @@
 }}
 
 {%- set files = stale_files('transactions') + files_of_ended_xa() if is_incremental() else none %}
+-- depends_on: {{ ref('int_completed_segments') }}, {{ ref('int_xa_transactions') }}
 
 with
 

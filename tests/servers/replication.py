@@ -62,7 +62,7 @@ def replicate(primary: Server, replica: Server) -> None:
         replica.execute(
             f"change replication source to source_host='{primary.host}', source_port={primary.port}, "
             f"source_user='{account.user}', source_password='{account.password}', source_auto_position=1, "
-            "source_connect_retry=1, get_source_public_key=1",
+            "source_ssl=0, source_connect_retry=1, get_source_public_key=1",
             "start replica",
         )
     else:

@@ -30,11 +30,7 @@ counted as (
         ) as first_position
     from row_event_counts
     inner join completed_segments
-        on
-            row_event_counts.source_id = completed_segments.source_id
-            and row_event_counts.epoch = completed_segments.epoch
-            and row_event_counts.binlog_file = completed_segments.binlog_file
-            and row_event_counts.segment_start = completed_segments.segment_start
+        on {{ same_segment('row_event_counts', 'completed_segments') }}
 
 ),
 

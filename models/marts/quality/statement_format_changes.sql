@@ -109,11 +109,7 @@ positioned as (
         ) as position
     from named
     inner join completed_segments
-        on
-            named.source_id = completed_segments.source_id
-            and named.epoch = completed_segments.epoch
-            and named.binlog_file = completed_segments.binlog_file
-            and named.segment_start = completed_segments.segment_start
+        on {{ same_segment('named', 'completed_segments') }}
 
 ),
 

@@ -92,11 +92,7 @@ final as (
         compared.has_transaction
     from compared
     inner join unfiltered
-        on
-            compared.source_id = unfiltered.source_id
-            and compared.epoch = unfiltered.epoch
-            and compared.binlog_file = unfiltered.binlog_file
-            and compared.segment_start = unfiltered.segment_start
+        on {{ same_segment('compared', 'unfiltered') }}
     -- Rows that could not be decoded are known to be missing, and listed in undecoded_events.
     left anti join unsupported_events
         on

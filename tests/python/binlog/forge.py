@@ -178,7 +178,7 @@ def time2(negative: bool, hour: int, minute: int, second: int, micros: int, digi
 
 
 def compressed(value: bytes, *, raw: bool, size: int | None = None) -> bytes:
-    """A value of a compressed column of MariaDB; `size` is the one it says when that is not its own."""
+    """What MariaDB compresses, events and values of columns; `size` is the one it says when that is not its own."""
     size = len(value) if size is None else size
     width = max((size.bit_length() + 7) // 8, 1)
     stream = zlib.compressobj(wbits=-15 if raw else 15)

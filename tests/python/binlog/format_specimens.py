@@ -146,10 +146,6 @@ def _load(clauses: bytes, file_id: bytes = b"") -> bytes:
     return struct.pack("<IIIBBI", 7, 0, 0, 1, 4, 0) + file_id + clauses + b"t\0shop\0" + b"rows.txt\0"
 
 
-def _compressed(data: bytes) -> bytes:
-    return b"\x82" + len(data).to_bytes(2, "big") + zlib.compress(data)
-
-
 NEW_CLAUSES = b"\1," + b'\1"' + b"\1\n" + b"\0" + b"\1\\" + b"\0"
 BLOCK = struct.pack("<I", 31337) + b"1\tone\n"
 LOAD_QUERY = struct.pack("<IIBHH", 7, 0, 4, 0, 0) + struct.pack("<IIIB", 31337, 9, 24, 0)
@@ -288,12 +284,14 @@ EVENTS: list[EventSpecimen] = [
     *(
         EventSpecimen(
             f"{verb}_ROWS_COMPRESSED",
-            made(
-                (19, TABLE_MAP), (code, ROWS_V2 + b"\xff" * times + _compressed(ROW[-5:] * times)), maker=MariaDBMaker
-            ),
+            made((19, TABLE_MAP), (code, ROWS_V2 + bitmaps + compressed(images, raw=False)), maker=MariaDBMaker),
             ("31337",),
         )
-        for verb, code, times in (("WRITE", 169, 1), ("UPDATE", 170, 2), ("DELETE", 171, 1))
+        for verb, code, bitmaps, images in (
+            ("WRITE", 169, b"\xff", ROW[-5:]),
+            ("UPDATE", 170, b"\xff\xff", ROW[-5:] * 2),
+            ("DELETE", 171, b"\xff", ROW[-5:]),
+        )
     ),
 ]
 
@@ -461,41 +459,22 @@ COLUMNS: list[ColumnSpecimen] = [
         (TIMESTAMP.to_bytes(4, "little"), "2023-11-14 22:13:20"),
         ddl="timestamp",
     ),
-    specimen(
-        "VARCHAR utf8mb4",
-        "text",
-        VARCHAR,
-        b"\xa0\0",
-        (sized("Grüße 🎁".encode()), "Grüße 🎁"),
-        optional=charset(UTF8MB4),
-        charset_name="utf8mb4",
-    ),
-    specimen(
-        "VARCHAR latin1",
-        "text",
-        VARCHAR,
-        b"\xa0\0",
-        (sized("Grüße".encode("cp1252")), "Grüße"),
-        optional=charset(8),
-        charset_name="latin1",
-    ),
-    specimen(
-        "VARCHAR utf16",
-        "text",
-        VARCHAR,
-        b"\xa0\0",
-        (sized("Grüße 🎁".encode("utf-16-be")), "Grüße 🎁"),
-        optional=charset(54),
-        charset_name="utf16",
-    ),
-    specimen(
-        "VARCHAR sjis",
-        "text",
-        VARCHAR,
-        b"\xa0\0",
-        (sized("日本語".encode("shift_jis")), "日本語"),
-        optional=charset(13),
-        charset_name="sjis",
+    *(
+        specimen(
+            f"VARCHAR {name}",
+            "text",
+            VARCHAR,
+            b"\xa0\0",
+            (sized(text.encode(codec)), text),
+            optional=charset(collation),
+            charset_name=name,
+        )
+        for name, collation, codec, text in (
+            ("utf8mb4", UTF8MB4, "utf-8", "Grüße 🎁"),
+            ("latin1", 8, "cp1252", "Grüße"),
+            ("utf16", 54, "utf-16-be", "Grüße 🎁"),
+            ("sjis", 13, "shift_jis", "日本語"),
+        )
     ),
     specimen(
         "VARBINARY",
@@ -580,23 +559,20 @@ COLUMNS: list[ColumnSpecimen] = [
         optional=field_of(13, b"\2"),
         ddl="vector(2)",
     ),
-    specimen(
-        "VARCHAR_COMPRESSED",
-        "text",
-        VARCHAR_COMPRESSED,
-        b"\xa0\0",
-        (sized(compressed(b"a" * 90, raw=True)), "a" * 90),
-        optional=charset(UTF8MB4),
-        charset_name="utf8mb4",
-    ),
-    specimen(
-        "BLOB_COMPRESSED",
-        "text",
-        BLOB_COMPRESSED,
-        b"\2",
-        (sized(compressed(b"a" * 90, raw=True), 2), "a" * 90),
-        optional=charset(UTF8MB4),
-        charset_name="utf8mb4",
+    *(
+        specimen(
+            name,
+            "text",
+            code,
+            metadata,
+            (sized(compressed(b"a" * 90, raw=True), size), "a" * 90),
+            optional=charset(UTF8MB4),
+            charset_name="utf8mb4",
+        )
+        for name, code, metadata, size in (
+            ("VARCHAR_COMPRESSED", VARCHAR_COMPRESSED, b"\xa0\0", 1),
+            ("BLOB_COMPRESSED", BLOB_COMPRESSED, b"\2", 2),
+        )
     ),
     specimen(
         "LONG unsigned, MINIMAL",

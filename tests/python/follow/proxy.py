@@ -44,19 +44,19 @@ class Proxy:
         Where it listens.
     accepted, cuts, corrupted
         Number of connections that came, that were cut, and of bytes that were changed.
-    bytes_to_client
-        Number of bytes that came from the server and were passed on.
+    bytes_to_client, binlog_bytes
+        Number of bytes that came from the server and were passed on; those of connections that carry a binlog.
     """
 
     def __init__(self, server: Server) -> None:
         self.host = "127.0.0.1"
         self.port = 0
-        self.accepted = self.cuts = self.corrupted = self.bytes_to_client = 0
+        self.accepted = self.cuts = self.corrupted = self.bytes_to_client = self.binlog_bytes = 0
         self._target = (server.host, server.port)
         self._links: set[_Link] = set()
         self._listener: asyncio.Task[None] | None = None
         self._bytes_a_second: float | None = None
-        self._corruption: random.Random | None = None
+        self._corruptions: list[random.Random] = []
         self._loop = asyncio.new_event_loop()
         self._binlogs_flow, self._others_flow = asyncio.Event(), asyncio.Event()
         self._binlogs_flow.set()
@@ -139,7 +139,7 @@ class Proxy:
 
         Only those: nothing could tell a client that a byte in the answer to a question is wrong.
         """
-        self._corruption = chance
+        self._corruptions.append(chance)
 
     def point_to(self, server: Server) -> None:
         """Let new connections go to another server, and cut those that there are."""
@@ -193,12 +193,13 @@ class Proxy:
         return data
 
     def _spoil(self, link: _Link, data: bytes) -> bytes:
-        if link.is_dump and (chance := self._corruption) is not None:
-            self._corruption = None
+        if link.is_dump and self._corruptions:
+            chance = self._corruptions.pop()
             self.corrupted += 1
             at = chance.randrange(len(data))
             data = data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1 :]
         self.bytes_to_client += len(data)
+        self.binlog_bytes += len(data) if link.is_dump else 0
         return data
 
     def _close(self, link: _Link, reset: bool) -> None:

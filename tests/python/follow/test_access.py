@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.follow.conftest import SERVER_OPTIONS
 from tests.python.follow.follower import Follower
 from tests.python.follow.secrecy import assert_not_told
 from tests.servers import Distribution, Server
@@ -89,7 +88,7 @@ class Trust:
         self.other = Authority(folder / "tls", "other")
         certificate = self.authority.sign("server", hosts)
         self.server = distribution.start(
-            folder / "server", [*SERVER_OPTIONS, *self.authority.server_options(certificate)]
+            folder / "server", ["--binlog-row-metadata=FULL", *self.authority.server_options(certificate)]
         )
 
 

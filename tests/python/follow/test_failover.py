@@ -56,7 +56,7 @@ class Pair:
 
 @pytest.fixture
 def pair(distribution: Distribution, tmp_path: Path) -> Iterator[Pair]:
-    options = [*SERVER_OPTIONS, *REPLICA_OPTIONS[distribution.flavor]]
+    options = [*SERVER_OPTIONS[distribution.flavor], *REPLICA_OPTIONS[distribution.flavor]]
     with (
         distribution.start(tmp_path / "primary", options) as primary,
         distribution.start(tmp_path / "replica", options, server_id=2, log_name="second") as replica,
@@ -153,18 +153,20 @@ def test_transactions_that_the_new_server_lacks_are_told(pair: Pair) -> None:
     promote(pair.replica)
     with Load(pair.primary, first_client=5) as load:
         load.wait_for(20)
-    lost = executed_gtids(pair.primary)
+    received = executed_gtids(pair.primary)
     before = transactions_of(Decoded(files_of(pair.primary, 0), follower.tables))
+    common = transactions_of(Decoded(files_of(pair.replica, 1), follower.tables))
     follower.once()
     pair.fail_over()
     with Load(pair.replica, first_client=10) as load:
         load.wait_for(20)
-    code, said = follower.run("--once")
-    assert code == 3, said
+    follower.once()
     (gap,) = follower.gaps()
-    assert (gap["reason"], gap["status"]) == ("diverged", "found")
-    assert gap["from_gtids"] == lost
-    assert transactions_of(follower.tables) == before
+    assert gap["reason"] == "diverged"
+    assert gap["from_gtids"] == received
+    of_both = before | transactions_of(Decoded(files_of(pair.replica, 1), follower.tables))
+    assert_same_transactions(transactions_of(follower.tables), of_both)
+    assert len(before) >= len(common) + 15
 
 
 def test_an_earlier_server_that_comes_back_is_refused(pair: Pair) -> None:

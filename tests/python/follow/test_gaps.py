@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest.landing import ingest
+from ingest.sources.directory import binlog_path
 from tests.python.follow.follower import Follower
 from tests.python.follow.proxy import Proxy
 from tests.python.follow.tables import Decoded, assert_same_tables
@@ -77,6 +79,33 @@ def test_purged_logs_that_were_not_read_are_a_gap(server: Server, follower: Foll
     assert_same_tables(follower.tables, Decoded(after, follower.tables))
 
 
+@pytest.mark.spark
+def test_a_backup_fills_a_gap(server: Server, follower: Follower, tmp_path: Path) -> None:
+    work(server)
+    follower.once()
+    work(server, 5)
+    server.flush()
+    work(server, 10)
+    server.flush()
+    backup = kept(server, tmp_path / "backup")
+    purge_before_current(server)
+    work(server, 15)
+    refused(follower)
+    assert [gap["status"] for gap in follower.gaps()] == ["found"]
+
+    # Not with a file left out, be it the one in which reading had stopped.
+    ingest(follower.source, [binlog_path(path) for path in backup[-2:]], home=follower.home)
+    refused(follower)
+    ingest(follower.source, [binlog_path(path) for path in backup], home=follower.home)
+    follower.once()
+    assert [gap["status"] for gap in follower.gaps()] == ["filled"]
+    everything = {path.name: path for path in (*backup, *server.binlogs())}
+    files = [(0, path) for path in everything.values()]
+    ours, theirs = follower.tables, Decoded(files, follower.tables)
+    assert ours["row_events"].equals(theirs["row_events"])
+    assert ours["transactions"].equals(theirs["transactions"])
+
+
 def test_purged_logs_that_were_read_are_no_gap(server: Server, follower: Follower, tmp_path: Path) -> None:
     work(server)
     server.flush()
@@ -96,7 +125,7 @@ def test_purged_logs_that_were_read_are_no_gap(server: Server, follower: Followe
 
 def test_a_purge_under_a_running_follower_is_no_gap(server: Server, follower: Follower) -> None:
     with Load(server) as load:
-        follower.start()
+        follower.start_and_connect()
         load.wait_for(60)
         purge_before_current(server)
         load.wait_for(60)

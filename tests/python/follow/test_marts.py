@@ -26,7 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("marts")
     home = folder / "home"
     for name, distribution in DISTRIBUTIONS.items():
-        with distribution.start(folder / name, SERVER_OPTIONS) as server:
+        with distribution.start(folder / name, SERVER_OPTIONS[distribution.flavor]) as server:
             account = create_account(server, folder, f"follower_{name}")
             with Follower(
                 home, server, account.defaults_file, "--from-oldest", source=f"followed-{name}", has_java=True

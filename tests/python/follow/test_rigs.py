@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_replica_logs_the_same_under_names_of_its_own(distribution: Distribution, tmp_path: Path) -> None:
-    options = [*SERVER_OPTIONS, *REPLICA_OPTIONS[distribution.flavor]]
+    options = [*SERVER_OPTIONS[distribution.flavor], *REPLICA_OPTIONS[distribution.flavor]]
     nothing = Tables(tmp_path, "none")
     with (
         distribution.start(tmp_path / "primary", options) as primary,

@@ -1,6 +1,5 @@
 """The data source in a real session: the rows that `ingest` lands, cut where it cuts, and binloom's own errors."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +11,8 @@ from ingest.landing import ingest
 from ingest.landing.tables import SEGMENT_TABLES
 from ingest.sources.directory import find_binlogs
 from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends
-from tests.python.landing.spark import spark_home
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all tests here."""
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def session(home: Path) -> Iterator[Any]:
-    """A session of binloom's, which knows the format."""
-    with spark_home(home) as live:
-        yield live
 
 
 def load(session: Any, *paths: Path, **options: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,25 +37,12 @@ from tests.python.landing.binlogs import (
     of_server,
     transaction_ends,
 )
-from tests.python.landing.spark import all_rows, raw_rows, spark_home
+from tests.python.landing.spark import all_rows, raw_rows
 
 pytestmark = [pytest.mark.spark]
 
 SMALL = IngestOptions(segment_bytes=8_000)
 DATA = (SHOP / "binlog.000001").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all tests here; each has a source of its own."""
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def session(home: Path) -> Iterator[Any]:
-    """The session of all tests here."""
-    with spark_home(home) as live:
-        yield live
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from ingest.landing.land import now
 from ingest.landing.segments import Segment
 from ingest.landing.session import SparkLaunch, warehouse_dir
 from ingest.landing.stream import SpoolFile, StreamLanding
-from ingest.landing.tables import SEGMENTS, ensure_tables
+from ingest.landing.tables import ensure_tables
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import SHOP
 from tests.python.models.invoke import run_dbt
@@ -42,10 +42,14 @@ def build(home: Path, spark: Any) -> dict[str, list[str]]:
     return marts(spark)
 
 
-def found(home: Path, spark: Any) -> list[str]:
+def rows_of_a_run(home: Path, spark: Any) -> list[str]:
     """The row events that a dbt run finds that begins now."""
-    spark.catalog.refreshTable(SEGMENTS.qualified_name)
     run_dbt(home, "run", "--select", "stg_binlog__row_events")
+    return row_events(spark)
+
+
+def row_events(spark: Any) -> list[str]:
+    """The row events that the models of the latest run read."""
     return sorted(map(str, spark.table("binloom_staging.stg_binlog__row_events").drop("segment_start").collect()))
 
 
@@ -59,16 +63,16 @@ def test_marts_are_the_same_before_compaction_in_it_and_after(home: Path) -> Non
             run_dbt(home, "seed")
             # Nobody but dbt registers this.
             landing.land(FILES)
-            before, rows = build(home, spark), found(home, spark)
+            before, rows = build(home, spark), row_events(spark)
             assert len(before["row_changes"]) == len(rows) > 300
             whole = Segment("shop", 0, "binlog.000001", 0, FILES[0].upto)
             landing.record_states([whole.state("in_progress", landing.run_id, now())])
-            assert found(home, spark) == rows
+            assert rows_of_a_run(home, spark) == rows
             compact_closed_files(landing)
-            assert found(home, spark) == rows
+            assert rows_of_a_run(home, spark) == rows
             # This process holds the metastore: it may be reading the old files.
             assert remove_replaced(landing) == 0
         assert remove_replaced(landing) > 5
     with SparkLaunch(home) as launch:
         assert build(home, launch.session()) == before
-        assert found(home, launch.session()) == rows
+        assert row_events(launch.session()) == rows

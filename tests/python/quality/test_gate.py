@@ -1,6 +1,6 @@
 """The gate passes what landed as it was, and names what was spoilt."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import pytest
 
 from ingest.errors import UnknownSourceError
 from ingest.landing import IngestOptions, ingest
+from ingest.landing.compact import compact_closed_files
 from ingest.landing.session import raw_table_dir
+from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.quality.gate import GateResult, run_gate
 from ingest.sources.directory import find_binlogs
 from tests.python.landing.binlogs import (
@@ -22,24 +24,10 @@ from tests.python.landing.binlogs import (
     in_use,
     transaction_ends,
 )
-from tests.python.landing.spark import spark_home
 
 pytestmark = [pytest.mark.spark]
 
 DATA = (SHOP / "binlog.000001").read_bytes()
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all tests here; each has a source of its own."""
-    return tmp_path_factory.mktemp("home")
-
-
-@pytest.fixture(scope="module")
-def session(home: Path) -> Iterator[Any]:
-    """The session of all tests here."""
-    with spark_home(home) as live:
-        yield live
 
 
 @pytest.fixture
@@ -67,6 +55,20 @@ def put(table: pa.Table, name: str, values: Any) -> pa.Table:
 def failed(result: GateResult) -> list[str]:
     """What does not hold, shortly."""
     return [one.check for one in result.results if not one.success]
+
+
+def test_what_was_followed_skipped_and_compacted_passes(session: Any, home: Path) -> None:
+    files = [SpoolFile(path, 0, path.stat().st_size) for path in sorted(SHOP.glob("binlog.*"))]
+    with StreamLanding("followed", home, IngestOptions(segment_bytes=8_000)) as landing:
+        # Of the second file a part is left out, and so it is not compacted.
+        landing.open_epoch({"epoch": 0, "gtids_before": "5ca1ab1e-0000-4000-8000-0000b1d1003e:60-62"})
+        landing.land(files)
+        assert [segment.binlog_file for segment in compact_closed_files(landing)] == ["binlog.000001"]
+        current = [state["status"] for states in landing.record.states.values() for state in states]
+    result = run_gate("followed", session, home)
+    assert failed(result) == []
+    assert (result.segments, result.files) == (current.count("completed"), 2)
+    assert "skipped" in current
 
 
 def test_what_landed_as_it_was_passes(session: Any, home: Path, source: str) -> None:
