@@ -38,11 +38,10 @@ def follow_server(
 ) -> int:
     """Follow a server until it is done or a signal comes; print a line for each landing, say on stderr what happens."""
     home = binloom_home().absolute()
-    watcher = _Watcher(source, home)
+    # A dbt build beside this process would not find the tables of a new warehouse.
+    is_new = register and not (home / "metastore").exists()
+    watcher = _Watcher(source, home, makes_tables=is_new)
     follower = Follower(source, address, options, home, watcher)
-    if register and not (home / "metastore").exists():
-        # The tables of a new warehouse: a dbt build beside this process would not find them.
-        _register(home)
     with contextlib.ExitStack() as stack:
         if metrics_port is not None:
             server = stack.enter_context(MetricsServer(watcher.metrics, metrics_port, metrics_address))
@@ -90,10 +89,11 @@ def _ended_by_signals(follower: Follower) -> Iterator[None]:
 class _Watcher:
     """Tells a person and Prometheus what a follower does."""
 
-    def __init__(self, source: str, home: Path) -> None:
+    def __init__(self, source: str, home: Path, makes_tables: bool) -> None:
         self.metrics = FollowMetrics(source)
         self._source = source
         self._home = home
+        self._makes_tables = makes_tables
         self._totals: Counter[str] = Counter()
 
     def say(self, text: str) -> None:
@@ -101,6 +101,9 @@ class _Watcher:
 
     def connected(self) -> None:
         self.metrics.connected()
+        if self._makes_tables:
+            self._makes_tables = False
+            _register(self._home)
 
     def disconnected(self) -> None:
         self.metrics.disconnected()

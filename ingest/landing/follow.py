@@ -25,6 +25,7 @@ from ingest.sources.view import ServerView, look
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
+LONGEST_PAUSE_OF_ONCE: Final = 5.0
 ATTEMPTS_OF_ONCE: Final = 8
 WAIT_SECONDS: Final = 10.0
 ASK_SECONDS: Final = 5.0
@@ -150,12 +151,11 @@ class Follower:
 
     def _follow(self) -> None:
         """Connect, receive, and connect again when the connection breaks."""
-        pause, failures, was_connected = FIRST_PAUSE, 0, False
+        pause, failures, has_received = FIRST_PAUSE, 0, False
         while not self._is_stopped:
-            before = self._spool.checkpoint
+            before = self._place()
             try:
-                decision, view = self._decide(is_first=not was_connected)
-                was_connected = True
+                decision, view = self._decide(is_first=not has_received)
                 self._apply(decision, view)
                 self._receive()
                 if self._is_stopped or self._is_done():
@@ -163,14 +163,23 @@ class Follower:
             except (GapError, SourceIdentityError):
                 raise
             except SourceError as error:
-                if not was_connected or (self._options.once and failures >= ATTEMPTS_OF_ONCE):
+                has_received = has_received or (self._receiver is not None and self._receiver.bytes_received > 0)
+                # What is wrong at the start will not mend itself; a connection that broke may hold the next time.
+                is_wrong = not has_received and not isinstance(error, BrokenStreamError)
+                if is_wrong or (self._options.once and failures >= ATTEMPTS_OF_ONCE):
                     raise
                 self._say(str(error))
-            has_come = before != self._spool.checkpoint
-            pause, failures = (FIRST_PAUSE, 0) if has_come else (min(2 * pause, LONGEST_PAUSE), failures + 1)
+            has_come = before != self._place()
+            longest = LONGEST_PAUSE_OF_ONCE if self._options.once else LONGEST_PAUSE
+            pause, failures = (FIRST_PAUSE, 0) if has_come else (min(2 * pause, longest), failures + 1)
             self._wake.clear()
             if not self._is_stopped:
                 self._wake.wait(pause)
+
+    def _place(self) -> tuple[object, ...]:
+        """How far the log is received."""
+        checkpoint = self._spool.checkpoint
+        return () if checkpoint is None else (checkpoint.epoch, checkpoint.binlog_file, checkpoint.position)
 
     # --- where to go on ---
 
