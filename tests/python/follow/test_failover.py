@@ -163,7 +163,7 @@ def test_transactions_that_the_new_server_lacks_are_told(pair: Pair) -> None:
     follower.once()
     (gap,) = follower.gaps()
     assert gap["reason"] == "diverged"
-    assert gap["from_gtids"] == received
+    assert gap["from_gtids"].endswith(received)
     of_both = before | transactions_of(Decoded(files_of(pair.replica, 1), follower.tables))
     assert_same_transactions(transactions_of(follower.tables), of_both)
     assert len(before) >= len(common) + 15
