@@ -25,9 +25,13 @@ _ACCESS_DENIED = (1044, 1045, 1698)
 _PRIVILEGE_MISSING = (1142, 1143, 1227, 1370)
 _NO_BINARY_LOGGING = 1381
 
-# What reading a server's log takes beside SELECT: asking where the log stands, and having it sent.
-Need = Literal["monitor", "stream"]
-_PURPOSES: dict[Need, str] = {"monitor": "ask where its binary log stands", "stream": "read its binary log"}
+# What following takes: asking where the log stands, having it sent, and reading the schema.
+Need = Literal["monitor", "stream", "schema"]
+_PURPOSES: dict[Need, str] = {
+    "monitor": "ask where its binary log stands",
+    "stream": "read its binary log",
+    "schema": "read what its tables look like",
+}
 
 
 @dataclass(frozen=True)
@@ -311,8 +315,8 @@ def server_identity(server: Server) -> ServerIdentity:
 
 
 def _privilege(identity: ServerIdentity, need: Need) -> str:
-    if need == "stream":
-        return "REPLICATION SLAVE"
+    if need != "monitor":
+        return "REPLICATION SLAVE" if need == "stream" else "SELECT"
     # MariaDB renamed it and takes the old name still: privilege.h, BINLOG_MONITOR_ACL.
     is_renamed = identity.flavor == "mariadb" and identity.version_numbers >= (10, 5, 2)
     return "BINLOG MONITOR" if is_renamed else "REPLICATION CLIENT"
@@ -408,14 +412,8 @@ def check_server(server: Server) -> list[CheckFinding]:
                 f"{', '.join(cascading)}.",
             )
         )
-    if not server.rows(f"select 1 from information_schema.tables where table_schema not in {_SYSTEM_SCHEMAS} limit 1"):
-        findings.append(
-            CheckFinding(
-                "warning",
-                f"User {server.address.user!r} sees no table, so no snapshot names a column. If there are any: "
-                f"grant select on the schemas to {server.address.user!r}.",
-            )
-        )
+    if not _may_see_tables(server):
+        findings.append(CheckFinding("error", str(server.lacks("schema"))))
     metadata = facts.get("binlog_row_metadata")
     if metadata is not None and metadata.upper() != "FULL":
         findings.append(
@@ -426,6 +424,18 @@ def check_server(server: Server) -> list[CheckFinding]:
             )
         )
     return findings
+
+
+def _may_see_tables(server: Server) -> bool:
+    """Whether the user sees a table, or would if there were any.
+
+    A server never refuses to show tables: it hides them. What a role grants it does not say.
+    """
+    sees = f"select 1 from information_schema.tables where table_schema not in {_SYSTEM_SCHEMAS} limit 1"
+    if server.rows(sees):
+        return True
+    grants = [str(grant).upper().partition(" ON ") for row in server.rows("show grants") for grant in row.values()]
+    return any("SELECT" in granted or "ALL PRIVILEGES" in granted or not on for granted, on, _ in grants)
 
 
 def _engine_cascades(server: Server, facts: Mapping[str, str]) -> list[str]:
