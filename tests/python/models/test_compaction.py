@@ -16,7 +16,7 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import SHOP
 from tests.python.models.invoke import run_dbt
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILES = [SpoolFile(SHOP / name, 0, (SHOP / name).stat().st_size) for name in ("binlog.000001", "binlog.000002")]
 NODES = ["+row_changes", "+transactions", "binlog_files", "failed_segments", "uncovered_bytes"]
