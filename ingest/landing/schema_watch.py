@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.errors import BrokenStreamError, SourceError
+from ingest.errors import BrokenStreamError, SnapshotInputError, SourceError
 from ingest.landing.checkpoint import log_place
 from ingest.landing.lag import done_upto
 from ingest.landing.snapshots import land_snapshot
@@ -49,7 +49,11 @@ class SchemaWatch:
         if is_new_server or not known:
             self._ends = []
             self._last = None
-            self._land(self._take())
+            try:
+                self._land(self._take())
+            except SnapshotInputError as error:
+                # No table yet, or none that the user may see: there is a log all the same.
+                self._say(str(error))
 
     def catch_up(
         self, durable: Callable[[], Sequence[SpoolFile]], wait_for: Callable[[str, int], bool]
@@ -75,6 +79,10 @@ class SchemaWatch:
                 snapshot = self._take()
             except SourceError as error:
                 self._say(f"{error} The schema behind a DDL statement could not be read yet.")
+                break
+            except SnapshotInputError as error:
+                self._say(str(error))
+                self._ends = []
                 break
             assert snapshot.binlog_file is not None and snapshot.binlog_pos is not None
             is_received = wait_for(snapshot.binlog_file, snapshot.binlog_pos)
