@@ -141,7 +141,7 @@ class Follower:
         with StreamLanding(self._source_id, self._home) as self._landing:
             self._spool = Spool(self._source_id, self._home)
             self._spool.drop_unsynced()
-            self._schema = SchemaWatch(self._landing, self._address, self._say)
+            self._schema = SchemaWatch(self._landing, self._address, self._spool, self._say)
             self._durable = DurableFiles(self._spool)
             try:
                 self._follow()
@@ -241,7 +241,7 @@ class Follower:
             self._spool.drop_unsynced()
         if self._target is None or decision.opens:
             self._target = view.end
-        self._schema.begin(is_new_server=decision.opens == "failover" or decision.opens == "reset")
+        self._schema.begin()
 
     def _fill_gaps(self, behind: Checkpoint) -> None:
         """A gap before which following had stopped, and that is none on this server, is filled."""

@@ -190,9 +190,9 @@ def go_on(
         Something is lost; its `gap` says from where to where.
     """
     size = view.size(standing.binlog_file)
-    is_same_server = _is_same_server(view.identity, standing.server_uuid, standing.server_id)
+    is_known_server = is_same_server(view.identity, standing.server_uuid, standing.server_id)
     if standing.fingerprint is None:
-        is_same_file = size is not None and is_same_server
+        is_same_file = size is not None and is_known_server
     else:
         is_same_file = (
             size is not None and view.head_of(standing.binlog_file).format.fingerprint == standing.fingerprint
@@ -201,7 +201,7 @@ def go_on(
         if size >= standing.position:
             return Decision(standing.epoch, standing.binlog_file)
         return _has_lost_its_end(view, standing, size, accept_gap)
-    if not is_same_server:
+    if not is_known_server:
         return _fail_over(view, standing, writers, start, accept_gap)
     ours, oldest = binlog_path(Path(standing.binlog_file)), binlog_path(Path(view.oldest))
     if size is None and oldest.base == ours.base and (oldest.sequence or 0) > (ours.sequence or 0):
@@ -209,13 +209,8 @@ def go_on(
     return _after_reset(view, standing, accept_gap)
 
 
-def _is_same_file(view: ServerView, standing: Standing, is_same_server: bool) -> bool:
-    if standing.fingerprint is None:
-        return is_same_server
-    return view.head_of(standing.binlog_file).format.fingerprint == standing.fingerprint
-
-
-def _is_same_server(identity: ServerIdentity, server_uuid: str | None, server_id: int | None) -> bool:
+def is_same_server(identity: ServerIdentity, server_uuid: str | None, server_id: int | None) -> bool:
+    """Whether a server is the one of this server_uuid and server_id."""
     # MariaDB has no uuid; a server_id is its own among servers that replicate.
     if identity.server_uuid and server_uuid:
         return identity.server_uuid == server_uuid
@@ -291,7 +286,7 @@ def _fail_over(
 ) -> Decision:
     """Another server: what it has beyond what was received, found by GTID, makes the next epoch."""
     identity, epoch = view.identity, standing.epoch + 1
-    earlier = [one for one, writer in writers.items() if one < standing.epoch and _is_same_server(identity, *writer)]
+    earlier = [one for one, writer in writers.items() if one < standing.epoch and is_same_server(identity, *writer)]
     if earlier:
         raise SourceIdentityError(
             f"The server at {identity.host}:{identity.port} (server_id {identity.server_id}) wrote epoch "

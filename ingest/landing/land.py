@@ -312,7 +312,7 @@ class Run:
         self._begin(identified.encrypted)
 
     def land(self, files: Sequence[IdentifiedFile], launch: SparkLaunch) -> None:
-        """Scan, decode and commit what is not landed of the files."""
+        """Scan, decode and commit what is not landed of files of one epoch."""
         from ingest.landing.snapshots import load_hints
 
         options = self._options
@@ -322,7 +322,7 @@ class Run:
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
             # The next batch is scanned while tasks work on this one.
             upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
-            self.hints = load_hints(self.result.source_id, self._home)
+            self.hints = load_hints(self.result.source_id, files[0].epoch, self._home)
             tasks = SparkExecutor(launch, self.hints)
             log.debug("Spark takes tasks")
             try:

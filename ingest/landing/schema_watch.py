@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.errors import BrokenStreamError, SnapshotInputError, SourceError
-from ingest.landing.checkpoint import log_place
+from ingest.landing.checkpoint import Checkpoint, log_place
+from ingest.landing.handover import is_same_server
 from ingest.landing.lag import done_upto
 from ingest.landing.snapshots import land_snapshot
-from ingest.landing.spool import FIRST_EVENT
+from ingest.landing.spool import FIRST_EVENT, Spool
 from ingest.landing.store import read_rows
 from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.landing.tables import SCHEMA_SNAPSHOTS
 from ingest.landing.transactions import transactions
 from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server, ServerAddress
+from ingest.sources.server import Server, ServerAddress, server_identity
 from ingest.sources.snapshot import SchemaSnapshot
 
 ATTEMPTS: Final = 5
@@ -31,29 +32,38 @@ class SchemaWatch:
         The right to land the source.
     address
         The server.
+    spool
+        What is received of it; its checkpoint says the epoch.
     say
         Takes a sentence for a person.
     """
 
-    def __init__(self, landing: StreamLanding, address: ServerAddress, say: Callable[[str], object]) -> None:
+    def __init__(
+        self, landing: StreamLanding, address: ServerAddress, spool: Spool, say: Callable[[str], object]
+    ) -> None:
         self._landing = landing
         self._address = address
+        self._spool = spool
         self._say = say
         self._sought: dict[Path, int] = {}
         self._ends: list[tuple[str, int]] = []
         self._last: list[Any] | None = None
+        self._taken: SchemaSnapshot | None = None
 
-    def begin(self, is_new_server: bool) -> None:
-        """Land a snapshot of a server that is new to the source, and where the source has none."""
-        known = read_rows(SCHEMA_SNAPSHOTS, self._landing.home, ["snapshot_id"], source_id=self._landing.source_id)
-        if is_new_server or not known:
-            self._ends = []
+    def begin(self) -> None:
+        """Take a snapshot where the source has none of the epoch; it is landed before what follows."""
+        checkpoint = self._checkpoint
+        known = read_rows(SCHEMA_SNAPSHOTS, self._landing.home, ["epoch"], source_id=self._landing.source_id)
+        # Of an unknown epoch are those from before there was more than one.
+        if checkpoint.epoch not in {row["epoch"] or 0 for row in known}:
+            # What changed the schema before is not in the epoch's log: here it is as behind a DDL statement.
+            states = self._landing.record.states.get((checkpoint.epoch, checkpoint.binlog_file), [])
+            self._ends = [(checkpoint.binlog_file, max(FIRST_EVENT, done_upto(states)))]
             self._last = None
             try:
-                self._land(self._take())
+                self._taken = self._take()
             except SnapshotInputError as error:
-                # No table yet, or none that the user may see: there is a log all the same.
-                self._say(str(error))
+                self._go_without(error)
 
     def catch_up(
         self, durable: Callable[[], Sequence[SpoolFile]], wait_for: Callable[[str, int], bool]
@@ -76,14 +86,14 @@ class SchemaWatch:
             if not self._ends:
                 break
             try:
-                snapshot = self._take()
+                snapshot = self._taken or self._take()
             except SourceError as error:
                 self._say(f"{error} The schema behind a DDL statement could not be read yet.")
                 break
             except SnapshotInputError as error:
-                self._say(str(error))
-                self._ends = []
+                self._go_without(error)
                 break
+            self._taken = None
             assert snapshot.binlog_file is not None and snapshot.binlog_pos is not None
             is_received = wait_for(snapshot.binlog_file, snapshot.binlog_pos)
             files = durable()
@@ -110,17 +120,41 @@ class SchemaWatch:
         """Read the schema until two connections have read the same."""
         last = None
         for _ in range(ATTEMPTS):
-            with Server(self._address) as server:
-                snapshot = take_snapshot(server)
+            snapshot = self._take_of_epoch()
             if last is not None and _content(snapshot) == _content(last):
                 return snapshot
             last = snapshot
         raise BrokenStreamError(f"The schema of the server at {self._address} was read differently each time.")
 
+    def _take_of_epoch(self) -> SchemaSnapshot:
+        """Read the schema of the server that wrote what is received, where its log goes on from that."""
+        received = self._checkpoint
+        with Server(self._address) as server:
+            identity, snapshot = server_identity(server), take_snapshot(server)
+        assert snapshot.binlog_file is not None and snapshot.binlog_pos is not None
+        read_at = log_place(snapshot.binlog_file, snapshot.binlog_pos)
+        is_behind = read_at < log_place(received.binlog_file, received.position)
+        if is_behind or not is_same_server(identity, received.server_uuid, received.server_id):
+            raise BrokenStreamError(
+                f"The log of the server at {self._address} is not the one that is received up to "
+                f"{received.binlog_file}:{received.position}: it started over, or another server took over."
+            )
+        return snapshot
+
+    @property
+    def _checkpoint(self) -> Checkpoint:
+        assert self._spool.checkpoint is not None
+        return self._spool.checkpoint
+
+    def _go_without(self, error: SnapshotInputError) -> None:
+        """No table is there yet, or none that the user may see: there is a log all the same."""
+        self._say(str(error))
+        self._ends = []
+
     def _land(self, snapshot: SchemaSnapshot) -> None:
         if self._last != _content(snapshot):
             self._last = _content(snapshot)
-            land_snapshot(self._landing.source_id, snapshot, self._landing.home)
+            land_snapshot(self._landing.source_id, snapshot, self._landing.home, self._checkpoint.epoch)
             self._landing.reload_hints()
 
 

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -19,7 +20,7 @@ from ingest.landing.snapshots import load_hints
 from ingest.sources.directory import binlog_path
 
 if TYPE_CHECKING:
-    from ingest.binlog import Scan
+    from ingest.binlog import Scan, SchemaHints
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class StreamLanding:
         self._options = options or IngestOptions()
         self.run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
         self._said: set[str] = set()
+        self._hints: dict[int, SchemaHints | None] = {}
         prepare_home(self.home)
         self.lock = SourceLock(self.home, source_id, self.run_id)
 
@@ -83,7 +85,6 @@ class StreamLanding:
         try:
             self.record = SourceRecord.load(self.source_id, self.home)
             self._run = Run(self._new_result(), self.record, self._options, self.home, self.lock, silent)
-            self.reload_hints()
         except BaseException:
             self.lock.__exit__(None, None, None)
             raise
@@ -108,7 +109,7 @@ class StreamLanding:
 
     def reload_hints(self) -> None:
         """Decode with the schema snapshots that are landed by now."""
-        self._run.hints = load_hints(self.source_id, self.home)
+        self._hints.clear()
         self._said.clear()
 
     def land(self, files: Sequence[SpoolFile], progress: Progress = silent) -> IngestResult:
@@ -145,12 +146,19 @@ class StreamLanding:
         return result
 
     def _land(self, files: Sequence[tuple[SpoolFile, IdentifiedFile]]) -> None:
-        executor = LocalExecutor(self._run.hints)
-        try:
-            self._run.land_plans([self._plan(*file) for file in files], executor)
-        finally:
-            executor.close()
+        for epoch, of_epoch in groupby(files, lambda file: file[0].epoch):
+            self._run.hints = self._hints_of(epoch)
+            executor = LocalExecutor(self._run.hints)
+            try:
+                self._run.land_plans([self._plan(*file) for file in of_epoch], executor)
+            finally:
+                executor.close()
         self._run.warn_of_missing_names()
+
+    def _hints_of(self, epoch: int) -> "SchemaHints | None":
+        if epoch not in self._hints:
+            self._hints[epoch] = load_hints(self.source_id, epoch, self.home)
+        return self._hints[epoch]
 
     def _identified(self, file: SpoolFile) -> IdentifiedFile:
         path = binlog_path(file.path)

@@ -343,6 +343,7 @@ SCHEMA_SNAPSHOTS = RawTable(
             *_strings("binlog_file"),
             *_bigints("binlog_pos"),
             *_strings("gtid_executed", "origin"),
+            *_ints("epoch"),
         ]
     ),
 )

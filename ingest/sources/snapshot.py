@@ -81,7 +81,7 @@ class SchemaSnapshot:
     keys: list[dict[str, Any]] = field(default_factory=list)
     foreign_keys: list[dict[str, Any]] = field(default_factory=list)
 
-    def snapshot_id(self, source_id: str) -> str:
+    def snapshot_id(self, source_id: str, epoch: int | None = None) -> str:
         """Return a hash of the content and position: the same snapshot has the same one."""
         content = [
             source_id,
@@ -92,6 +92,8 @@ class SchemaSnapshot:
             self.columns,
             self.keys,
             self.foreign_keys,
+            # Where the epoch is not known the identifier is that of before it was recorded.
+            *([] if epoch is None else [epoch]),
         ]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]

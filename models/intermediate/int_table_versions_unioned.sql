@@ -30,8 +30,8 @@ sources as (
 
 ),
 
--- A snapshot names the file that it was taken at and not the epoch. After a failover two epochs have files of the same
--- name: it is the one that was being written when the snapshot was taken.
+-- A snapshot that was not taken by `binloom follow` names the file and not the epoch. After a failover two epochs have
+-- files of the same name: it is the one that was being written when the snapshot was taken.
 epochs_by_file as (
 
     select
@@ -71,7 +71,11 @@ snapshot_positions as (
         case
             when schema_snapshots.binlog_pos is not null
                 then coalesce(
-                    epochs_by_file.epoch, epochs_by_time.open_epoch, epochs_by_time.first_epoch, 0
+                    schema_snapshots.epoch,
+                    epochs_by_file.epoch,
+                    epochs_by_time.open_epoch,
+                    epochs_by_time.first_epoch,
+                    0
                 )
         end as epoch,
         case when schema_snapshots.binlog_pos is not null then schema_snapshots.binlog_file end as binlog_file,

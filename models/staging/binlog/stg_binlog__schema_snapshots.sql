@@ -21,6 +21,7 @@ final as (
     select
         snapshot_id,
         source_id,
+        epoch,
         binlog_file,
         binlog_pos,
         gtid_executed,

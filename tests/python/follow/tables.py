@@ -74,8 +74,8 @@ class Decoded:
     def __init__(self, files: Iterable[tuple[int, Path]], hints_of: Tables) -> None:
         parts: dict[BatchKind, list[pa.Table]] = {kind: [] for kind in SEGMENT_TABLES}
         self.table_maps: dict[str, Any] = {}
-        hints = load_hints(hints_of.source, hints_of.home)
         for epoch, path in files:
+            hints = load_hints(hints_of.source, epoch, hints_of.home)
             for kind, batch in open_binlog(path, hints=hints).batches():
                 if kind == "table_maps":
                     self.table_maps |= _by_id(batch.to_pylist())

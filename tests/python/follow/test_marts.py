@@ -1,16 +1,13 @@
 """Followed and read from files, the same logs give the same raw tables and the same marts."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow.dataset as dataset
 import pytest
 
+from tests.python.follow.commands import binloom, build, rows_of
 from tests.python.follow.conftest import SERVER_OPTIONS
-from tests.python.follow.follower import PROJECT, Follower
+from tests.python.follow.follower import Follower
 from tests.python.follow.tables import Tables, assert_same_tables
 from tests.servers import DISTRIBUTIONS
 from tests.servers.accounts import create_account
@@ -18,7 +15,6 @@ from tests.servers.load import Load
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
-DBT = Path(sys.executable).with_name("dbt")
 MARTS = ["row_changes", "transactions", "schema_changes", "table_activity_hourly"]
 # These are made from the name of the source, too.
 OF_THE_SOURCE = {"source_id", "change_id", "table_version_id"}
@@ -45,23 +41,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             live = ["--server", server.host, "--port", str(server.port), "--defaults-file", str(account.defaults_file)]
             binloom(home, "snapshot", "--source", f"read-{name}", *live)
             binloom(home, "ingest", "--source", f"read-{name}", "--binlog-dir", str(server.binlog_dir), "--all")
-    places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(home / "target")]
-    wanted = ["--resource-type", "model", "--resource-type", "seed", "--select", *(f"+{mart}" for mart in MARTS)]
-    command(home, str(DBT), "build", *wanted, *places, "--log-path", str(home / "logs"))
+    build(home, *MARTS)
     yield home
-
-
-def binloom(home: Path, *arguments: str) -> None:
-    command(home, sys.executable, "-m", "ingest.cli", *arguments)
-
-
-def command(home: Path, *words: str) -> None:
-    """Run a command to its good end."""
-    environment = {**os.environ, "BINLOOM_HOME": str(home), "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run(
-        words, env=environment, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{' '.join(words)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -74,16 +55,13 @@ def test_the_raw_tables_are_the_same(home: Path, name: str) -> None:
 @pytest.mark.parametrize("mart", MARTS)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_the_marts_are_the_same(home: Path, name: str, mart: str) -> None:
-    followed, read = (rows_of(home, mart, f"{way}-{name}") for way in ("followed", "read"))
+    followed, read = (texts_of(home, mart, f"{way}-{name}") for way in ("followed", "read"))
     assert followed
     missing, extra = sorted(set(read) - set(followed)), sorted(set(followed) - set(read))
     assert followed == read, f"{len(missing)} are missing, {len(extra)} too many: {missing[:3]} {extra[:3]}"
 
 
-def rows_of(home: Path, mart: str, source: str) -> list[str]:
+def texts_of(home: Path, mart: str, source: str) -> list[str]:
     """Rows of a mart that a source has, as texts in order."""
-    table = dataset.dataset(home / "warehouse" / "binloom.db" / mart, partitioning="hive").to_table(
-        filter=dataset.field("source_id") == source
-    )
-    wanted = [column for column in table.column_names if column not in OF_THE_SOURCE]
-    return sorted(map(repr, table.select(wanted).to_pylist()))
+    rows = rows_of(home, mart, source)
+    return sorted(repr({column: row[column] for column in row if column not in OF_THE_SOURCE}) for row in rows)

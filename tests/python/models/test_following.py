@@ -13,7 +13,7 @@ from dbt.cli.main import dbtRunner
 from ingest.landing.gaps import Gap, record_gap
 from ingest.landing.session import raw_table_dir, warehouse_dir
 from ingest.landing.store import append_rows
-from ingest.landing.tables import SOURCES, STREAM_GAPS, ensure_tables
+from ingest.landing.tables import SCHEMA_SNAPSHOTS, SOURCES, STREAM_GAPS, ensure_tables
 from tests.python.models.raw import NOON, RawTables
 
 pytestmark = pytest.mark.spark
@@ -22,7 +22,7 @@ Dbt = Callable[..., dict[str, str]]
 
 PROJECT = Path(__file__).parents[3]
 PURGED = Gap(0, "b.000002", 900, "u:1-5", 0, "b.000005", 4, "u:1-9", "u:6-9", "purged", "b.000002 is gone", "u")
-NODES = ["stg_binlog__sources", "servers", "stg_binlog__stream_gaps", "stream_gaps"]
+NODES = ["stg_binlog__sources", "servers", "stg_binlog__stream_gaps", "stream_gaps", "stg_binlog__schema_snapshots"]
 
 
 def test_models_do_what_their_unit_tests_say(raw: RawTables, dbt: Dbt) -> None:
@@ -78,10 +78,10 @@ def test_every_identity_of_a_source_is_visible(raw: RawTables, dbt: Dbt, spark: 
 def test_a_warehouse_of_an_older_binloom_says_what_brings_it_up_to_date(
     raw: RawTables, dbt: Dbt, spark: Any, home: Path
 ) -> None:
-    added = {"start_file", "start_pos", "gtids_before"}
-    older = replace(SOURCES, columns=pa.schema([field for field in SOURCES.columns if field.name not in added]))
-    spark.sql("drop table binlog_raw.sources")
-    spark.sql(older.ddl(str(raw_table_dir("sources", home))))
+    for table, added in ((SOURCES, {"start_file", "start_pos", "gtids_before"}), (SCHEMA_SNAPSHOTS, {"epoch"})):
+        older = replace(table, columns=pa.schema([field for field in table.columns if field.name not in added]))
+        spark.sql(f"drop table {table.qualified_name}")
+        spark.sql(older.ddl(str(raw_table_dir(table.name, home))))
     spark.sql("drop table binlog_raw.stream_gaps")
     spark.sql("alter schema binlog_raw set dbproperties ('binloom.layout' = 'an older one')")
     places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", home / "target"]
@@ -89,7 +89,7 @@ def test_a_warehouse_of_an_older_binloom_says_what_brings_it_up_to_date(
     result = dbtRunner().invoke(["run", "--select", *NODES, *map(str, places), *map(str, quiet)])
     assert not result.success
     said = f"{result.exception or [node.message for node in result.result]}"
-    assert "landed by another version of binloom: sources, stream_gaps of schema binlog_raw" in said
+    assert "landed by another version of binloom: sources, stream_gaps, schema_snapshots of schema binlog_raw" in said
     assert "`binloom quality`" in said
     assert ensure_tables(spark, warehouse_dir(home)) == ["stream_gaps"]
     assert set(dbt("run", "--select", *NODES).values()) == {"success"}
