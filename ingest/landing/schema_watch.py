@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.errors import BrokenStreamError, SourceError
+from ingest.errors import BrokenStreamError, SnapshotInputError, SourceError
 from ingest.landing.checkpoint import Checkpoint, log_place
 from ingest.landing.handover import is_same_server
 from ingest.landing.lag import done_upto
@@ -60,7 +60,10 @@ class SchemaWatch:
             states = self._landing.record.states.get((checkpoint.epoch, checkpoint.binlog_file), [])
             self._ends = [(checkpoint.binlog_file, max(FIRST_EVENT, done_upto(states)))]
             self._last = None
-            self._taken = self._take()
+            try:
+                self._taken = self._take()
+            except SnapshotInputError as error:
+                self._go_without(error)
 
     def catch_up(
         self, durable: Callable[[], Sequence[SpoolFile]], wait_for: Callable[[str, int], bool]
@@ -86,6 +89,9 @@ class SchemaWatch:
                 snapshot = self._taken or self._take()
             except SourceError as error:
                 self._say(f"{error} The schema behind a DDL statement could not be read yet.")
+                break
+            except SnapshotInputError as error:
+                self._go_without(error)
                 break
             self._taken = None
             assert snapshot.binlog_file is not None and snapshot.binlog_pos is not None
@@ -139,6 +145,11 @@ class SchemaWatch:
     def _checkpoint(self) -> Checkpoint:
         assert self._spool.checkpoint is not None
         return self._spool.checkpoint
+
+    def _go_without(self, error: SnapshotInputError) -> None:
+        """No table is there yet, or none that the user may see: there is a log all the same."""
+        self._say(str(error))
+        self._ends = []
 
     def _land(self, snapshot: SchemaSnapshot) -> None:
         if self._last != _content(snapshot):

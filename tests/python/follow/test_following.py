@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from ingest.landing.store import read_rows
+from ingest.landing.tables import SCHEMA_COLUMNS
 from tests.python.follow.follower import NOTHING, SOURCE, Follower
 from tests.python.follow.secrecy import command_lines
 from tests.python.follow.tables import Decoded, assert_same_tables
@@ -76,6 +78,20 @@ def test_once_ends_while_the_server_is_written_to(server: Server, follower: Foll
     received = follower.received()
     assert received is not None
     assert received >= before
+
+
+def test_a_server_without_tables_is_followed_until_it_has_some(server: Server, follower: Follower) -> None:
+    follower.start()
+    follower.wait_until_landed(server)
+    assert not read_rows(SCHEMA_COLUMNS, follower.home, schema_name=SCHEMA)
+    server.execute(f"create database {SCHEMA}", f"create table {SCHEMA}.t (id int primary key, note text)")
+    server.execute(f"insert into {SCHEMA}.t values (1, 'one')")
+    follower.wait_until_landed(server)
+    assert [row["column_name"] for row in read_rows(SCHEMA_COLUMNS, follower.home, schema_name=SCHEMA)] == [
+        "id",
+        "note",
+    ]
+    follower.assert_has_all_of(server)
 
 
 def test_a_transaction_is_landed_when_it_is_whole(server: Server, follower: Follower) -> None:
