@@ -41,7 +41,7 @@ def needed(server: Server, privilege: str) -> str:
     return CLIENT_PRIVILEGE[server.flavor] if privilege == "replication client" else privilege
 
 
-@pytest.mark.parametrize("missing", ["replication slave", "replication client"])
+@pytest.mark.parametrize("missing", FOLLOWING)
 def test_a_privilege_that_is_missing_is_named(shared_server: Server, missing: str, tmp_path: Path) -> None:
     granted = [privilege for privilege in FOLLOWING if privilege != missing]
     account = create_account(shared_server, tmp_path, "lacking", granted)
@@ -51,17 +51,6 @@ def test_a_privilege_that_is_missing_is_named(shared_server: Server, missing: st
         before_hint = sentence.lower().split("grant ")[0]
         for other in granted:
             assert not re.search(needed(shared_server, other).lower(), before_hint), f"{other} is not missing: {said}"
-    assert_not_told(account.password, follower)
-
-
-def test_without_select_rows_are_landed_and_the_privilege_is_named(server: Server, tmp_path: Path) -> None:
-    account = create_account(server, tmp_path, "lacking", ["replication slave", "replication client"])
-    with Load(server) as load:
-        load.wait_for(30)
-    with Follower(tmp_path / "home", server, account.defaults_file, "--from-oldest") as follower:
-        said = follower.once()
-        assert re.search("'lacking' sees no table.* grant select on", said)
-        follower.assert_has_all_of(server)
     assert_not_told(account.password, follower)
 
 
