@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.python.follow.follower import NOTHING, SOURCE, Follower
 from tests.python.follow.secrecy import command_lines
 from tests.python.follow.tables import Decoded, assert_same_tables
 from tests.servers import Server
-from tests.servers.accounts import Account
+from tests.servers.accounts import Account, create_account
 from tests.servers.load import SCHEMA, Load
 from tests.servers.replication import executed_gtids, log_end
 
@@ -80,18 +81,21 @@ def test_once_ends_while_the_server_is_written_to(server: Server, follower: Foll
     assert received >= before
 
 
-def test_a_server_without_tables_is_followed_until_it_has_some(server: Server, follower: Follower) -> None:
-    follower.start()
-    follower.wait_until_landed(server)
-    assert not read_rows(SCHEMA_COLUMNS, follower.home, schema_name=SCHEMA)
-    server.execute(f"create database {SCHEMA}", f"create table {SCHEMA}.t (id int primary key, note text)")
-    server.execute(f"insert into {SCHEMA}.t values (1, 'one')")
-    follower.wait_until_landed(server)
-    assert [row["column_name"] for row in read_rows(SCHEMA_COLUMNS, follower.home, schema_name=SCHEMA)] == [
-        "id",
-        "note",
-    ]
-    follower.assert_has_all_of(server)
+def test_a_schema_without_tables_is_followed_until_it_has_some(server: Server, tmp_path: Path) -> None:
+    account = create_account(server, tmp_path, "reader", ["replication slave", "replication client"])
+    server.execute("set session sql_log_bin = 0", f"grant select on {SCHEMA}.* to reader")
+    with Follower(tmp_path / "home", server, account.defaults_file, "--from-oldest") as follower:
+        follower.start()
+        follower.wait_until_landed(server)
+        assert not read_rows(SCHEMA_COLUMNS, follower.home)
+        server.execute(f"create database {SCHEMA}", f"create table {SCHEMA}.t (id int primary key, note text)")
+        server.execute(f"insert into {SCHEMA}.t values (1, 'one')")
+        follower.wait_until_landed(server)
+        assert [row["column_name"] for row in read_rows(SCHEMA_COLUMNS, follower.home)] == [
+            "id",
+            "note",
+        ]
+        follower.assert_has_all_of(server)
 
 
 def test_a_transaction_is_landed_when_it_is_whole(server: Server, follower: Follower) -> None:
