@@ -119,6 +119,10 @@ class SourceError(BinloomError):
     exit_code = EXIT_SOURCE
 
 
+class AccessRefusedError(SourceError):
+    """The server refuses the user, or what the user wants to do."""
+
+
 class SourceCheckError(SourceError):
     """The server's settings make its binlog unusable, such as binlog_format=STATEMENT."""
 

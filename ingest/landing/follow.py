@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from ingest.errors import BinloomError, BrokenStreamError, GapError, SourceError, SourceIdentityError
+from ingest.errors import (
+    AccessRefusedError,
+    BinloomError,
+    BrokenStreamError,
+    GapError,
+    SourceError,
+    SourceIdentityError,
+)
 from ingest.landing.checkpoint import Checkpoint, ServerEnd, log_place
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.durable_files import DurableFiles
@@ -151,11 +158,12 @@ class Follower:
 
     def _follow(self) -> None:
         """Connect, receive, and connect again when the connection breaks."""
-        pause, failures, has_received = FIRST_PAUSE, 0, False
+        pause, failures, has_looked, has_received = FIRST_PAUSE, 0, False, False
         while not self._is_stopped:
             before = self._place()
             try:
-                decision, view = self._decide(is_first=not has_received)
+                decision, view = self._decide(is_first=not has_looked)
+                has_looked = True
                 self._apply(decision, view)
                 self._receive()
                 if self._is_stopped or self._is_done():
@@ -164,8 +172,8 @@ class Follower:
                 raise
             except SourceError as error:
                 has_received = has_received or (self._receiver is not None and self._receiver.bytes_received > 0)
-                # What is wrong at the start will not mend itself; a connection that broke may hold the next time.
-                is_wrong = not has_received and not isinstance(error, BrokenStreamError)
+                # What is wrong at the start will not mend itself; what broke later may hold the next time.
+                is_wrong = not has_looked or (isinstance(error, AccessRefusedError) and not has_received)
                 if is_wrong or (self._options.once and failures >= ATTEMPTS_OF_ONCE):
                     raise
                 self._say(str(error))

@@ -10,7 +10,7 @@ import pymysql
 import pymysql.cursors
 from pymysql.optionfile import Parser
 
-from ingest.errors import SourceCheckError, SourceError, UsageError
+from ingest.errors import AccessRefusedError, SourceCheckError, SourceError, UsageError
 
 DEFAULT_PORT = 3306
 CONNECT_SECONDS = 10
@@ -221,7 +221,7 @@ class Server:
         """
         privilege = _privilege(server_identity(self), need)
         account = _quoted_account(str(self.rows("select current_user() as account")[0]["account"]))
-        return SourceError(
+        return AccessRefusedError(
             f"User {account} lacks the privilege {privilege} on the server at {self.address}, to {_PURPOSES[need]}.",
             hint=f"grant {privilege.lower()} on *.* to {account};",
             privilege=privilege,
@@ -241,13 +241,13 @@ def source_error(address: ServerAddress, error: Exception, sql: str | None = Non
         number = error.args[0]
         text = str(error.args[1]) if len(error.args) > 1 else text
     if number in _ACCESS_DENIED:
-        return SourceError(
+        return AccessRefusedError(
             f"The server at {address} refuses user {address.user!r}: {text}.",
             hint="Check the user, and the password in --defaults-file, BINLOOM_PASSWORD or MYSQL_PWD.",
             number=number,
         )
     if number in _PRIVILEGE_MISSING:
-        return SourceError(
+        return AccessRefusedError(
             f"User {address.user!r} lacks a privilege on the server at {address}: {text}.",
             hint="Grant it, and try again.",
             number=number,

@@ -55,9 +55,11 @@ def create_account(
     # Signs that an options file could take for something else are in passwords, too.
     password = password or f"{secrets.token_urlsafe(12)}#%"
     name = f"'{user}'@'%'"
+    # MySQL 5.6 has no DROP USER IF EXISTS.
+    is_there = server.execute(f"select 1 from mysql.user where user = '{user}' and host = '%'")
     server.execute(
         "set session sql_log_bin = 0",
-        f"drop user if exists {name}",
+        *([f"drop user {name}"] if is_there else []),
         f"create user {name} identified by '{password}'" + (f" require {require}" if require else ""),
         *(f"grant {privilege} on *.* to {name}" for privilege in privileges),
     )

@@ -11,7 +11,7 @@ from ingest.landing.tables import SCHEMA_COLUMNS
 from tests.python.follow.follower import NOTHING, SOURCE, Follower
 from tests.python.follow.secrecy import command_lines
 from tests.python.follow.tables import Decoded, assert_same_tables
-from tests.servers import Server
+from tests.servers import Distribution, Server, mariadb118, mysql56
 from tests.servers.accounts import Account, create_account
 from tests.servers.load import SCHEMA, Load
 from tests.servers.replication import executed_gtids, log_end
@@ -180,3 +180,27 @@ def test_gtids_to_start_from(server: Server, make_follower: Callable[..., Follow
     landed = follower.tables["transactions"]["gtid"].to_pylist()
     assert landed == [gtid for gtid in logged() if gtid not in known]
     assert len(landed) >= 60
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [pytest.param(mysql56, marks=pytest.mark.mysql56), pytest.param(mariadb118, marks=pytest.mark.mariadb118)],
+    ids=["mysql56", "mariadb118"],
+)
+def test_other_versions_are_followed_as_well(distribution: Distribution, tmp_path: Path) -> None:
+    """A server without GTIDs, and one that leaves the position out of most events."""
+    with distribution.start(tmp_path / "server") as server:
+        account = create_account(server, tmp_path)
+        server.execute(f"create database {SCHEMA}", f"create table {SCHEMA}.t (id int primary key, note text)")
+        with Follower(tmp_path / "home", server, account.defaults_file) as follower:
+            follower.start_and_connect()
+            server.execute(
+                *[f"insert into {SCHEMA}.t values ({number}, repeat('x', {number}))" for number in range(50)]
+            )
+            server.flush()
+            server.execute(f"update {SCHEMA}.t set note = 'changed' where id > 10", f"delete from {SCHEMA}.t limit 5")
+            server.restart()
+            server.execute(f"insert into {SCHEMA}.t values (100, null)")
+            follower.wait_until_landed(server)
+            assert follower.stop() == 0
+            assert follower.assert_has_all_of(server)["row_events"] == 50 + 39 + 5 + 1
