@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest.landing.partitions import open_tables
+from ingest.landing.session import SparkLaunch
 from tests.python.follow.commands import build, rows_of
 from tests.python.follow.follower import SOURCE, Follower
 from tests.servers import Distribution, Server
@@ -49,9 +51,10 @@ def test_rows_of_two_epochs_have_their_own_names_and_labels(
     for _ in range(4):
         server.flush()
     server.execute("insert into shop.t values (4, 'glad')")
-    follower.has_java = True
     follower.once()
 
+    with SparkLaunch(follower.home) as launch:
+        open_tables(launch.session(), follower.home)
     build(follower.home, "row_changes")
     assert inserted(follower) == [
         (0, {"id": "1", "colour": "green"}),
