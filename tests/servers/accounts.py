@@ -57,9 +57,12 @@ def create_account(
     name = f"'{user}'@'%'"
     # MySQL 5.6 has no DROP USER IF EXISTS.
     is_there = server.execute(f"select 1 from mysql.user where user = '{user}' and host = '%'")
+    # Whoever comes from this machine would be nobody there, before he is himself.
+    nobody = "select 1 from mysql.user where user = '' and host = 'localhost'"
     server.execute(
         "set session sql_log_bin = 0",
         *([f"drop user {name}"] if is_there else []),
+        *(["drop user ''@'localhost'"] if server.execute(nobody) else []),
         f"create user {name} identified by '{password}'" + (f" require {require}" if require else ""),
         *(f"grant {privilege} on *.* to {name}" for privilege in privileges),
     )
