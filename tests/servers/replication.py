@@ -25,7 +25,8 @@ class LogPosition:
 
 def log_end(server: Server) -> LogPosition:
     """Return where a server writes next."""
-    statement = "show binary log status" if server.flavor == "mysql" else "show binlog status"
+    is_renamed = server.flavor == "mysql" and not server.version.startswith("5")
+    statement = "show binary log status" if is_renamed else "show master status"
     name, position, *_ = server.execute(statement)[0]
     return LogPosition(name, int(position))
 
