@@ -158,7 +158,8 @@ class Follower:
 
     def _follow(self) -> None:
         """Connect, receive, and connect again when the connection breaks."""
-        pause, failures, has_looked, has_received = FIRST_PAUSE, 0, False, False
+        pause, failures, last_error = FIRST_PAUSE, 0, ""
+        has_looked = has_received = False
         while not self._is_stopped:
             before = self._place()
             try:
@@ -176,8 +177,12 @@ class Follower:
                 is_wrong = not has_looked or (isinstance(error, AccessRefusedError) and not has_received)
                 if is_wrong or (self._options.once and failures >= ATTEMPTS_OF_ONCE):
                     raise
-                self._say(str(error))
+                # Once for as long as it lasts, and again when it happens again.
+                if str(error) != last_error:
+                    self._watcher.say(str(error))
+                last_error = str(error)
             has_come = before != self._place()
+            last_error = "" if has_come else last_error
             longest = LONGEST_PAUSE_OF_ONCE if self._options.once else LONGEST_PAUSE
             pause, failures = (FIRST_PAUSE, 0) if has_come else (min(2 * pause, longest), failures + 1)
             self._wake.clear()
