@@ -31,24 +31,23 @@ class DurableFiles:
 
     def files(self) -> Sequence[SpoolFile]:
         """Return those that are not left out, in the order in which they were written."""
+        # Receiving goes on beside this: all is told by the one checkpoint.
         checkpoint = self._spool.checkpoint
         assert checkpoint is not None
+        current = self._spool.path(checkpoint.epoch, checkpoint.binlog_file)
         found = []
         for epoch in range(checkpoint.epoch + 1):
             for file in self._spool.files(epoch):
                 is_later = epoch == checkpoint.epoch and log_place(file.name, 0) > log_place(checkpoint.binlog_file, 0)
-                upto = checkpoint.position if self.is_current(file.path) else file.path.stat().st_size
+                is_current = file.path == current
+                upto = checkpoint.position if is_current else file.path.stat().st_size
                 if file.path in self.left_out or is_later or upto <= FIRST_EVENT:
                     continue
                 if file.path not in self._scanners:
                     self._scanners[file.path] = Scanner(file.path, segment_bytes=SEGMENT_BYTES)
-                found.append(SpoolFile(file.path, epoch, upto, self._scanners[file.path].scan(upto)))
+                scan = self._scanners[file.path].scan(upto)
+                found.append(SpoolFile(file.path, epoch, upto, scan, is_closed=not is_current))
         return found
-
-    def is_current(self, path: Path) -> bool:
-        """Whether it is the file that is being received."""
-        checkpoint = self._spool.checkpoint
-        return checkpoint is not None and path == self._spool.path(checkpoint.epoch, checkpoint.binlog_file)
 
     def leave_out(self, path: Path) -> None:
         """Forget a file that has no more to give."""

@@ -373,7 +373,7 @@ class Follower:
         for problem in result.problems:
             if self._say(str(problem.error)):
                 self.problems.append(problem.error)
-        closed = [file for file in files if not self._durable.is_current(file.path)]
+        closed = [file for file in files if file.is_closed]
         for file in closed:
             if self._landing.record.is_landed(file.epoch, file.path.name, file.upto):
                 self._durable.leave_out(file.path)

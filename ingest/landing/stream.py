@@ -37,12 +37,15 @@ class SpoolFile:
         Offset of the transaction end that nothing is landed beyond.
     scan
         What a scan up to there found; without it the file is scanned.
+    is_closed
+        Whether nothing comes behind `upto`: when this was made, the server's next file was being received already.
     """
 
     path: Path
     epoch: int
     upto: int
     scan: "Scan | None" = None
+    is_closed: bool = False
 
 
 class StreamLanding:
