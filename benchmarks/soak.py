@@ -265,7 +265,7 @@ def run(
             time.sleep(full_load_seconds)
 
         with Follower(
-            work / "home", server, account.defaults_file, "--from-now", interval=interval, source="soak"
+            work / "home", server, account.defaults_file, "--from-now", interval=interval, source="soak", patience=900
         ) as follower:
             new_shop(server)
             follower.start()

@@ -58,6 +58,8 @@ class Follower:
         Further options of the command.
     has_java
         Whether it may use Spark when it ends.
+    patience
+        Seconds after which what it is waited for is not expected any more.
 
     Attributes
     ----------
@@ -74,6 +76,7 @@ class Follower:
         interval: str = "1s",
         source: str = SOURCE,
         has_java: bool = False,
+        patience: float = WAIT_SECONDS,
     ) -> None:
         self.home = home
         self.address = address
@@ -82,6 +85,7 @@ class Follower:
         self.interval = interval
         self.source = source
         self.has_java = has_java
+        self.patience = patience
         self.log = home.with_name(f"{home.name}.follow.log")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -131,7 +135,7 @@ class Follower:
         """Wait until it ends; return its exit code, which is negative for a signal."""
         assert self._process is not None
         try:
-            return self._process.wait(WAIT_SECONDS)
+            return self._process.wait(self.patience)
         except subprocess.TimeoutExpired:
             self.kill()
             raise FollowerEnded(f"it does not end:\n{self.tail()}") from None
@@ -248,9 +252,9 @@ class Follower:
 
     def wait_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
         """Wait until something is so while it runs; fail when it ends or takes too long."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + self.patience
         while not is_so():
             self.assert_running()
             if time.monotonic() > deadline:
-                raise AssertionError(f"{otherwise} after {WAIT_SECONDS} s, but {self.checkpoint()}:\n{self.tail()}")
+                raise AssertionError(f"{otherwise} after {self.patience:g} s, but {self.checkpoint()}:\n{self.tail()}")
             time.sleep(POLL_SECONDS)

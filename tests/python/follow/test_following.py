@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ingest.landing.segments import latest_states
 from ingest.landing.store import read_rows
-from ingest.landing.tables import SCHEMA_COLUMNS
+from ingest.landing.tables import SCHEMA_COLUMNS, SEGMENTS
 from tests.python.follow.follower import NOTHING, SOURCE, Follower
 from tests.python.follow.secrecy import command_lines
 from tests.python.follow.tables import Decoded, assert_same_tables
@@ -38,6 +39,27 @@ def test_rotation_ddl_and_a_restart_leave_no_mark(server: Server, follower: Foll
     assert follower.stop() == 0
     follower.assert_has_all_of(server)
     assert not follower.gaps()
+
+
+def test_a_file_that_ends_while_it_is_landed_is_landed_to_its_end(server: Server, follower: Follower) -> None:
+    server.execute(f"create database {SCHEMA}")
+    server.execute(f"create table {SCHEMA}.t (id int auto_increment primary key, filler blob)")
+    insert = f"insert into {SCHEMA}.t (filler) values (repeat(x'a1', 65000))"
+
+    def is_landing() -> bool:
+        (states,) = latest_states(read_rows(SEGMENTS, follower.home, source_id=SOURCE)).values()
+        return any(state["status"] == "in_progress" for state in states)
+
+    follower.start()
+    follower.wait_until_landed(server)
+    # To decode so much takes longer than to log a little more, and to rotate.
+    server.execute(*[insert] * 1000)
+    follower.wait_until(is_landing, "it does not land what came")
+    server.execute(insert)
+    server.flush()
+    server.execute(insert)
+    follower.wait_until_landed(server)
+    assert follower.assert_has_all_of(server)["row_events"] == 1002
 
 
 def test_sigterm_leaves_what_the_next_start_goes_on_from(server: Server, follower: Follower) -> None:
