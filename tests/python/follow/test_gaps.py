@@ -125,7 +125,9 @@ def test_purged_logs_that_were_read_are_no_gap(server: Server, follower: Followe
 
 def test_a_purge_under_a_running_follower_is_no_gap(server: Server, follower: Follower) -> None:
     with Load(server) as load:
-        follower.start_and_connect()
+        follower.start()
+        # From here on the server keeps a file that it has not sent whole.
+        follower.wait_until_received(server)
         load.wait_for(60)
         purge_before_current(server)
         load.wait_for(60)
