@@ -31,6 +31,9 @@ from ingest.landing.task import GROUP_ROWS, SegmentFile
 # Up to this many files of a table that grows by a file with each write, nothing is gained by putting them together.
 FEW_FILES = 32
 
+# A segment that has this part of the bytes that make a Parquet file is large enough to stay as it is.
+FEW_PARTS = 2
+
 # What tells the rows of a table apart that is a log of states, where the same row twice says no more than once.
 _LOGS: dict[str, tuple[RawTable, list[str]]] = {
     SEGMENTS.name: (SEGMENTS, ["epoch", "binlog_file", "segment_start", "status", "recorded_at"]),
@@ -71,7 +74,7 @@ def compact_closed_files(landing: StreamLanding, part_bytes: int = SEGMENT_BYTES
 def _is_worth_it(record: SourceRecord, epoch: int, name: str, part_bytes: int) -> bool:
     row, states = record.files[epoch, name], record.states.get((epoch, name), [])
     return (
-        len(states) > max(1, -(-row["file_size"] // part_bytes))
+        sum(state["segment_end"] - state["segment_start"] < part_bytes // FEW_PARTS for state in states) > 1
         and all(state["status"] == "completed" for state in states)
         and len({state["table_filter"] for state in states}) == 1
         and record.is_landed(epoch, name, row["file_size"])

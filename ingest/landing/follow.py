@@ -35,6 +35,8 @@ LONGEST_PAUSE: Final = 30.0
 LONGEST_PAUSE_OF_ONCE: Final = 5.0
 ATTEMPTS_OF_ONCE: Final = 8
 WAIT_SECONDS: Final = 10.0
+# So much is landed before its time has come: what waits longer takes longer, and the next waits for it.
+LAND_BYTES: Final = 80 << 20
 ASK_SECONDS: Final = 5.0
 # For whoever began to read the small segments of a file before they were compacted.
 KEEP_REPLACED_SECONDS: Final = 60.0
@@ -325,14 +327,16 @@ class Follower:
         self._receiver = receiver
         receiver.start()
         self._watcher.connected()
-        told, asked_at, land_at = 0, time.monotonic(), time.monotonic() + self._options.interval
+        told = landed = 0
+        asked_at, land_at = time.monotonic(), time.monotonic() + self._options.interval
         try:
             while receiver.is_alive and not self._is_stopped and not self._is_done():
                 self._wake.wait(max(0.0, land_at - time.monotonic()))
                 self._wake.clear()
                 self._watcher.received(receiver.bytes_received - told)
                 told = receiver.bytes_received
-                if time.monotonic() >= land_at:
+                if time.monotonic() >= land_at or told - landed >= LAND_BYTES:
+                    landed = told
                     land_at = time.monotonic() + self._options.interval
                     if time.monotonic() - asked_at > ASK_SECONDS:
                         receiver.server_end, asked_at = self._ask_end() or receiver.server_end, time.monotonic()
