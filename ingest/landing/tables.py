@@ -111,10 +111,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "previous_gtids": "GTID set that precedes the file, NULL when the server writes none",
     "next_binlog_file": "Name of the next file as the ROTATE event at the end says, NULL without one",
     "scanned_at": "When binloom scanned the file, UTC",
-    "status": "State that the segment went into: in_progress, completed, failed, skipped (left out on purpose), "
-    "replaced (its rows are in a compacted segment now) or removed (replaced, and its files are gone); of a gap: found "
-    "(following has stopped before it), accepted (--accept-gap went on over it), unproven (nothing is known to be "
-    "missing, but that cannot be shown; followed on) or filled (what was missing was read after all)",
+    "status": "Of a segment: in_progress, completed, failed, skipped (on purpose), replaced (by a compacted one), "
+    "removed (replaced, files gone). Of a gap: found (following stopped), accepted (--accept-gap), unproven (maybe "
+    "nothing is missing), filled (read after all)",
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
     "error": "Why the segment failed or was skipped, NULL otherwise",

@@ -32,10 +32,7 @@
             "{{ drop_emptied_hours() }}",
             "set spark.sql.maxConcurrentOutputFileWriters = 8",
         ],
-        post_hook=[
-            "{{ record_built_event_hours() }}",
-            "set spark.sql.maxConcurrentOutputFileWriters = 0",
-        ],
+        post_hook="{{ record_built_event_hours() }}",
     )
 }}
 
