@@ -186,14 +186,15 @@ class Marks:
 
 
 @contextmanager
-def load(server: Server, bytes_a_second: float | None) -> Iterator[None]:
-    """Let the shop work beside the block, as fast as it can or at a rate."""
+def load(server: Server, bytes_a_second: float | None, documents: int) -> Iterator[None]:
+    """Let the shop work beside the block, as fast as it can or at a rate, with so many documents in each round."""
     ended = threading.Event()
     began, first = time.monotonic(), log_size(server)
 
     def work() -> None:
         with server.connect(autocommit=False) as connection:
             for _ in rounds(connection):
+                change_documents(connection, documents)
                 while bytes_a_second and log_size(server) - first > bytes_a_second * (time.monotonic() - began):
                     time.sleep(0.005)
                 if ended.is_set():
@@ -209,21 +210,36 @@ def load(server: Server, bytes_a_second: float | None) -> Iterator[None]:
 
 
 def new_shop(server: Server) -> None:
-    """Make the shop's tables anew."""
+    """Make the tables anew."""
     server.execute("drop database if exists bench")
     prepare(server)
+    server.execute("create table bench.documents (id int auto_increment primary key, body text not null)")
+
+
+def write_documents(cursor: Any, number: int) -> None:
+    """Insert so many rows of text."""
+    cursor.execute(
+        "insert into bench.documents (body) select concat(repeat(sha2(rand(), 256), %s), n.n)"
+        " from bench.numbers as n join bench.numbers as m limit %s",
+        (DOCUMENT_BYTES // 64, number),
+    )
+
+
+def change_documents(connection: Any, number: int) -> None:
+    """Insert so many rows of text and delete as many: bytes that cost the server little."""
+    if number:
+        with connection.cursor() as cursor:
+            write_documents(cursor, number)
+            connection.commit()
+            cursor.execute("delete from bench.documents order by id limit %s", (number,))
+            connection.commit()
 
 
 def one_transaction(server: Server, size: int) -> None:
     """Write rows of text in one transaction of so many bytes."""
-    server.execute("create table bench.documents (id int auto_increment primary key, body text not null)")
-    with server.connect(autocommit=False, database="bench") as connection, connection.cursor() as cursor:
+    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
         for _ in range(-(-size // (DOCUMENT_BYTES * DOCUMENTS_A_STATEMENT))):
-            cursor.execute(
-                "insert into documents (body) select concat(repeat(sha2(rand(), 256), %s), n.n)"
-                " from numbers as n join numbers as m limit %s",
-                (DOCUMENT_BYTES // 64, DOCUMENTS_A_STATEMENT),
-            )
+            write_documents(cursor, DOCUMENTS_A_STATEMENT)
         connection.commit()
 
 
@@ -242,6 +258,7 @@ def run(
     interval: str = "30s",
     full_load_seconds: float = 60,
     transaction: int = 1 << 30,
+    documents: int = 0,
 ) -> dict[str, Any]:
     """Run all phases; return what was measured, as it goes into the JSON file.
 
@@ -255,13 +272,15 @@ def run(
         How long the server works as fast as it can, once without and once with the follower.
     transaction
         Bytes of the large transaction.
+    documents
+        Rows of 4 KB that are inserted and deleted in each round of the shop's work.
     """
     shutil.rmtree(work, ignore_errors=True)
     options = [f"--max-binlog-size={LARGEST_LOG}", "--innodb-buffer-pool-size=512M"]
     with mysql.start(work / "server", options) as server:
         account = create_account(server, work)
         new_shop(server)
-        with Watch(server, None) as alone, load(server, None):
+        with Watch(server, None) as alone, load(server, None, documents):
             time.sleep(full_load_seconds)
 
         with Follower(
@@ -270,14 +289,14 @@ def run(
             new_shop(server)
             follower.start()
             follower.wait_until_received(server)
-            with Watch(server, follower) as beside, load(server, None):
+            with Watch(server, follower) as beside, load(server, None, documents):
                 time.sleep(full_load_seconds)
             caught_up = until_landed(server, follower)
 
             new_shop(server)
             purge_before_current(server)
             follower.wait_until_received(server)
-            with Marks(server) as marks, Watch(server, follower) as soak, load(server, rate):
+            with Marks(server) as marks, Watch(server, follower) as soak, load(server, rate, documents):
                 time.sleep(minutes * 60)
             soak_caught_up = until_landed(server, follower)
             latencies = marks.latencies(follower)
@@ -424,6 +443,7 @@ def main() -> None:
     parser.add_argument("--interval", default="30s", help="of the follower")
     parser.add_argument("--full-load-seconds", type=float, default=60, help="of each of the two phases of full load")
     parser.add_argument("--transaction", type=size_in_bytes, default=size_in_bytes("1G"))
+    parser.add_argument("--documents", type=int, default=0, help="rows of 4 KB in each round besides")
     parser.add_argument("--work", type=Path, required=True, help="folder for everything; soak.json and soak.svg stay")
     arguments = parser.parse_args()
     settings = {name: value for name, value in vars(arguments).items() if name != "work"}
