@@ -5,7 +5,9 @@ Without the server it is skipped and the reason is shown; with BINLOOM_REQUIRE_S
 """
 
 import os
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,12 +33,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(distribution.why_not())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_leftovers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remove what a module's tests wrote when all went well: a run's servers and warehouses are gigabytes."""
+    base = tmp_path_factory.getbasetemp()
+    before = {*base.iterdir()}
+    failed_before = request.session.testsfailed
+    yield
+    if request.session.testsfailed == failed_before:
+        for folder in {*base.iterdir()} - before:
+            if not _is_shared(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_shared(folder: Path) -> bool:
+    return folder.name.startswith("shared-")
+
+
 def server_of(distribution: Distribution) -> Any:
     """The fixture of a server that all tests of a run share."""
 
     @pytest.fixture(scope="session", name=f"{distribution.marker}_server")
     def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-        with distribution.start(tmp_path_factory.mktemp(distribution.marker)) as running:
+        with distribution.start(tmp_path_factory.mktemp(f"shared-{distribution.marker}")) as running:
             yield running
 
     return server

@@ -62,7 +62,7 @@ def recorder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
                 tables.append(workload_own.partly_changed_documents())
             if setting.transactions == "mixed":
                 tables.append(workload_own.unsafe())
-            done[setting] = recordings.record(server, setting, tables, tmp_path_factory.mktemp(str(setting)))
+            done[setting] = recordings.record(server, setting, tables, tmp_path_factory.mktemp(f"shared-{setting}"))
         return done[setting]
 
     return record
