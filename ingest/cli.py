@@ -166,6 +166,9 @@ def ingest(
         bool, typer.Option("--new-epoch", help="File names start over: after a RESET, a restore, another server.")
     ] = False,
     skip_bad_checksum: SkipBadChecksum = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Only what dbt lists in segments_to_land_again, with better hints.")
+    ] = False,
 ) -> None:
     """Land binlog files under a source. Run again at any time: what is complete is skipped, the rest is done.
 
@@ -177,7 +180,7 @@ def ingest(
         raise UsageError("Which files are meant?", hint="Give either --all or --files a,b.")
     names = None if files is None else files.split(",")
     filter = _table_filter(schemas, tables, exclude_tables)
-    raise typer.Exit(ingest_files(source, binlog_dir, names, filter, new_epoch, skip_bad_checksum))
+    raise typer.Exit(ingest_files(source, binlog_dir, names, filter, new_epoch, skip_bad_checksum, again))
 
 
 @app.command(short_help="Keep up with a live server.")

@@ -57,9 +57,10 @@ def ingest_files(
     tables: "TableFilter | None",
     new_epoch: bool,
     skip_bad_checksum: bool,
+    again: bool = False,
 ) -> int:
     """Land binlog files of a folder; print what came of it, and each problem on stderr."""
-    result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum)
+    result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again)
     sys.stdout.write(f"{source}: {summary(result)}\n")
     sys.stdout.flush()
     for warning in result.warnings:
@@ -76,6 +77,7 @@ def land_files(
     tables: "TableFilter | None" = None,
     new_epoch: bool = False,
     skip_bad_checksum: bool = False,
+    again: bool = False,
 ) -> "IngestResult":
     """Land binlog files of a folder under a bar that shows how far it is."""
     from ingest.landing import IngestOptions, ingest
@@ -86,7 +88,7 @@ def land_files(
         return ingest(
             source,
             found,
-            IngestOptions(tables=tables, new_epoch=new_epoch, skip_bad_checksum=skip_bad_checksum),
+            IngestOptions(tables=tables, new_epoch=new_epoch, skip_bad_checksum=skip_bad_checksum, again=again),
             progress=lambda done, total, what: advance(done, total),
         )
 

@@ -74,12 +74,16 @@ class IngestOptions:
     skip_bad_checksum
         That events whose checksum is wrong are passed over, each with a row in `unsupported_events`,
         instead of ending what is landed of their file.
+    again
+        Land what dbt lists in `segments_to_land_again`, with the hints that `table_versions` gives, and nothing
+        of other files.
     """
 
     tables: "TableFilter | None" = None
     new_epoch: bool = False
     segment_bytes: int = SEGMENT_BYTES
     skip_bad_checksum: bool = False
+    again: bool = False
 
 
 @dataclass
@@ -174,6 +178,9 @@ def ingest(
     result = IngestResult(source_id, run_id)
     with SourceLock(home, source_id, run_id) as lock, contextlib.ExitStack() as stack:
         record = SourceRecord.load(source_id, home)
+        run = Run(result, record, options, home, lock, progress or silent)
+        if options.again:
+            files = run.open_again(files)
         launch: SparkLaunch | None = None
         if not _seem_landed(files, record):
             # The JVM starts while the decoder is loaded and the files are scanned.
@@ -186,7 +193,6 @@ def ingest(
         result.problems.extend(identified.problems)
         result.files_skipped = sum(file.is_landed for file in identified.files)
         result.warnings.extend(_filter_warnings(record, options))
-        run = Run(result, record, options, home, lock, progress or silent)
         run.record_encrypted(identified)
         # One epoch after the other: what the one has landed is left out of the next, when that is of a replica.
         for epoch in sorted({file.epoch for file in identified.files}):
@@ -292,6 +298,15 @@ class Run:
         self._has_nameless_maps = False
         return result
 
+    def open_again(self, files: Sequence[BinlogPath]) -> list[BinlogPath]:
+        """Open the segments that dbt lists, of these files; return the files that have such segments."""
+        from ingest.landing.again import listed_segments, reopened
+
+        segments = listed_segments(self._record, [file.name for file in files], self._filter, self._home)
+        self.record_states(reopened(segments, self.result.run_id, now(), self._filter))
+        names = {segment.binlog_file for segment in segments}
+        return [file for file in files if file.name in names]
+
     def record_identities(self, identified: Identified, epoch: int) -> None:
         """Record what is new about the servers of an epoch."""
         for row in identified.new_identities:
@@ -313,8 +328,6 @@ class Run:
 
     def land(self, files: Sequence[IdentifiedFile], launch: SparkLaunch) -> None:
         """Scan, decode and commit what is not landed of files of one epoch."""
-        from ingest.landing.snapshots import load_hints
-
         options = self._options
         batches = plan_batches(
             files, self._record, options.segment_bytes, os.cpu_count() or 1, options.skip_bad_checksum
@@ -322,7 +335,7 @@ class Run:
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
             # The next batch is scanned while tasks work on this one.
             upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
-            self.hints = load_hints(self.result.source_id, files[0].epoch, self._home)
+            self.hints = self._load_hints(files[0].epoch)
             tasks = SparkExecutor(launch, self.hints)
             log.debug("Spark takes tasks")
             try:
@@ -332,6 +345,13 @@ class Run:
             finally:
                 tasks.close()
         tasks.finish(self.result.run_id)
+
+    def _load_hints(self, epoch: int) -> "SchemaHints | None":
+        from ingest.landing.again import version_hints
+        from ingest.landing.snapshots import load_hints
+
+        load = version_hints if self._options.again else load_hints
+        return load(self.result.source_id, epoch, self._home)
 
     def land_plans(self, plans: Sequence[FilePlan], tasks: Executor) -> None:
         """Record what was scanned, and decode and commit what is to be landed of it."""

@@ -53,6 +53,7 @@ ingredients as (
         xa_outcomes_by_segment.xa_outcomes,
         bindings.table_version_id,
         bindings.reason,
+        bindings.confidence,
         completed_segments.file_sequence,
         {{ position_reached(
             'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
@@ -105,6 +106,7 @@ final as (
                                 table_map_id,
                                 table_version_id,
                                 reason,
+                                confidence,
                                 -- A binding that begins before the rows do: no matter where.
                                 if(holds_first, null, valid_from_epoch) as valid_from_epoch,
                                 if(holds_first, null, valid_from_file_sequence) as valid_from_file_sequence,

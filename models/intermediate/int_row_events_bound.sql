@@ -30,6 +30,7 @@ final as (
         bindings.table_version_id,
         bindings.column_names,
         bindings.primary_key_ordinals,
+        bindings.confidence as binding_confidence,
         case
             when bindings.table_map_id is null then 'unknown_table'
             when bindings.reason is not null then bindings.reason

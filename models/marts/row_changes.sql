@@ -2,7 +2,7 @@
     that nobody filters by, is a fifth of the whole build: both are off but for these. -#}
 {%- set repeating_columns = [
     'source_id', 'epoch', 'binlog_file', 'file_sequence', 'outcome', 'event_type', 'schema_name', 'table_name',
-    'table_version_id',
+    'table_version_id', 'binding_confidence',
 ] -%}
 {%- set filtered_columns = [
     'source_id', 'epoch', 'binlog_file', 'file_sequence', 'start_pos', 'transaction_pos', 'event_timestamp',
@@ -123,6 +123,7 @@ final as (
             when event_type != 'DELETE' then {{ row_image('column_names', 'after_values', 'after_columns') }}
         end as row_after,
         table_version_id,
+        binding_confidence,
         thread_id,
         server_id,
         event_hour

@@ -6,15 +6,6 @@ table_versions as (
 
 ),
 
-with_position as (
-
-    select
-        *,
-        if(epoch is null, null, struct(epoch, file_sequence, pos, binlog_file)) as position
-    from table_versions
-
-),
-
 final as (
 
     select
@@ -23,22 +14,21 @@ final as (
         schema_name,
         table_name,
         evidence,
+        -- Table maps that name the same columns are one version.
+        min(evidence_id) as evidence_id,
         any_value(columns) as columns,
         any_value(column_names) as column_names,
         transform(
             any_value(primary_key_ordinals), place -> any_value(column_names)[place]
         ) as primary_key_columns,
         any_value(column_count) as column_count,
-        count(*) as evidence_count,
-        min(position).epoch as first_epoch,
-        min(position).binlog_file as first_binlog_file,
-        min(position).pos as first_pos,
-        max(position).epoch as last_epoch,
-        max(position).binlog_file as last_binlog_file,
-        max(position).pos as last_pos,
-        min(taken_at) as first_taken_at,
-        max(taken_at) as last_taken_at
-    from with_position
+        if(min(valid_from_epoch) = -1, null, min(valid_from_epoch)) as valid_from_epoch,
+        min(valid_from_binlog_file) as valid_from_binlog_file,
+        if(min(valid_from_pos) = -1, null, min(valid_from_pos)) as valid_from_pos,
+        if(min(valid_to_epoch) = 2147483647, null, min(valid_to_epoch)) as valid_to_epoch,
+        min(valid_to_binlog_file) as valid_to_binlog_file,
+        if(min(valid_to_epoch) = 2147483647, null, min(valid_to_pos)) as valid_to_pos
+    from table_versions
     group by table_version_id, source_id, schema_name, table_name, evidence
 
 )

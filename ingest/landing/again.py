@@ -1,0 +1,141 @@
+"""Landing segments again whose values were decoded with other hints than the history of the schema gives.
+
+dbt says which (model `segments_to_land_again`) and what their tables looked like (mart `table_versions`); both are read
+from the warehouse without Spark.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from ingest.errors import UsageError
+from ingest.landing.record import SourceRecord
+from ingest.landing.segments import COMPACTED_START, Segment, first_byte
+from ingest.landing.session import warehouse_dir
+from ingest.landing.store import data_files
+
+if TYPE_CHECKING:
+    from ingest.binlog import SchemaHints
+
+Row = dict[str, Any]
+
+
+def listed_segments(record: SourceRecord, names: Sequence[str], filter_text: str | None, home: Path) -> list[Segment]:
+    """Return the completed segments that are to be landed again, of the files with these names.
+
+    Parameters
+    ----------
+    record
+        What is recorded of the source.
+    names
+        Names of the files at hand.
+    filter_text
+        The filter that they would be landed with, as `segments` has it.
+
+    Raises
+    ------
+    UsageError
+        The model is not built, or a segment was landed with another filter.
+    """
+    listed = {
+        (row["epoch"], row["binlog_file"], row["segment_start"])
+        for row in _mart_rows("segments_to_land_again", home)
+        if row["source_id"] == record.source_id and row["binlog_file"] in names
+    }
+    found = []
+    for (epoch, name), states in sorted(record.states.items()):
+        for state in states:
+            if state["status"] != "completed" or (epoch, name, state["segment_start"]) not in listed:
+                continue
+            if state["table_filter"] != filter_text:
+                raise UsageError(
+                    f"{name} was landed with {_filter_words(state['table_filter'])}, and would be landed again with "
+                    f"{_filter_words(filter_text)}.",
+                    hint="Give the options that it was landed with.",
+                )
+            found.append(Segment(record.source_id, epoch, name, state["segment_start"], state["segment_end"]))
+    return found
+
+
+def reopened(segments: Sequence[Segment], run_id: str, recorded_at: Any, filter_text: str | None) -> list[Row]:
+    """Return the rows of `segments` that open completed segments again.
+
+    A compacted one is replaced by an open one that begins with its first event, as a segment is landed.
+    """
+    states = []
+    for segment in segments:
+        if segment.start == COMPACTED_START:
+            states.append(segment.state("replaced", run_id, recorded_at, table_filter=filter_text))
+            first = first_byte({"segment_start": segment.start})
+            segment = Segment(segment.source_id, segment.epoch, segment.binlog_file, first, segment.end)
+        states.append(segment.state("in_progress", run_id, recorded_at, table_filter=filter_text))
+    return states
+
+
+def version_hints(source_id: str, epoch: int, home: Path) -> "SchemaHints":
+    """Return what the history of the schema tells the decoder in an epoch.
+
+    A version that began in an earlier epoch is true from the beginning, one of a later epoch only where nothing else is
+    known, as with snapshots (`ingest.landing.snapshots.load_hints`).
+    """
+    from ingest.binlog import SchemaHints
+
+    return SchemaHints.from_columns(_hint_rows(source_id, epoch, home))
+
+
+def _hint_rows(source_id: str, epoch: int, home: Path) -> Iterator[Row]:
+    versions = [
+        row
+        for row in _mart_rows("table_versions", home)
+        if row["source_id"] == source_id and row["evidence"] != "table_map"
+    ]
+    places: dict[tuple[str, str], dict[tuple[str | None, int | None], list[Row]]] = {}
+    for version in sorted(versions, key=_beginning):
+        began = -1 if version["valid_from_epoch"] is None else version["valid_from_epoch"]
+        table = version["schema_name"], version["table_name"]
+        if began > epoch and table in places:
+            continue
+        place = (version["valid_from_binlog_file"], version["valid_from_pos"]) if began == epoch else (None, None)
+        places.setdefault(table, {})[place] = version["columns"]
+    for (schema, name), of_table in places.items():
+        for (binlog_file, position), columns in of_table.items():
+            for column in columns:
+                yield {
+                    "schema_name": schema,
+                    "table_name": name,
+                    "column_name": column["name"],
+                    "ordinal_position": column["ordinal"] + 1,
+                    "data_type": column["data_type"],
+                    "column_type": column["column_type"],
+                    "character_set": column["character_set"],
+                    "is_nullable": column["is_nullable"],
+                    "binlog_file": binlog_file,
+                    "binlog_pos": position,
+                }
+
+
+def _beginning(version: Row) -> tuple[int, str, int]:
+    return (
+        -1 if version["valid_from_epoch"] is None else version["valid_from_epoch"],
+        version["valid_from_binlog_file"] or "",
+        -1 if version["valid_from_pos"] is None else version["valid_from_pos"],
+    )
+
+
+def _mart_rows(model: str, home: Path) -> Iterator[Row]:
+    """Yield the rows of a table of dbt, in whatever schema it was built."""
+    folders = [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
+    if not folders:
+        raise UsageError(
+            f"Model {model} is not built: nothing says which segments are to be landed again.",
+            hint="Run `dbt build` first, then this again.",
+        )
+    for folder in folders:
+        for path in data_files(folder):
+            yield from pq.ParquetFile(path).read().to_pylist()
+
+
+def _filter_words(text: str | None) -> str:
+    return "all tables" if text is None else f"the filter {text}"

@@ -1,0 +1,43 @@
+{% macro hint_difference(hint, decoded, defined) -%}
+{#- Only what the text of a value depends on; with metadata the log says signs and character sets itself. Without a character set text that is UTF-8 is text, so that a column of
+    UTF-8 is as it should be. Labels with a backslash are left out: it is written in several ways. -#}
+{%- set labels -%}
+concat(
+    lower({{ decoded }}.type), '(',
+    array_join(transform({{ decoded }}.members, label -> concat("'", replace(label, "'", "''"), "'")), ','), ')'
+)
+{%- endset -%}
+{%- set charset -%}
+case
+    when {{ defined }}.data_type in ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob') then 'binary'
+    else regexp_replace(lower({{ defined }}.character_set), '^utf8$', 'utf8mb3')
+end
+{%- endset -%}
+case
+    when
+        {{ hint }} != 'metadata'
+        and {{ defined }}.data_type in ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
+        and coalesce({{ decoded }}.is_unsigned, false) != ({{ defined }}.column_type rlike '(?i)unsigned|zerofill')
+        then if(coalesce({{ decoded }}.is_unsigned, false), 'signed', 'unsigned')
+    when
+        {{ defined }}.data_type in ('inet4', 'inet6', 'uuid') and {{ decoded }}.type = 'STRING'
+        then {{ defined }}.data_type
+    when
+        {{ defined }}.data_type in ('enum', 'set')
+        and not {{ defined }}.column_type like '%\\%'
+        and coalesce({{ labels }}, '') != {{ defined }}.column_type
+        then {{ defined }}.column_type
+    when
+        {{ hint }} != 'metadata'
+        and {{ defined }}.data_type in (
+            'char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext', 'binary', 'varbinary', 'tinyblob', 'blob',
+            'mediumblob', 'longblob'
+        )
+        and coalesce(regexp_replace(lower({{ decoded }}.charset), '^utf8$', 'utf8mb3'), 'utf8mb4')
+        != coalesce({{ charset }}, coalesce({{ decoded }}.charset, 'utf8mb4'))
+        and not (
+            {{ decoded }}.charset is null and {{ charset }} in ('utf8mb3', 'utf8mb4', 'ascii')
+        )
+        then concat('character set ', {{ charset }})
+end
+{%- endmacro %}

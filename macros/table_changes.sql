@@ -1,0 +1,64 @@
+{% macro table_changes(events) -%}
+{%- set key_type = 'struct<schema_name: string, table_name: string>' -%}
+{%- set column_type = 'struct<name: string, data_type: string, column_type: string, character_set: string, '
+    ~ 'is_nullable: boolean, is_primary_key: boolean>' -%}
+{%- set state_type = 'struct<status: string, columns: array<' ~ column_type ~ '>, evidence: string, '
+    ~ 'evidence_id: string, detail: string>' -%}
+{%- set own = "named_struct('schema_name', event.schema_name, 'table_name', event.table_name)" -%}
+{%- set other = "named_struct('schema_name', event.other_schema_name, 'table_name', event.other_table_name)" -%}
+aggregate(
+    {{ events }},
+    named_struct(
+        'tables', cast(map() as map<{{ key_type }}, {{ state_type }}>),
+        'changes', cast(array() as array<struct<key: {{ key_type }}, number: int, state: {{ state_type }}>>)
+    ),
+    (history, event) -> transform(
+        array(
+            if(
+                event.action = 'rename_table',
+                array(
+                    named_struct(
+                        'key', {{ own }},
+                        'state', {{ table_state(
+                            "'absent'", evidence='event.evidence', evidence_id='event.evidence_id', detail="'renamed'"
+                        ) }}
+                    ),
+                    named_struct(
+                        'key', {{ other }},
+                        'state', if(
+                            coalesce(try_element_at(history.tables, {{ own }}).status, 'unknown') in ('unknown', 'absent'),
+                            {{ table_state(
+                                "'uncertain'", evidence='event.evidence', evidence_id='event.evidence_id',
+                                detail="'renamed from a table that is not known'"
+                            ) }},
+                            try_element_at(history.tables, {{ own }})
+                        )
+                    )
+                ),
+                array(
+                    named_struct(
+                        'key', {{ own }},
+                        'state', {{ state_after(
+                            'event', 'try_element_at(history.tables, ' ~ own ~ ')', 'try_element_at(history.tables, ' ~ other ~ ')'
+                        ) }}
+                    )
+                )
+            )
+        ),
+        changed -> named_struct(
+            'tables', map_concat(
+                map_filter(history.tables, (key, state) -> not array_contains(changed.key, key)),
+                map_from_entries(changed)
+            ),
+            'changes', concat(
+                history.changes,
+                transform(
+                    changed,
+                    change -> named_struct('key', change.key, 'number', event.number, 'state', change.state)
+                )
+            )
+        )
+    )[0],
+    history -> history.changes
+)
+{%- endmacro %}

@@ -1,0 +1,420 @@
+with
+
+snapshot_positions as (
+
+    select * from {{ ref('int_snapshot_positions') }}
+
+),
+
+schema_columns as (
+
+    select * from {{ ref('stg_binlog__schema_columns') }}
+
+),
+
+table_maps as (
+
+    select * from {{ ref('stg_binlog__table_maps') }}
+
+),
+
+ddl_actions as (
+
+    select * from {{ ref('stg_binlog__ddl_actions') }}
+
+),
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+
+),
+
+-- Every column of a snapshot stands in the row images, generated ones too (stored and virtual, and those that a
+-- table of MariaDB has without listing them). The hidden columns of functional indexes stand in neither.
+snapshot_tables as (
+
+    select
+        snapshot_id,
+        schema_name,
+        table_name,
+        array_sort(
+            collect_list(
+                struct(
+                    ordinal_position,
+                    column_name,
+                    lower(data_type) as data_type,
+                    column_type,
+                    character_set,
+                    is_nullable,
+                    primary_key_ordinal is not null as is_primary_key
+                )
+            )
+        ) as ordered_columns
+    from schema_columns
+    group by snapshot_id, schema_name, table_name
+
+),
+
+from_snapshots as (
+
+    select
+        snapshot_positions.source_id,
+        snapshot_tables.schema_name,
+        snapshot_tables.table_name,
+        -- Nobody says when it was taken: where it holds is an assumption, and the beginning is the first one.
+        if(snapshot_positions.pos is null, 'assume', 'observe') as action,
+        'snapshot' as evidence,
+        snapshot_positions.snapshot_id as evidence_id,
+        transform(
+            snapshot_tables.ordered_columns,
+            col -> struct(
+                col.column_name as name,
+                col.data_type as data_type,
+                col.column_type as column_type,
+                col.character_set as character_set,
+                col.is_nullable as is_nullable,
+                col.is_primary_key as is_primary_key
+            )
+        ) as columns,
+        coalesce(snapshot_positions.epoch, -1) as epoch,
+        coalesce(snapshot_positions.file_sequence, -1) as file_sequence,
+        coalesce(snapshot_positions.pos, -1) as pos,
+        snapshot_positions.binlog_file,
+        snapshot_positions.taken_at
+    from snapshot_positions
+    inner join snapshot_tables on snapshot_positions.snapshot_id = snapshot_tables.snapshot_id
+
+),
+
+ranked_snapshots as (
+
+    select
+        *,
+        row_number() over (
+            partition by source_id, schema_name, table_name, action order by taken_at desc, evidence_id desc
+        ) as newest_first
+    from from_snapshots
+
+),
+
+-- Of several without a position the latest one counts.
+counting_snapshots as (
+
+    select * except (newest_first)
+    from ranked_snapshots
+    where action = 'observe' or newest_first = 1
+
+),
+
+-- A statement is in force from its end on. One inside a compressed payload has the payload's end, which the rows
+-- behind it have as well.
+placed_actions as (
+
+    select /*+ broadcast(completed_segments) */
+        ddl_actions.*,
+        completed_segments.file_sequence,
+        if(ddl_actions.payload_ordinal > 0, ddl_actions.start_pos, ddl_actions.end_pos) as pos
+    from ddl_actions
+    inner join completed_segments
+        on {{ same_segment('ddl_actions', 'completed_segments') }}
+    where
+        ddl_actions.action not in (
+            'truncate_table', 'drop_partition', 'truncate_partition', 'exchange_partition', 'create_database', 'other'
+        )
+
+),
+
+known_tables as (
+
+    select
+        source_id,
+        schema_name,
+        table_name
+    from from_snapshots
+    union
+    select
+        source_id,
+        schema_name,
+        table_name
+    from table_maps
+    union
+    select
+        source_id,
+        schema_name,
+        table_name
+    from placed_actions
+    where table_name is not null
+    union
+    select
+        source_id,
+        other_schema_name as schema_name,
+        other_table_name as table_name
+    from placed_actions
+    where other_table_name is not null
+
+),
+
+-- What concerns a database, or nobody knows which table, concerns each table that is known.
+from_statements as (
+
+    select
+        placed_actions.* except (schema_name, table_name, action),
+        coalesce(placed_actions.schema_name, known_tables.schema_name) as schema_name,
+        coalesce(placed_actions.table_name, known_tables.table_name) as table_name,
+        if(placed_actions.action = 'drop_database', 'drop_table', placed_actions.action) as action
+    from placed_actions
+    left join known_tables
+        on
+            placed_actions.table_name is null
+            and placed_actions.source_id = known_tables.source_id
+            and coalesce(placed_actions.schema_name, known_tables.schema_name) = known_tables.schema_name
+    where coalesce(placed_actions.table_name, known_tables.table_name) is not null
+
+),
+
+landed_files as (
+
+    select distinct
+        source_id,
+        epoch,
+        file_sequence
+    from completed_segments
+
+),
+
+seen_files as (
+
+    select
+        source_id,
+        epoch,
+        file_sequence,
+        bool_or(is_landed) as is_landed
+    from (
+        select
+            *,
+            true as is_landed
+        from landed_files
+        union all
+        select
+            source_id,
+            epoch,
+            file_sequence,
+            false as is_landed
+        from snapshot_positions
+        where pos is not null
+    )
+    group by source_id, epoch, file_sequence
+
+),
+
+neighbours as (
+
+    select
+        *,
+        lag(struct(file_sequence, is_landed)) over (
+            partition by source_id, epoch order by file_sequence
+        ) as before
+    from seen_files
+
+),
+
+-- What a table looked like before files that are not landed is not certain behind them.
+holes as (
+
+    select
+        source_id,
+        epoch,
+        file_sequence
+    from neighbours
+    where is_landed and (before.file_sequence < file_sequence - 1 or not before.is_landed)
+
+),
+
+unnamed_tables as (
+
+    select distinct
+        source_id,
+        schema_name,
+        table_name
+    from table_maps
+    where exists(columns, col -> col.name is null)
+
+),
+
+doubts as (
+
+    select
+        holes.source_id,
+        unnamed_tables.schema_name,
+        unnamed_tables.table_name,
+        holes.epoch,
+        holes.file_sequence
+    from holes
+    inner join unnamed_tables on holes.source_id = unnamed_tables.source_id
+
+),
+
+unioned as (
+
+    select
+        source_id,
+        schema_name,
+        table_name,
+        cast(null as string) as other_schema_name,
+        cast(null as string) as other_table_name,
+        action,
+        evidence,
+        evidence_id,
+        columns,
+        cast(null as string) as column_name,
+        cast(null as string) as place,
+        cast(null as string) as after_column,
+        cast(null as array<string>) as key_columns,
+        cast(null as string) as character_set,
+        false as is_conditional,
+        epoch,
+        file_sequence,
+        pos,
+        binlog_file,
+        taken_at,
+        -1 as payload_ordinal,
+        -1 as action_ordinal
+    from counting_snapshots
+    union all
+    select
+        source_id,
+        schema_name,
+        table_name,
+        other_schema_name,
+        other_table_name,
+        action,
+        'ddl' as evidence,
+        concat(binlog_file, ':', start_pos) as evidence_id,
+        transform(
+            columns,
+            col -> struct(
+                col.name as name,
+                lower(col.data_type) as data_type,
+                col.column_type as column_type,
+                coalesce(
+                    col.character_set,
+                    case
+                        when
+                            lower(col.data_type)
+                            in ('char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext', 'enum', 'set')
+                            then character_set
+                    end
+                ) as character_set,
+                -- Whether a TIMESTAMP is NULL or NOT NULL when it says neither is a setting of the server.
+                if(lower(col.data_type) = 'timestamp' and col.is_nullable, null, col.is_nullable) as is_nullable,
+                coalesce(array_contains(transform(key_columns, key -> lower(key)), lower(col.name)), false)
+                    as is_primary_key
+            )
+        ) as columns,
+        column_name,
+        place,
+        after_column,
+        transform(key_columns, key -> lower(key)) as key_columns,
+        character_set,
+        coalesce(is_conditional, false) as is_conditional,
+        epoch,
+        file_sequence,
+        pos,
+        binlog_file,
+        cast(null as timestamp) as taken_at,
+        payload_ordinal,
+        action_ordinal
+    from from_statements
+    union all
+    select
+        source_id,
+        schema_name,
+        table_name,
+        cast(null as string) as other_schema_name,
+        cast(null as string) as other_table_name,
+        'doubt' as action,
+        'hole' as evidence,
+        cast(null as string) as evidence_id,
+        null as columns,
+        cast(null as string) as column_name,
+        cast(null as string) as place,
+        cast(null as string) as after_column,
+        cast(null as array<string>) as key_columns,
+        cast(null as string) as character_set,
+        false as is_conditional,
+        epoch,
+        file_sequence,
+        cast(0 as bigint) as pos,
+        cast(null as string) as binlog_file,
+        cast(null as timestamp) as taken_at,
+        -1 as payload_ordinal,
+        -1 as action_ordinal
+    from doubts
+
+),
+
+numbered as (
+
+    select
+        *,
+        -- A snapshot that was taken behind a statement shows what it left.
+        row_number() over (
+            partition by source_id
+            order by
+                epoch, file_sequence, pos, evidence, payload_ordinal, action_ordinal, taken_at, evidence_id,
+                schema_name, table_name
+        ) as number
+    from unioned
+
+),
+
+-- Tables that gave another one their name or columns are followed together, all others each for itself.
+linked_tables as (
+
+    select
+        source_id,
+        schema_name,
+        table_name
+    from unioned
+    where action in ('rename_table', 'create_like')
+    union
+    select
+        source_id,
+        other_schema_name as schema_name,
+        other_table_name as table_name
+    from unioned
+    where action in ('rename_table', 'create_like')
+
+),
+
+compared as (
+
+    select /*+ broadcast(linked_tables) */
+        numbered.*,
+        if(linked_tables.table_name is null, to_json(struct(numbered.schema_name, numbered.table_name)), '') as family,
+        lag(struct(numbered.action, numbered.columns)) over (
+            partition by numbered.source_id, numbered.schema_name, numbered.table_name order by numbered.number
+        ) as before
+    from numbered
+    left join linked_tables
+        on
+            numbered.source_id = linked_tables.source_id
+            and numbered.schema_name = linked_tables.schema_name
+            and numbered.table_name = linked_tables.table_name
+
+),
+
+final as (
+
+    select * except (before)
+    from compared
+    -- A snapshot that shows a table as the one before did says nothing new.
+    where
+        family = ''
+        or action != 'observe'
+        or not coalesce(before.action = 'observe' and before.columns = columns, false)
+
+)
+
+select * from final
