@@ -21,7 +21,7 @@
             {%- do known.append(row[1]) if row[0] == 'binloom.registered_until' -%}
         {%- endfor -%}
         {%- if latest is not none and (not known or known[0] < latest) -%}
-            {%- for name in ['row_events', 'transactions', 'statements', 'unsupported_events'] -%}
+            {%- for name in ['row_events', 'transactions', 'statements', 'ddl_actions', 'unsupported_events'] -%}
                 {%- do run_query("msck repair table binlog_raw." ~ name ~ " sync partitions") -%}
             {%- endfor -%}
             {%- do run_query(

@@ -15,8 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.binlog.batches import SCHEMAS, BatchKind
 from ingest.binlog.gtid_sets import gtid_union
+from ingest.landing.batches import LANDED_SCHEMAS, LandedKind
 from ingest.landing.land import now
 from ingest.landing.locks import source_stem
 from ingest.landing.plan import SEGMENT_BYTES
@@ -130,9 +130,9 @@ def _parts(states: Sequence[Row], part_bytes: int) -> Iterator[list[Row]]:
         yield part
 
 
-def _rows(kind: BatchKind, segments: Sequence[Segment], home: Path) -> Iterator[pa.RecordBatch]:
+def _rows(kind: LandedKind, segments: Sequence[Segment], home: Path) -> Iterator[pa.RecordBatch]:
     """Yield the rows of segments, in their order, as the decoder gave them."""
-    schema = SCHEMAS[kind]
+    schema = LANDED_SCHEMAS[kind]
     dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     for segment in segments:
         for path in data_files(segment_folder(SEGMENT_TABLES[kind], segment, home)):

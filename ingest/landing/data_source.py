@@ -21,8 +21,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ingest.binlog.batches import SCHEMAS, BatchKind
 from ingest.errors import BinloomError, UsageError
+from ingest.landing.batches import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.landing.plan import SEGMENT_BYTES, damage
 from ingest.landing.tables import SEGMENT_PARTITION, spark_type
 from ingest.sources.directory import find_binlogs
@@ -66,8 +66,8 @@ class BinlogSource(DataSource):
     Options, all of them optional:
 
     what
-        Which rows: `row_events` (default), `transactions`, `statements`, `table_maps` or
-        `unsupported_events`. A table map comes once for each segment that has it.
+        Which rows: `row_events` (default), `transactions`, `statements`, `ddl_actions`, `table_maps`
+        or `unsupported_events`. A table map comes once for each segment that has it.
     schemas, tables, excludeTables
         Which tables' rows to take, separated by commas, as `binloom ingest` takes them.
     snapshotDir
@@ -100,7 +100,7 @@ class BinlogSource(DataSource):
         )
 
     @cached_property
-    def _kind(self) -> BatchKind:
+    def _kind(self) -> LandedKind:
         unknown = sorted(name for name in self.options if name.lower() not in _OPTIONS)
         if unknown:
             raise UsageError(
@@ -108,9 +108,9 @@ class BinlogSource(DataSource):
                 hint="It has what, schemas, tables, excludeTables, snapshotDir, segmentBytes and skipBadChecksum.",
             )
         kind = self.options.get("what", "row_events")
-        if kind not in SCHEMAS:
-            raise UsageError(f"what={kind!r} is not in a binlog.", hint=f"There are: {', '.join(SCHEMAS)}.")
-        return cast(BatchKind, kind)
+        if kind not in LANDED_SCHEMAS:
+            raise UsageError(f"what={kind!r} is not in a binlog.", hint=f"There are: {', '.join(LANDED_SCHEMAS)}.")
+        return cast(LandedKind, kind)
 
     @property
     def _paths(self) -> list[Path]:
@@ -156,7 +156,7 @@ class BinlogReader(DataSourceReader):
 
     def __init__(
         self,
-        kind: BatchKind,
+        kind: LandedKind,
         paths: Sequence[Path],
         tables: "TableFilter | None",
         hints: "SchemaHints | None",
@@ -217,7 +217,7 @@ class BinlogReader(DataSourceReader):
                 end=partition.end,
                 skip_bad_checksum=self._skip_bad_checksum,
             )
-            for kind, batch in log.batches():
+            for kind, batch in landed_batches(log):
                 if kind == self._kind:
                     names = pa.repeat(file, batch.num_rows)
                     # Spark takes no dictionaries.
@@ -226,11 +226,11 @@ class BinlogReader(DataSourceReader):
             raise error.with_traceback(None) from None
 
 
-def _columns(kind: BatchKind) -> pa.Schema:
+def _columns(kind: LandedKind) -> pa.Schema:
     """Columns as Spark takes them: without dictionaries."""
     plain = (
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in SCHEMAS[kind]
+        for field in LANDED_SCHEMAS[kind]
     )
     return pa.schema([*plain, SEGMENT_PARTITION.field("binlog_file")])
 

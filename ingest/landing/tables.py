@@ -1,6 +1,6 @@
 """The raw tables, all in one place: columns, types, partitions, descriptions.
 
-What the decoder yields is taken over from `ingest.binlog.batches`; the landing puts the columns that
+What is landed of a binlog is taken over from `ingest.landing.batches`; the landing puts the columns that
 say where a row comes from in front. The Spark DDL, the Arrow schemas that files are written with, and
 the column descriptions all come from the same definition, so they cannot drift apart.
 """
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ingest.binlog.batches import SCHEMAS, TIMESTAMP, BatchKind
+from ingest.binlog.batches import TIMESTAMP
+from ingest.landing.batches import LANDED_SCHEMAS, LandedKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,12 +79,22 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "time_zone": "time_zone that the statement ran with, NULL when the event does not say",
     "character_set_client": "Character set that the statement was sent in, NULL when the event does not say",
     "sql_text": "Text of the statement; of its context what mysqlbinlog prints, such as SET INSERT_ID=5",
-    "columns": "The table's columns as the table map describes them, in order",
+    "columns": "Columns in order: of a table map, the table's as it describes them; of an action, those it defines",
     "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
     "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its "
     "logs started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions "
     "that this one has not)",
-    "detail": "More about the reason",
+    "detail": "More about the reason; of an action, what it does beyond what other columns say, or why it was not "
+    "understood",
+    "action_ordinal": "0-based position of the action in what the statement does",
+    "action": "What is done: create_table, add_column ... as the documentation lists them; other changes no columns",
+    "statement_type": "Verb and object of the statement, such as ALTER TABLE",
+    "other_schema_name": "Schema of other_table_name",
+    "other_table_name": "Of a rename the new name; of create_like the model; of exchange_partition the other table",
+    "place": "Where the column is put: first, after (after_column), or NULL for the end, or where it was",
+    "after_column": "Column that the column is put behind",
+    "key_columns": "Columns of the primary key, in its order",
+    "is_conditional": "Whether it is done only if it can be: IF EXISTS, IF NOT EXISTS, what OR REPLACE drops",
     "server_uuid": "server_uuid of the server, NULL when only its files were seen",
     "host": "Host that binloom connected to, NULL for files",
     "port": "Port that binloom connected to, NULL for files",
@@ -142,8 +153,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "primary_key_ordinal": "1-based position of the column in the primary key, NULL outside of it",
     "data_type": "Name of the type without length and attributes",
     "column_type": "Type with length and attributes",
-    "character_set": "Character set of the column, NULL for types without one",
-    "collation": "Collation of the column, NULL for types without one",
+    "character_set": "Character set of the column, NULL for types without one; of an action, that of the new default",
+    "collation": "Collation of the column, NULL for types without one; of an action, that of the new default",
     "is_nullable": "Whether the column takes NULL",
     "column_default": "Default as information_schema says, NULL when there is none",
     "is_generated": "Whether the column is computed from others",
@@ -234,8 +245,8 @@ class RawTable:
         )
 
 
-def _decoded(kind: BatchKind, description: str) -> RawTable:
-    columns = [*SCHEMAS[kind], *SEGMENT_PARTITION]
+def _decoded(kind: LandedKind, description: str) -> RawTable:
+    columns = [*LANDED_SCHEMAS[kind], *SEGMENT_PARTITION]
     return RawTable(kind, description, pa.schema(columns), tuple(SEGMENT_PARTITION.names))
 
 
@@ -304,6 +315,9 @@ SEGMENTS = RawTable(
 ROW_EVENTS = _decoded("row_events", "A changed row")
 TRANSACTIONS = _decoded("transactions", "A transaction")
 STATEMENTS = _decoded("statements", "A statement that the server logged, or a part of the context of one")
+DDL_ACTIONS = _decoded(
+    "ddl_actions", "A step of a statement that changes the schema; the steps one after another are the statement"
+)
 UNSUPPORTED_EVENTS = _decoded("unsupported_events", "An event or value that could not be decoded")
 
 STREAM_GAPS = RawTable(
@@ -325,7 +339,7 @@ STREAM_GAPS = RawTable(
     ),
 )
 
-_MAP_FIELDS = list(SCHEMAS["table_maps"])
+_MAP_FIELDS = list(LANDED_SCHEMAS["table_maps"])
 TABLE_MAPS = RawTable(
     "table_maps",
     "A distinct table map as it was decoded",
@@ -380,6 +394,7 @@ RAW_TABLES: dict[str, RawTable] = {
         ROW_EVENTS,
         TRANSACTIONS,
         STATEMENTS,
+        DDL_ACTIONS,
         TABLE_MAPS,
         UNSUPPORTED_EVENTS,
         SCHEMA_SNAPSHOTS,
@@ -390,10 +405,11 @@ RAW_TABLES: dict[str, RawTable] = {
 }
 
 # Tables whose rows lie in partition folders, one for each segment.
-SEGMENT_TABLES: dict[BatchKind, RawTable] = {
+SEGMENT_TABLES: dict[LandedKind, RawTable] = {
     "row_events": ROW_EVENTS,
     "transactions": TRANSACTIONS,
     "statements": STATEMENTS,
+    "ddl_actions": DDL_ACTIONS,
     "unsupported_events": UNSUPPORTED_EVENTS,
 }
 

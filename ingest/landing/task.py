@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ingest.binlog.batches import SCHEMAS, BatchKind
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import BinloomError, CorruptBinlogError
+from ingest.landing.batches import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.landing.locks import TaskLock
 from ingest.landing.segments import Segment
 from ingest.landing.store import make_folder, publish, segment_folder, store_errors, writer_options
@@ -93,7 +93,7 @@ class SegmentResult:
     transactions: int = 0
     min_event_at: datetime | None = None
     max_event_at: datetime | None = None
-    kinds: list[BatchKind] = field(default_factory=list)
+    kinds: list[LandedKind] = field(default_factory=list)
     table_maps: list[pa.RecordBatch] = field(default_factory=list)
     bad: Segment | None = None
     error: BinloomError | None = None
@@ -179,7 +179,7 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
             for kind in SEGMENT_TABLES
         }
         try:
-            for kind, batch in log.batches():
+            for kind, batch in landed_batches(log):
                 if kind == "table_maps":
                     if not seen_maps.issuperset(ids := batch["table_map_id"].to_pylist()):
                         seen_maps.update(ids)
@@ -217,7 +217,7 @@ def _discard(work: SegmentWork) -> None:
             file.finish()
 
 
-def _file_of(work: SegmentWork, kind: BatchKind) -> "SegmentFile":
+def _file_of(work: SegmentWork, kind: LandedKind) -> "SegmentFile":
     return SegmentFile(kind, work.segment, work.home, work.run_id)
 
 
@@ -238,10 +238,10 @@ class SegmentFile:
         Name of the file.
     """
 
-    def __init__(self, kind: BatchKind, segment: Segment, home: Path, run_id: str, name: str = DATA_FILE) -> None:
+    def __init__(self, kind: LandedKind, segment: Segment, home: Path, run_id: str, name: str = DATA_FILE) -> None:
         table = SEGMENT_TABLES[kind]
         self._schema = table.file_schema
-        self._batch_schema = SCHEMAS[kind]
+        self._batch_schema = LANDED_SCHEMAS[kind]
         self._folder = segment_folder(table, segment, home)
         self._name = name
         self._final = self._folder / name

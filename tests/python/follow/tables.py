@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.binlog import open_binlog
-from ingest.binlog.batches import SCHEMAS, BatchKind
+from ingest.landing.batches import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.landing.segments import latest_states
 from ingest.landing.session import raw_table_dir
 from ingest.landing.snapshots import load_hints
@@ -21,6 +21,7 @@ KEYS: Final[dict[str, list[str]]] = {
     "row_events": ["start_pos", "payload_ordinal", "row_ordinal"],
     "transactions": ["start_pos"],
     "statements": ["start_pos", "payload_ordinal"],
+    "ddl_actions": ["start_pos", "payload_ordinal", "action_ordinal"],
     "unsupported_events": ["start_pos", "end_pos", "event_type", "schema_name", "table_name", "reason", "detail"],
 }
 PLACE = ["epoch", "binlog_file"]
@@ -38,7 +39,7 @@ class Tables:
         self.home = home
         self.source = source
 
-    def __getitem__(self, kind: BatchKind) -> pa.Table:
+    def __getitem__(self, kind: LandedKind) -> pa.Table:
         """Return the rows of a segment table, sorted by their natural key, with `epoch` and `binlog_file`."""
         parts = []
         for (epoch, name), states in latest_states(read_rows(SEGMENTS, self.home, source_id=self.source)).items():
@@ -72,18 +73,18 @@ class Decoded:
     """
 
     def __init__(self, files: Iterable[tuple[int, Path]], hints_of: Tables) -> None:
-        parts: dict[BatchKind, list[pa.Table]] = {kind: [] for kind in SEGMENT_TABLES}
+        parts: dict[LandedKind, list[pa.Table]] = {kind: [] for kind in SEGMENT_TABLES}
         self.table_maps: dict[str, Any] = {}
         for epoch, path in files:
             hints = load_hints(hints_of.source, epoch, hints_of.home)
-            for kind, batch in open_binlog(path, hints=hints).batches():
+            for kind, batch in landed_batches(open_binlog(path, hints=hints)):
                 if kind == "table_maps":
                     self.table_maps |= _by_id(batch.to_pylist())
                 else:
                     parts[kind].append(_placed(pa.Table.from_batches([batch]), epoch, path.name))
         self._tables = {kind: _sorted(kind, each) for kind, each in parts.items()}
 
-    def __getitem__(self, kind: BatchKind) -> pa.Table:
+    def __getitem__(self, kind: LandedKind) -> pa.Table:
         return self._tables[kind]
 
 
@@ -106,7 +107,7 @@ def assert_same_tables(ours: Tables, expected: "Tables | Decoded") -> dict[str, 
     return counts
 
 
-def assert_keys_are_unique(kind: BatchKind, rows: pa.Table) -> None:
+def assert_keys_are_unique(kind: LandedKind, rows: pa.Table) -> None:
     """Fail when two rows have the same natural key."""
     counted = rows.group_by([*PLACE, *KEYS[kind]]).aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted["count_all"], 1))
@@ -126,15 +127,15 @@ def _placed(rows: pa.Table, epoch: int, name: str) -> pa.Table:
     return rows.append_column("binlog_file", pa.array([name] * rows.num_rows, pa.string()))
 
 
-def _sorted(kind: BatchKind, parts: Sequence[pa.Table]) -> pa.Table:
-    empty = _placed(SCHEMAS[kind].empty_table(), 0, "")
+def _sorted(kind: LandedKind, parts: Sequence[pa.Table]) -> pa.Table:
+    empty = _placed(LANDED_SCHEMAS[kind].empty_table(), 0, "")
     # Parquet does not say what the decoder does of nullability.
     loose = pa.schema([field.with_nullable(True) for field in empty.schema])
     rows = pa.concat_tables([part.cast(loose) for part in parts]) if parts else empty.cast(loose)
     return rows.sort_by([(name, "ascending") for name in [*PLACE, *KEYS[kind]]]).combine_chunks()
 
 
-def _differences(kind: BatchKind, mine: pa.Table, theirs: pa.Table) -> str:
+def _differences(kind: LandedKind, mine: pa.Table, theirs: pa.Table) -> str:
     """Say which rows are missing, which are too many, and which are not the same, by their keys."""
     names = [*PLACE, *KEYS[kind]]
 

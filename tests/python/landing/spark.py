@@ -42,6 +42,7 @@ def all_rows(session: Any, source_id: str) -> dict[str, list[Any]]:
         "transactions",
         "statements",
         "table_maps",
+        "ddl_actions",
         "unsupported_events",
     ]
     return {name: raw_rows(session, name, source_id) for name in names}

@@ -23,7 +23,7 @@ from tests.python.landing.stored import current_rows, segment_rows
 
 DATA = (SHOP / "binlog.000001").read_bytes()
 NAMES = ("binlog.000001", "binlog.000002")
-TABLES = ("row_events", "transactions", "statements", "unsupported_events")
+TABLES = ("row_events", "transactions", "statements", "ddl_actions", "unsupported_events")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SMALL = IngestOptions(segment_bytes=6_000)
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.binlog.batches import SCHEMAS
 from ingest.errors import IngestInProgressError, StoreError
+from ingest.landing.batches import LANDED_SCHEMAS
 from ingest.landing.locks import SourceLock, TaskLock, source_stem
 from ingest.landing.session import raw_table_dir
 from ingest.landing.store import append_rows, escape, partition_folder, read_rows
@@ -78,12 +78,12 @@ def test_every_column_is_described_and_has_a_spark_type() -> None:
         assert f"create table if not exists binlog_raw.{table.name}" in table.ddl()
 
 
-def test_segment_tables_hold_what_the_decoder_yields_and_where_it_is_from() -> None:
+def test_segment_tables_hold_what_is_landed_of_a_log_and_where_it_is_from() -> None:
     for kind, table in SEGMENT_TABLES.items():
-        assert table.file_schema == SCHEMAS[kind]
+        assert table.file_schema == LANDED_SCHEMAS[kind]
         assert table.columns.names[-4:] == ["source_id", "epoch", "binlog_file", "segment_start"]
         assert table.partition == ("source_id", "epoch", "binlog_file", "segment_start")
-    assert spark_type(SCHEMAS["row_events"].field("before_values").type) == "array<string>"
+    assert spark_type(LANDED_SCHEMAS["row_events"].field("before_values").type) == "array<string>"
 
 
 def test_literals_are_escaped_for_spark() -> None:

@@ -77,7 +77,7 @@ def test_piece_by_piece_at_every_transaction_end(landing: StreamLanding, home: P
     assert landing.record.is_landed(0, path.name, len(DATA))
     with StreamLanding("stream", tmp_path / "at-once") as other:
         other.land([whole(path)])
-    for table in ("row_events", "transactions", "statements", "unsupported_events"):
+    for table in ("row_events", "transactions", "statements", "ddl_actions", "unsupported_events"):
         assert segment_rows(home, table) == segment_rows(tmp_path / "at-once", table)
     assert stored(home)["table_maps"] == stored(tmp_path / "at-once")["table_maps"]
     # The last row of the file is what a scan of the whole says.

@@ -1,0 +1,1 @@
+"""What DDL statements do to a schema: read from their text, and put together to the shapes of tables."""

@@ -1,0 +1,101 @@
+"""What a DDL statement does, one action after another: plain data, as the raw table `ddl_actions` holds it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Flavor = Literal["mysql", "mariadb"]
+Kind = Literal[
+    "create_table",
+    "create_like",
+    "create_select",
+    "drop_table",
+    "truncate_table",
+    "rename_table",
+    "add_column",
+    "drop_column",
+    "modify_column",
+    "rename_column",
+    "add_primary_key",
+    "drop_primary_key",
+    "convert_character_set",
+    "drop_partition",
+    "truncate_partition",
+    "exchange_partition",
+    "create_database",
+    "drop_database",
+    "other",
+    "not_understood",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as a statement defines it, its type in the words of information_schema.
+
+    Attributes
+    ----------
+    name
+        Name as it is written.
+    data_type, column_type
+        As information_schema.columns shows them; None where only the name is said.
+    character_set, collation
+        As far as they are written; None where the table's default holds.
+    is_nullable, is_generated
+        Whether it takes NULL, and whether it is computed from others.
+    extra
+        What information_schema.columns.EXTRA would say of how its values come about.
+    """
+
+    name: str
+    data_type: str | None = None
+    column_type: str | None = None
+    character_set: str | None = None
+    collation: str | None = None
+    is_nullable: bool | None = None
+    is_generated: bool | None = None
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A unique or foreign key. `name` is None where the server makes one up."""
+
+    name: str | None
+    columns: tuple[str, ...]
+    referenced_schema_name: str | None = None
+    referenced_table_name: str | None = None
+    referenced_columns: tuple[str, ...] = ()
+    update_rule: str | None = None
+    delete_rule: str | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it refers to another table."""
+        return self.referenced_table_name is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One step of a statement. The steps, applied one after another, come to what the statement does.
+
+    The attributes are the columns of `ddl_actions`, but for the last two, which only a schema snapshot needs:
+    keys that the action adds, and names of keys that it drops.
+    """
+
+    action: Kind
+    statement_type: str
+    schema_name: str | None = None
+    table_name: str | None = None
+    other_schema_name: str | None = None
+    other_table_name: str | None = None
+    column_name: str | None = None
+    columns: tuple[Column, ...] = ()
+    place: Literal["first", "after"] | None = None
+    after_column: str | None = None
+    key_columns: tuple[str, ...] = ()
+    character_set: str | None = None
+    collation: str | None = None
+    is_conditional: bool = False
+    detail: str | None = None
+    keys: tuple[Key, ...] = field(default=())
+    dropped_keys: tuple[str, ...] = field(default=())

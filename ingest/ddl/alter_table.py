@@ -1,0 +1,440 @@
+"""ALTER TABLE as actions in the order in which they come to what the server makes of it.
+
+The server drops columns first, then changes those that stay where they are, then adds and moves the others in
+the order of the statement. Keys change last: ADD PRIMARY KEY names columns as they are called afterwards. A table
+is renamed when all else is done.
+
+Sources: server, sql/sql_table.cc, `mysql_prepare_alter_table`, sql/sql_yacc.yy, `alter_list_item`; MariaDB the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from ingest.ddl.actions import Action, Column
+from ingest.ddl.column_types import Dialect, character_set_of, read_character_set, read_collation
+from ingest.ddl.definitions import (
+    Definition,
+    Elements,
+    is_key,
+    read_column,
+    read_definition,
+    read_elements,
+    read_key,
+)
+from ingest.ddl.names import Names
+from ingest.ddl.tokens import Cursor
+from ingest.ddl.versioning import PERIOD
+
+ActionOf = Callable[..., Action]
+
+# Options of a table that are followed by their value, with or without a sign between.
+_OPTIONS: Final = frozenset(
+    {
+        *("ENGINE", "TYPE", "AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "TABLE_CHECKSUM"),
+        *("COMMENT", "COMPRESSION", "CONNECTION", "DELAY_KEY_WRITE", "ENCRYPTION", "ENGINE_ATTRIBUTE", "INSERT_METHOD"),
+        *("KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS", "PACK_KEYS", "PAGE_CHECKSUM", "PASSWORD", "ROW_FORMAT"),
+        *("SECONDARY_ENGINE", "SECONDARY_ENGINE_ATTRIBUTE", "SEQUENCE", "STATS_AUTO_RECALC", "STATS_PERSISTENT"),
+        *("STATS_SAMPLE_PAGES", "STORAGE", "TABLESPACE", "TRANSACTIONAL", "UNION", "ALGORITHM", "LOCK"),
+    }
+)
+_STANDALONE: Final = (
+    *("FORCE", "NOWAIT", "ENABLE KEYS", "DISABLE KEYS", "DISCARD TABLESPACE", "IMPORT TABLESPACE", "SECONDARY_LOAD"),
+    *("SECONDARY_UNLOAD", "REMOVE PARTITIONING", "UPGRADE PARTITIONING", "WITH VALIDATION", "WITHOUT VALIDATION"),
+    "ONLINE",
+)
+_PARTITION_VERBS: Final = (
+    *(
+        "COALESCE",
+        "REORGANIZE",
+        "ANALYZE",
+        "CHECK",
+        "OPTIMIZE",
+        "REBUILD",
+        "REPAIR",
+        "DISCARD",
+        "IMPORT",
+        "SECONDARY_LOAD",
+    ),
+    "SECONDARY_UNLOAD",
+)
+
+
+def read_alter_table(cursor: Cursor, dialect: Dialect, names: Names, action: ActionOf) -> list[Action]:
+    """Go past the parts of an ALTER TABLE, behind the table's name.
+
+    Parameters
+    ----------
+    cursor
+        Stands behind the name.
+    dialect, names
+        Of the statement.
+    action
+        Makes an action on the table.
+
+    Raises
+    ------
+    NotUnderstoodError
+        A part of it is not known.
+    """
+    reader = _Parts(cursor, dialect, names, action)
+    while not cursor.is_at_end:
+        reader.read_part()
+        # Options of the table may follow each other without a comma, and so may what is done to partitions.
+        cursor.take_sign(",")
+    return reader.in_order()
+
+
+class _Parts:
+    """Reads the parts of the statement, and keeps them apart by when they take effect."""
+
+    def __init__(self, cursor: Cursor, dialect: Dialect, names: Names, action: ActionOf) -> None:
+        self._cursor = cursor
+        self._dialect = dialect
+        self._names = names
+        self._action = action
+        self._dropped: list[Action] = []
+        self._changed: list[Action] = []
+        self._placed: list[Action] = []
+        self._keys: list[Action] = []
+        self._others: list[Action] = []
+        self._renamed: list[Action] = []
+
+    def in_order(self) -> list[Action]:
+        """The actions, in the order in which they come to the result of the statement."""
+        columns = _without_clashes([*self._changed, *self._placed], self._action)
+        return [*self._dropped, *columns, *self._keys, *self._others, *self._renamed] or [
+            self._action("other", detail="nothing")
+        ]
+
+    def read_part(self) -> None:
+        """Go past one part."""
+        cursor = self._cursor
+        match cursor.word():
+            case "ADD":
+                cursor.at += 1
+                self._add()
+            case "DROP":
+                cursor.at += 1
+                self._drop()
+            case "MODIFY":
+                cursor.at += 1
+                is_conditional = self._skip_column()
+                name = cursor.name()
+                self._change(name, name, is_conditional)
+            case "CHANGE":
+                cursor.at += 1
+                is_conditional = self._skip_column()
+                name = cursor.name()
+                self._change(name, cursor.name(), is_conditional)
+            case "RENAME":
+                cursor.at += 1
+                self._rename()
+            case "ALTER":
+                cursor.at += 1
+                self._other(f"alter {cursor.word().lower()}".rstrip())
+                cursor.skip_until(lambda at: at.is_sign(","))
+            case "CONVERT":
+                cursor.at += 1
+                self._convert()
+            case "ORDER":
+                self._order_by()
+            case "TRUNCATE":
+                cursor.at += 1
+                cursor.expect("PARTITION")
+                self._others.append(self._action("truncate_partition", detail=self._partitions()))
+            case "EXCHANGE":
+                cursor.at += 1
+                self._exchange_partition()
+            case "PARTITION":
+                cursor.at += 1
+                cursor.expect("BY")
+                self._other("partition by")
+                cursor.skip_until(lambda at: False)
+            case _:
+                self._option()
+
+    def _other(self, detail: str, **facts: object) -> None:
+        self._others.append(self._action("other", detail=detail, **facts))
+
+    def _skip_column(self) -> bool:
+        """Go past COLUMN and a condition; whether there is one."""
+        self._cursor.take_words("COLUMN")
+        return self._condition()
+
+    def _condition(self) -> bool:
+        return self._cursor.take_words("IF", "EXISTS") or self._cursor.take_words("IF", "NOT", "EXISTS")
+
+    # --- ADD ---
+
+    def _add(self) -> None:
+        cursor = self._cursor
+        if cursor.take_words("SYSTEM", "VERSIONING"):
+            for column in PERIOD:
+                self._placed.append(
+                    self._action("add_column", columns=(column,), is_conditional=True, detail="system versioning")
+                )
+        elif cursor.is_words("PARTITION") and not cursor.is_words("PARTITION", "BY"):
+            cursor.at += 1
+            self._other("add partition")
+            cursor.skip_until(lambda at: at.is_sign(","))
+        elif is_key(cursor):
+            elements = Elements()
+            what = read_key(cursor, elements, self._names.table)
+            self._add_elements(elements, f"add {what}")
+        else:
+            is_conditional = self._skip_column()
+            if cursor.is_sign("("):
+                self._add_elements(read_elements(cursor, self._dialect, self._names.table), "add index")
+            else:
+                self._add_column(read_column(cursor, self._dialect, self._names.table), is_conditional)
+
+    def _add_elements(self, elements: Elements, detail: str) -> None:
+        for definition in elements.definitions:
+            self._add_column(definition, False)
+        if elements.primary_key:
+            self._keys.append(self._action("add_primary_key", key_columns=elements.primary_key))
+        if elements.keys or not (elements.definitions or elements.primary_key):
+            self._other(detail, keys=tuple(elements.keys))
+
+    def _add_column(self, definition: Definition, is_conditional: bool) -> None:
+        column = definition.column
+        self._placed.append(
+            self._action(
+                "add_column",
+                columns=(definition.in_table(None, self._dialect),),
+                place=definition.place,
+                after_column=definition.after_column,
+                is_conditional=is_conditional,
+                keys=definition.keys,
+            )
+        )
+        if definition.is_primary_key:
+            self._keys.append(self._action("add_primary_key", key_columns=(column.name,)))
+
+    # --- DROP ---
+
+    def _drop(self) -> None:
+        cursor = self._cursor
+        if cursor.take_words("SYSTEM", "VERSIONING"):
+            for column in PERIOD:
+                self._dropped.append(
+                    self._action(
+                        "drop_column", column_name=column.name, is_conditional=True, detail="system versioning"
+                    )
+                )
+        elif cursor.take_words("PERIOD", "FOR"):
+            cursor.name()
+            self._other("drop period")
+        elif cursor.take_words("PARTITION"):
+            self._condition()
+            self._others.append(self._action("drop_partition", detail=self._partitions()))
+        elif cursor.take_words("PRIMARY", "KEY"):
+            self._drop_key("PRIMARY", "key", False)
+        elif cursor.take_words("FOREIGN", "KEY"):
+            is_conditional = self._condition()
+            self._drop_key(cursor.name(), "foreign key", is_conditional)
+        elif cursor.word() in ("INDEX", "KEY", "CONSTRAINT", "CHECK"):
+            what = cursor.name().lower()
+            is_conditional = self._condition()
+            self._drop_key(cursor.name(), what, is_conditional)
+        else:
+            is_conditional = self._skip_column()
+            self._dropped.append(self._action("drop_column", column_name=cursor.name(), is_conditional=is_conditional))
+        cursor.take_one_of("RESTRICT", "CASCADE")
+
+    def _drop_key(self, name: str, what: str, is_conditional: bool) -> None:
+        if name.upper() == "PRIMARY" and what != "foreign key":
+            self._dropped.append(self._action("drop_primary_key", is_conditional=is_conditional))
+        else:
+            self._other(f"drop {what}", dropped_keys=(name,))
+
+    # --- changes of columns ---
+
+    def _change(self, name: str, new_name: str, is_conditional: bool) -> None:
+        definition = read_definition(new_name, self._cursor, self._dialect, self._names.table)
+        changed = self._action(
+            "modify_column",
+            column_name=name,
+            columns=(definition.in_table(None, self._dialect),),
+            place=definition.place,
+            after_column=definition.after_column,
+            is_conditional=is_conditional,
+            keys=definition.keys,
+        )
+        (self._placed if definition.place else self._changed).append(changed)
+        if definition.is_primary_key:
+            self._keys.append(self._action("add_primary_key", key_columns=(new_name,)))
+
+    def _rename(self) -> None:
+        cursor = self._cursor
+        if cursor.take_words("COLUMN"):
+            is_conditional = self._condition()
+            name = cursor.name()
+            cursor.expect("TO")
+            self._changed.append(
+                self._action(
+                    "rename_column", column_name=name, columns=(Column(cursor.name()),), is_conditional=is_conditional
+                )
+            )
+        elif cursor.word() in ("INDEX", "KEY"):
+            cursor.at += 1
+            self._condition()
+            cursor.name()
+            cursor.expect("TO")
+            cursor.name()
+            self._other("rename index")
+        else:
+            if not cursor.take_one_of("TO", "AS"):
+                cursor.take_sign("=")
+            schema, table = self._names.table(cursor)
+            self._renamed.append(self._action("rename_table", other_schema_name=schema, other_table_name=table))
+
+    # --- the table as a whole ---
+
+    def _convert(self) -> None:
+        cursor = self._cursor
+        if cursor.take_words("PARTITION"):  # MariaDB: a partition becomes a table of its own.
+            cursor.name()
+            cursor.expect("TO", "TABLE")
+            schema, table = self._names.table(cursor)
+            like = self._action("create_like", detail="convert partition")
+            self._others.append(
+                replace(
+                    like,
+                    schema_name=schema,
+                    table_name=table,
+                    other_schema_name=like.schema_name,
+                    other_table_name=like.table_name,
+                )
+            )
+            cursor.skip_until(lambda at: at.is_sign(","))
+        elif cursor.take_words("TABLE"):
+            schema, table = self._names.table(cursor)
+            self._others.append(
+                self._action("drop_table", schema_name=schema, table_name=table, detail="convert table to partition")
+            )
+            cursor.skip_until(lambda at: at.is_sign(","))
+        else:
+            cursor.expect("TO")
+            character_set = read_character_set(cursor, self._dialect)
+            if character_set is None:
+                raise cursor.not_understood("CHARACTER SET")
+            collation = read_collation(cursor, self._dialect) if cursor.take_words("COLLATE") else None
+            if character_set == "default":
+                character_set = None if collation is None else character_set_of(collation)
+            self._others.append(self._action("convert_character_set", character_set=character_set, collation=collation))
+
+    def _order_by(self) -> None:
+        """Go past columns that rows are sorted by: a comma may also stand before the next part."""
+        cursor = self._cursor
+        cursor.expect("ORDER", "BY")
+        self._other("order by")
+        while True:
+            cursor.name()
+            while cursor.take_sign("."):
+                cursor.name()
+            cursor.take_one_of("ASC", "DESC")
+            if not (cursor.is_sign(",") and cursor.is_name(1) and self._is_sorted_by(2)):
+                return
+            cursor.at += 1
+
+    def _is_sorted_by(self, ahead: int) -> bool:
+        cursor = self._cursor
+        return (
+            cursor.word(ahead) in ("ASC", "DESC")
+            or cursor.is_sign(",", ahead)
+            or not (cursor.is_name(ahead) or cursor.is_sign("=", ahead))
+        )
+
+    def _exchange_partition(self) -> None:
+        cursor = self._cursor
+        cursor.expect("PARTITION")
+        partition = cursor.name()
+        cursor.expect("WITH", "TABLE")
+        schema, table = self._names.table(cursor)
+        self._others.append(
+            self._action("exchange_partition", other_schema_name=schema, other_table_name=table, detail=partition)
+        )
+
+    def _partitions(self) -> str:
+        """Go past the names of partitions; the names."""
+        cursor = self._cursor
+        found = [cursor.name()]
+        while cursor.is_sign(",") and cursor.is_name(1):
+            cursor.at += 1
+            found.append(cursor.name())
+        return ", ".join(found)
+
+    def _option(self) -> None:
+        cursor = self._cursor
+        if standing := next((one for one in _STANDALONE if cursor.take_words(*one.split())), None):
+            self._other(standing.lower())
+        elif cursor.take_words("WAIT"):
+            cursor.number()
+        elif cursor.word() in _PARTITION_VERBS and cursor.word(1) == "PARTITION":
+            self._other(f"{cursor.word().lower()} partition")
+            cursor.skip_until(lambda at: False)
+        elif cursor.word() in ("DATA", "INDEX") and cursor.word(1) == "DIRECTORY":
+            cursor.at += 1
+            self._value()
+        elif cursor.is_words("DEFAULT") or cursor.word() in ("CHARACTER", "CHARSET", "COLLATE", "CHAR"):
+            self._default_character_set()
+        elif cursor.word() in _OPTIONS or (cursor.is_name() and cursor.is_sign("=", 1)):
+            self._value()
+        else:
+            raise cursor.not_understood("a part of ALTER TABLE")
+
+    def _value(self) -> None:
+        cursor = self._cursor
+        self._other(cursor.name().lower())
+        cursor.take_sign("=")
+        cursor.skip()
+
+    def _default_character_set(self) -> None:
+        cursor = self._cursor
+        cursor.take_words("DEFAULT")
+        character_set = read_character_set(cursor, self._dialect)
+        collation = None
+        if character_set is None:
+            cursor.expect("COLLATE")
+            collation = read_collation(cursor, self._dialect)
+            character_set = character_set_of(collation)
+        elif cursor.take_words("COLLATE") or cursor.take_words("DEFAULT", "COLLATE"):
+            collation = read_collation(cursor, self._dialect)
+        self._other("default character set", character_set=character_set, collation=collation)
+
+
+def _without_clashes(actions: list[Action], action: ActionOf) -> list[Action]:
+    """Changes of columns that can be made one after another, where the server makes them at once.
+
+    `CHANGE a b int, CHANGE b a int` gives the second column the name that the first still has: such columns get
+    another name before.
+    """
+    taken = set[str]()
+    later = {_old(one) for one in actions if _is_renamed(one)}
+    first, rest = list[Action](), list[Action]()
+    for one in actions:
+        if _is_renamed(one):
+            later.discard(_old(one))
+        if _is_renamed(one) and _old(one) in taken:
+            assert one.column_name is not None
+            aside = f"#{one.column_name}"
+            first.append(action("rename_column", column_name=one.column_name, columns=(Column(aside),)))
+            one = replace(one, column_name=aside)
+        rest.append(one)
+        if (new := _new(one)) in later:
+            taken.add(new)
+    return [*first, *rest]
+
+
+def _old(action: Action) -> str:
+    return (action.column_name or "").casefold()
+
+
+def _new(action: Action) -> str:
+    return action.columns[0].name.casefold() if action.columns else ""
+
+
+def _is_renamed(action: Action) -> bool:
+    return action.action in ("modify_column", "rename_column") and _old(action) != _new(action)

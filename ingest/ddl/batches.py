@@ -1,0 +1,117 @@
+"""Actions of DDL statements as Arrow batches, from the batches of statements that the decoder yields."""
+
+import re
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.ddl.actions import Action, Flavor
+from ingest.ddl.verbs import DDL_PATTERN
+
+_NAMES: Final = pa.list_(pa.field("element", pa.string()))
+
+DDL_ACTIONS: Final = pa.schema(
+    [
+        pa.field("start_pos", pa.int64(), nullable=False),
+        pa.field("end_pos", pa.int64(), nullable=False),
+        pa.field("payload_ordinal", pa.int32(), nullable=False),
+        pa.field("action_ordinal", pa.int32(), nullable=False),
+        pa.field("action", pa.string(), nullable=False),
+        pa.field("statement_type", pa.string(), nullable=False),
+        pa.field("schema_name", pa.string()),
+        pa.field("table_name", pa.string()),
+        pa.field("other_schema_name", pa.string()),
+        pa.field("other_table_name", pa.string()),
+        pa.field("column_name", pa.string()),
+        pa.field(
+            "columns",
+            pa.list_(
+                pa.field(
+                    "element",
+                    pa.struct(
+                        [
+                            pa.field("name", pa.string()),
+                            pa.field("data_type", pa.string()),
+                            pa.field("column_type", pa.string()),
+                            pa.field("character_set", pa.string()),
+                            pa.field("collation", pa.string()),
+                            pa.field("is_nullable", pa.bool_()),
+                            pa.field("is_generated", pa.bool_()),
+                        ]
+                    ),
+                )
+            ),
+            nullable=False,
+        ),
+        pa.field("place", pa.string()),
+        pa.field("after_column", pa.string()),
+        pa.field("key_columns", _NAMES, nullable=False),
+        pa.field("character_set", pa.string()),
+        pa.field("collation", pa.string()),
+        pa.field("is_conditional", pa.bool_(), nullable=False),
+        pa.field("detail", pa.string()),
+    ]
+)
+"""One row for each action, in the order of the log and of `action_ordinal`."""
+
+# Those that say how a statement is to be read; the bits are the servers'.
+_MODES: Final = {"REAL_AS_FLOAT": 1 << 0, "ANSI_QUOTES": 1 << 2, "ORACLE": 1 << 9, "NO_BACKSLASH_ESCAPES": 1 << 20}
+_COLUMN_FIELDS: Final = [field.name for field in DDL_ACTIONS.field("columns").type.value_type]
+_FACTS: Final = [name for name in DDL_ACTIONS.names[4:] if name != "columns"]
+
+
+def sql_mode_bits(text: str | None) -> int:
+    """The bits of an SQL mode, given as its names, that say how a statement is to be read."""
+    return sum(_MODES.get(name, 0) for name in (text or "").split(","))
+
+
+def version_of(text: str | None) -> tuple[int, ...]:
+    """The numbers of a server's version, such as `10.11.18-MariaDB-log`."""
+    found = re.match(r"(?:5\.5\.5-(?=1[0-9]\.))?(\d+)\.(\d+)(?:\.(\d+))?", text or "")
+    return tuple(int(number) for number in found.groups() if number) if found else (99,)
+
+
+def ddl_batch(statements: pa.RecordBatch, flavor: Flavor, server_version: str | None) -> pa.RecordBatch | None:
+    """The actions of the DDL statements in a batch of statements; None when there are none.
+
+    Only statements that begin like DDL are looked into, so that the log of a server that logs all changes as
+    statements costs no more than one pass of a regular expression.
+
+    Parameters
+    ----------
+    statements
+        As the decoder yields them.
+    flavor, server_version
+        The server's that wrote them.
+    """
+    is_query = pc.equal(statements["kind"], "QUERY")
+    chosen = pc.and_(is_query, pc.match_substring_regex(statements["sql_text"], DDL_PATTERN))
+    if not pc.any(chosen).as_py():
+        return None
+    # The tokenizer takes a while to be imported, and most segments have no DDL.
+    from ingest.ddl.statements import actions_of
+
+    version = version_of(server_version)
+    rows: list[dict[str, Any]] = []
+    for statement in statements.filter(chosen).to_pylist():
+        actions = actions_of(
+            statement["sql_text"],
+            statement["default_schema"],
+            sql_mode_bits(statement["sql_mode"]),
+            flavor,
+            version,
+        )
+        rows += [_row(statement, ordinal, action) for ordinal, action in enumerate(actions)]
+    return pa.RecordBatch.from_pylist(rows, DDL_ACTIONS) if rows else None
+
+
+def _row(statement: dict[str, Any], ordinal: int, action: Action) -> dict[str, Any]:
+    return {
+        "start_pos": statement["start_pos"],
+        "end_pos": statement["end_pos"],
+        "payload_ordinal": statement["payload_ordinal"],
+        "action_ordinal": ordinal,
+        **{name: getattr(action, name) for name in _FACTS},
+        "columns": [{name: getattr(column, name) for name in _COLUMN_FIELDS} for column in action.columns],
+    }

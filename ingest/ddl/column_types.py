@@ -1,0 +1,372 @@
+"""Data types as statements write them, and as information_schema.columns shows them.
+
+Sources: server, sql/sql_yacc.yy, `type`, and sql/field.cc, `sql_type`; MariaDB, sql/sql_yacc.yy, `field_type`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ingest.ddl.actions import Flavor
+from ingest.ddl.tokens import Cursor
+
+REAL_AS_FLOAT: Final = 1 << 0
+ORACLE: Final = 1 << 9
+
+NEWEST: Final = (99,)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a server makes of the words of a statement.
+
+    Attributes
+    ----------
+    flavor, version
+        The server's; without a version it is taken to be the newest.
+    sql_mode
+        Bits of the SQL mode that the statement runs with.
+    """
+
+    flavor: Flavor
+    version: tuple[int, ...] = NEWEST
+    sql_mode: int = 0
+
+    @property
+    def is_mariadb(self) -> bool:
+        """Whether it is MariaDB."""
+        return self.flavor == "mariadb"
+
+    @property
+    def shows_widths(self) -> bool:
+        """Whether integers are shown with a width that says nothing: not since MySQL 8.0.19."""
+        return self.is_mariadb or self.version < (8, 0, 19)
+
+    @property
+    def has_explicit_timestamps(self) -> bool:
+        """Whether a TIMESTAMP may be NULL when nothing else is said, by the server's defaults."""
+        return self.version >= ((10, 10) if self.is_mariadb else (8, 0))
+
+    @property
+    def utf8(self) -> str:
+        """The name of the character set `utf8`."""
+        if self.is_mariadb:
+            return "utf8mb3" if self.version >= (10, 6) else "utf8"
+        return "utf8mb3" if self.version >= (8, 0, 30) else "utf8"
+
+    @property
+    def takes_inline_references(self) -> bool:
+        """Whether REFERENCES behind a column makes a foreign key."""
+        return self.version >= ((10, 5) if self.is_mariadb else (9, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A type without its attributes.
+
+    Attributes
+    ----------
+    name
+        As DATA_TYPE shows it.
+    sizes
+        What stands in parentheses behind the name in COLUMN_TYPE.
+    suffix
+        What stands behind that: ` unsigned`, ` zerofill`.
+    character_set, collation
+        As far as they are written, or belong to the type.
+    is_serial
+        Whether it is SERIAL, which is a type, NOT NULL, AUTO_INCREMENT and UNIQUE in one.
+    wanted_length
+        Of a TEXT or BLOB the length that it must have, from which the server chooses the type.
+    """
+
+    name: str
+    sizes: str = ""
+    suffix: str = ""
+    character_set: str | None = None
+    collation: str | None = None
+    is_serial: bool = False
+    wanted_length: int | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it has a character set."""
+        return self.name in TEXT_TYPES
+
+    @property
+    def column_type(self) -> str:
+        """As COLUMN_TYPE shows it."""
+        return self.name + (f"({self.sizes})" if self.sizes else "") + self.suffix
+
+
+_TEXTS: Final = ("tinytext", "text", "mediumtext", "longtext")
+_BLOBS: Final = ("tinyblob", "blob", "mediumblob", "longblob")
+_LENGTHS: Final = (1 << 8, 1 << 16, 1 << 24)
+TEXT_TYPES: Final = frozenset({"char", "varchar", "enum", "set", *_TEXTS})
+
+_INTEGERS: Final = {
+    **dict.fromkeys(("TINYINT", "INT1"), "tinyint"),
+    **dict.fromkeys(("SMALLINT", "INT2"), "smallint"),
+    **dict.fromkeys(("MEDIUMINT", "INT3", "MIDDLEINT"), "mediumint"),
+    **dict.fromkeys(("INT", "INTEGER", "INT4"), "int"),
+    **dict.fromkeys(("BIGINT", "INT8"), "bigint"),
+}
+_WIDTHS: Final = {"tinyint": 4, "smallint": 6, "mediumint": 9, "int": 11, "bigint": 20}
+_DECIMALS: Final = frozenset({"DECIMAL", "DEC", "NUMERIC", "FIXED"})
+_FLOATS: Final = {"FLOAT": "float", "FLOAT4": "float", "DOUBLE": "double", "FLOAT8": "double", "REAL": "double"}
+_GEOMETRIES: Final = frozenset(
+    {"GEOMETRY", "POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON"}
+)
+_COLLECTIONS: Final = frozenset({"GEOMETRYCOLLECTION", "GEOMCOLLECTION"})
+_OF_MARIADB: Final = frozenset({"INET4", "INET6", "UUID", "XMLTYPE"})
+_CHAR_WORDS: Final = frozenset({"CHAR", "CHARACTER", "NCHAR"})
+_VARCHAR_WORDS: Final = frozenset({"VARCHAR", "VARCHARACTER", "NVARCHAR", "VARCHAR2"})
+_BINARY_OF: Final = {"char": "binary", "varchar": "varbinary", **dict(zip(_TEXTS, _BLOBS, strict=True))}
+_ESCAPES: Final = str.maketrans({"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r"})
+
+
+def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
+    """Go past a type and its own attributes.
+
+    Raises
+    ------
+    NotUnderstoodError
+        No type that the servers know stands there.
+    """
+    if cursor.is_sign(".", 1) and cursor.word().endswith("_SCHEMA"):
+        cursor.at += 2  # MariaDB shows `mariadb_schema.date` where the mode gives the word another meaning.
+        dialect = replace(dialect, sql_mode=dialect.sql_mode & ~ORACLE)
+    if cursor.is_quoted():
+        raise cursor.not_understood("a type")
+    word = cursor.name().upper()
+    if dialect.sql_mode & ORACLE and dialect.is_mariadb and word in _OF_ORACLE:
+        return _oracle_type(word, cursor, dialect)
+    if word in _INTEGERS:
+        return _integer(_INTEGERS[word], cursor, dialect)
+    if word in ("BOOL", "BOOLEAN"):
+        return DataType("tinyint", "1")
+    if word == "SERIAL":
+        return replace(_shown_integer("bigint", None, True, False, dialect), is_serial=True)
+    if word in _DECIMALS:
+        sizes = _sizes(cursor)
+        return DataType("decimal", ",".join(map(str, (sizes or [10])[:1] + (sizes[1:] or [0]))), _sign(cursor))
+    if word in _FLOATS:
+        return _float(word, cursor, dialect)
+    if word == "BIT":
+        return DataType("bit", str((_sizes(cursor) or [1])[0]))
+    if word == "YEAR":
+        width = (_sizes(cursor) or [4])[0]
+        _sign(cursor)
+        return DataType("year", ("2" if width == 2 else "4") if dialect.shows_widths else "")
+    if word in ("DATE", "TIME", "DATETIME", "TIMESTAMP"):
+        digits = _sizes(cursor)
+        return DataType(word.lower(), str(digits[0]) if digits and digits[0] else "")
+    if word in ("ENUM", "SET"):
+        labels = ",".join(f"'{label.translate(_ESCAPES)}'" for label in cursor.list_of(lambda: _label(cursor)))
+        return _text(DataType(word.lower(), labels), cursor, dialect)
+    if word == "JSON":
+        if not dialect.is_mariadb:
+            return DataType("json")
+        return _text(DataType("longtext", character_set="utf8mb4", collation="utf8mb4_bin"), cursor, dialect)
+    if word == "VECTOR":
+        return DataType("vector", str((_sizes(cursor) or [2048])[0]))
+    if word in _GEOMETRIES:
+        _sizes(cursor)
+        return DataType(word.lower())
+    if word in _COLLECTIONS:
+        is_short = not dialect.is_mariadb and dialect.version >= (8,)
+        return DataType("geomcollection" if is_short else "geometrycollection")
+    if word in _OF_MARIADB and dialect.is_mariadb:
+        return DataType(word.lower())
+    if found := _string(word, cursor, dialect):
+        return found
+    cursor.at -= 1
+    raise cursor.not_understood("a type")
+
+
+def in_character_set(found: DataType, character_set: str | None, dialect: Dialect) -> DataType:
+    """A type as it is in a table whose default character set is known or not.
+
+    Where that is `binary`, types of text become those of bytes; a TEXT or BLOB with a length becomes the smallest
+    that takes it.
+    """
+    if found.is_text and (found.character_set or character_set) == "binary" and found.name in _BINARY_OF:
+        found = replace(found, name=_BINARY_OF[found.name], character_set=None, collation=None)
+    if found.wanted_length is None:
+        return found
+    family = _TEXTS if found.name in _TEXTS else _BLOBS
+    bytes_each = _bytes_each(found.character_set or character_set, dialect) if family is _TEXTS else 1
+    size = found.wanted_length * bytes_each
+    return replace(found, name=family[sum(size >= length for length in _LENGTHS)], wanted_length=None)
+
+
+def _bytes_each(character_set: str | None, dialect: Dialect) -> int:
+    if character_set is None:  # The servers' own defaults.
+        is_narrow = dialect.version < ((11, 6) if dialect.is_mariadb else (8,))
+        return 1 if is_narrow else 4
+    if character_set in ("utf8mb4", "utf16", "utf16le", "utf32", "gb18030"):
+        return 4
+    if character_set in ("utf8", "utf8mb3", "ujis", "eucjpms"):
+        return 3
+    return 2 if character_set in ("ucs2", "big5", "gbk", "gb2312", "sjis", "cp932", "euckr") else 1
+
+
+def _sizes(cursor: Cursor) -> list[int]:
+    return cursor.list_of(cursor.number) if cursor.is_sign("(") else []
+
+
+def _sign(cursor: Cursor) -> str:
+    words = set()
+    while word := cursor.take_one_of("UNSIGNED", "SIGNED", "ZEROFILL"):
+        words.add(word)
+    # ZEROFILL means UNSIGNED, too.
+    return " unsigned" * bool(words & {"UNSIGNED", "ZEROFILL"}) + " zerofill" * ("ZEROFILL" in words)
+
+
+def _integer(name: str, cursor: Cursor, dialect: Dialect) -> DataType:
+    sizes = _sizes(cursor)
+    suffix = _sign(cursor)
+    return _shown_integer(name, sizes[0] if sizes else None, "unsigned" in suffix, "zerofill" in suffix, dialect)
+
+
+def _shown_integer(name: str, width: int | None, is_unsigned: bool, is_filled: bool, dialect: Dialect) -> DataType:
+    suffix = " unsigned" * is_unsigned + " zerofill" * is_filled
+    is_boolean = name == "tinyint" and width == 1 and not is_unsigned
+    if not (dialect.shows_widths or is_filled or is_boolean):
+        return DataType(name, "", suffix)
+    default = _WIDTHS[name] - (is_unsigned and name != "bigint")
+    return DataType(name, str(width if width is not None else default), suffix)
+
+
+def _float(word: str, cursor: Cursor, dialect: Dialect) -> DataType:
+    name = "float" if word == "REAL" and dialect.sql_mode & REAL_AS_FLOAT else _FLOATS[word]
+    if word == "DOUBLE":
+        cursor.take_words("PRECISION")
+    sizes = _sizes(cursor)
+    if len(sizes) == 1:  # A number of binary digits, that decides between the two.
+        name, sizes = "float" if sizes[0] <= 24 else "double", []
+    return DataType(name, ",".join(map(str, sizes)), _sign(cursor))
+
+
+def _label(cursor: Cursor) -> str:
+    if cursor.word().startswith("_"):
+        cursor.at += 1
+    if cursor.is_text():
+        return cursor.text().rstrip(" ")
+    kind, text = cursor.literal()
+    if kind.name == "HEX_STRING":
+        return bytes.fromhex(text.rjust(len(text) + len(text) % 2, "0")).decode("utf-8", "replace")
+    if kind.name == "BIT_STRING":
+        return int(text or "0", 2).to_bytes((len(text) + 7) // 8, "big").decode("utf-8", "replace")
+    cursor.at -= 1
+    raise cursor.not_understood("a label")
+
+
+def _string(word: str, cursor: Cursor, dialect: Dialect) -> DataType | None:
+    """A type of characters or bytes whose first word is read; None when it is none."""
+    national = dialect.utf8 if word in ("NATIONAL", "NCHAR", "NVARCHAR") else None
+    if word == "NATIONAL":
+        word = cursor.name().upper()
+    if word == "LONG":
+        if cursor.take_one_of("VARBINARY", "BYTE"):
+            return DataType("mediumblob")
+        if cursor.take_one_of(*_CHAR_WORDS):
+            cursor.expect("VARYING")
+        else:
+            cursor.take_one_of(*_VARCHAR_WORDS)
+        return _text(DataType("mediumtext"), cursor, dialect)
+    is_varying = word in _VARCHAR_WORDS
+    if word in _CHAR_WORDS:
+        is_varying = bool(cursor.take_one_of("VARYING", "VARCHAR", "VARCHARACTER"))
+    if word in _CHAR_WORDS or is_varying:
+        length = (_sizes(cursor) or [1])[0]
+        return _text(
+            DataType("varchar" if is_varying else "char", str(length), character_set=national), cursor, dialect
+        )
+    if word in ("BINARY", "VARBINARY"):
+        found = DataType(word.lower(), str((_sizes(cursor) or [1])[0]))
+        return _compressed(found, cursor, dialect)
+    for family in (_TEXTS, _BLOBS):
+        if word.lower() in family:
+            sizes = _sizes(cursor)
+            found = DataType(word.lower(), wanted_length=sizes[0] if sizes and sizes[0] else None)
+            return _text(found, cursor, dialect) if family is _TEXTS else _compressed(found, cursor, dialect)
+    return None
+
+
+def _text(found: DataType, cursor: Cursor, dialect: Dialect) -> DataType:
+    """A type with the attributes that follow it, in whatever order they do."""
+    character_set, collation, is_binary = found.character_set, found.collation, False
+    while True:
+        if (said := read_character_set(cursor, dialect)) is not None:
+            character_set = said
+        elif cursor.take_words("ASCII"):
+            character_set = "latin1"
+        elif cursor.take_words("UNICODE"):
+            character_set = "ucs2"
+        elif cursor.take_words("BYTE"):
+            character_set = "binary"
+        elif cursor.take_words("BINARY"):
+            is_binary = True
+        elif cursor.take_words("COLLATE"):
+            collation = read_collation(cursor, dialect)
+        else:
+            break
+    if character_set is None and collation is not None:
+        character_set = character_set_of(collation)
+    if is_binary and character_set is not None and collation is None:
+        collation = f"{character_set}_bin"
+    return _compressed(replace(found, character_set=character_set, collation=collation), cursor, dialect)
+
+
+def _compressed(found: DataType, cursor: Cursor, dialect: Dialect) -> DataType:
+    if not (dialect.is_mariadb and cursor.take_words("COMPRESSED")):
+        return found
+    if cursor.take_sign("="):
+        cursor.value()
+    return replace(found, suffix=f"{found.suffix} /*M!100301 COMPRESSED*/")
+
+
+def read_character_set(cursor: Cursor, dialect: Dialect) -> str | None:
+    """Go past CHARACTER SET or CHARSET and a name, `utf8` in the server's words; None when none stands there."""
+    is_said = cursor.take_words("CHARSET") or (
+        cursor.word() in ("CHARACTER", "CHAR") and cursor.word(1) == "SET" and cursor.take_words(cursor.word(), "SET")
+    )
+    if not is_said:
+        return None
+    cursor.take_sign("=")
+    name = cursor.value().lower()
+    return dialect.utf8 if name in ("utf8", "utf8mb3") else name
+
+
+def read_collation(cursor: Cursor, dialect: Dialect) -> str:
+    """Go past `=`, if it stands there, and the name of a collation; the name in the server's words."""
+    cursor.take_sign("=")
+    name = cursor.value().lower()
+    for prefix in ("utf8_", "utf8mb3_"):
+        if name.startswith(prefix):
+            return f"{dialect.utf8}_{name.removeprefix(prefix)}"
+    return name
+
+
+def character_set_of(collation: str) -> str | None:
+    """The character set that a collation belongs to; None for one that MariaDB has for several."""
+    first = collation.partition("_")[0]
+    return None if first in ("uca1400", "default") else first
+
+
+_OF_ORACLE: Final = frozenset({"DATE", "NUMBER", "CLOB", "BLOB", "RAW", "VARCHAR2", "VARCHAR"})
+
+
+def _oracle_type(word: str, cursor: Cursor, dialect: Dialect) -> DataType:
+    """A type that means something else in MariaDB's sql_mode=ORACLE."""
+    sizes = _sizes(cursor)
+    if word == "DATE":
+        return DataType("datetime")
+    if word == "NUMBER":
+        return DataType("decimal", f"{sizes[0]},{(*sizes, 0)[1]}", _sign(cursor)) if sizes else DataType("double")
+    if word == "RAW":
+        return DataType("varbinary", str((sizes or [1])[0]))
+    if word == "BLOB":
+        return DataType("longblob")
+    name = "longtext" if word == "CLOB" else "varchar"
+    return _text(DataType(name, str(sizes[0]) if sizes else ""), cursor, dialect)

@@ -1,0 +1,373 @@
+"""Definitions of columns and keys, as CREATE TABLE and ALTER TABLE have them.
+
+Sources: server, sql/sql_yacc.yy, `table_element`; MariaDB, sql/sql_yacc.yy, `field_list_item`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from ingest.ddl.actions import Column, Key
+from ingest.ddl.column_types import (
+    DataType,
+    Dialect,
+    character_set_of,
+    in_character_set,
+    read_character_set,
+    read_collation,
+    read_type,
+)
+from ingest.ddl.tokens import Cursor
+
+TableName = Callable[[Cursor], tuple[str | None, str]]
+
+# What may follow an expression that stands without parentheses, as a default of MariaDB may.
+_ATTRIBUTES: Final = frozenset(
+    {
+        *("NOT", "NULL", "DEFAULT", "ON", "AUTO_INCREMENT", "SERIAL", "PRIMARY", "KEY", "UNIQUE", "COMMENT", "COLLATE"),
+        *("COLUMN_FORMAT", "STORAGE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE", "GENERATED", "AS", "VIRTUAL"),
+        *("STORED", "PERSISTENT", "CONSTRAINT", "CHECK", "REFERENCES", "VISIBLE", "INVISIBLE", "SRID", "WITH"),
+        *("WITHOUT", "FIRST", "AFTER", "REF_SYSTEM_ID", "CHARACTER", "CHARSET"),
+    }
+)
+_RULES: Final = ("RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A column with what stands in its definition beside it.
+
+    Attributes
+    ----------
+    column
+        The column, its type as of `data_type`.
+    data_type
+        Its type, which may still depend on the table's character set.
+    is_primary_key
+        Whether it says PRIMARY KEY.
+    keys
+        Unique and foreign keys that it makes.
+    place, after_column
+        FIRST or AFTER.
+    is_versioned
+        Whether it says WITH SYSTEM VERSIONING, by which the table becomes a versioned one.
+    is_period
+        Whether it is an end of the period of a versioned table.
+    """
+
+    column: Column
+    data_type: DataType
+    is_primary_key: bool = False
+    keys: tuple[Key, ...] = ()
+    place: Literal["first", "after"] | None = None
+    after_column: str | None = None
+    is_versioned: bool = False
+    is_period: bool = False
+
+    def in_table(self, character_set: str | None, dialect: Dialect) -> Column:
+        """The column in a table with a default character set, None for one that is not known."""
+        return _typed(self.column, in_character_set(self.data_type, character_set, dialect))
+
+
+@dataclass(slots=True)
+class Elements:
+    """What stands between the parentheses of CREATE TABLE: columns and keys."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    primary_key: tuple[str, ...] = ()
+    keys: list[Key] = field(default_factory=list)
+
+    def columns(self, character_set: str | None, dialect: Dialect) -> tuple[Column, ...]:
+        """The columns, those of the primary key NOT NULL."""
+        in_key = {name.casefold() for name in self.key_columns}
+        columns = (definition.in_table(character_set, dialect) for definition in self.definitions)
+        return tuple(
+            replace(column, is_nullable=False) if column.name.casefold() in in_key else column for column in columns
+        )
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Columns of the primary key, as the columns' definitions write them."""
+        inline = tuple(one.column.name for one in self.definitions if one.is_primary_key)
+        names = {one.column.name.casefold(): one.column.name for one in self.definitions}
+        return tuple(names.get(name.casefold(), name) for name in self.primary_key or inline)
+
+    @property
+    def declares_period(self) -> bool:
+        """Whether the ends of a period are among the columns."""
+        return any(one.is_period for one in self.definitions)
+
+    @property
+    def all_keys(self) -> tuple[Key, ...]:
+        """Unique and foreign keys in the order of the statement, those of columns first."""
+        return (*(key for one in self.definitions for key in one.keys), *self.keys)
+
+
+def read_column(cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:
+    """Go past a column's name and definition, and its place."""
+    return read_definition(cursor.name(), cursor, dialect, table_name)
+
+
+def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:
+    """Go past a column's definition, and its place.
+
+    Parameters
+    ----------
+    name
+        Name of the column, which is read.
+    cursor
+        Stands at its type.
+    dialect
+        The server's.
+    table_name
+        Reads the name of a table.
+    """
+    data_type = read_type(cursor, dialect)
+    nullable: bool | None = None
+    is_generated = is_primary = is_versioned = is_period = False
+    extra = ""
+    keys: list[Key] = []
+    if data_type.is_serial:
+        nullable, extra = False, "auto_increment"
+        keys.append(Key(None, (name,)))
+    while not _is_over(cursor):
+        if cursor.take_words("NOT", "NULL"):
+            nullable = False
+        elif cursor.take_words("NULL"):
+            nullable = True
+        elif cursor.take_words("AUTO_INCREMENT"):
+            nullable, extra = False, "auto_increment"
+        elif cursor.take_words("SERIAL", "DEFAULT", "VALUE"):
+            nullable, extra = False, "auto_increment"
+            keys.append(Key(None, (name,)))
+        elif cursor.take_words("DEFAULT") or cursor.take_words("ON", "UPDATE"):
+            _skip_expression(cursor)
+        elif cursor.take_words("UNIQUE"):
+            cursor.take_words("KEY")
+            keys.append(Key(None, (name,)))
+        elif cursor.take_words("PRIMARY", "KEY") or cursor.take_words("KEY") or cursor.take_words("PRIMARY"):
+            is_primary, nullable = True, False
+        elif cursor.take_words("GENERATED", "ALWAYS", "AS", "ROW"):
+            cursor.take_one_of("START", "END")
+            is_generated, is_period, nullable, extra = True, True, False, "STORED GENERATED"
+        elif cursor.take_words("GENERATED", "ALWAYS", "AS") or cursor.take_words("AS"):
+            cursor.skip()
+            is_stored = cursor.take_one_of("VIRTUAL", "STORED", "PERSISTENT") in ("STORED", "PERSISTENT")
+            is_generated, extra = True, "STORED GENERATED" if is_stored else "VIRTUAL GENERATED"
+        elif cursor.take_words("COLLATE"):
+            collation = read_collation(cursor, dialect)
+            data_type = replace(
+                data_type,
+                collation=collation,
+                character_set=data_type.character_set or character_set_of(collation),
+            )
+        elif (character_set := read_character_set(cursor, dialect)) is not None:
+            data_type = replace(data_type, character_set=character_set)
+        elif cursor.take_words("REFERENCES"):
+            key = _reference(None, (name,), cursor, table_name)
+            if dialect.takes_inline_references:
+                keys.append(key)
+        elif cursor.take_words("WITH", "SYSTEM", "VERSIONING"):
+            is_versioned = True
+        else:
+            _skip_attribute(cursor)
+    if nullable is None:
+        nullable = data_type.name != "timestamp" or dialect.has_explicit_timestamps
+    place, after = read_place(cursor)
+    column = Column(name, is_nullable=nullable, is_generated=is_generated, extra=extra)
+    return Definition(
+        _typed(column, data_type), data_type, is_primary, tuple(keys), place, after, is_versioned, is_period
+    )
+
+
+def _typed(column: Column, data_type: DataType) -> Column:
+    return replace(
+        column,
+        data_type=data_type.name,
+        column_type=data_type.column_type,
+        character_set=data_type.character_set,
+        collation=data_type.collation,
+    )
+
+
+def _is_over(cursor: Cursor) -> bool:
+    return cursor.is_at_end or cursor.is_sign(",") or cursor.is_sign(")") or cursor.word() in ("FIRST", "AFTER")
+
+
+def _skip_expression(cursor: Cursor) -> None:
+    """Go past a default: a first token whatever it is, and what belongs to it."""
+    cursor.skip()
+    while not (_is_over(cursor) or cursor.word() in _ATTRIBUTES):
+        cursor.skip()
+
+
+def _skip_attribute(cursor: Cursor) -> None:
+    """Go past an attribute that says nothing of the column's shape."""
+    if cursor.take_one_of("VISIBLE", "INVISIBLE", "VIRTUAL", "STORED", "PERSISTENT"):
+        return
+    if cursor.take_one_of("COMMENT", "COLUMN_FORMAT", "STORAGE", "SRID"):
+        cursor.value()
+    elif cursor.take_one_of("ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"):
+        cursor.take_sign("=")
+        cursor.value()
+    elif cursor.is_words("CONSTRAINT") or cursor.is_words("CHECK"):
+        if cursor.take_words("CONSTRAINT") and not cursor.is_words("CHECK"):
+            cursor.name()
+        cursor.expect("CHECK")
+        cursor.skip()
+        _skip_enforcement(cursor)
+    elif not (
+        cursor.take_words("NOT", "SECONDARY")
+        or cursor.take_words("WITHOUT", "SYSTEM", "VERSIONING")
+        or cursor.take_words("COMPRESSED")
+    ):
+        # REF_SYSTEM_ID, and options that an engine of MariaDB adds.
+        cursor.name()
+        cursor.expect_sign("=")
+        cursor.value()
+
+
+def _skip_enforcement(cursor: Cursor) -> None:
+    if not cursor.take_words("NOT", "ENFORCED"):
+        cursor.take_words("ENFORCED")
+
+
+def read_place(cursor: Cursor) -> tuple[Literal["first", "after"] | None, str | None]:
+    """Go past FIRST or AFTER and a column, if they stand there."""
+    if cursor.take_words("FIRST"):
+        return "first", None
+    if cursor.take_words("AFTER"):
+        return "after", cursor.name()
+    return None, None
+
+
+# --- keys ---
+
+
+def is_key(cursor: Cursor) -> bool:
+    """Whether the definition of a key, a CHECK or a period stands there, and not one of a column."""
+    word, following = cursor.word(), cursor.word(1)
+    if word in ("CONSTRAINT", "PRIMARY", "UNIQUE", "INDEX", "KEY", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"):
+        return True
+    if word == "VECTOR":
+        return following in ("INDEX", "KEY") or cursor.is_sign("(", 1)
+    return word == "PERIOD" and following == "FOR"
+
+
+def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
+    """Go past the definition of a key, a CHECK or a period, and add what it says; what it is, in a few words."""
+    name = None
+    if cursor.take_words("CONSTRAINT") and cursor.word() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
+        _skip_condition(cursor)
+        name = cursor.name()
+    if cursor.take_words("CHECK"):
+        cursor.skip()
+        _skip_enforcement(cursor)
+        return "check"
+    if cursor.take_words("PERIOD", "FOR"):
+        cursor.name()
+        cursor.skip()
+        return "period"
+    if cursor.take_words("PRIMARY", "KEY"):
+        _skip_condition(cursor)
+        _skip_name(cursor)
+        elements.primary_key = _key_parts(cursor)
+        _skip_key_options(cursor)
+        return "primary key"
+    if cursor.take_words("FOREIGN", "KEY"):
+        _skip_condition(cursor)
+        index_name = _skip_name(cursor)
+        columns = _key_parts(cursor)
+        cursor.expect("REFERENCES")
+        elements.keys.append(_reference(name or index_name, columns, cursor, table_name))
+        return "foreign key"
+    is_unique = cursor.take_words("UNIQUE")
+    kind = cursor.take_one_of("FULLTEXT", "SPATIAL", "VECTOR")
+    if not cursor.take_one_of("INDEX", "KEY") and not (is_unique or kind):
+        raise cursor.not_understood("a key")
+    _skip_condition(cursor)
+    index_name = _skip_name(cursor)
+    columns = _key_parts(cursor)
+    _skip_key_options(cursor)
+    if is_unique:
+        elements.keys.append(Key(index_name or name, columns))
+    return "index"
+
+
+def _skip_condition(cursor: Cursor) -> None:
+    if not cursor.take_words("IF", "NOT", "EXISTS"):
+        cursor.take_words("IF", "EXISTS")
+
+
+def _skip_name(cursor: Cursor) -> str | None:
+    """Go past the name of an index, if there is one, and its type in front of the columns."""
+    name = None
+    if not cursor.is_sign("(") and not (cursor.word() in ("USING", "TYPE") and not cursor.is_sign("(", 1)):
+        name = cursor.name()
+    if cursor.take_one_of("USING", "TYPE"):
+        cursor.name()
+    return name
+
+
+def _key_parts(cursor: Cursor) -> tuple[str, ...]:
+    """Go past the columns of a key; an expression counts as none."""
+    return tuple(name for name in cursor.list_of(lambda: _key_part(cursor)) if name is not None)
+
+
+def _key_part(cursor: Cursor) -> str | None:
+    name = None
+    if cursor.is_sign("("):
+        cursor.skip()
+    else:
+        name = cursor.name()
+        if cursor.is_sign("("):
+            cursor.skip()
+    if not cursor.take_one_of("ASC", "DESC"):
+        cursor.take_words("WITHOUT", "OVERLAPS")
+    return name
+
+
+def _skip_key_options(cursor: Cursor) -> None:
+    while not (cursor.is_at_end or cursor.is_sign(",") or cursor.is_sign(")")):
+        if cursor.take_one_of("USING", "TYPE", "COMMENT"):
+            cursor.value()
+        elif cursor.take_words("WITH", "PARSER"):
+            cursor.name()
+        elif not (
+            cursor.take_one_of("VISIBLE", "INVISIBLE", "IGNORED", "ENFORCED") or cursor.take_words("NOT", "IGNORED")
+        ):
+            if cursor.word() in ("ALGORITHM", "LOCK"):  # Those of CREATE INDEX; ALTER TABLE has commas there.
+                return
+            cursor.name()
+            cursor.take_sign("=")
+            cursor.value()
+
+
+def _reference(name: str | None, columns: Iterable[str], cursor: Cursor, table_name: TableName) -> Key:
+    schema, table = table_name(cursor)
+    referenced = _key_parts(cursor) if cursor.is_sign("(") else ()
+    rules = {"UPDATE": "NO ACTION", "DELETE": "NO ACTION"}
+    while True:
+        if cursor.take_words("MATCH"):
+            cursor.name()
+        elif cursor.word() == "ON" and cursor.word(1) in rules:
+            event = cursor.word(1)
+            cursor.at += 2
+            rules[event] = next((rule for rule in _RULES if cursor.take_words(*rule.split())), rules[event])
+        else:
+            break
+    return Key(name, tuple(columns), schema, table, referenced, rules["UPDATE"], rules["DELETE"])
+
+
+def read_elements(cursor: Cursor, dialect: Dialect, table_name: TableName) -> Elements:
+    """Go past columns and keys in parentheses."""
+    elements = Elements()
+
+    def element() -> None:
+        if is_key(cursor):
+            read_key(cursor, elements, table_name)
+        else:
+            elements.definitions.append(read_column(cursor, dialect, table_name))
+
+    cursor.list_of(element)
+    return elements

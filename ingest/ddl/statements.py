@@ -1,0 +1,373 @@
+"""DDL statements as actions: what stands in front of a table's definition, and all but ALTER TABLE.
+
+Sources: server, sql/sql_yacc.yy; MariaDB, sql/sql_yacc.yy.
+"""
+
+import re
+from dataclasses import replace
+from typing import Any, Final
+
+from ingest.ddl.actions import Action, Flavor, Kind
+from ingest.ddl.alter_table import read_alter_table
+from ingest.ddl.column_types import NEWEST, Dialect, character_set_of, read_character_set, read_collation
+from ingest.ddl.definitions import Elements, read_elements
+from ingest.ddl.names import Names
+from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
+from ingest.ddl.verbs import VERBS, may_be_ddl
+from ingest.ddl.versioning import PERIOD
+
+_MODIFIERS: Final = (
+    *("TEMPORARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "ONLINE", "OFFLINE", "IGNORE", "UNDO", "EXTERNAL"),
+    *("JSON", "RELATIONAL", "DUALITY", "MATERIALIZED"),
+)
+_OBJECTS: Final = (
+    *("TABLE", "DATABASE", "INDEX", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SEQUENCE"),
+    *("TABLESPACE", "SERVER", "PACKAGE", "INSTANCE", "LOGFILE", "RESOURCE", "CATALOG", "LIBRARY", "SPATIAL"),
+)
+_SELECTS: Final = frozenset({"SELECT", "VALUES", "TABLE", "WITH"})
+
+
+def actions_of(
+    text: str,
+    default_schema: str | None,
+    sql_mode: int = 0,
+    server: Flavor = "mysql",
+    version: tuple[int, ...] = NEWEST,
+) -> list[Action]:
+    """What a statement does to the schema, as actions that follow one another.
+
+    Parameters
+    ----------
+    text
+        The statement.
+    default_schema
+        Schema of names that say none.
+    sql_mode
+        Bits of the SQL mode it runs with.
+    server, version
+        The server's flavor and version; without a version, the newest.
+
+    Returns
+    -------
+    list of Action
+        Empty when the statement is no DDL; one action `not_understood` when it is some that is not known.
+    """
+    if not may_be_ddl(text):
+        return []
+    dialect = Dialect(server, version, sql_mode)
+    reader = _Reader(text, default_schema or None, dialect)
+    try:
+        return reader.read()
+    except (NotUnderstoodError, RecursionError, OverflowError, ValueError) as error:
+        return [
+            Action(
+                "not_understood",
+                reader.statement_type,
+                reader.schema_name,
+                reader.table_name,
+                detail=str(error) or type(error).__name__,
+            )
+        ]
+
+
+class _Reader:
+    """Reads one statement.
+
+    Attributes
+    ----------
+    statement_type
+        Verb and object, as far as they were read.
+    schema_name, table_name
+        The table that it is about, once it is read.
+    """
+
+    def __init__(self, text: str, default_schema: str | None, dialect: Dialect) -> None:
+        self._text = text
+        self._dialect = dialect
+        self._names = Names(default_schema)
+        first = re.search(rf"(?i)\b(?:{'|'.join(VERBS)})\b", text)
+        self.statement_type = first[0].upper() if first else ""
+        self.schema_name: str | None = None
+        self.table_name: str | None = None
+
+    def read(self) -> list[Action]:
+        """The statement's actions."""
+        self._cursor = cursor = Cursor(self._text, tokens_of(self._text, self._dialect.sql_mode, self._dialect.flavor))
+        if cursor.take_words("SET", "STATEMENT"):  # MariaDB: settings for the one statement behind FOR.
+            while not cursor.take_words("FOR"):
+                cursor.skip()
+        verb = cursor.word()
+        if verb not in VERBS:
+            return []
+        cursor.at += 1
+        self.statement_type = verb
+        if verb == "TRUNCATE":
+            return self._truncate()
+        modifiers = self._skip_modifiers()
+        named = self._object()
+        self.statement_type = f"{verb} {named}".rstrip()
+        match verb, named:
+            case _, "TABLE" if "TEMPORARY" in modifiers:
+                return [self._action("other", detail=f"{verb.lower()} temporary table")]
+            case "CREATE", "TABLE":
+                return self._create_table("REPLACE" in modifiers)
+            case "ALTER", "TABLE":
+                return self._alter_table()
+            case "DROP", "TABLE":
+                return self._drop_table()
+            case "RENAME", "TABLE":
+                return self._rename_table()
+            case _, "DATABASE":
+                return self._database(verb, "REPLACE" in modifiers)
+            case "CREATE" | "DROP", "INDEX":
+                return self._index(verb)
+        return [self._other(verb, named)]
+
+    # --- what stands in front ---
+
+    def _skip_modifiers(self) -> set[str]:
+        """Go past what stands between the verb and the object."""
+        cursor, found = self._cursor, set[str]()
+        while True:
+            if cursor.take_words("OR", "REPLACE"):
+                found.add("REPLACE")
+            elif word := cursor.take_one_of(*_MODIFIERS):
+                if word == "SPATIAL" and cursor.is_words("REFERENCE"):
+                    cursor.at -= 1
+                    return found
+                found.add(word)
+            elif cursor.take_one_of("ALGORITHM", "DEFINER"):
+                cursor.expect_sign("=")
+                self._skip_account()
+            elif cursor.take_words("SQL", "SECURITY"):
+                cursor.name()
+            elif not cursor.take_words("AGGREGATE"):
+                return found
+
+    def _skip_account(self) -> None:
+        """Go past `user`@`host`, CURRENT_USER() or a plain word."""
+        cursor = self._cursor
+        cursor.value()
+        if cursor.is_sign("("):
+            cursor.skip()
+        elif cursor.take_sign("@"):
+            cursor.value()
+
+    def _object(self) -> str:
+        cursor = self._cursor
+        word = cursor.word()
+        if word in ("SCHEMA", "SCHEMAS"):
+            word = "DATABASE"
+        if word not in _OBJECTS and word.removesuffix("S") in _OBJECTS:
+            word = word.removesuffix("S")
+        if word not in _OBJECTS:
+            raise cursor.not_understood("the kind of an object")
+        cursor.at += 1
+        return word
+
+    def _is_conditional(self) -> bool:
+        return self._cursor.take_words("IF", "EXISTS") or self._cursor.take_words("IF", "NOT", "EXISTS")
+
+    def _table(self) -> tuple[str | None, str]:
+        """Go past the name of the table that the statement is about."""
+        self.schema_name, self.table_name = self._names.table(self._cursor)
+        return self.schema_name, self.table_name
+
+    def _skip_wait(self) -> None:
+        if self._cursor.take_words("WAIT"):
+            self._cursor.number()
+        else:
+            self._cursor.take_words("NOWAIT")
+
+    def _end(self) -> None:
+        if not self._cursor.is_at_end:
+            raise self._cursor.not_understood("the end")
+
+    def _action(self, kind: Kind, **facts: Any) -> Action:
+        known: dict[str, Any] = {"schema_name": self.schema_name, "table_name": self.table_name}
+        return Action(kind, self.statement_type, **(known | facts))
+
+    # --- statements ---
+
+    def _create_table(self, is_replaced: bool) -> list[Action]:
+        cursor = self._cursor
+        is_conditional = self._is_conditional()
+        self._table()
+        dropped = [self._action("drop_table", is_conditional=True)] if is_replaced else []
+        if cursor.take_words("LIKE"):
+            return [*dropped, self._create_like(is_conditional)]
+        elements = Elements()
+        if cursor.is_sign("(") and cursor.word(1) == "LIKE":
+            cursor.at += 2
+            created = self._create_like(is_conditional)
+            cursor.expect_sign(")")
+            return [*dropped, created]
+        if cursor.is_sign("(") and not _opens_select(cursor):
+            elements = read_elements(cursor, self._dialect, self._names.table)
+        character_set, collation, is_versioned, has_select = self._table_tail()
+        if not elements.definitions and not has_select:
+            raise cursor.not_understood("columns")
+        columns = elements.columns(character_set, self._dialect)
+        is_versioned = is_versioned or any(one.is_versioned for one in elements.definitions)
+        if is_versioned and not elements.declares_period:
+            columns = (*columns, *PERIOD)
+        created = self._action(
+            "create_select" if has_select else "create_table",
+            columns=columns,
+            key_columns=elements.key_columns,
+            character_set=character_set,
+            collation=collation,
+            is_conditional=is_conditional,
+            keys=elements.all_keys,
+        )
+        return [*dropped, created]
+
+    def _create_like(self, is_conditional: bool) -> Action:
+        schema, table = self._names.table(self._cursor)
+        return self._action(
+            "create_like", other_schema_name=schema, other_table_name=table, is_conditional=is_conditional
+        )
+
+    def _table_tail(self) -> tuple[str | None, str | None, bool, bool]:
+        """Read on behind the columns: default character set and collation, versioning, and whether rows follow.
+
+        Partitions and options of the storage say nothing of the columns: what is in them is passed over.
+        """
+        cursor = self._cursor
+        character_set = collation = None
+        is_versioned = False
+        while not cursor.is_at_end:
+            if cursor.take_words("WITH", "SYSTEM", "VERSIONING"):
+                is_versioned = True
+            elif _opens_select(cursor):
+                return character_set or _implied(collation), collation, is_versioned, True
+            elif cursor.take_words("PARTITION", "BY"):
+                # A subpartition may be WITH SYSTEM, a partition VALUES.
+                cursor.skip_until(lambda at: at.word() == "SELECT" or at.is_words("AS", "SELECT"))
+            elif cursor.take_words("COLLATE"):
+                collation = read_collation(cursor, self._dialect)
+            elif cursor.word() in ("COMMENT", "CONNECTION", "PASSWORD") or cursor.is_sign("="):
+                cursor.skip()
+                cursor.take_sign("=")
+                cursor.skip()
+            elif (said := read_character_set(cursor, self._dialect)) is not None:
+                character_set = said
+            else:
+                cursor.skip()
+        return character_set or _implied(collation), collation, is_versioned, False
+
+    def _alter_table(self) -> list[Action]:
+        is_conditional = self._is_conditional()
+        self._table()
+        self._skip_wait()
+        actions = read_alter_table(self._cursor, self._dialect, self._names, self._action)
+        self._end()
+        return [replace(action, is_conditional=True) for action in actions] if is_conditional else actions
+
+    def _drop_table(self) -> list[Action]:
+        cursor = self._cursor
+        is_conditional = self._is_conditional()
+        dropped = []
+        while True:
+            schema, table = self._names.table(cursor)
+            dropped.append(
+                self._action("drop_table", schema_name=schema, table_name=table, is_conditional=is_conditional)
+            )
+            if not cursor.take_sign(","):
+                break
+        cursor.take_one_of("RESTRICT", "CASCADE")
+        self._skip_wait()
+        self._end()
+        return dropped
+
+    def _rename_table(self) -> list[Action]:
+        cursor = self._cursor
+        is_conditional = self._is_conditional()
+        renamed = []
+        while True:
+            schema, table = self._names.table(cursor)
+            self._skip_wait()
+            cursor.expect("TO")
+            new_schema, new_table = self._names.table(cursor)
+            renamed.append(
+                self._action(
+                    "rename_table",
+                    schema_name=schema,
+                    table_name=table,
+                    other_schema_name=new_schema,
+                    other_table_name=new_table,
+                    is_conditional=is_conditional,
+                )
+            )
+            if not cursor.take_sign(","):
+                break
+        self._end()
+        return renamed
+
+    def _truncate(self) -> list[Action]:
+        self.statement_type = "TRUNCATE TABLE"
+        # TABLE may be left out, but no table has this name without quotes.
+        self._cursor.take_words("TABLE")
+        self._table()
+        self._skip_wait()
+        self._end()
+        return [self._action("truncate_table")]
+
+    def _database(self, verb: str, is_replaced: bool) -> list[Action]:
+        cursor = self._cursor
+        is_conditional = self._is_conditional()
+        # Only ALTER DATABASE may leave out which one.
+        has_name = verb != "ALTER" or not (
+            cursor.is_at_end or cursor.word() in ("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT")
+        )
+        self.schema_name = cursor.name() if has_name else self._names.default_schema
+        if verb == "DROP":
+            self._end()
+            return [self._action("drop_database", is_conditional=is_conditional)]
+        character_set, collation, _, _ = self._table_tail()
+        facts = {"character_set": character_set, "collation": collation}
+        if verb == "ALTER":
+            return [self._action("other", detail="alter database", **facts)]
+        dropped = [self._action("drop_database", is_conditional=True)] if is_replaced else []
+        return [*dropped, self._action("create_database", is_conditional=is_conditional, **facts)]
+
+    def _index(self, verb: str) -> list[Action]:
+        cursor = self._cursor
+        is_conditional = self._is_conditional()
+        name = cursor.name()
+        cursor.skip_until(lambda at: at.word() == "ON")
+        cursor.expect("ON")
+        self._table()
+        if verb == "DROP" and name.upper() == "PRIMARY":
+            return [self._action("drop_primary_key", is_conditional=is_conditional)]
+        return [self._action("other", detail=f"{verb.lower()} index {name}", is_conditional=is_conditional)]
+
+    def _other(self, verb: str, named: str) -> Action:
+        """What changes no table. A view and a sequence have a name like a table; a trigger belongs to one."""
+        cursor = self._cursor
+        if named in ("VIEW", "SEQUENCE"):
+            self._is_conditional()
+            self._table()
+        elif named == "TRIGGER" and verb == "CREATE":
+            self._is_conditional()
+            self._names.table(cursor)
+            cursor.skip_until(lambda at: at.word() == "ON")
+            cursor.expect("ON")
+            self._table()
+        elif named in ("TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE"):
+            self._is_conditional()
+            cursor.take_words("BODY")
+            self.schema_name = self._names.table(cursor)[0]
+        return self._action("other", detail=f"{verb} {named}".lower())
+
+
+def _opens_select(cursor: Cursor) -> bool:
+    """Whether a query stands behind the parentheses that open there; its first words are no names unquoted."""
+    ahead = 0
+    while cursor.is_sign("(", ahead):
+        ahead += 1
+    return cursor.word(ahead) in _SELECTS
+
+
+def _implied(collation: str | None) -> str | None:
+    return None if collation is None else character_set_of(collation)

@@ -1,0 +1,279 @@
+"""A statement as tokens, and a cursor that a grammar walks over them.
+
+The tokens are those of sqlglot's MySQL dialect, without its keywords: in DDL nearly every word may be a name.
+Comments are blanked out before, because those with a version in them are executed, and so count.
+
+Source: server, sql/sql_lex.cc, `lex_one_token`; MariaDB the same.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, Final
+
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from ingest.ddl.actions import Flavor
+
+ANSI_QUOTES: Final = 1 << 2
+NO_BACKSLASH_ESCAPES: Final = 1 << 20
+
+_STRINGS: Final = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING})
+_SIGNS: Final = {
+    "(": TokenType.L_PAREN,
+    ")": TokenType.R_PAREN,
+    ",": TokenType.COMMA,
+    ".": TokenType.DOT,
+    "=": TokenType.EQ,
+    ";": TokenType.SEMICOLON,
+    "@": TokenType.PARAMETER,
+}
+
+
+class NotUnderstoodError(Exception):
+    """A statement goes on in a way that the grammar does not know; the message says where."""
+
+
+class _Tokenizer(MySQL.Tokenizer):
+    KEYWORDS: ClassVar[dict[str, TokenType]] = {}
+    COMMANDS: ClassVar[set[TokenType]] = set()
+    COMMENTS: ClassVar[list[str | tuple[str, str]]] = []
+
+
+class _RawTokenizer(_Tokenizer):
+    STRING_ESCAPES: ClassVar[list[str]] = ["'", '"']
+
+
+class _AnsiTokenizer(_Tokenizer):
+    QUOTES: ClassVar[list[tuple[str, str] | str]] = ["'"]
+    IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"']
+    STRING_ESCAPES: ClassVar[list[str]] = ["'", "\\"]
+
+
+class _RawAnsiTokenizer(_AnsiTokenizer):
+    STRING_ESCAPES: ClassVar[list[str]] = ["'"]
+
+
+_TOKENIZERS: Final = {
+    (False, False): _Tokenizer,
+    (False, True): _RawTokenizer,
+    (True, False): _AnsiTokenizer,
+    (True, True): _RawAnsiTokenizer,
+}
+
+
+@cache
+def _lexemes(has_backslashes: bool, flavor: Flavor) -> re.Pattern[str]:
+    """What a comment may not be sought in, and comments. MySQL executes no comment of MariaDB's kind."""
+    escaped = r"\\.|" if has_backslashes else ""
+    inner = r"\\" if has_backslashes else ""
+    mark = "M?!" if flavor == "mariadb" else "!"
+    return re.compile(
+        rf"""'(?:{escaped}[^'{inner}])*'|"(?:{escaped}[^"{inner}])*"|`[^`]*`"""
+        # A version that no server has marks a comment for the client alone.
+        rf"|(?P<opens>/\*{mark}(?!999999)(?:[0-9]{{5,6}})?)|(?P<closes>\*/)"
+        r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)",
+        re.DOTALL,
+    )
+
+
+def bare(text: str, sql_mode: int, flavor: Flavor) -> str:
+    """A statement with blanks in place of its comments; of those that are executed only the marks are blanked.
+
+    Every other character stays where it was.
+    """
+    depth = 0
+
+    def blank(found: re.Match[str]) -> str:
+        nonlocal depth
+        if found["opens"]:
+            depth += 1
+        elif found["closes"] and depth:
+            depth -= 1
+        elif not found["comment"]:
+            return found[0]
+        return re.sub(r"[^\n]", " ", found[0])
+
+    return _lexemes(not sql_mode & NO_BACKSLASH_ESCAPES, flavor).sub(blank, text)
+
+
+def tokens_of(text: str, sql_mode: int, flavor: Flavor) -> list[Token]:
+    """The tokens of a statement in an SQL mode (its bits).
+
+    Raises
+    ------
+    NotUnderstoodError
+        A string or name does not end.
+    """
+    tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]
+    try:
+        return tokenizer("mysql").tokenize(bare(text, sql_mode, flavor))
+    except (TokenError, ValueError, IndexError) as error:
+        raise NotUnderstoodError(f"no tokens: {error}") from error
+
+
+class Cursor:
+    """A place in the tokens of a statement.
+
+    Parameters
+    ----------
+    text
+        The statement.
+    tokens
+        Its tokens.
+    """
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self._text = text
+        self._tokens = tokens
+        self.at = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing follows but a semicolon."""
+        return all(token.token_type == TokenType.SEMICOLON for token in self._tokens[self.at : self.at + 1])
+
+    def _token(self, ahead: int = 0) -> Token | None:
+        at = self.at + ahead
+        return self._tokens[at] if at < len(self._tokens) else None
+
+    def word(self, ahead: int = 0) -> str:
+        """The unquoted word there in upper case, empty for anything else."""
+        token = self._token(ahead)
+        return token.text.upper() if token is not None and token.token_type == TokenType.VAR else ""
+
+    def is_sign(self, sign: str, ahead: int = 0) -> bool:
+        """Whether a sign such as `(` stands there."""
+        token = self._token(ahead)
+        return token is not None and token.token_type == _SIGNS[sign]
+
+    def is_name(self, ahead: int = 0) -> bool:
+        """Whether a name may stand there, quoted or not."""
+        token = self._token(ahead)
+        return token is not None and token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+
+    def is_quoted(self, ahead: int = 0) -> bool:
+        """Whether a quoted name stands there."""
+        token = self._token(ahead)
+        return token is not None and token.token_type == TokenType.IDENTIFIER
+
+    def is_words(self, *words: str) -> bool:
+        """Whether these words stand there."""
+        return all(self.word(ahead) == word for ahead, word in enumerate(words))
+
+    def take_words(self, *words: str) -> bool:
+        """Go past these words if they stand there."""
+        if not self.is_words(*words):
+            return False
+        self.at += len(words)
+        return True
+
+    def take_one_of(self, *words: str) -> str:
+        """Go past one of these words if one stands there; which one."""
+        if (word := self.word()) and word in words:
+            self.at += 1
+            return word
+        return ""
+
+    def take_sign(self, sign: str) -> bool:
+        """Go past a sign if it stands there."""
+        if not self.is_sign(sign):
+            return False
+        self.at += 1
+        return True
+
+    def expect(self, *words: str) -> None:
+        """Go past these words, which must stand there."""
+        if not self.take_words(*words):
+            raise self.not_understood(" ".join(words))
+
+    def expect_sign(self, sign: str) -> None:
+        """Go past a sign, which must stand there."""
+        if not self.take_sign(sign):
+            raise self.not_understood(sign)
+
+    def name(self) -> str:
+        """Go past a name, quoted or not."""
+        if not self.is_name():
+            raise self.not_understood("a name")
+        return self._next().text
+
+    def text(self) -> str:
+        """Go past a string, or several that the server puts together; what they say."""
+        if not self.is_text():
+            raise self.not_understood("a string")
+        said = self._next().text
+        while self.is_text():
+            said += self._next().text
+        return said
+
+    def is_text(self) -> bool:
+        """Whether a string stands there."""
+        token = self._token()
+        return token is not None and token.token_type in _STRINGS
+
+    def value(self) -> str:
+        """Go past a name, string or number, whatever it is."""
+        token = self._token()
+        if token is None or token.token_type in _SIGNS.values():
+            raise self.not_understood("a value")
+        if self.is_text():
+            return self.text()
+        return self._next().text
+
+    def literal(self) -> tuple[TokenType, str]:
+        """Go past any one token: its type and text."""
+        token = self._next()
+        return token.token_type, token.text
+
+    def number(self) -> int:
+        """Go past a whole number."""
+        token = self._token()
+        if token is None or not token.text.isdecimal() or token.token_type == TokenType.IDENTIFIER:
+            raise self.not_understood("a number")
+        return int(self._next().text)
+
+    def skip(self) -> None:
+        """Go past a token, and past all that is in parentheses when one opens there."""
+        depth = 0
+        while True:
+            if self._token() is None:
+                raise self.not_understood("more")
+            if self.is_sign("("):
+                depth += 1
+            elif self.is_sign(")"):
+                depth -= 1
+            self.at += 1
+            if depth <= 0:
+                return
+
+    def skip_until(self, stops: Callable[["Cursor"], bool]) -> None:
+        """Go on to where the condition holds outside of parentheses, or to their end or the statement's."""
+        while not self.is_at_end and not self.is_sign(")") and not stops(self):
+            self.skip()
+
+    def list_of(self, item: Callable[[], Any]) -> list[Any]:
+        """Go past a list in parentheses; what `item` gives for each."""
+        self.expect_sign("(")
+        items = [item()]
+        while self.take_sign(","):
+            items.append(item())
+        self.expect_sign(")")
+        return items
+
+    def _next(self) -> Token:
+        token = self._token()
+        if token is None:
+            raise self.not_understood("more")
+        self.at += 1
+        return token
+
+    def not_understood(self, wanted: str) -> NotUnderstoodError:
+        """The error that something else was expected here."""
+        token = self._token()
+        if token is None:
+            return NotUnderstoodError(f"it ends where {wanted} was expected")
+        near = self._text[token.start : token.start + 40]
+        return NotUnderstoodError(f"{wanted} was expected at offset {token.start}: {near}")
