@@ -131,6 +131,17 @@ def snapshot(
             help="Folder with columns, key_column_usage, referential_constraints, tables, statistics (.json ...).",
         ),
     ] = None,
+    from_ddl: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="DDL statements, as mysqldump --no-data writes them."),
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Schema of tables in --from-ddl that are named without one.")
+    ] = None,
+    at_file: Annotated[
+        str | None, typer.Option(metavar="F", help="Binlog file in which --from-ddl is true, with --at-pos.")
+    ] = None,
+    at_pos: Annotated[int | None, typer.Option(min=4, metavar="N", help="Position in it.")] = None,
     port: Port = None,
     user: User = None,
     defaults_file: DefaultsFile = None,
@@ -139,14 +150,24 @@ def snapshot(
     tls_key: TlsKey = None,
 ) -> None:
     """Land what tables look like, from a live server or from files. The same snapshot again changes nothing."""
-    from ingest.commands.landing import snapshot_from_files, snapshot_from_server
+    from ingest.commands.landing import snapshot_from_ddl, snapshot_from_files, snapshot_from_server
 
+    given = {"--server": server, "--from-dir": from_dir, "--from-ddl": from_ddl}
+    chosen = [option for option, value in given.items() if value is not None]
+    if len(chosen) > 1:
+        raise UsageError(f"Both {chosen[0]} and {chosen[1]} are given.", hint="Give one of them.")
+    if from_ddl is None and not (schema is None and at_file is None and at_pos is None):
+        raise UsageError(
+            "--schema, --at-file and --at-pos go with --from-ddl.", hint="Give --from-ddl, or leave them out."
+        )
+    if (at_file is None) != (at_pos is None):
+        raise UsageError("--at-file and --at-pos go together.", hint="Give both, or neither.")
+    if from_ddl is not None:
+        raise typer.Exit(snapshot_from_ddl(source, from_ddl, schema, at_file, at_pos))
     if from_dir is not None:
-        if server is not None:
-            raise UsageError("Both --server and --from-dir are given.", hint="Give one of them.")
         raise typer.Exit(snapshot_from_files(source, from_dir))
     if server is None and defaults_file is None:
-        raise UsageError("Neither --server nor --from-dir is given.", hint="Give one of them.")
+        raise UsageError("None of --server, --from-dir and --from-ddl is given.", hint="Give one of them.")
     from ingest.sources.server import ServerAddress
 
     address = ServerAddress.of(server, port, user, defaults_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key)

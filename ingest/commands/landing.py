@@ -42,6 +42,20 @@ def snapshot_from_files(source: str, directory: Path) -> int:
     return EXIT_DONE
 
 
+def snapshot_from_ddl(
+    source: str, path: Path, schema: str | None, binlog_file: str | None, binlog_pos: int | None
+) -> int:
+    """Land the schema that a file of DDL statements comes to."""
+    from ingest.landing import land_snapshot
+    from ingest.sources.snapshot_ddl import read_snapshot_ddl
+
+    snapshot = read_snapshot_ddl(path, schema, binlog_file, binlog_pos)
+    landed = land_snapshot(source, snapshot)
+    where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
+    _print_snapshot(source, landed.is_new, landed.tables, landed.columns, landed.foreign_keys, where)
+    return EXIT_DONE
+
+
 def _print_snapshot(source: str, is_new: bool, tables: int, columns: int, foreign_keys: int, where: str) -> None:
     verb = "landed" if is_new else "already landed"
     sys.stdout.write(

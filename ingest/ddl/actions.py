@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A unique or foreign key. `name` is None where the server makes one up."""
+    """A unique or foreign key. `name` is None where the server makes one up, and so are rules that are not written."""
 
     name: str | None
     columns: tuple[str, ...]

@@ -54,6 +54,11 @@ class Dialect:
         return "utf8mb3" if self.version >= (8, 0, 30) else "utf8"
 
     @property
+    def default_character_set(self) -> str:
+        """What the server takes when nobody says anything."""
+        return "latin1" if self.version < ((11, 6) if self.is_mariadb else (8,)) else "utf8mb4"
+
+    @property
     def takes_inline_references(self) -> bool:
         """Whether REFERENCES behind a column makes a foreign key."""
         return self.version >= ((10, 5) if self.is_mariadb else (9, 0))
@@ -175,7 +180,7 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
     if word in _COLLECTIONS:
         is_short = not dialect.is_mariadb and dialect.version >= (8,)
         return DataType("geomcollection" if is_short else "geometrycollection")
-    if word in _OF_MARIADB and dialect.is_mariadb:
+    if word in _OF_MARIADB:
         return DataType(word.lower())
     if found := _string(word, cursor, dialect):
         return found
@@ -194,15 +199,24 @@ def in_character_set(found: DataType, character_set: str | None, dialect: Dialec
     if found.wanted_length is None:
         return found
     family = _TEXTS if found.name in _TEXTS else _BLOBS
-    bytes_each = _bytes_each(found.character_set or character_set, dialect) if family is _TEXTS else 1
-    size = found.wanted_length * bytes_each
-    return replace(found, name=family[sum(size >= length for length in _LENGTHS)], wanted_length=None)
+    size = found.wanted_length
+    if family is _TEXTS:
+        size *= bytes_each(found.character_set or character_set or dialect.default_character_set)
+    return replace(found, name=_smallest(family, size), wanted_length=None)
 
 
-def _bytes_each(character_set: str | None, dialect: Dialect) -> int:
-    if character_set is None:  # The servers' own defaults.
-        is_narrow = dialect.version < ((11, 6) if dialect.is_mariadb else (8,))
-        return 1 if is_narrow else 4
+def text_type_for(name: str, bytes_before: int, bytes_after: int) -> str:
+    """The type of text that has room for as many characters as one had when they took another number of bytes."""
+    length = [*_LENGTHS, 1 << 32][_TEXTS.index(name)] - 1
+    return _smallest(_TEXTS, length // bytes_before * bytes_after)
+
+
+def _smallest(family: tuple[str, ...], size: int) -> str:
+    return family[sum(size >= length for length in _LENGTHS)]
+
+
+def bytes_each(character_set: str) -> int:
+    """Bytes that a character takes at most."""
     if character_set in ("utf8mb4", "utf16", "utf16le", "utf32", "gb18030"):
         return 4
     if character_set in ("utf8", "utf8mb3", "ujis", "eucjpms"):
@@ -284,12 +298,12 @@ def _string(word: str, cursor: Cursor, dialect: Dialect) -> DataType | None:
         )
     if word in ("BINARY", "VARBINARY"):
         found = DataType(word.lower(), str((_sizes(cursor) or [1])[0]))
-        return _compressed(found, cursor, dialect)
+        return _compressed(found, cursor)
     for family in (_TEXTS, _BLOBS):
         if word.lower() in family:
             sizes = _sizes(cursor)
             found = DataType(word.lower(), wanted_length=sizes[0] if sizes and sizes[0] else None)
-            return _text(found, cursor, dialect) if family is _TEXTS else _compressed(found, cursor, dialect)
+            return _text(found, cursor, dialect) if family is _TEXTS else _compressed(found, cursor)
     return None
 
 
@@ -315,11 +329,11 @@ def _text(found: DataType, cursor: Cursor, dialect: Dialect) -> DataType:
         character_set = character_set_of(collation)
     if is_binary and character_set is not None and collation is None:
         collation = f"{character_set}_bin"
-    return _compressed(replace(found, character_set=character_set, collation=collation), cursor, dialect)
+    return _compressed(replace(found, character_set=character_set, collation=collation), cursor)
 
 
-def _compressed(found: DataType, cursor: Cursor, dialect: Dialect) -> DataType:
-    if not (dialect.is_mariadb and cursor.take_words("COMPRESSED")):
+def _compressed(found: DataType, cursor: Cursor) -> DataType:
+    if not cursor.take_words("COMPRESSED"):
         return found
     if cursor.take_sign("="):
         cursor.value()

@@ -346,7 +346,7 @@ def _skip_key_options(cursor: Cursor) -> None:
 def _reference(name: str | None, columns: Iterable[str], cursor: Cursor, table_name: TableName) -> Key:
     schema, table = table_name(cursor)
     referenced = _key_parts(cursor) if cursor.is_sign("(") else ()
-    rules = {"UPDATE": "NO ACTION", "DELETE": "NO ACTION"}
+    rules: dict[str, str | None] = {"UPDATE": None, "DELETE": None}
     while True:
         if cursor.take_words("MATCH"):
             cursor.name()

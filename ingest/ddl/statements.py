@@ -108,6 +108,8 @@ class _Reader:
         self.statement_type = f"{verb} {named}".rstrip()
         match verb, named:
             case _, "TABLE" if "TEMPORARY" in modifiers:
+                self._is_conditional()
+                self._table()
                 return [self._action("other", detail=f"{verb.lower()} temporary table")]
             case "CREATE", "TABLE":
                 return self._create_table("REPLACE" in modifiers)

@@ -146,7 +146,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "taken_at": "When the snapshot was taken, UTC",
     "binlog_pos": "Offset in the binlog file that the snapshot is true at, NULL when unknown",
     "gtid_executed": "GTID set that the snapshot is true at, NULL when unknown",
-    "origin": "Where the snapshot comes from: server, files or binlog",
+    "origin": "Where the snapshot comes from: server, files, ddl (statements of a dump) or binlog",
     "column_name": "Name of the column",
     "ordinal_position": "1-based position of the column in its table or key",
     "column_key": "PRI, UNI, MUL or empty, as information_schema says",

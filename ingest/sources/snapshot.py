@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ingest.errors import SnapshotInputError
 
-Origin = Literal["server", "files", "binlog"]
+Origin = Literal["server", "files", "ddl", "binlog"]
 ViewRow = Mapping[str, Any]
 
 # What is taken from each view. The columns in the second set may be missing: older servers have none.
@@ -63,7 +63,7 @@ class SchemaSnapshot:
     Attributes
     ----------
     origin
-        Where it comes from: server, files or binlog.
+        Where it comes from: server, files, ddl or binlog.
     taken_at
         When it was taken.
     binlog_file, binlog_pos, gtid_executed

@@ -6,6 +6,12 @@ statements as (
 
 ),
 
+ddl_actions as (
+
+    select * from {{ ref('stg_binlog__ddl_actions') }}
+
+),
+
 transactions as (
 
     select * from {{ ref('stg_binlog__transactions') }}
@@ -18,44 +24,64 @@ completed_segments as (
 
 ),
 
-queries as (
-
-    select
-        *,
-        {{ bare_statement('sql_text') }} as statement
-    from statements
-    where kind = 'QUERY'
-
-),
-
-parsed as (
-
-    select
-        *,
-        upper({{ ddl_part('statement', 'verb') }}) as verb,
-        upper({{ ddl_part('statement', 'object_type') }}) as named_object_type,
-        {{ ddl_part('statement', 'first_name') }} as first_name,
-        {{ ddl_part('statement', 'second_name') }} as second_name,
-        {{ ddl_part('statement', 'first_name_after_on') }} as first_name_after_on,
-        {{ ddl_part('statement', 'second_name_after_on') }} as second_name_after_on
-    from queries
-
-),
-
--- TABLE is optional in TRUNCATE. An index or trigger changes the table that stands behind ON.
-objects as (
+described as (
 
     select
         *,
         case
-            when verb = 'TRUNCATE' then 'TABLE'
-            when named_object_type = 'SCHEMA' then 'DATABASE'
-            else named_object_type
-        end as object_type,
-        if(named_object_type in ('INDEX', 'TRIGGER'), first_name_after_on, first_name) as leading_name,
-        if(named_object_type in ('INDEX', 'TRIGGER'), second_name_after_on, second_name) as following_name
-    from parsed
-    where verb is not null
+            when table_name is not null then concat_ws('.', schema_name, table_name)
+        end as changed_table,
+        case
+            when action in ('rename_table', 'exchange_partition') then concat_ws('.', other_schema_name, other_table_name)
+        end as other_changed_table,
+        concat_ws(
+            ' ',
+            action,
+            column_name,
+            nullif(
+                array_join(
+                    transform(columns, defined -> concat_ws(' ', defined.name, defined.column_type)), ', '
+                ),
+                ''
+            ),
+            place,
+            after_column,
+            nullif(concat_ws('.', other_schema_name, other_table_name), ''),
+            if(cardinality(key_columns) > 0, concat('(', array_join(key_columns, ', '), ')'), null),
+            character_set,
+            detail
+        ) as description
+    from ddl_actions
+
+),
+
+-- The steps of a statement in their order, as one row.
+changes as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        start_pos,
+        payload_ordinal,
+        min_by(statement_type, action_ordinal) as statement_type,
+        min_by(schema_name, action_ordinal) as schema_name,
+        min_by(table_name, action_ordinal) as table_name,
+        array_sort(
+            collect_list(
+                struct(
+                    action_ordinal, description, array_compact(array(changed_table, other_changed_table)) as tables
+                )
+            ),
+            (one, other) -> one.action_ordinal - other.action_ordinal
+        ) as steps,
+        bool_and(action != 'not_understood') as is_understood,
+        bool_or(
+            action in ('drop_table', 'drop_database', 'truncate_table', 'drop_partition', 'truncate_partition')
+        ) as destroys_rows
+    from described
+    group by source_id, epoch, binlog_file, segment_start, start_pos, payload_ordinal
 
 ),
 
@@ -63,51 +89,44 @@ final as (
 
     select /*+ broadcast(completed_segments) */
         concat_ws(
-            '/', objects.source_id, objects.epoch, objects.binlog_file, objects.start_pos, objects.payload_ordinal
+            '/', statements.source_id, statements.epoch, statements.binlog_file, statements.start_pos,
+            statements.payload_ordinal
         ) as schema_change_id,
-        objects.source_id,
-        objects.epoch,
-        objects.binlog_file,
+        statements.source_id,
+        statements.epoch,
+        statements.binlog_file,
         completed_segments.file_sequence,
-        objects.start_pos,
-        objects.end_pos,
-        objects.payload_ordinal,
-        objects.transaction_pos,
+        statements.start_pos,
+        statements.end_pos,
+        statements.payload_ordinal,
+        statements.transaction_pos,
         transactions.gtid,
-        objects.thread_id,
-        concat_ws(' ', objects.verb, objects.object_type) as statement_type,
-        case
-            when objects.object_type = 'DATABASE' then {{ unquoted_name('objects.leading_name') }}
-            when objects.following_name is not null then {{ unquoted_name('objects.leading_name') }}
-            when objects.object_type in ('USER', 'ROLE', 'TABLESPACE', 'SERVER') then null
-            else objects.default_schema
-        end as schema_name,
-        case
-            when coalesce(objects.object_type, '') in ('TABLE', 'INDEX', 'TRIGGER', 'VIEW', 'SEQUENCE')
-                then {{ unquoted_name('coalesce(objects.following_name, objects.leading_name)') }}
-        end as table_name,
-        objects.default_schema,
-        objects.error_code,
-        objects.sql_text,
-        (
-            objects.verb in ('DROP', 'TRUNCATE')
-            and objects.object_type in ('TABLE', 'DATABASE')
-            and not objects.statement rlike r'(?i)^drop\s+temporary\b'
-        )
-        or (
-            objects.verb = 'ALTER'
-            and objects.statement rlike r'(?i)\b(?:drop|truncate)\s+partition\b'
-        ) as destroys_rows,
-        objects.event_timestamp
-    from objects
+        statements.thread_id,
+        changes.statement_type,
+        changes.schema_name,
+        changes.table_name,
+        transform(changes.steps, step -> step.description) as actions,
+        array_distinct(flatten(transform(changes.steps, step -> step.tables))) as tables,
+        statements.default_schema,
+        statements.error_code,
+        statements.sql_text,
+        changes.is_understood,
+        changes.destroys_rows,
+        statements.event_timestamp
+    from changes
+    inner join statements
+        on
+            {{ same_segment('changes', 'statements') }}
+            and changes.start_pos = statements.start_pos
+            and changes.payload_ordinal = statements.payload_ordinal
     inner join completed_segments
-        on {{ same_segment('objects', 'completed_segments') }}
+        on {{ same_segment('statements', 'completed_segments') }}
     left join transactions
         on
-            objects.source_id = transactions.source_id
-            and objects.epoch = transactions.epoch
-            and objects.binlog_file = transactions.binlog_file
-            and objects.transaction_pos = transactions.start_pos
+            statements.source_id = transactions.source_id
+            and statements.epoch = transactions.epoch
+            and statements.binlog_file = transactions.binlog_file
+            and statements.transaction_pos = transactions.start_pos
 
 )
 

@@ -1,0 +1,189 @@
+"""Schema snapshots from DDL: what `mysqldump --no-data` writes, or SHOW CREATE TABLE prints."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ingest.ddl.actions import Column, Flavor, Key
+from ingest.ddl.batches import sql_mode_bits, version_of
+from ingest.ddl.column_types import NEWEST, Dialect
+from ingest.ddl.scripts import Statement, statements_of
+from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
+from ingest.ddl.statements import actions_of
+from ingest.errors import SnapshotInputError
+from ingest.sources.snapshot import SchemaSnapshot, schema_rows
+
+_USE: Final = re.compile(r"(?is)^(?:--[^\n]*\n|#[^\n]*\n|\s)*use\s+(`(?:[^`]|``)+`|\S+)")
+_SQL_MODE: Final = re.compile(r"(?is)\bsql_mode\s*=\s*'([^']*)'")
+_SERVER_VERSION: Final = re.compile(r"(?m)^-- Server version\s+(\S+)")
+_LOG_POSITION: Final = re.compile(
+    r"(?:MASTER|SOURCE)_LOG_FILE\s*=\s*'([^']+)'\s*,\s*(?:MASTER|SOURCE)_LOG_POS\s*=\s*(\d+)"
+)
+_HEAD: Final = 4096
+
+
+def read_snapshot_ddl(
+    path: Path, schema: str | None = None, binlog_file: str | None = None, binlog_pos: int | None = None
+) -> SchemaSnapshot:
+    """Read a snapshot from a file of DDL statements.
+
+    They are carried out in their order, so the file may also alter, rename and drop what it has created.
+
+    Parameters
+    ----------
+    path
+        The file.
+    schema
+        Schema of tables that are named without one before any USE.
+    binlog_file, binlog_pos
+        Where in the binlog it is true; taken from the file where `mysqldump --source-data` has written it.
+
+    Raises
+    ------
+    SnapshotInputError
+        The file cannot be read, a statement is not understood or does not fit those before it, a table has no
+        schema, or there is no table.
+    """
+    try:
+        script = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise SnapshotInputError(
+            f"{path} cannot be read: {error.strerror or error}.",
+            hint="Give a file that `mysqldump --no-data` has written.",
+            path=str(path),
+        ) from error
+    dialect = _dialect(script)
+    shapes = _carried_out(path, script, schema, dialect)
+    if not shapes.tables:
+        raise SnapshotInputError(
+            f"{path} creates no table.",
+            hint="Give a file with CREATE TABLE statements, such as `mysqldump --no-data` writes.",
+            path=str(path),
+        )
+    if binlog_file is None and (written := _LOG_POSITION.search(script)):
+        binlog_file, binlog_pos = written[1], int(written[2])
+    columns, keys, foreign_keys = schema_rows(
+        _column_rows(shapes), _key_rows(shapes), _rule_rows(shapes, dialect), (), ()
+    )
+    return SchemaSnapshot("ddl", datetime.now(UTC), binlog_file, binlog_pos, None, columns, keys, foreign_keys)
+
+
+def _dialect(script: str) -> Dialect:
+    """The server that a dump was taken from, as its head says; the newest MySQL for other files."""
+    found = _SERVER_VERSION.search(script, 0, _HEAD)
+    is_mariadb = "MariaDB" in (found[1] if found else script[:_HEAD]) or "/*M!" in script
+    flavor: Flavor = "mariadb" if is_mariadb else "mysql"
+    return Dialect(flavor, version_of(found[1]) if found else NEWEST)
+
+
+def _carried_out(path: Path, script: str, schema: str | None, dialect: Dialect) -> Shapes:
+    shapes, sql_mode = Shapes(), 0
+    for statement in statements_of(script):
+        if used := _USE.match(statement.text):
+            schema = used[1].strip("`").replace("``", "`")
+        if mode := _SQL_MODE.search(statement.text):
+            sql_mode = sql_mode_bits(mode[1].upper())
+        for action in actions_of(statement.text, schema, sql_mode, dialect.flavor, dialect.version):
+            if action.table_name is not None and action.schema_name is None and action.action != "not_understood":
+                raise _failure(
+                    path,
+                    statement,
+                    f"table {action.table_name} has no schema",
+                    "Say which one it is in with --schema.",
+                )
+            try:
+                shapes.apply(action)
+            except ShapeError as error:
+                raise _failure(
+                    path,
+                    statement,
+                    str(error),
+                    "Take the statement out of the file, or take the snapshot with --server.",
+                ) from error
+    return shapes
+
+
+def _failure(path: Path, statement: Statement, message: str, hint: str) -> SnapshotInputError:
+    return SnapshotInputError(f"{path}, line {statement.line}: {message}.", hint=hint, path=str(path))
+
+
+# --- rows as information_schema has them ---
+
+
+def _column_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
+    for table, shape in shapes.tables.items():
+        for ordinal, column in enumerate(shape.columns, 1):
+            yield {
+                **_table_columns(table),
+                "COLUMN_NAME": column.name,
+                "ORDINAL_POSITION": ordinal,
+                "DATA_TYPE": column.data_type,
+                "COLUMN_TYPE": column.column_type,
+                "COLUMN_KEY": _column_key(shape, column),
+                "CHARACTER_SET_NAME": column.character_set,
+                "COLLATION_NAME": column.collation,
+                "IS_NULLABLE": "YES" if column.is_nullable else "NO",
+                "EXTRA": column.extra,
+            }
+
+
+def _column_key(shape: Shape, column: Column) -> str:
+    if column.name in shape.primary_key:
+        return "PRI"
+    return "UNI" if any(key.columns == (column.name,) and not key.is_foreign for key in shape.keys) else ""
+
+
+def _key_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
+    for table, shape in shapes.tables.items():
+        for name, key in _named_keys(table, shape):
+            for ordinal, column in enumerate(key.columns, 1):
+                yield {
+                    **_table_columns(table),
+                    "CONSTRAINT_NAME": name,
+                    "COLUMN_NAME": _written(shape, column),
+                    "ORDINAL_POSITION": ordinal,
+                    "REFERENCED_TABLE_SCHEMA": key.referenced_schema_name,
+                    "REFERENCED_TABLE_NAME": key.referenced_table_name,
+                    "REFERENCED_COLUMN_NAME": (*key.referenced_columns, *[None] * ordinal)[ordinal - 1],
+                }
+
+
+def _rule_rows(shapes: Shapes, dialect: Dialect) -> Iterator[dict[str, Any]]:
+    unsaid = "RESTRICT" if dialect.is_mariadb or dialect.version < (8,) else "NO ACTION"
+    for table, shape in shapes.tables.items():
+        for name, key in _named_keys(table, shape):
+            if key.is_foreign:
+                yield {
+                    "CONSTRAINT_SCHEMA": table[0],
+                    "CONSTRAINT_NAME": name,
+                    "TABLE_NAME": table[1],
+                    "UPDATE_RULE": key.update_rule or unsaid,
+                    "DELETE_RULE": key.delete_rule or unsaid,
+                }
+
+
+def _named_keys(table: TableId, shape: Shape) -> Iterator[tuple[str, Key]]:
+    """Keys with their names: an index is called by its first column, a foreign key by its table and a number."""
+    if shape.primary_key:
+        yield "PRIMARY", Key("PRIMARY", shape.primary_key)
+    taken = {key.name for key in shape.keys}
+    for key in shape.keys:
+        name, number = key.name, 1
+        while name is None or (key.name is None and name in taken):
+            base = f"{table[1]}_ibfk_{number}" if key.is_foreign else key.columns[0]
+            name = base if key.is_foreign or number == 1 else f"{base}_{number}"
+            number += 1
+        taken.add(name)
+        if key.columns:
+            yield name, key
+
+
+def _table_columns(table: TableId) -> dict[str, str]:
+    return {"TABLE_SCHEMA": table[0], "TABLE_NAME": table[1]}
+
+
+def _written(shape: Shape, name: str) -> str:
+    at = shape.index(name)
+    return name if at is None else shape.columns[at].name
