@@ -3,7 +3,7 @@
         fail after this, the files are still those to build. -#}
     {%- if execute and is_incremental() -%}
         {%- set partitions = [] -%}
-        {%- for file in stale_chain_files(fingerprint) if file.is_built -%}
+        {%- for file in stale_chain_files(fingerprint) -%}
             {%- do partitions.append(
                 "partition (source_id = " ~ text_literal(file.source_id) ~ ", epoch = " ~ file.epoch
                 ~ ", binlog_file = " ~ text_literal(file.binlog_file) ~ ")"

@@ -1,10 +1,11 @@
 {% macro stale_chain_files(fingerprint) %}
+    {#- Asked for while the model is compiled, before its hooks run. -#}
+    {%- do run_query(create_built_files()) -%}
     {%- set query -%}
         select
             coalesce(landed.source_id, built.source_id) as source_id,
             coalesce(landed.epoch, built.epoch) as epoch,
-            coalesce(landed.binlog_file, built.binlog_file) as binlog_file,
-            built.binlog_file is not null as is_built
+            coalesce(landed.binlog_file, built.binlog_file) as binlog_file
         from {{ ref('int_chain_files') }} as landed
         full outer join {{ built_files() }} as built
             on
@@ -16,7 +17,7 @@
     {%- endset -%}
     {%- set files = [] -%}
     {%- for row in run_query(query).rows -%}
-        {%- do files.append({'source_id': row[0], 'epoch': row[1] | int, 'binlog_file': row[2], 'is_built': row[3]}) -%}
+        {%- do files.append({'source_id': row[0], 'epoch': row[1] | int, 'binlog_file': row[2]}) -%}
     {%- endfor -%}
     {{ return(files) }}
 {% endmacro %}

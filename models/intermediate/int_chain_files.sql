@@ -65,29 +65,23 @@ table_maps_by_file as (
 ),
 
 -- What the table maps of a file are bound to over the positions that its rows span.
-bindings_by_file as (
+held_bindings as (
 
     select
         table_maps_by_file.source_id,
         table_maps_by_file.epoch,
         table_maps_by_file.binlog_file,
-        array_join(
-            array_sort(
-                collect_list(
-                    to_json(
-                        struct(
-                            bindings.table_map_id,
-                            bindings.table_version_id,
-                            bindings.reason,
-                            bindings.valid_from_epoch,
-                            bindings.valid_from_file_sequence,
-                            bindings.valid_from_pos
-                        )
-                    )
-                )
-            ),
-            ','
-        ) as bindings
+        bindings.table_map_id,
+        bindings.table_version_id,
+        bindings.reason,
+        -- A binding that begins before the rows do: no matter where.
+        case
+            when not {{ position_reached(
+                'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.first_pos',
+                'bindings.valid_from'
+            ) }}
+                then struct(bindings.valid_from_epoch, bindings.valid_from_file_sequence, bindings.valid_from_pos)
+        end as valid_from
     from table_maps_by_file
     inner join segments_by_file
         on
@@ -106,7 +100,20 @@ bindings_by_file as (
                 'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.first_pos',
                 'bindings.valid_to'
             ) }}
-    group by table_maps_by_file.source_id, table_maps_by_file.epoch, table_maps_by_file.binlog_file
+
+),
+
+bindings_by_file as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        array_join(
+            array_sort(collect_list(to_json(struct(table_map_id, table_version_id, reason, valid_from)))), ','
+        ) as bindings
+    from held_bindings
+    group by source_id, epoch, binlog_file
 
 ),
 

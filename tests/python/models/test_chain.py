@@ -57,6 +57,8 @@ CLEAN = [
     insert into life.`right` values (1, 20)
     insert into life.keyless values (1), (1)
     insert into life.counted values (1, 1), (2, 2)
+    create table life.partial (id int primary key, n int, t text)
+    insert into life.partial values (1, 1, 'a')
     insert into life.parts values (1, 1), (2, 2), (11, 11)
     insert into life.parents values (1), (2)
     insert into life.children values (1, 1), (2, 2)
@@ -101,6 +103,14 @@ CLEAN = [
     insert into life.dropped values (1, 3), (2, 4)
     update life.keyless set n = 2
     update life.counted set n = n + 1
+    set session binlog_row_image = 'MINIMAL'
+    update life.partial set n = 2
+    update life.partial set t = 'b'
+    set session binlog_row_image = 'NOBLOB'
+    update life.partial set n = 3
+    update life.partial set t = 'c'
+    set session binlog_row_image = 'FULL'
+    update life.partial set n = 4
     delete from life.children where id = 1
     delete from life.parents where id = 1
     """,
