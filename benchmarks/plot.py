@@ -1,4 +1,4 @@
-"""Curves over time as an SVG: panels one below the other, with one axis of minutes."""
+"""Curves over time, or over something else, as an SVG: panels one below the other, with one axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ GRID, TEXT = "#d5d5d5", "#555555"
 
 @dataclass(frozen=True)
 class Curve:
-    """Values at times: `points` are (seconds, value)."""
+    """Values at times: `points` are (seconds, value), or (whatever the axis counts, value)."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -28,7 +28,18 @@ class Panel:
     curves: Sequence[Curve]
 
 
-def write_svg(path: Path, title: str, panels: Sequence[Panel]) -> None:
+@dataclass(frozen=True)
+class Axis:
+    """What lies to the right: the name of its unit, and how many of what points count make one."""
+
+    unit: str = "min"
+    size: float = 60.0
+
+
+MINUTES = Axis()
+
+
+def write_svg(path: Path, title: str, panels: Sequence[Panel], axis: Axis = MINUTES) -> None:
     """Write the panels to a file.
 
     Parameters
@@ -37,8 +48,10 @@ def write_svg(path: Path, title: str, panels: Sequence[Panel]) -> None:
         What stands above all of them.
     panels
         From top to bottom.
+    axis
+        Of all of them.
     """
-    seconds = max(second for panel in panels for curve in panel.curves for second, _ in curve.points)
+    longest = max(place for panel in panels for curve in panel.curves for place, _ in curve.points)
     height = TOP + len(panels) * (PANEL_HEIGHT + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
@@ -47,24 +60,24 @@ def write_svg(path: Path, title: str, panels: Sequence[Panel]) -> None:
         f'<text x="{LEFT}" y="18" font-size="14" fill="black">{escape(title)}</text>',
     ]
     for number, panel in enumerate(panels):
-        parts += _panel(panel, TOP + number * (PANEL_HEIGHT + GAP), seconds)
+        parts += _panel(panel, TOP + number * (PANEL_HEIGHT + GAP), longest, axis)
     path.write_text("\n".join([*parts, "</svg>"]) + "\n")
 
 
-def _panel(panel: Panel, top: float, seconds: float) -> list[str]:
+def _panel(panel: Panel, top: float, longest: float, axis: Axis) -> list[str]:
     step = _step(max(value for curve in panel.curves for _, value in curve.points) / 4)
     largest = step * max(1, -(-max(value for curve in panel.curves for _, value in curve.points) // step))
     bottom, right = top + PANEL_HEIGHT, WIDTH - RIGHT
-    across, up = (right - LEFT) / seconds, PANEL_HEIGHT / largest
+    across, up = (right - LEFT) / longest, PANEL_HEIGHT / largest
     parts = [f'<text x="{LEFT}" y="{top - 8}" fill="black">{escape(panel.title)}</text>']
     for line in range(round(largest / step) + 1):
         y = bottom - line * step * up
         parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="{GRID}"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{line * step:g}</text>')
-    minutes = max(1, round(_step(seconds / 60 / 10)))
-    for minute in range(0, floor(seconds / 60) + 1, minutes):
-        x = LEFT + minute * 60 * across
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{minute} min</text>')
+    step_across = max(1, round(_step(longest / axis.size / 10)))
+    for units in range(0, floor(longest / axis.size) + 1, step_across):
+        x = LEFT + units * axis.size * across
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{units} {axis.unit}</text>')
     legend = right
     for curve, colour in zip(panel.curves, COLOURS, strict=False):
         points = " ".join(f"{LEFT + second * across:.1f},{bottom - value * up:.1f}" for second, value in curve.points)

@@ -3,6 +3,7 @@
     python -m benchmarks                        everything, on 1 GB: some ten minutes
     python -m benchmarks --sections decode      decoding alone
     python -m benchmarks --sections soak        a live server followed for a quarter of an hour, see benchmarks/soak.py
+    python -m benchmarks --sections history     a build after one more file, see benchmarks/quality.py
     python -m benchmarks --copies 2             256 MB instead of 1 GB
 
 Ratios are of measurements next to each other on the same files; figures of different runs are not to be compared.
@@ -21,15 +22,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import soak
+from benchmarks import quality, soak
 from benchmarks.generate import generate, size_in_bytes
 from benchmarks.measure import Measured, run
 from tests.servers import DISTRIBUTIONS
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMPRESSION = {"mysql": "--binlog-transaction-compression=ON", "mariadb": "--log-bin-compress=ON"}
-SECTIONS = ("decode", "ingest", "models")
-LONG_SECTIONS = ("soak",)
+SECTIONS = ("decode", "ingest", "models", "quality")
+LONG_SECTIONS = ("soak", "history")
 ONE_CORE = {0}
 ROUNDS = 3
 BINLOOM = str(Path(sys.executable).with_name("binloom"))
@@ -209,6 +210,7 @@ def main() -> None:
     parser.add_argument("--size", type=size_in_bytes, default=size_in_bytes("128M"), help="of a generated file")
     parser.add_argument("--copies", type=int, default=8, help="how many names the file stands under for ingest")
     parser.add_argument("--work", type=Path, default=PROJECT / ".binloom" / "benchmarks", help="where the files go")
+    parser.add_argument("--history", default="10,30,100", help="files before the one of the section history")
     arguments = parser.parse_args()
     wanted = arguments.sections.split(",")
     if unknown := set(wanted).difference(SECTIONS, LONG_SECTIONS):
@@ -227,6 +229,14 @@ def main() -> None:
         ingest(report, prepare("mysql", arguments.size, work), arguments.copies, work)
     if "models" in wanted:
         models(report, work)
+    if "quality" in wanted:
+        # Some 700 MB, with 4 million row changes.
+        for line in quality.quality(work, arguments.size * 11 // 2):
+            report.add(*line)
+    if "history" in wanted:
+        lengths = [int(length) for length in arguments.history.split(",")]
+        for line in quality.history(work, arguments.size // 32, lengths):
+            report.add(*line)
     if "soak" in wanted:
         for line in soak.measure(work):
             report.add(*line)

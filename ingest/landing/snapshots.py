@@ -87,6 +87,7 @@ def land_snapshot(
             "gtid_executed": snapshot.gtid_executed,
             "origin": snapshot.origin,
             "epoch": epoch,
+            "logs_cascades": snapshot.logs_cascades,
         }
         append_rows(SCHEMA_SNAPSHOTS, [head], snapshot_id, home)
     return SnapshotResult(snapshot_id, is_new, snapshot.tables, len(snapshot.columns), len(snapshot.foreign_keys))

@@ -147,6 +147,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "binlog_pos": "Offset in the binlog file that the snapshot is true at, NULL when unknown",
     "gtid_executed": "GTID set that the snapshot is true at, NULL when unknown",
     "origin": "Where the snapshot comes from: server, files, ddl (statements of a dump) or binlog",
+    "logs_cascades": "Whether the server logs what its foreign keys change in referring rows, NULL when none was asked",
     "column_name": "Name of the column",
     "ordinal_position": "1-based position of the column in its table or key",
     "column_key": "PRI, UNI, MUL or empty, as information_schema says",
@@ -357,6 +358,7 @@ SCHEMA_SNAPSHOTS = RawTable(
             *_bigints("binlog_pos"),
             *_strings("gtid_executed", "origin"),
             *_ints("epoch"),
+            *_booleans("logs_cascades"),
         ]
     ),
 )

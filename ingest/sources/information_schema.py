@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.errors import SourceError
-from ingest.sources.server import Server, ServerIdentity, binary_log_is_off, server_identity
+from ingest.sources.server import Server, ServerIdentity, binary_log_is_off, logs_cascades, server_identity
 from ingest.sources.snapshot import SchemaSnapshot, schema_rows
 
 ATTEMPTS = 10
@@ -82,7 +82,8 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
         if before == after or _read(server) == schema:
             columns, keys, foreign_keys = schema
             name, offset, gtids = after
-            return SchemaSnapshot("server", datetime.now(UTC), name, offset, gtids, columns, keys, foreign_keys)
+            taken_at, logged = datetime.now(UTC), logs_cascades(server)
+            return SchemaSnapshot("server", taken_at, name, offset, gtids, columns, keys, foreign_keys, logged)
         time.sleep(0.1 * attempt)
     raise SourceError(
         f"The schema of the server at {server.address} changed while it was read, {ATTEMPTS} times in a row.",

@@ -378,9 +378,7 @@ def check_server(server: Server) -> list[CheckFinding]:
     list of CheckFinding
         Errors first. Empty when all is well.
     """
-    facts = server.variables(
-        "version", "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata", "innodb_native_foreign_keys"
-    )
+    facts = server.variables("version", "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata")
     findings: list[CheckFinding] = []
     if facts.get("log_bin", "ON").upper() not in ("ON", "1"):
         findings.append(CheckFinding("error", "The binary log is off. Start the server with log_bin."))
@@ -403,7 +401,7 @@ def check_server(server: Server) -> list[CheckFinding]:
                 "Set binlog_row_image=FULL.",
             )
         )
-    cascading = _engine_cascades(server, facts)
+    cascading = _engine_cascades(server)
     if cascading:
         findings.append(
             CheckFinding(
@@ -438,9 +436,20 @@ def _may_see_tables(server: Server) -> bool:
     return any("SELECT" in granted or "ALL PRIVILEGES" in granted or not on for granted, on, _ in grants)
 
 
-def _engine_cascades(server: Server, facts: Mapping[str, str]) -> list[str]:
-    # MySQL 9.7 carries cascades out above the engine and logs them, unless told otherwise.
-    if facts.get("innodb_native_foreign_keys", "ON").upper() in ("OFF", "0"):
+def logs_cascades(server: Server) -> bool:
+    """Return whether the server logs what its foreign keys change in referring rows.
+
+    MySQL 9.6 and later carry cascades out above the storage engine, unless `innodb_native_foreign_keys` is on. Servers
+    without this variable leave them to the engine, which logs nothing.
+
+    Source: MySQL 9.7 Reference Manual, "Replication and Foreign Keys".
+    """
+    name = "innodb_native_foreign_keys"
+    return server.variables(name).get(name, "ON").upper() in ("OFF", "0")
+
+
+def _engine_cascades(server: Server) -> list[str]:
+    if logs_cascades(server):
         return []
     rows = server.rows(
         "select constraint_schema as s, table_name as t, constraint_name as c, update_rule as u, delete_rule as d "

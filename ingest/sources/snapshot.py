@@ -70,6 +70,8 @@ class SchemaSnapshot:
         Where in the binlog it is true; None when unknown, then it is taken to be true everywhere.
     columns, keys, foreign_keys
         Rows of the raw tables of these names, without `snapshot_id`.
+    logs_cascades
+        Whether the server logs what its foreign keys change in referring rows; None when no server was asked.
     """
 
     origin: Origin
@@ -80,6 +82,7 @@ class SchemaSnapshot:
     columns: list[dict[str, Any]] = field(default_factory=list)
     keys: list[dict[str, Any]] = field(default_factory=list)
     foreign_keys: list[dict[str, Any]] = field(default_factory=list)
+    logs_cascades: bool | None = None
 
     def snapshot_id(self, source_id: str, epoch: int | None = None) -> str:
         """Return a hash of the content and position: the same snapshot has the same one."""
@@ -92,8 +95,9 @@ class SchemaSnapshot:
             self.columns,
             self.keys,
             self.foreign_keys,
-            # Where the epoch is not known the identifier is that of before it was recorded.
+            # Where one of these is not known the identifier is that of before it was recorded.
             *([] if epoch is None else [epoch]),
+            *([] if self.logs_cascades is None else [{"logs_cascades": self.logs_cascades}]),
         ]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]

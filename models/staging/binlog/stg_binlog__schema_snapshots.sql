@@ -26,6 +26,7 @@ final as (
         binlog_pos,
         gtid_executed,
         origin,
+        logs_cascades,
         taken_at
     from ranked
     where recency = 1

@@ -45,6 +45,7 @@ def test_snapshot_says_what_the_server_has(server: LiveServer, tmp_path: Path) -
         name, position, gtids = binlog_position(live)
     assert (snapshot.binlog_file, snapshot.binlog_pos, snapshot.gtid_executed) == (name, position, gtids)
     assert name == server.binlogs()[-1].name
+    assert snapshot.logs_cascades == (server.flavor == "mysql")
     mine = [column for column in snapshot.columns if column["schema_name"] == "inventory"]
     assert {column["table_name"] for column in mine} == {"places", "things"}
     places = [column for column in mine if column["table_name"] == "places"]

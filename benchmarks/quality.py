@@ -1,0 +1,160 @@
+"""What the proofs cost: on many row changes at once, and for one more file after a history of one or another length.
+
+    python -m benchmarks --sections quality                 all quality models on 4 million row changes
+    python -m benchmarks --sections history                 `dbt build` after one more file, with a plot
+
+Both work on a series of files that a real server has written: a file under several names is no chain.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as parquet
+
+from benchmarks.generate import generate
+from benchmarks.measure import Measured, run
+from benchmarks.plot import Axis, Curve, Panel, write_svg
+
+PROJECT = Path(__file__).resolve().parents[1]
+BINLOOM = str(Path(sys.executable).with_name("binloom"))
+DBT = str(Path(sys.executable).with_name("dbt"))
+SOURCE = "bench"
+SERVER = "mysql"
+HISTORIES = (10, 30, 100)
+# What a proof is made of: the quality models, and what is built for them alone.
+PROOFS = ("path:models/marts/quality", "int_chain_files", "int_chain_links", "int_chain_breaks")
+
+Line = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Warehouse:
+    """A warehouse with a series of files to land in it, in a folder of its own."""
+
+    folder: Path
+    binlogs: Sequence[Path]
+    schema: Path
+
+    def begin(self) -> None:
+        """Begin anew, with the schema."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.binloom("snapshot", "--source", SOURCE, "--from-dir", str(self.schema))
+
+    def land(self, files: int) -> None:
+        """Land the first so many files; those that are landed stay."""
+        directory = str(self.binlogs[0].parent)
+        names = ",".join(path.name for path in self.binlogs[:files])
+        self.binloom("ingest", "--source", SOURCE, "--binlog-dir", directory, "--files", names)
+
+    def binloom(self, *arguments: str) -> None:
+        run([BINLOOM, *arguments], environment=self._environment)
+
+    def dbt(self, *arguments: str) -> Measured:
+        """Run a dbt command."""
+        places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(self._target)]
+        return run([DBT, *arguments, *places, "--log-path", str(self.folder / "logs")], environment=self._environment)
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {"BINLOOM_HOME": str(self.folder)}
+
+    @property
+    def _target(self) -> Path:
+        return self.folder / "target"
+
+    def node_seconds(self) -> dict[str, float]:
+        """Return what each model and test of the last dbt command took, by name, the longest first."""
+        results = json.loads((self._target / "run_results.json").read_text())["results"]
+        seconds = {result["unique_id"].split(".", 2)[2]: result["execution_time"] for result in results}
+        return dict(sorted(seconds.items(), key=lambda each: -each[1]))
+
+    def row_events(self) -> int:
+        """Count the raw row events by their files' footers."""
+        files = (self.folder / "warehouse" / "binlog_raw.db" / "row_events").rglob("*.parquet")
+        return sum(parquet.read_metadata(path).num_rows for path in files)
+
+
+def series(work: Path, size: int, file_size: int) -> tuple[list[Path], Path]:
+    """Have a server write files of about the same size, or take those of an earlier run; return them and the schema."""
+    folder = work / f"{SERVER}-{size >> 10}K-in-files-of-{file_size >> 10}K"
+    if not (folder / "schema").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        print(f"generating {folder}", file=sys.stderr)
+        generate(SERVER, size, folder, [f"--max-binlog-size={file_size}"])
+    return sorted(folder.glob("binlog.*")), folder / "schema"
+
+
+def quality(work: Path, size: int) -> Iterator[Line]:
+    """Build all quality models, and what is built for them alone, on a series of files of this many bytes."""
+    warehouse = Warehouse(work / "quality", *series(work, size, max(4096, size // 20)))
+    warehouse.begin()
+    warehouse.land(len(warehouse.binlogs))
+    warehouse.dbt("build", "--exclude", *PROOFS, "--exclude-resource-type", "unit_test")
+    command = ("build", "--select", *PROOFS, "--exclude-resource-type", "unit_test", "--threads")
+    # In turn, so that what each takes is its own; the whole is measured as it is run.
+    warehouse.dbt(*command, "1")
+    alone = warehouse.node_seconds()
+    built = warehouse.dbt(*command, "4", "--full-refresh")
+    rows = warehouse.row_events()
+    yield (
+        f"all quality models and their tests on {rows:,} row changes in {len(warehouse.binlogs)} files",
+        f"{built.seconds:.1f} s for the whole command, {built.processor_seconds:.0f} s of processor time",
+        "90 s for 4 million",
+    )
+    yield "the same, peak memory", f"{built.peak_bytes / 1e9:.2f} GB", "8"
+    for name, seconds in list(alone.items())[:6]:
+        yield f"of that, alone: `{name}`", f"{seconds:.1f} s", ""
+
+
+def history(work: Path, file_size: int, lengths: Sequence[int] = HISTORIES) -> Iterator[Line]:
+    """Build after one more file, when so many have been built before; leave `history.json` and `history.svg`."""
+    longest = max(lengths) + 1
+    binlogs, schema = series(work, (longest + 3) * file_size, file_size)
+    warehouse = Warehouse(work / "history", binlogs[:longest], schema)
+    warehouse.begin()
+    found: list[dict[str, Any]] = []
+    for length in sorted(lengths):
+        warehouse.land(length)
+        warehouse.dbt("build", "--exclude-resource-type", "unit_test")
+        nothing_new = warehouse.dbt("build", "--exclude-resource-type", "unit_test")
+        warehouse.land(length + 1)
+        measured = warehouse.dbt("build", "--exclude-resource-type", "unit_test")
+        nodes = warehouse.node_seconds()
+        found.append(
+            {
+                "files": length,
+                "row_events": warehouse.row_events(),
+                "seconds": measured.seconds,
+                "processor_seconds": measured.processor_seconds,
+                "seconds_nothing_new": nothing_new.seconds,
+                "chain_seconds": sum(nodes[name] for name in nodes if name.startswith("int_chain_")),
+                "nodes": nodes,
+            }
+        )
+        yield (
+            f"`dbt build` after one more file of {file_size / 1e6:.1f} MB, {length} files before",
+            f"{measured.seconds:.1f} s, {measured.processor_seconds:.0f} s of processor time; "
+            f"{nothing_new.seconds:.1f} s with nothing new",
+            "the same" if found[:-1] else "",
+        )
+    (work / "history.json").write_text(json.dumps(found, indent=1) + "\n")
+    draw(found, work / "history.svg")
+
+
+def draw(found: Sequence[dict[str, Any]], path: Path) -> None:
+    """Draw cost against history."""
+
+    def curve(name: str, column: str) -> Curve:
+        return Curve(name, [(each["files"], each[column]) for each in found])
+
+    panels = [
+        Panel("`dbt build`, seconds", [curve("one more file", "seconds"), curve("nothing new", "seconds_nothing_new")]),
+        Panel("processor time of it, seconds", [curve("one more file", "processor_seconds")]),
+        Panel("models of the chain, seconds", [curve("one more file", "chain_seconds")]),
+    ]
+    write_svg(path, "Cost of one more file against the files before it", panels, Axis("files", 1))

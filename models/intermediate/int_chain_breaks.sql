@@ -1,0 +1,267 @@
+{{
+    config(
+        materialized='incremental',
+        incremental_strategy='insert_overwrite',
+        on_schema_change='fail',
+        partition_by=['source_id', 'epoch', 'binlog_file'],
+        pre_hook=["{{ create_built_files() }}", "{{ drop_stale_chain_files('window_fingerprint') }}"],
+        post_hook="{{ record_built_files('window_fingerprint') }}",
+    )
+}}
+
+{%- set files = stale_chain_files('window_fingerprint') if is_incremental() else none %}
+{%- set earlier_files = files_looked_back_on(files) if is_incremental() else none %}
+
+with
+
+chain_links as (
+
+    select * from {{ ref('int_chain_links') }}
+    where {{ in_files(earlier_files) }}
+
+),
+
+chain_files as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        file_sequence,
+        place,
+        {{ in_files(files) }} as is_stale
+    from {{ ref('int_chain_files') }}
+    where {{ in_files(earlier_files) }}
+
+),
+
+schema_changes as (
+
+    select * from {{ ref('schema_changes') }}
+    where {{ in_files(earlier_files) }}
+
+),
+
+table_versions as (
+
+    select
+        source_id,
+        schema_name,
+        table_name,
+        table_version_id,
+        xxhash64(table_version_id) as version_hash,
+        column_names,
+        transform(columns, col -> concat(col.name, ' ', col.column_type)) as typed_names
+    from {{ ref('table_versions') }}
+
+),
+
+tables as (
+
+    select distinct
+        source_id,
+        schema_name,
+        table_name
+    from table_versions
+
+),
+
+placed as (
+
+    select /*+ broadcast(chain_files) */
+        chain_links.*,
+        chain_files.file_sequence,
+        chain_files.place,
+        chain_files.is_stale
+    from chain_links
+    inner join chain_files
+        on
+            chain_links.source_id = chain_files.source_id
+            and chain_links.epoch = chain_files.epoch
+            and chain_links.binlog_file = chain_files.binlog_file
+
+),
+
+ends as (
+
+    select
+        *,
+        lag(
+            struct(
+                epoch,
+                binlog_file,
+                file_sequence,
+                place,
+                start_pos,
+                payload_ordinal,
+                row_ordinal,
+                version_hash,
+                after_hashes,
+                exists_after,
+                is_rolled_back
+            )
+        ) over (partition by key_hash order by place, start_pos, payload_ordinal, row_ordinal) as preceding
+    from placed
+    where is_first or is_last
+
+),
+
+pairs as (
+
+    select
+        * except (previous, preceding),
+        preceding as previous
+    from ends
+    where
+        is_first
+        and is_stale
+        and place - preceding.place <= {{ var('chain_lookback_files') }}
+        and {{ breaks_the_chain('', 'preceding') }}
+
+    union all
+
+    select
+        * except (previous),
+        struct(
+            epoch,
+            binlog_file,
+            file_sequence,
+            place,
+            previous.start_pos,
+            previous.payload_ordinal,
+            previous.row_ordinal,
+            previous.version_hash,
+            previous.after_hashes,
+            previous.exists_after,
+            previous.is_rolled_back
+        ) as previous
+    from placed
+    where previous is not null and is_stale
+
+),
+
+named as (
+
+    select /*+ broadcast(mine), broadcast(theirs) */
+        pairs.*,
+        mine.schema_name,
+        mine.table_name,
+        mine.table_version_id,
+        theirs.table_version_id as previous_table_version_id,
+        struct(pairs.epoch, pairs.file_sequence, pairs.start_pos) as position,
+        struct(pairs.previous.epoch, pairs.previous.file_sequence, pairs.previous.start_pos) as previous_position,
+        case
+            when pairs.existed_before and not pairs.previous.exists_after then 'not_inserted'
+            when not pairs.existed_before and pairs.previous.exists_after then 'not_deleted'
+            else 'values_differ'
+        end as defect,
+        -- A column of another version is the same one when it has the same name and type.
+        case
+            when pairs.existed_before and pairs.previous.exists_after
+                then filter(
+                    mine.column_names,
+                    (name, place) -> pairs.before_hashes[place] != get(
+                        pairs.previous.after_hashes,
+                        cast(array_position(theirs.typed_names, mine.typed_names[place]) as int) - 1
+                    )
+                )
+        end as differing_columns
+    from pairs
+    inner join table_versions as mine on pairs.version_hash = mine.version_hash
+    inner join table_versions as theirs on pairs.previous.version_hash = theirs.version_hash
+
+),
+
+-- Statements after which rows of a table may be gone or others without an event saying so. One that names several
+-- tables counts for every table whose name stands in it.
+row_destroyers as (
+
+    select
+        tables.source_id,
+        tables.schema_name,
+        tables.table_name,
+        collect_list(
+            struct(schema_changes.epoch, schema_changes.file_sequence, schema_changes.start_pos)
+        ) as positions
+    from schema_changes
+    inner join tables
+        on
+            schema_changes.source_id = tables.source_id
+            and case
+                when schema_changes.statement_type = 'DROP DATABASE'
+                    then lower(schema_changes.schema_name) = lower(tables.schema_name)
+                when schema_changes.statement_type in ('CREATE TABLE', 'TRUNCATE TABLE')
+                    then
+                        lower(schema_changes.schema_name) = lower(tables.schema_name)
+                        and lower(schema_changes.table_name) = lower(tables.table_name)
+                else schema_changes.sql_text rlike concat(
+                    r'(?i)(?<![\w$])\Q', tables.table_name, r'\E(?![\w$])'
+                )
+            end
+    where
+        schema_changes.destroys_rows
+        or schema_changes.statement_type = 'RENAME TABLE'
+        -- Nothing that was there before is in a table that is new.
+        or (
+            schema_changes.statement_type = 'CREATE TABLE'
+            and not schema_changes.sql_text rlike r'(?i)\bif\s+not\s+exists\b'
+        )
+        or (
+            schema_changes.statement_type = 'ALTER TABLE'
+            and schema_changes.sql_text rlike
+            r'(?i)\brename\s+(?!column\b|index\b|key\b)|\b(?:exchange|convert)\s+(?:partition|table)\b|\btablespace\b'
+        )
+    group by tables.source_id, tables.schema_name, tables.table_name
+
+),
+
+alive as (
+
+    select /*+ broadcast(row_destroyers) */ named.*
+    from named
+    left join row_destroyers
+        on
+            named.source_id = row_destroyers.source_id
+            and named.schema_name = row_destroyers.schema_name
+            and named.table_name = row_destroyers.table_name
+    where
+        (named.differing_columns is null or size(named.differing_columns) > 0)
+        and not coalesce(
+            exists(
+                row_destroyers.positions,
+                destroyed -> destroyed > named.previous_position and destroyed < named.position
+            ),
+            false
+        )
+
+),
+
+final as (
+
+    select
+        concat_ws('/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal) as change_id,
+        concat_ws(
+            '/', source_id, previous.epoch, previous.binlog_file, previous.start_pos, previous.payload_ordinal,
+            previous.row_ordinal
+        ) as previous_change_id,
+        schema_name,
+        table_name,
+        pk_values,
+        defect,
+        differing_columns,
+        table_version_id,
+        previous_table_version_id,
+        file_sequence,
+        start_pos,
+        previous.epoch as previous_epoch,
+        previous.binlog_file as previous_binlog_file,
+        previous.file_sequence as previous_file_sequence,
+        previous.start_pos as previous_start_pos,
+        source_id,
+        epoch,
+        binlog_file
+    from alive
+
+)
+
+select * from final

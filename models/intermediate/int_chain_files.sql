@@ -1,0 +1,171 @@
+with
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+
+),
+
+row_event_counts as (
+
+    select * from {{ ref('int_row_event_counts') }}
+
+),
+
+bindings as (
+
+    select * from {{ ref('int_table_map_bindings') }}
+
+),
+
+xa_transactions as (
+
+    select * from {{ ref('int_xa_transactions') }}
+
+),
+
+segments_by_file as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        file_sequence,
+        file_number,
+        array_join(array_sort(collect_list(concat_ws(' ', segment_start, landed_at))), ',') as segments
+    from completed_segments
+    group by source_id, epoch, binlog_file, file_sequence, file_number
+
+),
+
+xa_outcomes_by_file as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        array_join(array_sort(collect_list(concat_ws(' ', start_pos, outcome))), ',') as xa_outcomes
+    from xa_transactions
+    group by source_id, epoch, binlog_file
+
+),
+
+table_maps_by_file as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        table_map_id,
+        min(first_pos) as first_pos,
+        max(last_pos) as last_pos
+    from row_event_counts
+    group by source_id, epoch, binlog_file, table_map_id
+
+),
+
+-- What the table maps of a file are bound to over the positions that its rows span.
+held_bindings as (
+
+    select
+        table_maps_by_file.source_id,
+        table_maps_by_file.epoch,
+        table_maps_by_file.binlog_file,
+        bindings.table_map_id,
+        bindings.table_version_id,
+        bindings.reason,
+        -- A binding that begins before the rows do: no matter where.
+        case
+            when not {{ position_reached(
+                'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.first_pos',
+                'bindings.valid_from'
+            ) }}
+                then struct(bindings.valid_from_epoch, bindings.valid_from_file_sequence, bindings.valid_from_pos)
+        end as valid_from
+    from table_maps_by_file
+    inner join segments_by_file
+        on
+            table_maps_by_file.source_id = segments_by_file.source_id
+            and table_maps_by_file.epoch = segments_by_file.epoch
+            and table_maps_by_file.binlog_file = segments_by_file.binlog_file
+    inner join bindings
+        on
+            table_maps_by_file.source_id = bindings.source_id
+            and table_maps_by_file.table_map_id = bindings.table_map_id
+            and {{ position_reached(
+                'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.last_pos',
+                'bindings.valid_from'
+            ) }}
+            and {{ position_before(
+                'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.first_pos',
+                'bindings.valid_to'
+            ) }}
+
+),
+
+bindings_by_file as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        array_join(
+            array_sort(collect_list(to_json(struct(table_map_id, table_version_id, reason, valid_from)))), ','
+        ) as bindings
+    from held_bindings
+    group by source_id, epoch, binlog_file
+
+),
+
+fingerprinted as (
+
+    select
+        segments_by_file.*,
+        row_number() over (
+            partition by segments_by_file.source_id
+            order by segments_by_file.epoch, segments_by_file.file_sequence, segments_by_file.binlog_file
+        ) as place,
+        md5(
+            to_json(
+                struct(segments_by_file.segments, xa_outcomes_by_file.xa_outcomes, bindings_by_file.bindings)
+            )
+        ) as fingerprint
+    from segments_by_file
+    left join xa_outcomes_by_file
+        on
+            segments_by_file.source_id = xa_outcomes_by_file.source_id
+            and segments_by_file.epoch = xa_outcomes_by_file.epoch
+            and segments_by_file.binlog_file = xa_outcomes_by_file.binlog_file
+    left join bindings_by_file
+        on
+            segments_by_file.source_id = bindings_by_file.source_id
+            and segments_by_file.epoch = bindings_by_file.epoch
+            and segments_by_file.binlog_file = bindings_by_file.binlog_file
+
+),
+
+final as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        file_sequence,
+        file_number,
+        place,
+        fingerprint,
+        md5(
+            array_join(
+                collect_list(fingerprint) over (
+                    partition by source_id
+                    order by place
+                    rows between {{ var('chain_lookback_files') }} preceding and current row
+                ),
+                ','
+            )
+        ) as window_fingerprint
+    from fingerprinted
+
+)
+
+select * from final
