@@ -75,7 +75,8 @@ def ingest_files(
 ) -> int:
     """Land binlog files of a folder; print what came of it, and each problem on stderr."""
     result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again)
-    sys.stdout.write(f"{source}: {summary(result)}\n")
+    nothing = "nothing is to be landed again: segments_to_land_again lists no segment of these files"
+    sys.stdout.write(f"{source}: {nothing if again and not result.files else summary(result)}\n")
     sys.stdout.flush()
     for warning in result.warnings:
         say(warning)

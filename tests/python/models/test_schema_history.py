@@ -1,0 +1,182 @@
+"""Two hundred random DDL statements between row changes: rows are named as a server names them that logs the names.
+
+Each kind of server runs the same story twice, once as it is and once with binlog_row_metadata=FULL, which is the answer. All
+sources lie in one warehouse, so that one build judges them all; the second one follows when snapshots and segments have come
+that were missing.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.landing import IngestOptions, ingest, land_snapshot
+from ingest.sources.directory import find_binlogs
+from ingest.sources.information_schema import take_snapshot
+from ingest.sources.server import Server as Connection
+from ingest.sources.server import ServerAddress
+from ingest.sources.snapshot import SchemaSnapshot
+from tests.servers import ALL_DISTRIBUTIONS
+from tests.servers.random_ddl import RandomDdl, run_step
+
+pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
+
+Dbt = Callable[..., dict[str, str]]
+Change = tuple[Any, ...]
+
+FLAVORS = ["mysql", "mariadb"]
+SEED = 20261121
+BEFORE, STEPS = 20, 200
+# Unit tests of the models run with those of all others.
+NODES = ("--select", "+row_changes", "+quarantined_row_events", "+table_versions", "+segments_to_land_again")
+BUILD = ("build", *NODES, "--exclude-resource-type", "unit_test", "--indirect-selection", "cautious")
+# What was decoded without labels, signs and character sets is not text that can be compared.
+NAMED = "schema_name, table_name, event_type, map_keys(row_before), map_keys(row_after), changed_columns"
+
+
+class Story:
+    """What a server has logged, and its schema at the beginning and the end."""
+
+    def __init__(self, folder: Path, flavor: str, options: list[str]) -> None:
+        with ALL_DISTRIBUTIONS[flavor].start(folder, options) as server:
+            steps = RandomDdl(SEED, flavor).steps(BEFORE + STEPS)
+            with server.connect() as connection, connection.cursor() as cursor:
+                for step in islice(steps, BEFORE):
+                    run_step(cursor, step)
+                # What stands before is not landed: the first snapshot alone tells of it.
+                first = len(server.binlogs())
+                server.flush()
+                self.at_start = snapshot_of(server.host, server.port)
+                for step in steps:
+                    run_step(cursor, step)
+            self.at_end = snapshot_of(server.host, server.port)
+            server.flush()
+            self.directory = server.binlog_dir
+            self.names = [path.name for path in server.binlogs()[first:-1]]
+
+    def land(self, home: Path, spark: Any, source: str, again: bool = False) -> None:
+        """Land the log."""
+        found = find_binlogs(self.directory, self.names)
+        result = ingest(source, found, IngestOptions(again=again), session=spark, home=home)
+        assert result.exit_code == 0, result.problems
+
+
+def snapshot_of(host: str, port: int) -> SchemaSnapshot:
+    """The schema of a server as it is now."""
+    with Connection(ServerAddress(host, port, "root")) as live:
+        return take_snapshot(live)
+
+
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Story]:
+    """The story of each server, as it is and with the names logged."""
+    folder = tmp_path_factory.mktemp("servers")
+    logged = ["--binlog-row-metadata=FULL"]
+    return {
+        flavor + suffix: Story(folder / f"{flavor}{suffix}", flavor, options)
+        for flavor in FLAVORS
+        for suffix, options in (("", []), ("_named", logged))
+    }
+
+
+@pytest.fixture(scope="module")
+def first_build(stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt) -> dict[str, list[Change]]:
+    """Build with a snapshot at the beginning, and with one at the end alone; what was quarantined then, by source."""
+    for flavor in FLAVORS:
+        story, named = stories[flavor], stories[f"{flavor}_named"]
+        land_snapshot(flavor, story.at_start, home)
+        story.land(home, spark, flavor)
+        named.land(home, spark, f"{flavor}_named")
+        land_snapshot(f"{flavor}_late", story.at_end, home)
+        story.land(home, spark, f"{flavor}_late")
+    build(dbt)
+    return {
+        f"{flavor}{suffix}": changes(spark, f"{flavor}{suffix}", NAMED)
+        for flavor in FLAVORS
+        for suffix in ("", "_named", "_late")
+    }
+
+
+@pytest.fixture(scope="module")
+def second_build(first_build: Any, stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt) -> list[str]:
+    """Add the first snapshot to those that had none, and land again what was decoded without it; its segments."""
+    listed = [row.source_id for row in spark.sql("select * from binloom_quality.segments_to_land_again").collect()]
+    for flavor in FLAVORS:
+        stories[flavor].land(home, spark, flavor, again=True)
+        land_snapshot(f"{flavor}_late", stories[flavor].at_start, home)
+    spark.sql("refresh table binlog_raw.row_events")
+    build(dbt)
+    return listed
+
+
+def build(dbt: Dbt) -> None:
+    """Build what names rows; a finding of a quality model is no failure here."""
+    statuses = dbt(*BUILD)
+    assert not {node: status for node, status in statuses.items() if status in ("error", "fail")}
+
+
+def changes(spark: Any, source: str, columns: str) -> list[Change]:
+    """Row changes of a source in the order of the log, with their positions first."""
+    spark.catalog.refreshTable("binloom.row_changes")
+    rows = spark.sql(
+        f"select struct(file_sequence, start_pos, payload_ordinal, row_ordinal) as place, {columns} "
+        f"from binloom.row_changes where source_id = '{source}' order by place"
+    ).collect()
+    return [tuple(row) for row in rows]
+
+
+def quarantined(spark: Any, source: str) -> list[Change]:
+    """Reasons for which rows of a source are in quarantine, and the first of each."""
+    rows = spark.sql(
+        "select schema_name, table_name, reason, detail, count(*), min(start_pos) from binloom.quarantined_row_events "
+        f"where source_id = '{source}' group by all order by min(start_pos)"
+    ).collect()
+    return [tuple(row) for row in rows]
+
+
+def without_places(found: list[Change]) -> list[Change]:
+    """Changes without their positions, which differ where names are logged."""
+    return [change[1:] for change in found]
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_one_snapshot_at_the_start_names_every_row(first_build: dict[str, list[Change]], flavor: str) -> None:
+    assert len(first_build[flavor]) > STEPS
+    assert without_places(first_build[flavor]) == without_places(first_build[f"{flavor}_named"])
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_a_snapshot_at_the_end_mislabels_nothing(first_build: dict[str, list[Change]], flavor: str) -> None:
+    right = {change[0]: change for change in first_build[flavor]}
+    late = first_build[f"{flavor}_late"]
+    assert [change for change in late if change != right[change[0]]] == []
+    # What was created in the log needs no snapshot; what it dropped or reordered does.
+    assert 0 < len(late) < len(right)
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_the_first_snapshot_mends_it(
+    second_build: list[str], first_build: dict[str, list[Change]], spark: Any, flavor: str
+) -> None:
+    assert quarantined(spark, f"{flavor}_late") == []
+    assert changes(spark, f"{flavor}_late", NAMED) == first_build[flavor]
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_what_was_decoded_without_hints_is_landed_again(second_build: list[str], spark: Any, flavor: str) -> None:
+    assert flavor in second_build
+    whole = "schema_name, table_name, event_type, row_before, row_after, pk_values, pk_values_after, changed_columns"
+    assert without_places(changes(spark, flavor, whole)) == without_places(changes(spark, f"{flavor}_named", whole))
+    again = spark.sql(f"select * from binloom_quality.segments_to_land_again where source_id = '{flavor}'").collect()
+    assert again == []
+
+
+@pytest.mark.parametrize("flavor", FLAVORS)
+def test_every_row_is_bound_with_confidence(second_build: list[str], spark: Any, flavor: str) -> None:
+    assert quarantined(spark, flavor) == []
+    found = spark.sql(
+        f"select distinct binding_confidence from binloom.row_changes where source_id = '{flavor}'"
+    ).collect()
+    assert {row.binding_confidence for row in found} == {"in_force"}
