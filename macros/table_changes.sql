@@ -35,13 +35,14 @@ aggregate(
                         )
                     )
                 ),
-                array(
-                    named_struct(
-                        'key', {{ own }},
-                        'state', {{ state_after(
-                            'event', 'try_element_at(history.tables, ' ~ own ~ ')', 'try_element_at(history.tables, ' ~ other ~ ')'
-                        ) }}
-                    )
+                transform(
+                    array(
+                        named_struct(
+                            'own', try_element_at(history.tables, {{ own }}),
+                            'other', try_element_at(history.tables, {{ other }})
+                        )
+                    ),
+                    known -> named_struct('key', {{ own }}, 'state', {{ state_after('event', 'known.own', 'known.other') }})
                 )
             )
         ),
