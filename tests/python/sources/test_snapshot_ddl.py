@@ -42,7 +42,8 @@ STATEMENTS = [
     """create table `snap``ddl`.customers (
         id int unsigned not null auto_increment, name varchar(40) not null,
         code char(3) character set latin1,
-        kind enum('a','it''s','b,c'), flags set('x','y'), price decimal(9,2) unsigned, ratio float, at timestamp(3) null,
+        kind enum('a','it''s','b,c'), flags set('x','y'), price decimal(9,2) unsigned, ratio float,
+        at timestamp(3) null,
         doc json, raw varbinary(20), bits bit(3), born year, place point, total int as (id * 2) stored,
         small tinyint(1), padded int(5) zerofill, words mediumtext, primary key (id), unique key (code, name),
         unique (name)) default charset=utf8mb4""",
