@@ -75,6 +75,7 @@ class Table:
     indexes: dict[str, list[str]] = field(default_factory=dict)
     partitions: list[str] = field(default_factory=list)
     has_rows: bool = False
+    has_check: bool = False
 
     @property
     def others(self) -> list[Column]:
@@ -249,6 +250,7 @@ class RandomDdl:
                 f"{self._pick(['key', 'UNIQUE KEY', 'index'])} {self._name(name)} ({self._column_name(table.key)})"
             )
         if self._chance(6):
+            table.has_check = True
             parts.append(f"check ({_quoted(table.key)} <> -7)")
         options = self._pick(
             ["", " engine=InnoDB", " ENGINE InnoDB default charset=utf8mb4 comment='a) b'", " charset latin1"]
@@ -397,7 +399,7 @@ class RandomDdl:
         if self._flavor == "mariadb" and self._chance(8):
             words = self._pick(["alter table if exists", "alter ignore table"])
         options = self._pick(["", "", "", ", algorithm=default", ", LOCK=DEFAULT", ", ALGORITHM=COPY, LOCK=SHARED"])
-        return f"{words} {name} {', '.join(parts)}{options if not table.partitions else ''}"
+        return f"{words} {name} {', '.join(parts)}{'' if whole or table.partitions else options}"
 
     def _whole(self, table: Table) -> str:
         """A change that stands alone, or nothing."""
@@ -416,7 +418,8 @@ class RandomDdl:
             second = f"change {_quoted(two.name)} {self._definition(replace(two, name=one.name))}"
             one.name, two.name = two.name, one.name
             return f"{first}, {second}"
-        if not table.partitions and not table.indexes and table.has_primary and self._chance(10):
+        is_free = not (table.partitions or table.indexes or table.has_check)
+        if is_free and table.has_primary and self._chance(10):
             return self._new_key(table)
         return ""
 
