@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.servers.server import Server
 
+NOON = 1793534400  # 2026-11-01 12:00 UTC
 MAX_TABLES = 8
 MAX_COLUMNS = 12
 MAX_DATABASES = 3
@@ -102,6 +103,7 @@ class RandomDdl:
         self._databases: list[str] = []
         self._tables: list[Table] = []
         self._default = ""
+        self._clock = NOON
         self._kinds: dict[Callable[[], str], int] = {
             self._create_table: 8,
             self._create_like: 4,
@@ -137,7 +139,9 @@ class RandomDdl:
         # The default database in which the DDL was made stands in front of it.
         use = [f"use {_quoted(self._default)}"] if self._default else []
         changes = [change for _ in range(self._random.randint(1, 3)) for change in self._row_change()]
-        return [*use, self._commented(ddl), *changes]
+        # What a column takes from the clock is decided by the seed, too.
+        self._clock += 7
+        return [f"set timestamp = {self._clock}", *use, self._commented(ddl), *changes]
 
     # --- words ---
 
