@@ -50,13 +50,19 @@ class Shape:
 class Shapes:
     """Named tables, changed by one action after another.
 
+    Parameters
+    ----------
+    character_set
+        The server's default character set, None when it is not known.
+
     Attributes
     ----------
     tables
         By schema and name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, character_set: str | None = None) -> None:
+        self._default = (character_set, None)
         self.tables: dict[TableId, Shape] = {}
         self._character_sets: dict[str, tuple[str | None, str | None]] = {}
         self._steps: dict[str, Callable[[Action], None]] = {
@@ -100,7 +106,7 @@ class Shapes:
             raise ShapeError(f"table {'.'.join(table)} is created, but is there already")
         character_set, collation = action.character_set, action.collation
         if character_set is None:
-            character_set, collation = self._character_sets.get(table[0], (None, None))
+            character_set, collation = self._character_sets.get(table[0], self._default)
         shape = Shape([], action.key_columns, [*action.keys], character_set, collation)
         shape.columns = [_with_defaults(column, shape) for column in action.columns]
         self.tables[table] = shape
@@ -135,7 +141,8 @@ class Shapes:
             ]
 
     def _create_database(self, action: Action) -> None:
-        self._character_sets.setdefault(action.schema_name or "", (action.character_set, action.collation))
+        said = (action.character_set, action.collation) if action.character_set else self._default
+        self._character_sets.setdefault(action.schema_name or "", said)
 
     def _drop_database(self, action: Action) -> None:
         self._character_sets.pop(action.schema_name or "", None)

@@ -73,8 +73,7 @@ changes as (
                 struct(
                     action_ordinal, description, array_compact(array(changed_table, other_changed_table)) as tables
                 )
-            ),
-            (one, other) -> one.action_ordinal - other.action_ordinal
+            )
         ) as steps,
         bool_and(action != 'not_understood') as is_understood,
         bool_or(

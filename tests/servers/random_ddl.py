@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.servers.server import Server
 
+NOON = 1793534400  # 2026-11-01 12:00 UTC
 MAX_TABLES = 8
 MAX_COLUMNS = 12
 MAX_DATABASES = 3
@@ -75,6 +76,7 @@ class Table:
     indexes: dict[str, list[str]] = field(default_factory=dict)
     partitions: list[str] = field(default_factory=list)
     has_rows: bool = False
+    has_check: bool = False
 
     @property
     def others(self) -> list[Column]:
@@ -101,6 +103,7 @@ class RandomDdl:
         self._databases: list[str] = []
         self._tables: list[Table] = []
         self._default = ""
+        self._clock = NOON
         self._kinds: dict[Callable[[], str], int] = {
             self._create_table: 8,
             self._create_like: 4,
@@ -136,7 +139,9 @@ class RandomDdl:
         # The default database in which the DDL was made stands in front of it.
         use = [f"use {_quoted(self._default)}"] if self._default else []
         changes = [change for _ in range(self._random.randint(1, 3)) for change in self._row_change()]
-        return [*use, self._commented(ddl), *changes]
+        # What a column takes from the clock is decided by the seed, too.
+        self._clock += 7
+        return [f"set timestamp = {self._clock}", *use, self._commented(ddl), *changes]
 
     # --- words ---
 
@@ -249,6 +254,7 @@ class RandomDdl:
                 f"{self._pick(['key', 'UNIQUE KEY', 'index'])} {self._name(name)} ({self._column_name(table.key)})"
             )
         if self._chance(6):
+            table.has_check = True
             parts.append(f"check ({_quoted(table.key)} <> -7)")
         options = self._pick(
             ["", " engine=InnoDB", " ENGINE InnoDB default charset=utf8mb4 comment='a) b'", " charset latin1"]
@@ -397,7 +403,7 @@ class RandomDdl:
         if self._flavor == "mariadb" and self._chance(8):
             words = self._pick(["alter table if exists", "alter ignore table"])
         options = self._pick(["", "", "", ", algorithm=default", ", LOCK=DEFAULT", ", ALGORITHM=COPY, LOCK=SHARED"])
-        return f"{words} {name} {', '.join(parts)}{options if not table.partitions else ''}"
+        return f"{words} {name} {', '.join(parts)}{'' if whole or table.partitions else options}"
 
     def _whole(self, table: Table) -> str:
         """A change that stands alone, or nothing."""
@@ -416,7 +422,8 @@ class RandomDdl:
             second = f"change {_quoted(two.name)} {self._definition(replace(two, name=one.name))}"
             one.name, two.name = two.name, one.name
             return f"{first}, {second}"
-        if not table.partitions and not table.indexes and table.has_primary and self._chance(10):
+        is_free = not (table.partitions or table.indexes or table.has_check)
+        if is_free and table.has_primary and self._chance(10):
             return self._new_key(table)
         return ""
 

@@ -43,6 +43,9 @@ def test_help_lists_the_commands_on_stdout() -> None:
         (["ingest", "--source", "s", "--binlog-dir", "."], "--all"),
         (["snapshot", "--source", "s"], "--server|--from-dir"),
         (["snapshot", "--source", "s", "--server", "h", "--from-dir", "."], "--server|--from-dir"),
+        (["snapshot", "--source", "s", "--from-dir", ".", "--from-ddl", "x"], "--from-dir|--from-ddl"),
+        (["snapshot", "--source", "s", "--from-dir", ".", "--schema", "x"], "--schema|--from-ddl"),
+        (["snapshot", "--source", "s", "--from-ddl", "x", "--at-pos", "4"], "--at-file|--at-pos"),
     ],
 )
 def test_wrong_usage_is_a_sentence_and_exit_code_2(arguments: list[str], needle: str, tmp_path: Path) -> None:

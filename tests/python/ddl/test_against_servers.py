@@ -21,7 +21,8 @@ def test_random_ddl_comes_to_the_tables_that_the_server_has(
     name: str, seed: int, request: pytest.FixtureRequest
 ) -> None:
     server: Server = request.getfixturevalue(f"{name}_server")
-    ddl, shapes = RandomDdl(seed, server.flavor), Shapes()
+    ddl = RandomDdl(seed, server.flavor)
+    shapes = Shapes(server.execute("select @@character_set_server")[0][0])
     drop_databases(server)
     server.flush()
     with server.connect() as connection, connection.cursor() as cursor:

@@ -365,7 +365,8 @@ OF_MARIADB = [
     ("alter table t add a text default concat('a', ',') comment 'x' invisible", ["add_column d.t a text"]),
     ("alter table t add a text check (json_valid(`a`)) first", ["add_column d.t a text first"]),
     (
-        "create table t (a text, s timestamp(6) generated always as row start, e timestamp(6) generated always as row end, period for system_time (s, e)) with system versioning",
+        "create table t (a text, s timestamp(6) generated always as row start, e timestamp(6) generated always as row"
+        " end, period for system_time (s, e)) with system versioning",
         ["create_table d.t a text, s timestamp(6) not null generated, e timestamp(6) not null generated"],
     ),
     (
@@ -375,7 +376,8 @@ OF_MARIADB = [
     (
         "create table t (a text with system versioning, b text without system versioning)",
         [
-            "create_table d.t a text, b text, row_start timestamp(6) not null generated, row_end timestamp(6) not null generated"
+            "create_table d.t a text, b text, row_start timestamp(6) not null generated, row_end timestamp(6) not null"
+            " generated"
         ],
     ),
     (
