@@ -29,7 +29,6 @@ Change = tuple[Any, ...]
 FLAVORS = ["mysql", "mariadb"]
 SEED = 20261121
 BEFORE, STEPS = 20, 200
-NOON = 1795262400
 # Unit tests of the models run with those of all others.
 NODES = ("--select", "+row_changes", "+quarantined_row_events", "+table_versions", "+segments_to_land_again")
 BUILD = ("build", *NODES, "--exclude-resource-type", "unit_test", "--indirect-selection", "cautious")
@@ -42,9 +41,7 @@ class Story:
 
     def __init__(self, folder: Path, flavor: str, options: list[str]) -> None:
         with ALL_DISTRIBUTIONS[flavor].start(folder, options) as server:
-            # Columns with the time of the change in them are the same on both servers.
-            told = enumerate(RandomDdl(SEED, flavor).steps(BEFORE + STEPS))
-            steps = ([f"set timestamp = {NOON + number}", *step] for number, step in told)
+            steps = RandomDdl(SEED, flavor).steps(BEFORE + STEPS)
             with server.connect() as connection, connection.cursor() as cursor:
                 for step in islice(steps, BEFORE):
                     run_step(cursor, step)
