@@ -1,7 +1,8 @@
 {% macro altered_columns(event, columns) -%}
 {%- set given = 'get(' ~ event ~ '.columns, 0)' -%}
-{%- set place_of = "array_position(transform(" ~ columns ~ ", col -> lower(col.name)), lower(" ~ event ~ ".column_name))"
--%}
+{%- set place_of -%}
+array_position(transform({{ columns }}, col -> lower(col.name)), lower({{ event }}.column_name))
+{%- endset -%}
 case {{ event }}.action
     when 'add_column' then
         case

@@ -1,6 +1,7 @@
 {% macro hint_difference(hint, decoded, defined) -%}
-{#- Only what the text of a value depends on; with metadata the log says signs and character sets itself. Without a character set text that is UTF-8 is text, so that a column of
-    UTF-8 is as it should be. Labels with a backslash are left out: it is written in several ways. -#}
+{#- Only what the text of a value depends on; with metadata the log says signs and character sets itself. Without a
+    character set text that is UTF-8 is text, so that a column of UTF-8 is as it should be. Labels with a backslash are
+    left out: it is written in several ways. -#}
 {%- set labels -%}
 concat(
     lower({{ decoded }}.type), '(',

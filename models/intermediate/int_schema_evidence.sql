@@ -183,6 +183,23 @@ landed_files as (
 
 ),
 
+named_files as (
+
+    select
+        *,
+        true as is_landed
+    from landed_files
+    union all
+    select
+        source_id,
+        epoch,
+        file_sequence,
+        false as is_landed
+    from snapshot_positions
+    where pos is not null
+
+),
+
 seen_files as (
 
     select
@@ -190,20 +207,7 @@ seen_files as (
         epoch,
         file_sequence,
         bool_or(is_landed) as is_landed
-    from (
-        select
-            *,
-            true as is_landed
-        from landed_files
-        union all
-        select
-            source_id,
-            epoch,
-            file_sequence,
-            false as is_landed
-        from snapshot_positions
-        where pos is not null
-    )
+    from named_files
     group by source_id, epoch, file_sequence
 
 ),

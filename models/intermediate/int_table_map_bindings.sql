@@ -300,7 +300,10 @@ decided as (
         case
             when chosen.table_map_id is null then ranges.gap
             when chosen.fitting > 1
-                then 'what the table was before and what a later snapshot shows both fit, with other names or another key'
+                then concat(
+                    'what the table was before and what a later snapshot shows both fit, ',
+                    'with other names or another key'
+                )
             else chosen.choice.detail
         end as detail,
         ranges.valid_from_epoch,
