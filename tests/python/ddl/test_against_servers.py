@@ -119,9 +119,8 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
     assert folded(shapes)["db", "s"] == described(mariadb_server, ["db"])["db", "s"]
     maps = [row for kind, batch in open_binlog(log).batches() if kind == "table_maps" for row in batch.to_pylist()]
     types = {row["table_name"]: [column["type"] for column in row["columns"]] for row in maps}
-    assert {
-        table: [WIRE_TYPES[one.data_type] for one in shapes.tables["db", table].columns] for table in types
-    } == types
+    for table, logged in types.items():
+        assert [WIRE_TYPES[str(column.data_type)] for column in shapes.tables["db", table].columns] == logged
     drop_databases(mariadb_server)
 
 

@@ -372,8 +372,8 @@ OF_MARIADB = [
     (
         "create table t (a text) with system versioning",
         [
-            "create_table d.t a text, row_start timestamp(6) not null generated, row_end timestamp(6) not null generated"
-            " <system versioning>"
+            "create_table d.t a text, row_start timestamp(6) not null generated, row_end timestamp(6) not null"
+            " generated <system versioning>"
         ],
     ),
     (
