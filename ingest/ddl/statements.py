@@ -9,9 +9,18 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Action, Flavor, Kind
 from ingest.ddl.alter_table import read_alter_table
-from ingest.ddl.column_types import NEWEST, Dialect, character_set_of, read_character_set, read_collation
+from ingest.ddl.column_types import (
+    NEWEST,
+    DataType,
+    Dialect,
+    character_set_of,
+    read_character_set,
+    read_collation,
+    read_type,
+)
 from ingest.ddl.definitions import Elements, read_elements
 from ingest.ddl.names import Names
+from ingest.ddl.sequences import sequence_columns
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
 from ingest.ddl.verbs import VERBS, may_be_ddl
 from ingest.ddl.versioning import PERIOD
@@ -123,6 +132,10 @@ class _Reader:
                 return self._database(verb, "REPLACE" in modifiers)
             case "CREATE" | "DROP", "INDEX":
                 return self._index(verb)
+            case "CREATE", "SEQUENCE" if "TEMPORARY" not in modifiers:
+                return self._create_sequence("REPLACE" in modifiers)
+            case "DROP", "SEQUENCE" if "TEMPORARY" not in modifiers:
+                return self._drop_table()
         return [self._other(verb, named)]
 
     # --- what stands in front ---
@@ -211,7 +224,8 @@ class _Reader:
             raise cursor.not_understood("columns")
         columns = elements.columns(character_set, self._dialect)
         is_versioned = is_versioned or any(one.is_versioned for one in elements.definitions)
-        if is_versioned and not elements.declares_period:
+        has_period = is_versioned and not elements.declares_period
+        if has_period:
             columns = (*columns, *PERIOD)
         created = self._action(
             "create_select" if has_select else "create_table",
@@ -220,7 +234,21 @@ class _Reader:
             character_set=character_set,
             collation=collation,
             is_conditional=is_conditional,
+            detail="system versioning" if has_period else None,
             keys=elements.all_keys,
+        )
+        return [*dropped, created]
+
+    def _create_sequence(self, is_replaced: bool) -> list[Action]:
+        """A sequence of MariaDB is a table of one row, which is logged like any other."""
+        is_conditional = self._is_conditional()
+        self._table()
+        dropped = [self._action("drop_table", is_conditional=True)] if is_replaced else []
+        value = DataType("bigint", "21")
+        if self._cursor.take_words("AS"):
+            value = read_type(self._cursor, self._dialect)
+        created = self._action(
+            "create_table", columns=sequence_columns(value), is_conditional=is_conditional, detail="sequence"
         )
         return [*dropped, created]
 

@@ -32,7 +32,8 @@ described as (
             when table_name is not null then concat_ws('.', schema_name, table_name)
         end as changed_table,
         case
-            when action in ('rename_table', 'exchange_partition') then concat_ws('.', other_schema_name, other_table_name)
+            when action in ('rename_table', 'exchange_partition')
+                then concat_ws('.', other_schema_name, other_table_name)
         end as other_changed_table,
         concat_ws(
             ' ',
@@ -78,6 +79,7 @@ changes as (
         bool_and(action != 'not_understood') as is_understood,
         bool_or(
             action in ('drop_table', 'drop_database', 'truncate_table', 'drop_partition', 'truncate_partition')
+            and statement_type != 'DROP SEQUENCE'
         ) as destroys_rows
     from described
     group by source_id, epoch, binlog_file, segment_start, start_pos, payload_ordinal

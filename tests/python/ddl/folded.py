@@ -44,7 +44,7 @@ def described(server: Server, databases: Iterable[str]) -> Described:
         cursor.execute(
             "select table_schema, table_name, column_name, data_type, column_type, is_nullable"
             " from information_schema.columns join information_schema.tables using (table_schema, table_name)"
-            " where table_schema in %s and table_type in ('BASE TABLE', 'SYSTEM VERSIONED')"
+            " where table_schema in %s and table_type in ('BASE TABLE', 'SEQUENCE')"
             " order by ordinal_position",
             (names,),
         )

@@ -371,13 +371,16 @@ OF_MARIADB = [
     ),
     (
         "create table t (a text) with system versioning",
-        ["create_table d.t a text, row_start timestamp(6) not null generated, row_end timestamp(6) not null generated"],
+        [
+            "create_table d.t a text, row_start timestamp(6) not null generated, row_end timestamp(6) not null"
+            " generated <system versioning>"
+        ],
     ),
     (
         "create table t (a text with system versioning, b text without system versioning)",
         [
             "create_table d.t a text, b text, row_start timestamp(6) not null generated, row_end timestamp(6) not null"
-            " generated"
+            " generated <system versioning>"
         ],
     ),
     (
@@ -398,7 +401,17 @@ OF_MARIADB = [
         "create table t (a varchar(9) /*M!100301 COMPRESSED*/)",
         ["create_table d.t a varchar(9) /*M!100301 COMPRESSED*/"],
     ),
-    ("create sequence s start with 1", ["other d.s <create sequence>"]),
+    (
+        "create sequence if not exists s start with 1",
+        [
+            "create_table d.s next_not_cached_value bigint(21) not null, minimum_value bigint(21) not null,"
+            " maximum_value bigint(21) not null, start_value bigint(21) not null, increment bigint(21) not null,"
+            " cache_size bigint(21) unsigned not null, cycle_option tinyint(1) unsigned not null,"
+            " cycle_count bigint(21) not null ? <sequence>"
+        ],
+    ),
+    ("drop sequence if exists s", ["drop_table d.s ?"]),
+    ("alter sequence s restart 50", ["other d.s <alter sequence>"]),
     (
         "create or replace definer=`a`@`b` trigger if not exists tr after update on t for each row begin end",
         ["other d.t <create trigger>"],

@@ -44,7 +44,7 @@ STATEMENTS = [
         code char(3) character set latin1,
         kind enum('a','it''s','b,c'), flags set('x','y'), price decimal(9,2) unsigned, ratio float,
         at timestamp(3) null,
-        doc json, raw varbinary(20), bits bit(3), born year, place point, total int as (id * 2) stored,
+        doc json, raw varbinary(20), bits bit(3), born year, place point, total int as (born * 2) stored,
         small tinyint(1), padded int(5) zerofill, words mediumtext, primary key (id), unique key (code, name),
         unique (name)) default charset=utf8mb4""",
     """create table `snap``ddl`.`line items` (

@@ -1,0 +1,23 @@
+"""Columns of a sequence of MariaDB.
+
+Source: MariaDB, sql/sql_sequence.cc, `sequence_structure`.
+"""
+
+from typing import Final
+
+from ingest.ddl.actions import Column
+from ingest.ddl.column_types import DataType
+
+_OF_VALUES: Final = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value")
+_OTHERS: Final = (
+    ("increment", DataType("bigint", "21")),
+    ("cache_size", DataType("bigint", "21", " unsigned")),
+    ("cycle_option", DataType("tinyint", "1", " unsigned")),
+    ("cycle_count", DataType("bigint", "21")),
+)
+
+
+def sequence_columns(value: DataType) -> tuple[Column, ...]:
+    """The columns of a sequence whose values are of a type."""
+    typed = [*((name, value) for name in _OF_VALUES), *_OTHERS]
+    return tuple(Column(name, one.name, one.column_type, is_nullable=False, is_generated=False) for name, one in typed)
