@@ -1,8 +1,8 @@
 """Two hundred random DDL statements between row changes: rows are named as a server names them that logs the names.
 
-Each kind of server runs the same story twice, once as it is and once with binlog_row_metadata=FULL, which is the answer. All
-sources lie in one warehouse, so that one build judges them all; the second one follows when snapshots and segments have come
-that were missing.
+Each kind of server runs the same story twice, once as it is and once with binlog_row_metadata=FULL, which is the
+answer. All sources lie in one warehouse, so that one build judges them all; the second one follows when snapshots and
+segments have come that were missing.
 """
 
 from collections.abc import Callable
