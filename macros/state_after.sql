@@ -12,7 +12,7 @@ case
             {{ state }}.status = 'known',
             {{ table_state(
                 "'conditional'", state ~ '.columns', state ~ '.evidence', state ~ '.evidence_id',
-                "'files before are not landed'"
+                "'the log before is not landed'"
             ) }},
             coalesce({{ state }}, {{ table_state("'unknown'") }})
         )

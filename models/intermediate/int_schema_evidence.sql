@@ -30,6 +30,12 @@ completed_segments as (
 
 ),
 
+binlog_files as (
+
+    select * from {{ ref('stg_binlog__binlog_files') }}
+
+),
+
 -- Every column of a snapshot stands in the row images, generated ones too (stored and virtual, and those that a
 -- table of MariaDB has without listing them). The hidden columns of functional indexes stand in neither.
 snapshot_tables as (
@@ -173,42 +179,57 @@ from_statements as (
 
 ),
 
-landed_files as (
+landed_stretches as (
 
-    select distinct
-        source_id,
-        epoch,
-        file_sequence
+    select
+        completed_segments.source_id,
+        completed_segments.epoch,
+        completed_segments.file_sequence,
+        completed_segments.segment_start,
+        completed_segments.segment_end,
+        binlog_files.file_size
     from completed_segments
+    left join binlog_files
+        on
+            completed_segments.source_id = binlog_files.source_id
+            and completed_segments.epoch = binlog_files.epoch
+            and completed_segments.binlog_file = binlog_files.binlog_file
 
 ),
 
-named_files as (
+-- A snapshot that was taken in a file of which nothing is landed.
+unlanded_places as (
+
+    select distinct
+        snapshot_positions.source_id,
+        snapshot_positions.epoch,
+        snapshot_positions.file_sequence
+    from snapshot_positions
+    left anti join landed_stretches
+        on
+            snapshot_positions.source_id = landed_stretches.source_id
+            and snapshot_positions.epoch = landed_stretches.epoch
+            and snapshot_positions.file_sequence = landed_stretches.file_sequence
+    where snapshot_positions.pos is not null
+
+),
+
+stretches as (
 
     select
         *,
         true as is_landed
-    from landed_files
+    from landed_stretches
     union all
     select
         source_id,
         epoch,
         file_sequence,
+        cast(null as bigint) as segment_start,
+        cast(null as bigint) as segment_end,
+        cast(null as bigint) as file_size,
         false as is_landed
-    from snapshot_positions
-    where pos is not null
-
-),
-
-seen_files as (
-
-    select
-        source_id,
-        epoch,
-        file_sequence,
-        bool_or(is_landed) as is_landed
-    from named_files
-    group by source_id, epoch, file_sequence
+    from unlanded_places
 
 ),
 
@@ -216,22 +237,34 @@ neighbours as (
 
     select
         *,
-        lag(struct(file_sequence, is_landed)) over (
-            partition by source_id, epoch order by file_sequence
+        lag(struct(file_sequence, segment_end, file_size)) over (
+            partition by source_id, epoch order by file_sequence, segment_start
         ) as before
-    from seen_files
+    from stretches
 
 ),
 
--- What a table looked like before files that are not landed is not certain behind them.
+-- What a table looked like before a stretch of the log that is not landed is not certain behind it.
 holes as (
 
     select
         source_id,
         epoch,
-        file_sequence
+        file_sequence,
+        segment_start
     from neighbours
-    where is_landed and (before.file_sequence < file_sequence - 1 or not before.is_landed)
+    where
+        is_landed
+        and before is not null
+        and not coalesce(
+            (before.file_sequence = file_sequence and before.segment_end >= segment_start)
+            or (
+                before.file_sequence = file_sequence - 1
+                and before.segment_end >= before.file_size
+                and segment_start <= 4
+            ),
+            false
+        )
 
 ),
 
@@ -253,7 +286,8 @@ doubts as (
         unnamed_tables.schema_name,
         unnamed_tables.table_name,
         holes.epoch,
-        holes.file_sequence
+        holes.file_sequence,
+        holes.segment_start
     from holes
     inner join unnamed_tables on holes.source_id = unnamed_tables.source_id
 
@@ -349,7 +383,7 @@ unioned as (
         false as is_conditional,
         epoch,
         file_sequence,
-        cast(0 as bigint) as pos,
+        segment_start as pos,
         cast(null as string) as binlog_file,
         cast(null as timestamp) as taken_at,
         -1 as payload_ordinal,
