@@ -291,12 +291,15 @@ def status(
     raise typer.Exit(print_status(source, format, sources))
 
 
-@app.command(short_help="Check what landed (Great Expectations).")
+@app.command(short_help="Check what landed, print the proofs.")
 def quality(
     source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Check the raw tables and write Data Docs. Exit code 1 when an expectation does not hold."""
+    """Check the raw tables, write Data Docs, and print what the models of the last build prove.
+
+    Exit code 1 when an expectation does not hold, or a proof fails that is no warning.
+    """
     from ingest.commands.gate import check
 
     raise typer.Exit(check(source, format))

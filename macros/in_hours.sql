@@ -1,13 +1,15 @@
-{% macro in_hours(hours) -%}
+{% macro in_hours(hours, event_timestamp='event_timestamp') -%}
     {%- if hours is none -%}
 true
     {%- elif not hours -%}
 false
     {%- else -%}
+        {%- if event_timestamp is not none -%}
 {#- The range lets the reader leave out whole row groups, the list is exact. -#}
-event_timestamp >= to_timestamp({{ text_literal(hours | min) }}, 'yyyy-MM-dd-HH')
-    and event_timestamp < to_timestamp({{ text_literal(hours | max) }}, 'yyyy-MM-dd-HH') + interval 1 hour
-    and event_hour in (
+{{ event_timestamp }} >= to_timestamp({{ text_literal(hours | min) }}, 'yyyy-MM-dd-HH')
+    and {{ event_timestamp }} < to_timestamp({{ text_literal(hours | max) }}, 'yyyy-MM-dd-HH') + interval 1 hour
+    and {% endif -%}
+event_hour in (
         {%- for hour in hours %}{{ text_literal(hour) }}{% if not loop.last %}, {% endif %}{% endfor -%}
     )
     {%- endif -%}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
 from ingest.binlog.control import event_body, rotate_target
@@ -45,8 +46,9 @@ class Scan:
 
     `bytes_covered` counts the magic and every whole event whose checksum is right. `complete_end` is where
     the last complete transaction before any defect ends. `is_closed` when the last event is a ROTATE or STOP.
-    `is_encrypted` when events are that cannot be read. `formats` has more than one for a relay log that carries its
-    source's.
+    `first_misplaced_pos` is where the first event stands that says another end than the one it has: bytes in front of
+    it were taken out or put in. `is_encrypted` when events are that cannot be read. `formats` has more than one for a
+    relay log that carries its source's.
     """
 
     path: Path
@@ -58,6 +60,7 @@ class Scan:
     last_event_at: datetime | None = None
     bytes_covered: int = 4
     checksum_failures: int = 0
+    first_misplaced_pos: int | None = None
     previous_gtids: str | None = None
     next_binlog_file: str | None = None
     is_closed: bool = False
@@ -195,6 +198,19 @@ class Scanner:
         reason = f"an event of {said} bytes of which {left} are there" if said else f"{left} bytes of an event's header"
         return Defect(at, reason, is_cut=True)
 
+    def _first_misplaced(self, records: npt.NDArray[np.int64]) -> int | None:
+        """Where the first event stands that is not where its server wrote it; None for none, and where none says so.
+
+        A header has the lower 32 bits of the position behind its event; 0 in events that a server makes up, and of
+        another file in relay logs. Servers that know no checksums yet have positions in a transaction's cache there.
+        """
+        if self._found.format.is_relay_log or self._found.format.checksum_algorithm is None:
+            return None
+        said = records[:, layout.INDEX_NEXT]
+        ends = (records[:, layout.INDEX_POS] + records[:, layout.INDEX_SIZE]) & 0xFFFFFFFF
+        misplaced = np.flatnonzero((said != 0) & (said != ends))
+        return int(records[misplaced[0], layout.INDEX_POS]) if misplaced.size else None
+
     def _take_index(self) -> None:
         """Adds the events that the kernel has listed, while their bytes are still in the window."""
         walk, found = self._walk, self._found
@@ -202,6 +218,8 @@ class Scanner:
         walk.context["INDEX_COUNT"] = 0
         good = records[:, layout.INDEX_GOOD] == 1
         found.bytes_covered += int(records[good, layout.INDEX_SIZE].sum())
+        if found.first_misplaced_pos is None:
+            found.first_misplaced_pos = self._first_misplaced(records[good])
         for number in np.flatnonzero(np.isin(records[:, layout.INDEX_TYPE], _TOLD) & good):
             position, size, code = records[number, :3].tolist()
             format = walk.format_at(position)

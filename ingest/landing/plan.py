@@ -530,6 +530,7 @@ def _file_row(file: IdentifiedFile, scan: "Scan", source_id: str) -> dict[str, A
         "checksum_failures": scan.checksum_failures,
         "previous_gtids": scan.previous_gtids,
         "next_binlog_file": scan.next_binlog_file,
+        "first_misplaced_pos": scan.first_misplaced_pos,
     }
 
 

@@ -108,6 +108,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "event_counts": "Number of events of each type",
     "bytes_covered": "Bytes of the magic number and of all whole, valid events",
     "checksum_failures": "Number of events whose checksum did not match",
+    "first_misplaced_pos": "Offset of the first event that says another end than it has: bytes before it were taken "
+    "out or put in; NULL for none, and where the server says none",
     "previous_gtids": "GTID set that precedes the file, NULL when the server writes none",
     "next_binlog_file": "Name of the next file as the ROTATE event at the end says, NULL without one",
     "scanned_at": "When binloom scanned the file, UTC",
@@ -279,6 +281,7 @@ BINLOG_FILES = RawTable(
             *_bigints("bytes_covered", "checksum_failures"),
             *_strings("previous_gtids", "next_binlog_file"),
             *_timestamps("scanned_at"),
+            *_bigints("first_misplaced_pos"),
         ]
     ),
 )

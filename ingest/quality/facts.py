@@ -1,4 +1,4 @@
-"""What the gate looks at: one narrow row for each landed segment and for each file.
+"""What the gate looks at: one narrow row for each landed segment, each file, and each description of columns.
 
 The wide tables are read once, in one Spark job that counts per segment what is wrong; the
 expectations then hold these counts against zero, and against what the decoder counted. A failed
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from ingest.landing.segments import COMPACTED_START, FIRST_EVENT, STATUSES
+from ingest.landing.segments import COMPACTED_START, STATUSES
 from ingest.landing.tables import RAW_SCHEMA, sql_literal
 
 if TYPE_CHECKING:
@@ -123,8 +123,6 @@ landed as (
         source_id,
         epoch,
         binlog_file,
-        sum(if(status = 'completed', segment_end - greatest(segment_start, {FIRST_EVENT}), 0)) as landed_bytes,
-        sum(if(status <> 'completed', segment_end - segment_start, 0)) as unlanded_bytes,
         count_if(status = 'failed') as failed_segments
     from segment_states
     group by all
@@ -148,20 +146,44 @@ select
     latest_scans.bytes_covered,
     latest_scans.is_in_use,
     coalesce(failed_segments, 0) as failed_segments,
-    coalesce(landed_bytes, 0) as landed_bytes,
     latest_scans.checksum_failures,
     if(
         latest_scans.is_in_use or coalesce(failed_segments, 0) > 0, 0,
         latest_scans.file_size - latest_scans.bytes_covered - coalesce(passed_over_bytes, 0)
-    ) as unexplained_uncovered_bytes,
-    -- The magic number belongs to no segment.
-    if(
-        latest_scans.is_in_use, 0,
-        latest_scans.file_size - {FIRST_EVENT} - coalesce(landed_bytes, 0) - coalesce(unlanded_bytes, 0)
-    ) as unexplained_unlanded_bytes
+    ) as unexplained_uncovered_bytes
 from latest_scans
 left join landed using (source_id, epoch, binlog_file)
 left join passed_over using (source_id, epoch, binlog_file)
+"""
+
+
+# What describes columns: table maps as they were decoded, tables in schema snapshots. A snapshot of a user who may not
+# see every column, or of a server that hides some, has holes in the positions.
+_DEFINITION_FACTS = f"""
+select
+    source_id,
+    schema_name,
+    table_name,
+    table_map_id as definition_id,
+    column_count as counted_columns,
+    size(columns) as described_columns
+from {RAW_SCHEMA}.table_maps
+where {{of_source}}
+
+union all
+
+select
+    schema_snapshots.source_id,
+    schema_columns.schema_name,
+    schema_columns.table_name,
+    schema_columns.snapshot_id as definition_id,
+    max(schema_columns.ordinal_position) as counted_columns,
+    cast(count(distinct schema_columns.ordinal_position) as int) as described_columns
+from {RAW_SCHEMA}.schema_columns
+inner join (select distinct source_id, snapshot_id from {RAW_SCHEMA}.schema_snapshots where {{of_source}})
+    as schema_snapshots
+    on schema_columns.snapshot_id = schema_snapshots.snapshot_id
+group by all
 """
 
 
@@ -173,6 +195,11 @@ def segment_facts(session: "SparkSession", source_id: str | None = None) -> pd.D
 def file_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
     """Return one row for each file as it was last scanned: its bytes, and those without an explanation."""
     return _collected(session, _FILE_FACTS, source_id)
+
+
+def definition_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
+    """Return one row for each table map and each table of a snapshot: how many columns it counts and describes."""
+    return _collected(session, _DEFINITION_FACTS, source_id)
 
 
 def _collected(session: "SparkSession", sql: str, source_id: str | None) -> pd.DataFrame:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SMALL_BYTES = 256 << 20
 EXAMPLES = 5
 
-_KEYS = ("source_id", "epoch", "binlog_file", "segment_start")
+_KEYS = ("source_id", "epoch", "binlog_file", "segment_start", "schema_name", "table_name", "definition_id")
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,26 @@ class CheckResult:
     Attributes
     ----------
     suite
-        Suite that it belongs to: `landed_segments` or `landed_files`.
+        Suite that it belongs to: `landed_segments`, `landed_files` or `landed_definitions`.
+    name
+        Figure that it is about, as the facts call it.
     check
         What is expected, as a sentence.
     success
         Whether it holds.
+    checked
+        Number of segments, files or descriptions of columns.
     violations
-        Number of segments or files for which it does not.
+        Number of those for which it does not.
     examples
         Some of them, by their keys.
     """
 
     suite: str
+    name: str
     check: str
     success: bool
+    checked: int
     violations: int
     examples: list[str] = field(default_factory=list)
 
@@ -109,13 +115,17 @@ def run_gate(
         _silence()
         import great_expectations  # noqa: F401
 
-        from ingest.quality.facts import file_facts, segment_facts
-        from ingest.quality.suites import FILES_SUITE, SEGMENTS_SUITE
+        from ingest.quality.facts import definition_facts, file_facts, segment_facts
+        from ingest.quality.suites import DEFINITIONS_SUITE, FILES_SUITE, SEGMENTS_SUITE
 
         with spark_errors(home):
             live = launch.session()
             open_tables(live, home)
-            facts = {SEGMENTS_SUITE: segment_facts(live, source_id), FILES_SUITE: file_facts(live, source_id)}
+            facts = {
+                SEGMENTS_SUITE: segment_facts(live, source_id),
+                FILES_SUITE: file_facts(live, source_id),
+                DEFINITIONS_SUITE: definition_facts(live, source_id),
+            }
     finally:
         launch.stop()
     return _validate(home, facts)
@@ -133,7 +143,7 @@ def _validate(home: Path, facts: "dict[str, pd.DataFrame]") -> GateResult:
     import great_expectations as gx
     from great_expectations.checkpoint import UpdateDataDocsAction
 
-    from ingest.quality.suites import suites
+    from ingest.quality.suites import FILES_SUITE, SEGMENTS_SUITE, suites
 
     context = gx.get_context(mode="file", project_root_dir=str(home))
     context.variables.progress_bars = {"globally": False}
@@ -158,20 +168,23 @@ def _validate(home: Path, facts: "dict[str, pd.DataFrame]") -> GateResult:
         )
         outcome = checkpoint.run(batch_parameters={"dataframe": facts[name]})
         for run in outcome.run_results.values():
-            results.extend(_check_result(name, one) for one in run.results)
+            results.extend(_check_result(name, len(facts[name]), one) for one in run.results)
     page = home / "gx" / "uncommitted" / "data_docs" / "local_site" / "index.html"
     success = all(result.success for result in results)
-    return GateResult(success, results, page, *(len(facts[suite.name]) for suite in suites()))
+    return GateResult(success, results, page, len(facts[SEGMENTS_SUITE]), len(facts[FILES_SUITE]))
 
 
-def _check_result(suite: str, outcome: Any) -> CheckResult:
+def _check_result(suite: str, checked: int, outcome: Any) -> CheckResult:
+    config = outcome.expectation_config
     detail = outcome.result or {}
     broken = "" if not outcome.exception_info.get("raised_exception") else " (the check itself failed)"
     places = detail.get("unexpected_index_list") or []
     return CheckResult(
         suite,
-        f"{outcome.expectation_config.description}{broken}",
+        config.kwargs.get("column") or config.kwargs["column_A"],
+        f"{config.description}{broken}",
         bool(outcome.success),
+        checked,
         int(detail.get("unexpected_count") or 0),
         [", ".join(f"{name} {place[name]}" for name in _KEYS if name in place) for place in places[:EXAMPLES]],
     )

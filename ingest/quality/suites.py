@@ -1,6 +1,7 @@
 """The expectations on what landed, as declared code.
 
-They own the raw tables; keys and invariants of the models are dbt's tests.
+They own the raw tables; keys and invariants of the models are dbt's tests, and that segments cover every byte of a file
+is model uncovered_bytes.
 """
 
 from typing import Any
@@ -10,6 +11,7 @@ from great_expectations import ExpectationSuite
 
 SEGMENTS_SUITE = "landed_segments"
 FILES_SUITE = "landed_files"
+DEFINITIONS_SUITE = "landed_definitions"
 
 
 def _none(column: str, why: str) -> Any:
@@ -22,7 +24,7 @@ def _same(left: str, right: str, why: str) -> Any:
 
 def suites() -> list[ExpectationSuite]:
     """All suites, in the order in which they are run."""
-    return [segments_suite(), files_suite()]
+    return [segments_suite(), files_suite(), definitions_suite()]
 
 
 def segments_suite() -> ExpectationSuite:
@@ -66,9 +68,19 @@ def files_suite() -> ExpectationSuite:
                 "unexplained_uncovered_bytes",
                 "Whole events cover every byte of a file, unless it is in use or a segment failed",
             ),
-            _none(
-                "unexplained_unlanded_bytes",
-                "Segments cover every byte of a file, unless it is in use",
+        ],
+    )
+
+
+def definitions_suite() -> ExpectationSuite:
+    """Expectations on what describes the columns of tables."""
+    return ExpectationSuite(
+        name=DEFINITIONS_SUITE,
+        expectations=[
+            _same(
+                "described_columns",
+                "counted_columns",
+                "Table maps and snapshots describe every column of a table",
             ),
         ],
     )

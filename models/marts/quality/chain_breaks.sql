@@ -51,7 +51,14 @@ unsupported_events as (
 
 statement_format_changes as (
 
-    select * from {{ ref('statement_format_changes') }}
+    select
+        source_id,
+        schema_name,
+        table_name,
+        struct(epoch, {{ file_sequence('binlog_file') }} as file_sequence, first_pos as start_pos) as first_position,
+        struct(epoch, {{ file_sequence('binlog_file') }} as file_sequence, last_pos as start_pos) as last_position
+    from {{ ref('int_statement_format_changes') }}
+    where statements > 0
 
 ),
 
@@ -218,7 +225,7 @@ left_out_between as (
 
 ),
 
--- The first and the last of them are known, not each one. One without a table may have been on any.
+-- Of each segment the first and the last are known, not each one. One without a table may have been on any.
 logged_as_text as (
 
     select /*+ broadcast(breaks) */ distinct breaks.break_id
@@ -228,16 +235,8 @@ logged_as_text as (
             breaks.source_id = statement_format_changes.source_id
             and coalesce(lower(statement_format_changes.schema_name) = lower(breaks.schema_name), true)
             and coalesce(lower(statement_format_changes.table_name) = lower(breaks.table_name), true)
-            and struct(
-                statement_format_changes.first_epoch as epoch,
-                {{ file_sequence('statement_format_changes.first_binlog_file') }} as file_sequence,
-                statement_format_changes.first_pos as start_pos
-            ) < breaks.position
-            and struct(
-                statement_format_changes.last_epoch as epoch,
-                {{ file_sequence('statement_format_changes.last_binlog_file') }} as file_sequence,
-                statement_format_changes.last_pos as start_pos
-            ) > breaks.previous_position
+            and statement_format_changes.first_position < breaks.position
+            and statement_format_changes.last_position > breaks.previous_position
 
 ),
 

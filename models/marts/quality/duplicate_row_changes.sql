@@ -6,25 +6,39 @@ row_changes as (
 
 ),
 
--- The positions, not the identifier that is made of them: numbers are grouped at a fraction of the cost.
+row_change_counts as (
+
+    select * from {{ ref('int_row_change_counts') }}
+    where duplicates > 0
+
+),
+
+-- Mostly no hour is: then nothing is read.
+hours as (
+
+    select distinct event_hour from row_change_counts
+
+),
+
 final as (
 
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        start_pos,
-        payload_ordinal,
-        row_ordinal,
+    select /*+ broadcast(hours) */
+        row_changes.source_id,
+        row_changes.epoch,
+        row_changes.binlog_file,
+        row_changes.start_pos,
+        row_changes.payload_ordinal,
+        row_changes.row_ordinal,
         count(*) as occurrences
     from row_changes
+    inner join hours on row_changes.event_hour = hours.event_hour
     group by
-        source_id,
-        epoch,
-        binlog_file,
-        start_pos,
-        payload_ordinal,
-        row_ordinal
+        row_changes.source_id,
+        row_changes.epoch,
+        row_changes.binlog_file,
+        row_changes.start_pos,
+        row_changes.payload_ordinal,
+        row_changes.row_ordinal
     having count(*) > 1
 
 )

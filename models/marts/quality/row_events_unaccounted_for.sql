@@ -1,20 +1,36 @@
 with
 
-row_events as (
+row_event_counts as (
 
-    select * from {{ ref('stg_binlog__row_events') }}
+    select * from {{ ref('int_row_event_counts') }}
 
 ),
 
-row_changes as (
+row_change_counts as (
 
-    select * from {{ ref('row_changes') }}
+    select * from {{ ref('int_row_change_counts') }}
+    where row_changes > 0
 
 ),
 
 quarantined_row_events as (
 
     select * from {{ ref('quarantined_row_events') }}
+
+),
+
+-- The kinds are columns there and rows here.
+landed as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        schema_name,
+        table_name,
+        event_hour,
+        stack(3, 'INSERT', inserts, 'UPDATE', updates, 'DELETE', deletes) as (event_type, landed)
+    from row_event_counts
 
 ),
 
@@ -27,19 +43,11 @@ counted as (
         schema_name,
         table_name,
         event_type,
-        {{ event_hour('event_timestamp') }} as event_hour,
-        count(*) as landed,
+        event_hour,
+        landed,
         0 as in_row_changes,
         0 as in_quarantine
-    from row_events
-    group by
-        source_id,
-        epoch,
-        binlog_file,
-        schema_name,
-        table_name,
-        event_type,
-        {{ event_hour('event_timestamp') }}
+    from landed
 
     union all
 
@@ -52,17 +60,9 @@ counted as (
         event_type,
         event_hour,
         0 as landed,
-        count(*) as in_row_changes,
+        row_changes as in_row_changes,
         0 as in_quarantine
-    from row_changes
-    group by
-        source_id,
-        epoch,
-        binlog_file,
-        schema_name,
-        table_name,
-        event_type,
-        event_hour
+    from row_change_counts
 
     union all
 

@@ -12,6 +12,13 @@ binlog_files as (
 
 ),
 
+unsupported_events as (
+
+    select * from {{ ref('stg_binlog__unsupported_events') }}
+    where reason = 'bad_checksum'
+
+),
+
 -- What failed is known and listed in failed_segments; what is in progress is on its way; what was skipped is meant.
 covered as (
 
@@ -85,11 +92,84 @@ after_segments as (
 
 ),
 
+-- With --skip-bad-checksum, an event that is broken is passed over.
+passed_over as (
+
+    select distinct
+        source_id,
+        epoch,
+        binlog_file,
+        start_pos as range_start,
+        end_pos as range_end,
+        'bad_checksum' as defect
+    from unsupported_events
+
+),
+
+explained as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file
+    from segments
+    where is_current and status = 'failed'
+
+    union all
+
+    select
+        source_id,
+        epoch,
+        binlog_file
+    from passed_over
+
+),
+
+-- Broken after it was landed: no segment and no event says where.
+broken_since as (
+
+    select
+        binlog_files.source_id,
+        binlog_files.epoch,
+        binlog_files.binlog_file,
+        4 as range_start,
+        binlog_files.file_size as range_end,
+        'bad_checksum' as defect
+    from binlog_files
+    left anti join explained
+        on
+            binlog_files.source_id = explained.source_id
+            and binlog_files.epoch = explained.epoch
+            and binlog_files.binlog_file = explained.binlog_file
+    where binlog_files.checksum_failures > 0
+
+),
+
+misplaced as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        first_misplaced_pos as range_start,
+        first_misplaced_pos as range_end,
+        'misplaced' as defect
+    from binlog_files
+    where first_misplaced_pos is not null
+
+),
+
 final as (
 
     select * from between_segments
     union all
     select * from after_segments
+    union all
+    select * from passed_over
+    union all
+    select * from broken_since
+    union all
+    select * from misplaced
 
 )
 

@@ -41,6 +41,7 @@ final as (
         event_counts,
         bytes_covered,
         checksum_failures,
+        first_misplaced_pos,
         previous_gtids,
         next_binlog_file,
         scanned_at

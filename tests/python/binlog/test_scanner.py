@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.binlog import open_binlog
 from ingest.binlog.scan import Scanner, scan_binlog
 
 REPO = Path(__file__).parents[3]
@@ -25,3 +26,26 @@ def test_growing_by_any_steps(path: Path, tmp_path: Path) -> None:
             assert scanner.scan() == expected
         grown.write_bytes(data)
         assert scanner.scan() == scan_binlog(grown, segment_bytes=5000)
+
+
+def cut_out(path: Path) -> tuple[bytes, int]:
+    """A file without its fourth event, and where that stood."""
+    fourth = [event.position for event in open_binlog(path).events()][3:5]
+    data = path.read_bytes()
+    return data[: fourth[0]] + data[fourth[1] :], fourth[0]
+
+
+@pytest.mark.parametrize("sample", ["shop-mysql", "shop-mariadb"])
+def test_an_event_that_was_taken_out_is_told_by_the_next_one(sample: str, tmp_path: Path) -> None:
+    whole = REPO / "samples" / sample / "binlog.000001"
+    assert scan_binlog(whole).first_misplaced_pos is None
+    cut = tmp_path / whole.name
+    data, position = cut_out(whole)
+    cut.write_bytes(data)
+    scan = scan_binlog(cut)
+    assert (scan.defect, scan.checksum_failures, scan.first_misplaced_pos) == (None, 0, position)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_no_event_of_a_server_stands_elsewhere_than_it_says(path: Path) -> None:
+    assert scan_binlog(path).first_misplaced_pos is None

@@ -1,0 +1,44 @@
+{% macro gtid_intervals(gtids) -%}
+{#- MySQL: `uuid:1-5:7:tag:1-3,uuid:4`, where what is no number is the tag of the numbers behind it. MariaDB: positions
+    `0-1-9`, which hold all up to there, and ranges `0-1-5 to 0-1-9`. -#}
+flatten(
+    transform(
+        filter(split(regexp_replace({{ gtids }}, r'\s*,\s*', ','), ','), item -> item != ''),
+        item -> case
+            when item like '%:%'
+                then aggregate(
+                    slice(split(item, ':'), 2, size(split(item, ':'))),
+                    named_struct(
+                        'tag', '',
+                        'intervals', cast(array() as array<struct<stem: string, low: bigint, high: bigint>>)
+                    ),
+                    (known, part) -> if(
+                        part rlike '^[0-9]',
+                        named_struct(
+                            'tag', known.tag,
+                            'intervals', concat(
+                                known.intervals,
+                                array(
+                                    named_struct(
+                                        'stem', concat(substring_index(item, ':', 1), ':', known.tag),
+                                        'low', cast(substring_index(part, '-', 1) as bigint),
+                                        'high', cast(substring_index(part, '-', -1) as bigint)
+                                    )
+                                )
+                            )
+                        ),
+                        named_struct('tag', concat(part, ':'), 'intervals', known.intervals)
+                    ),
+                    known -> known.intervals
+                )
+            else array(
+                named_struct(
+                    'stem', regexp_extract(item, '^([0-9]+-[0-9]+-)', 1),
+                    'low', if(item like '% to %', cast(regexp_extract(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) as bigint), 1L),
+                    'high', cast(substring_index(item, '-', -1) as bigint)
+                )
+            )
+        end
+    )
+)
+{%- endmacro %}

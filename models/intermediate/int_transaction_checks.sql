@@ -1,0 +1,137 @@
+{{
+    config(
+        materialized='incremental',
+        incremental_strategy='insert_overwrite',
+        on_schema_change='fail',
+        partition_by=['source_id', 'epoch', 'binlog_file'],
+        pre_hook="{{ drop_gone_files('transactions + row_events') }}",
+    )
+}}
+
+{%- set files = stale_files('transactions + row_events') if is_incremental() else none %}
+
+with
+
+row_events as (
+
+    select * from {{ ref('stg_binlog__row_events') }}
+    where {{ in_files(files) }}
+
+),
+
+transactions as (
+
+    select * from {{ ref('stg_binlog__transactions') }}
+    where {{ in_files(files) }}
+
+),
+
+unsupported_events as (
+
+    select * from {{ ref('stg_binlog__unsupported_events') }}
+    where {{ in_files(files) }}
+
+),
+
+completed_segments as (
+
+    select * from {{ ref('int_completed_segments') }}
+    where {{ in_files(files) }}
+
+),
+
+counted as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        transaction_pos,
+        count(*) as row_events,
+        count_if(event_type = 'INSERT') as inserts,
+        count_if(event_type = 'UPDATE') as updates,
+        count_if(event_type = 'DELETE') as deletes
+    from row_events
+    group by
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        transaction_pos
+
+),
+
+compared as (
+
+    select
+        coalesce(transactions.source_id, counted.source_id) as source_id,
+        coalesce(transactions.epoch, counted.epoch) as epoch,
+        coalesce(transactions.binlog_file, counted.binlog_file) as binlog_file,
+        coalesce(transactions.segment_start, counted.segment_start) as segment_start,
+        coalesce(transactions.start_pos, counted.transaction_pos) as transaction_pos,
+        transactions.end_pos,
+        transactions.gtid,
+        transactions.outcome,
+        transactions.start_pos is not null as has_transaction,
+        transactions.row_events as row_events_of_transaction,
+        coalesce(counted.row_events, 0) as row_events_landed,
+        coalesce(
+            transactions.inserts = coalesce(counted.inserts, 0)
+            and transactions.updates = coalesce(counted.updates, 0)
+            and transactions.deletes = coalesce(counted.deletes, 0)
+            and transactions.row_events = coalesce(counted.row_events, 0),
+            false
+        ) as has_all_row_events
+    from transactions
+    full outer join counted
+        on
+            transactions.source_id = counted.source_id
+            and transactions.epoch = counted.epoch
+            and transactions.binlog_file = counted.binlog_file
+            and transactions.start_pos = counted.transaction_pos
+
+),
+
+-- What cannot be decoded of a transaction is known to be missing, and listed in undecoded_events.
+findings as (
+
+    select /*+ broadcast(unsupported_events) */ compared.*
+    from compared
+    left anti join unsupported_events
+        on
+            compared.source_id = unsupported_events.source_id
+            and compared.epoch = unsupported_events.epoch
+            and compared.binlog_file = unsupported_events.binlog_file
+            and compared.transaction_pos <= unsupported_events.start_pos
+            and compared.end_pos > unsupported_events.start_pos
+    where not compared.has_all_row_events or compared.outcome = 'none'
+
+),
+
+-- A segment in which nothing was found is in the table all the same: it has been looked at.
+final as (
+
+    select
+        completed_segments.segment_start,
+        findings.transaction_pos,
+        findings.end_pos,
+        findings.gtid,
+        findings.outcome,
+        findings.has_transaction,
+        findings.row_events_of_transaction,
+        findings.row_events_landed,
+        findings.has_all_row_events,
+        completed_segments.table_filter,
+        completed_segments.landed_at,
+        completed_segments.source_id,
+        completed_segments.epoch,
+        completed_segments.binlog_file
+    from completed_segments
+    left join findings
+        on {{ same_segment('completed_segments', 'findings') }}
+    where completed_segments.transactions + completed_segments.row_events > 0
+
+)
+
+select * from final

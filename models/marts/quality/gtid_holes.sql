@@ -1,0 +1,182 @@
+with
+
+binlog_files as (
+
+    select * from {{ ref('stg_binlog__binlog_files') }}
+
+),
+
+segments as (
+
+    select * from {{ ref('stg_binlog__segments') }}
+    where is_current
+
+),
+
+sources as (
+
+    select distinct
+        source_id,
+        epoch,
+        server_id
+    from {{ ref('stg_binlog__sources') }}
+
+),
+
+gtid_ranges as (
+
+    select * from {{ ref('int_gtid_ranges') }}
+
+),
+
+-- What failed is listed in failed_segments, and nobody looked into what was skipped without a list.
+known_files as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file
+    from segments
+    group by source_id, epoch, binlog_file
+    having every(status = 'completed' or (status = 'skipped' and gtids is not null))
+
+),
+
+files as (
+
+    select
+        binlog_files.*,
+        lead(binlog_files.binlog_file) over (
+            partition by binlog_files.source_id, binlog_files.epoch order by binlog_files.file_sequence
+        ) is null as is_newest
+    from binlog_files
+    left semi join known_files
+        on
+            binlog_files.source_id = known_files.source_id
+            and binlog_files.epoch = known_files.epoch
+            and binlog_files.binlog_file = known_files.binlog_file
+    where not binlog_files.is_relay_log
+
+),
+
+-- Of MySQL only the newest files: what stands before them is held against the lists of the files behind it.
+intervals as (
+
+    select
+        files.source_id,
+        files.epoch,
+        files.binlog_file,
+        gtid_ranges.gtid_stem as stem,
+        gtid_ranges.first_number as low,
+        gtid_ranges.last_number as high,
+        false as is_said
+    from files
+    inner join gtid_ranges
+        on
+            files.source_id = gtid_ranges.source_id
+            and files.epoch = gtid_ranges.epoch
+            and files.binlog_file = gtid_ranges.binlog_file
+    where
+        gtid_ranges.first_number is not null
+        and (files.is_newest or gtid_ranges.gtid_stem like '%-')
+
+    union all
+
+    select
+        files.source_id,
+        files.epoch,
+        files.binlog_file,
+        skipped.stem,
+        skipped.low,
+        skipped.high,
+        false as is_said
+    from files
+    inner join (
+        select
+            source_id,
+            epoch,
+            binlog_file,
+            inline({{ gtid_intervals('gtids') }})
+        from segments
+        where status = 'skipped'
+    ) as skipped
+        on
+            files.source_id = skipped.source_id
+            and files.epoch = skipped.epoch
+            and files.binlog_file = skipped.binlog_file
+    where files.is_newest or skipped.stem like '%-'
+
+    union all
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        stem,
+        low,
+        high,
+        true as is_said
+    from (
+        select
+            source_id,
+            epoch,
+            binlog_file,
+            inline({{ gtid_intervals('previous_gtids') }})
+        from files
+        where is_newest
+    )
+    where stem like '%:'
+
+),
+
+-- All servers of a domain of MariaDB count on from one another.
+ordered as (
+
+    select
+        *,
+        max(high) over series_so_far as covered_until,
+        max_by(stem, high) over series_so_far as stem_before,
+        coalesce(max(if(is_said, high, 0)) over series, 0) as said_until
+    from intervals
+    window
+        series as (
+            partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
+        ),
+        series_so_far as (
+            partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
+            order by low, high
+            rows between unbounded preceding and 1 preceding
+        )
+
+),
+
+final as (
+
+    select
+        ordered.source_id,
+        ordered.epoch,
+        ordered.binlog_file,
+        ordered.stem as gtid_stem,
+        ordered.covered_until + 1 as first_number,
+        ordered.low - 1 as last_number,
+        {{ gtid_range_text('ordered.stem', '(ordered.covered_until + 1)', '(ordered.low - 1)') }} as missing_gtids
+    from ordered
+    left join sources
+        on
+            ordered.source_id = sources.source_id
+            and ordered.epoch = sources.epoch
+            and ordered.stem rlike concat('^[0-9]+-', sources.server_id, '-$')
+    where
+        ordered.low > ordered.covered_until + 1
+        and if(
+            ordered.stem like '%:',
+            -- A hole that the server knows of is none of the log, and each member of a group has a block of its own.
+            ordered.covered_until >= ordered.said_until
+            and (ordered.low - 1) % {{ var('gtid_assignment_block_size') }} != 0,
+            -- A replica may leave out what others wrote; its own numbers have no holes.
+            ordered.stem = ordered.stem_before and sources.server_id is not null
+        )
+
+)
+
+select * from final

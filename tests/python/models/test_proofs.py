@@ -1,0 +1,313 @@
+"""Each proof finds what it is for, and nothing else: logs of real servers, whole and broken on purpose.
+
+Every way to break a log is a source of its own, all in one warehouse that is built once.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from ingest.commands.gate import check
+from ingest.commands.output import Format
+from ingest.landing import IngestOptions, ingest
+from ingest.landing.partitions import open_tables
+from ingest.landing.session import raw_table_dir
+from ingest.sources.directory import find_binlogs
+from tests.python.landing.binlogs import flip_bit
+from tests.python.models import broken
+from tests.python.models.broken import Files
+from tests.servers import DISTRIBUTIONS, Server
+
+pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
+
+Dbt = Callable[..., dict[str, str]]
+
+FIRST, SECOND, THIRD, NEWEST = (f"binlog.{number:06d}" for number in range(1, 5))
+HOUR = 3600
+
+
+def run_shop(server: Server) -> None:
+    """Four files of transactions; the last one is still being written."""
+    table = "create table shop.orders (id int primary key, state varchar(20), note text)"
+    server.execute("create database shop", table)
+    rows = iter(range(1, 1000))
+    for number in range(4):
+        if number:
+            server.flush()
+        for _ in range(5):
+            first, second = next(rows), next(rows)
+            server.execute(
+                "begin",
+                f"insert into shop.orders values ({first}, 'new', null)",
+                f"insert into shop.orders values ({second}, 'new', 'gift')",
+                f"update shop.orders set state = 'paid' where id = {first}",
+                "commit",
+            )
+        server.execute(f"delete from shop.orders where id = {next(rows) - 2}")
+    if server.flavor == "mysql":
+        with server.connect() as connection, connection.cursor() as cursor:
+            for tag in ("", ":night", ":night"):
+                cursor.execute(f"set gtid_next = 'automatic{tag}'")
+                cursor.execute("update shop.orders set note = concat(coalesce(note, ''), '.')")
+    else:
+        with server.connect() as connection, connection.cursor() as cursor:
+            for domain in (5, 0, 5):
+                cursor.execute(f"set gtid_domain_id = {domain}")
+                cursor.execute("update shop.orders set note = concat(coalesce(note, ''), '.')")
+                connection.commit()
+
+
+def log_as_statement(server: Server) -> None:
+    """A change without images."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("set session binlog_format = statement")
+        cursor.execute("insert into shop.orders values (5000, 'new', 'as text')")
+        connection.commit()
+
+
+def binlogs(server: Server) -> Files:
+    """The server's files as they are now."""
+    return {path.name: path.read_bytes() for path in server.binlogs()}
+
+
+def with_parts(files: Files, name: str, change: Callable[[list[broken.Event]], list[broken.Event]]) -> Files:
+    """The files with the events of one changed, as if its server had written it so."""
+    return broken.each(files, lambda data: broken.written(change(broken.events(data))), [name])
+
+
+def without_transaction(parts: list[broken.Event]) -> list[broken.Event]:
+    return broken.without(parts, *broken.transactions(parts)[2])
+
+
+def without_commit(parts: list[broken.Event]) -> list[broken.Event]:
+    _, end = broken.transactions(parts)[2]
+    return broken.without(parts, end - 1, end)
+
+
+def with_incident(parts: list[broken.Event]) -> list[broken.Event]:
+    return [*parts, broken.incident("the log could not be written")]
+
+
+def a_rows_event(data: bytes) -> tuple[int, list[broken.Event]]:
+    """Where the first rows event behind the first transaction stands among the events of a file."""
+    parts = broken.events(data)
+    _, behind = broken.transactions(parts)[0]
+    rows = (broken.WRITE_ROWS[0], broken.WRITE_ROWS[1])
+    return next(place for place in range(behind, len(parts)) if parts[place].code in rows), parts
+
+
+def event_cut_out(data: bytes) -> bytes:
+    place, parts = a_rows_event(data)
+    return broken.as_is(broken.without(parts, place, place + 1))
+
+
+def byte_flipped(data: bytes) -> bytes:
+    place, parts = a_rows_event(data)
+    return flip_bit(data, len(broken.as_is(parts[: place + 1])) - 8)
+
+
+def cut_inside_a_transaction(data: bytes) -> bytes:
+    parts = broken.events(data)
+    _, end = broken.transactions(parts)[-1]
+    return broken.as_is(parts[: end - 1])
+
+
+def earlier(hours: int) -> Callable[[bytes], bytes]:
+    return lambda data: broken.written(broken.events(data), seconds=-hours * HOUR)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source, and the violations that it has: their number by quality model."""
+
+    files: Files
+    violations: dict[str, int] = field(default_factory=dict)
+    options: IngestOptions = field(default_factory=IngestOptions)
+
+
+def sources(flavor: str, whole: Files, with_statement: Files) -> dict[str, Source]:
+    """A source that is whole, and one for every way to break it."""
+    # A list of MariaDB says only how far each server of a domain is: a hole shows in the file itself.
+    where_removed = "file_breaks" if flavor == "mysql" else "gtid_holes"
+    without_second = {name: data for name, data in whole.items() if name != SECOND}
+    skipping = IngestOptions(skip_bad_checksum=True)
+    return {
+        "whole": Source(whole),
+        "file_missing": Source(
+            broken.each(without_second, earlier(hours=5), [FIRST]), {"file_breaks": 1, "empty_hours": 1}
+        ),
+        # What was inserted in the third file, and not deleted there, is inserted twice.
+        "file_swapped": Source({**whole, SECOND: whole[THIRD]}, {"file_breaks": 2, "chain_breaks": 9}),
+        "transaction_removed": Source(with_parts(whole, SECOND, without_transaction), {where_removed: 1}),
+        "newest_transaction_removed": Source(with_parts(whole, NEWEST, without_transaction), {"gtid_holes": 1}),
+        "commit_removed": Source(with_parts(whole, SECOND, without_commit), {"open_transactions": 1}),
+        "transaction_cut": Source(
+            broken.each(whole, cut_inside_a_transaction, [SECOND]), {"uncovered_bytes": 1, "file_breaks": 1}
+        ),
+        "event_removed": Source(broken.each(whole, event_cut_out, [SECOND]), {"uncovered_bytes": 1}),
+        "byte_flipped": Source(broken.each(whole, byte_flipped, [SECOND]), {"failed_segments": 1}),
+        "byte_passed_over": Source(broken.each(whole, byte_flipped, [SECOND]), {"uncovered_bytes": 1}, skipping),
+        "events_lost": Source(with_parts(whole, NEWEST, with_incident), {"lost_events": 1}),
+        "logged_as_statement": Source(with_statement, {"statement_format_changes": 1}),
+        "late": Source(broken.each(whole, earlier(hours=30)), {"late_sources": 1}),
+        "row_event_lost": Source(whole, {"transaction_count_mismatches": 1}),
+    }
+
+
+@dataclass
+class Story:
+    """The sources by name, and the states of all nodes of the build."""
+
+    sources: dict[str, Source]
+    states: dict[str, str]
+
+
+def lose_a_row_event(home: Path, source: str) -> None:
+    """Take the first row event of a source out of the raw table."""
+    path = min(raw_table_dir("row_events", home).glob(f"source_id={source}/**/*.parquet"))
+    pq.write_table(pq.ParquetFile(path).read().slice(1), path)
+
+
+@pytest.fixture(scope="module")
+def story(spark: Any, home: Path, dbt: Dbt, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Run the shop on both servers, break the logs in every way, land them all, and build once."""
+    landed: dict[str, Source] = {}
+    open_tables(spark, home)
+    for flavor, distribution in DISTRIBUTIONS.items():
+        folder = tmp_path_factory.mktemp(flavor)
+        with distribution.start(folder / "server", ["--binlog-row-metadata=FULL"]) as server:
+            run_shop(server)
+            whole = binlogs(server)
+            log_as_statement(server)
+            with_statement = binlogs(server)
+        for name, source in sources(flavor, whole, with_statement).items():
+            place = folder / name
+            place.mkdir()
+            for file, data in source.files.items():
+                (place / file).write_bytes(data)
+            ingest(f"{flavor}_{name}", find_binlogs(place), source.options, session=spark, home=home)
+            landed[f"{flavor}_{name}"] = source
+    for source in landed:
+        if source.endswith("_row_event_lost"):
+            lose_a_row_event(home, source)
+    return Story(landed, dbt("build", "--exclude-resource-type", "unit_test"))
+
+
+@pytest.fixture(scope="module")
+def proofs(story: Story, spark: Any) -> dict[str, Any]:
+    """What table proofs says, by the name of the proof."""
+    return {row.proof: row for row in spark.sql("select * from binloom_quality.proofs").collect()}
+
+
+def violations(spark: Any, model: str) -> Counter[str]:
+    """Rows of a quality model by source."""
+    rows = spark.sql(f"select source_id, count(*) from binloom_quality.{model} group by source_id").collect()
+    return Counter({row[0]: row[1] for row in rows})
+
+
+def test_each_source_has_its_violations_and_no_other(story: Story, spark: Any, proofs: dict[str, Any]) -> None:
+    found: dict[str, dict[str, int]] = {source: {} for source in story.sources}
+    for model in {row.quality_model for row in proofs.values()}:
+        for source, count in violations(spark, model).items():
+            found[source][model] = count
+    assert found == {name: source.violations for name, source in story.sources.items()}
+
+
+def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Story) -> None:
+    of_proofs = {name: state for name, state in story.states.items() if state in ("fail", "warn")}
+    errors = {
+        "uncovered_bytes",
+        "file_breaks",
+        "gtid_holes",
+        "open_transactions",
+        "transaction_count_mismatches",
+        "lost_events",
+    }
+    warnings = {"late_sources", "empty_hours", "statement_format_changes", "chain_breaks"}
+    assert of_proofs == {
+        **{f"is_empty_{name}_": "fail" for name in errors},
+        **{f"is_empty_{name}_": "warn" for name in warnings},
+        "failed_segments_have_not_failed": "fail",
+        # The raw table that a row was taken out of is not what the decoder counted.
+        "activity_counts_every_row_event": "fail",
+    }
+
+
+def test_proofs_count_what_was_found_and_looked_at(story: Story, spark: Any, proofs: dict[str, Any]) -> None:
+    for proof in proofs.values():
+        if proof.quality_model == proof.proof and proof.proof not in ("failed_segments", "stream_gaps"):
+            assert proof.violations_by_source == dict(violations(spark, proof.proof))
+        assert proof.violations == sum(proof.violations_by_source.values())
+        assert proof.violation and proof.checked > 0
+    assert proofs["failed_segments"].violations_by_source == {"mysql_byte_flipped": 1, "mariadb_byte_flipped": 1}
+    files = {f"{source}/{file}": data for source, one in story.sources.items() for file, data in one.files.items()}
+    assert proofs["file_breaks"].checked == len(files)
+    assert proofs["uncovered_bytes"].checked == sum(map(len, files.values()))
+    assert proofs["late_sources"].checked == len(story.sources)
+    assert (
+        proofs["gtid_holes"].checked == spark.sql("select 1 from binloom.transactions where gtid is not null").count()
+    )
+    assert proofs["duplicate_row_changes"].checked == spark.sql("select 1 from binloom.row_changes").count()
+    assert (proofs["file_breaks"].severity, proofs["late_sources"].severity) == ("error", "warn")
+
+
+def printed(source: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, Any]], str]:
+    """Exit code of `binloom quality`, its rows by name, and what it says beside them."""
+    code = check(source, Format.JSON)
+    output = capsys.readouterr()
+    return code, {row["name"]: row for row in map(json.loads, output.out.splitlines())}, output.err
+
+
+def test_quality_prints_a_line_for_every_proof(
+    story: Story, proofs: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, rows, said = printed("mysql_whole", capsys)
+    assert (code, said) == (0, "")
+    assert [name for name, row in rows.items() if row["suite"] == "proofs"] == sorted(
+        proofs, key=lambda name: proofs[name].proof_number
+    )
+    assert {row["success"] for row in rows.values()} == {True}
+    assert rows["file_breaks"]["checked"] == proofs["file_breaks"].checked
+    assert rows["file_breaks"]["unit"] == "files"
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "name", "severity"),
+    [
+        ("mysql_file_swapped", 1, "file_breaks", "error"),
+        ("mariadb_late", 0, "late_sources", "warn"),
+        ("mysql_row_event_lost", 1, "transaction_count_mismatches", "error"),
+    ],
+)
+def test_quality_ends_with_1_for_an_error_alone(
+    story: Story, capsys: pytest.CaptureFixture[str], source: str, code: int, name: str, severity: str
+) -> None:
+    ended, rows, _ = printed(source, capsys)
+    assert ended == code
+    assert {found for found, row in rows.items() if row["suite"] == "proofs" and row["violations"]} == {name}
+    assert (rows[name]["success"], rows[name]["severity"]) == (False, severity)
+
+
+def test_quality_says_when_the_models_are_behind(
+    story: Story, spark: Any, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = home / "warehouse" / "binloom_quality.db" / "proofs"
+    for part in table.glob("*.parquet"):
+        os.utime(part, (0, 0))
+    assert "something has landed since the models were built" in printed("mysql_whole", capsys)[2]
+    hidden = table.rename(table.with_name("proofs_hidden"))
+    code, rows, said = printed("mysql_file_swapped", capsys)
+    hidden.rename(table)
+    assert "Run `dbt build` for the proofs." in said
+    # What landed is as it was read; that the files do not belong together only the models know.
+    assert (code, {row["suite"] for row in rows.values()}) == (
+        0,
+        {"landed_segments", "landed_files", "landed_definitions"},
+    )
