@@ -234,8 +234,8 @@ left_out_between as (
     inner join filtered as between_them
         on
             breaks.source_id = between_them.source_id
-            and between_them.position > breaks.previous_position
-            and between_them.position < breaks.position
+            and breaks.previous_position < between_them.position
+            and breaks.position > between_them.position
     where
         between_them.table_filter is not null
         and not between_them.table_filter <=> own.table_filter
@@ -253,8 +253,8 @@ logged_as_text as (
             breaks.source_id = statement_format_changes.source_id
             and coalesce(lower(breaks.schema_name) = lower(statement_format_changes.schema_name), true)
             and coalesce(lower(breaks.table_name) = lower(statement_format_changes.table_name), true)
-            and statement_format_changes.first_position < breaks.position
-            and statement_format_changes.last_position > breaks.previous_position
+            and breaks.position > statement_format_changes.first_position
+            and breaks.previous_position < statement_format_changes.last_position
 
 ),
 
