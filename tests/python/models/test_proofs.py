@@ -311,3 +311,16 @@ def test_quality_says_when_the_models_are_behind(
         0,
         {"landed_segments", "landed_files", "landed_definitions"},
     )
+
+
+def test_severities_are_changed_by_name(story: Story, dbt: Dbt) -> None:
+    # Those that are not named keep theirs.
+    changed = "{proof_severity: {late_sources: error, lost_events: warn, failed_segments: warn}}"
+    models = ["late_sources", "lost_events", "failed_segments", "empty_hours"]
+    states = dbt("test", "--select", *models, "--exclude-resource-type", "unit_test", "--vars", changed)
+    assert {name: state for name, state in states.items() if state != "pass"} == {
+        "is_empty_late_sources_": "fail",
+        "is_empty_lost_events_": "warn",
+        "failed_segments_have_not_failed": "warn",
+        "is_empty_empty_hours_": "warn",
+    }
