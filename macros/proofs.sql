@@ -35,6 +35,8 @@
         {'name': 'transaction_count_mismatches', 'unit': 'transactions'},
         {'name': 'row_events_unaccounted_for', 'unit': 'row_events'},
         {'name': 'duplicate_row_changes', 'unit': 'row_changes'},
+        {'name': 'chain_breaks', 'unit': 'row_changes'},
+        {'name': 'unlogged_cascades', 'unit': 'sources'},
         {'name': 'column_count_mismatches', 'unit': 'table_maps'},
         {'name': 'statements_not_understood', 'unit': 'transactions'},
         {'name': 'quarantined_tables', 'unit': 'row_events'},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd  # type: ignore[import-untyped]
 
 from ingest.landing.segments import COMPACTED_START, STATUSES
-from ingest.landing.tables import RAW_SCHEMA, sql_literal
+from ingest.landing.tables import RAW_SCHEMA, SCHEMA_COLUMNS, SCHEMA_SNAPSHOTS, TABLE_MAPS, sql_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,6 +199,9 @@ def file_facts(session: "SparkSession", source_id: str | None = None) -> pd.Data
 
 def definition_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
     """Return one row for each table map and each table of a snapshot: how many columns it counts and describes."""
+    # Snapshots are landed without a session, and one lists the files of a table once.
+    for table in (TABLE_MAPS, SCHEMA_SNAPSHOTS, SCHEMA_COLUMNS):
+        session.catalog.refreshTable(table.qualified_name)
     return _collected(session, _DEFINITION_FACTS, source_id)
 
 

@@ -159,7 +159,7 @@ final as (
                 collect_list(fingerprint) over (
                     partition by source_id
                     order by place
-                    rows between {{ var('chain_lookback_files') }} preceding and current row
+                    rows between {{ var('chain_lookback_files') | int }} preceding and current row
                 ),
                 ','
             )

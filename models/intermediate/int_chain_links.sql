@@ -104,13 +104,13 @@ lives as (
         inline(
             if(
                 pk_values_after is null,
-                array(named_struct('pk_values', pk_values, 'before_hashes', before_hashes, 'after_hashes', after_hashes)),
+                array(named_struct('key', pk_values, 'before', before_hashes, 'after', after_hashes)),
                 array(
-                    named_struct('pk_values', pk_values, 'before_hashes', before_hashes, 'after_hashes', no_hashes),
-                    named_struct('pk_values', pk_values_after, 'before_hashes', no_hashes, 'after_hashes', after_hashes)
+                    named_struct('key', pk_values, 'before', before_hashes, 'after', no_hashes),
+                    named_struct('key', pk_values_after, 'before', no_hashes, 'after', after_hashes)
                 )
             )
-        )
+        ) as (pk_values, before_hashes, after_hashes)
     from keyed
 
 ),

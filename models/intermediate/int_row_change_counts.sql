@@ -9,6 +9,8 @@
 }}
 
 {%- set hours = uncounted_hours() | map(attribute='event_hour') | list if is_incremental() else none %}
+{%- set built = built_event_hours() if execute else 'built_event_hours' %}
+-- depends_on: {{ ref('int_event_hours') }}
 
 with
 
@@ -21,7 +23,7 @@ row_changes as (
 
 built_event_hours as (
 
-    select * from {{ built_event_hours() }}
+    select * from {{ built }}
     where {{ in_hours(hours, event_timestamp=none) }}
 
 ),

@@ -43,6 +43,13 @@ stream_gaps as (
 
 ),
 
+uncovered_bytes as (
+
+    select * from {{ ref('uncovered_bytes') }}
+    where defect != 'overlap'
+
+),
+
 unsupported_events as (
 
     select * from {{ ref('stg_binlog__unsupported_events') }}
@@ -51,7 +58,14 @@ unsupported_events as (
 
 statement_format_changes as (
 
-    select * from {{ ref('statement_format_changes') }}
+    select
+        source_id,
+        schema_name,
+        table_name,
+        struct(epoch, {{ file_sequence('binlog_file') }} as file_sequence, first_pos as start_pos) as first_position,
+        struct(epoch, {{ file_sequence('binlog_file') }} as file_sequence, last_pos as start_pos) as last_position
+    from {{ ref('int_statement_format_changes') }}
+    where statements > 0
 
 ),
 
@@ -152,24 +166,35 @@ not_landed as (
 
     select
         source_id,
-        struct(from_epoch as epoch, {{ file_sequence('from_file') }} as file_sequence, from_pos as start_pos) as position,
+        struct(
+            from_epoch as epoch, {{ file_sequence('from_file') }} as file_sequence, from_pos as start_pos
+        ) as position,
         cast(null as string) as schema_name,
         cast(null as string) as table_name
     from stream_gaps
     where status != 'filled'
 
+    union all
+
+    select
+        source_id,
+        struct(epoch, {{ file_sequence('binlog_file') }} as file_sequence, range_start as start_pos) as position,
+        cast(null as string) as schema_name,
+        cast(null as string) as table_name
+    from uncovered_bytes
+
 ),
 
 without_events as (
 
-    select /*+ broadcast(breaks) */ distinct breaks.break_id
+    select distinct breaks.break_id
     from breaks
     inner join not_landed
         on
             breaks.source_id = not_landed.source_id
             and not_landed.position between breaks.previous_position and breaks.position
-            and coalesce(not_landed.schema_name = breaks.schema_name, true)
-            and coalesce(not_landed.table_name = breaks.table_name, true)
+            and coalesce(breaks.schema_name = not_landed.schema_name, true)
+            and coalesce(breaks.table_name = not_landed.table_name, true)
 
 ),
 
@@ -190,7 +215,7 @@ filtered as (
 -- A filter that let both changes pass leaves the table in.
 left_out_between as (
 
-    select /*+ broadcast(breaks) */ distinct breaks.break_id
+    select distinct breaks.break_id
     from breaks
     inner join filtered as own
         on
@@ -209,8 +234,8 @@ left_out_between as (
     inner join filtered as between_them
         on
             breaks.source_id = between_them.source_id
-            and between_them.position > breaks.previous_position
-            and between_them.position < breaks.position
+            and breaks.previous_position < between_them.position
+            and breaks.position > between_them.position
     where
         between_them.table_filter is not null
         and not between_them.table_filter <=> own.table_filter
@@ -218,39 +243,31 @@ left_out_between as (
 
 ),
 
--- The first and the last of them are known, not each one. One without a table may have been on any.
+-- Of each segment the first and the last are known, not each one. One without a table may have been on any.
 logged_as_text as (
 
-    select /*+ broadcast(breaks) */ distinct breaks.break_id
+    select distinct breaks.break_id
     from breaks
     inner join statement_format_changes
         on
             breaks.source_id = statement_format_changes.source_id
-            and coalesce(lower(statement_format_changes.schema_name) = lower(breaks.schema_name), true)
-            and coalesce(lower(statement_format_changes.table_name) = lower(breaks.table_name), true)
-            and struct(
-                statement_format_changes.first_epoch as epoch,
-                {{ file_sequence('statement_format_changes.first_binlog_file') }} as file_sequence,
-                statement_format_changes.first_pos as start_pos
-            ) < breaks.position
-            and struct(
-                statement_format_changes.last_epoch as epoch,
-                {{ file_sequence('statement_format_changes.last_binlog_file') }} as file_sequence,
-                statement_format_changes.last_pos as start_pos
-            ) > breaks.previous_position
+            and coalesce(lower(breaks.schema_name) = lower(statement_format_changes.schema_name), true)
+            and coalesce(lower(breaks.table_name) = lower(statement_format_changes.table_name), true)
+            and breaks.position > statement_format_changes.first_position
+            and breaks.previous_position < statement_format_changes.last_position
 
 ),
 
 altered as (
 
-    select /*+ broadcast(breaks) */ distinct breaks.break_id
+    select distinct breaks.break_id
     from breaks
     inner join schema_changes
         on
             breaks.source_id = schema_changes.source_id
             and schema_changes.statement_type = 'ALTER TABLE'
-            and lower(schema_changes.schema_name) = lower(breaks.schema_name)
-            and lower(schema_changes.table_name) = lower(breaks.table_name)
+            and lower(breaks.schema_name) = lower(schema_changes.schema_name)
+            and lower(breaks.table_name) = lower(schema_changes.table_name)
             and struct(schema_changes.epoch, schema_changes.file_sequence, schema_changes.start_pos)
             between breaks.previous_position and breaks.position
 
@@ -320,7 +337,7 @@ ancestors as (
 -- With the files between the two changes, so that no others are read.
 suspects as (
 
-    select /*+ broadcast(breaks), broadcast(landed_files) */ distinct
+    select distinct
         breaks.break_id,
         breaks.position,
         breaks.previous_position,

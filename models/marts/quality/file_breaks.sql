@@ -26,6 +26,54 @@ stream_gaps as (
 
 ),
 
+-- GTIDs can be compared only where those of all bytes are known: what is not landed is listed in failed_segments.
+looked_at as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        every(status = 'completed' or (status = 'skipped' and gtids is not null)) as is_known,
+        flatten(collect_list(case when status = 'skipped' then {{ gtid_intervals('gtids') }} end)) as skipped
+    from segments
+    group by source_id, epoch, binlog_file
+
+),
+
+-- A position of MariaDB stands for all up to it.
+landed_stems as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        gtid_stem as stem,
+        if(gtid_stem like '%-', 1L, first_number) as low,
+        max(last_number) as high
+    from gtid_ranges
+    group by
+        source_id,
+        epoch,
+        binlog_file,
+        gtid_stem,
+        if(gtid_stem like '%-', 1L, first_number)
+
+),
+
+landed as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        collect_list(case when high is not null then struct(stem, low, high) end) as landed,
+        -- Transactions without GTIDs are in no list: only its last event says where such a file ends.
+        bool_or(high is null) as has_anonymous
+    from landed_stems
+    group by source_id, epoch, binlog_file
+
+),
+
 followed as (
 
     select
@@ -47,8 +95,26 @@ paired as (
         -- Servers count on by one; where one did not, its ROTATE says so.
         followed.following.file_sequence = followed.file_sequence + 1
         or followed.next_binlog_file <=> followed.following.binlog_file as is_contiguous,
-        coalesce(followed.event_counts['STOP'], 0) > 0 as has_stop
+        followed.next_binlog_file is not null or coalesce(followed.event_counts['STOP'], 0) > 0 as has_end,
+        coalesce(looked_at.is_known, false) as is_known,
+        coalesce(landed.has_anonymous, false) as has_anonymous,
+        coalesce(looked_at.is_known, false)
+        and not followed.is_relay_log
+        and followed.previous_gtids is not null
+        and followed.following.previous_gtids is not null as is_compared,
+        looked_at.skipped,
+        landed.landed
     from followed
+    left join looked_at
+        on
+            followed.source_id = looked_at.source_id
+            and followed.epoch = looked_at.epoch
+            and followed.binlog_file = looked_at.binlog_file
+    left join landed
+        on
+            followed.source_id = landed.source_id
+            and followed.epoch = landed.epoch
+            and followed.binlog_file = landed.binlog_file
     -- What was found while a server was followed, and what became of it, stands there.
     left anti join stream_gaps
         on
@@ -59,32 +125,29 @@ paired as (
 
 ),
 
--- GTIDs can be compared only where those of all bytes are known: what is not landed is listed in failed_segments.
-known_files as (
+sides as (
 
     select
         source_id,
         epoch,
-        binlog_file
-    from segments
-    group by source_id, epoch, binlog_file
-    having every(status = 'completed' or (status = 'skipped' and gtids is not null))
-
-),
-
-compared_files as (
-
-    select paired.*
+        binlog_file,
+        is_same_epoch,
+        inline(
+            array(
+                struct(
+                    1 as landed_step,
+                    0 as said_step,
+                    concat(
+                        {{ gtid_intervals('previous_gtids') }},
+                        coalesce(skipped, array()),
+                        coalesce(landed, array())
+                    ) as intervals
+                ),
+                struct(0 as landed_step, 1 as said_step, {{ gtid_intervals('following.previous_gtids') }} as intervals)
+            )
+        )
     from paired
-    left semi join known_files
-        on
-            paired.source_id = known_files.source_id
-            and paired.epoch = known_files.epoch
-            and paired.binlog_file = known_files.binlog_file
-    where
-        not paired.is_relay_log
-        and paired.previous_gtids is not null
-        and paired.following.previous_gtids is not null
+    where is_compared
 
 ),
 
@@ -94,54 +157,14 @@ intervals as (
         source_id,
         epoch,
         binlog_file,
-        true as is_landed,
-        inline({{ gtid_intervals('previous_gtids') }})
-    from compared_files
-
-    union all
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        false as is_landed,
-        inline({{ gtid_intervals('following.previous_gtids') }})
-    from compared_files
-
-    union all
-
-    select
-        segments.source_id,
-        segments.epoch,
-        segments.binlog_file,
-        true as is_landed,
-        inline({{ gtid_intervals('segments.gtids') }})
-    from segments
-    left semi join compared_files
-        on
-            segments.source_id = compared_files.source_id
-            and segments.epoch = compared_files.epoch
-            and segments.binlog_file = compared_files.binlog_file
-    where segments.status = 'skipped'
-
-    union all
-
-    select
-        gtid_ranges.source_id,
-        gtid_ranges.epoch,
-        gtid_ranges.binlog_file,
-        true as is_landed,
-        gtid_ranges.gtid_stem as stem,
-        -- A position of MariaDB stands for all up to it.
-        if(gtid_ranges.gtid_stem like '%-', 1L, gtid_ranges.first_number) as low,
-        gtid_ranges.last_number as high
-    from gtid_ranges
-    left semi join compared_files
-        on
-            gtid_ranges.source_id = compared_files.source_id
-            and gtid_ranges.epoch = compared_files.epoch
-            and gtid_ranges.binlog_file = compared_files.binlog_file
-    where gtid_ranges.first_number is not null
+        is_same_epoch,
+        landed_step,
+        said_step,
+        stem,
+        low,
+        high
+    from sides
+    lateral view inline(intervals) as stem, low, high
 
 ),
 
@@ -151,23 +174,18 @@ steps as (
         source_id,
         epoch,
         binlog_file,
+        is_same_epoch,
         stem,
-        low as number,
-        if(is_landed, 1, 0) as landed_step,
-        if(is_landed, 0, 1) as said_step
+        number,
+        landed_step * direction as landed_step,
+        said_step * direction as said_step
     from intervals
-
-    union all
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        stem,
-        high + 1 as number,
-        if(is_landed, -1, 0) as landed_step,
-        if(is_landed, 0, -1) as said_step
-    from intervals
+    lateral view inline(
+        array(
+            named_struct('number', low, 'direction', 1),
+            named_struct('number', high + 1, 'direction', -1)
+        )
+    ) as number, direction
 
 ),
 
@@ -177,79 +195,45 @@ summed_steps as (
         source_id,
         epoch,
         binlog_file,
+        is_same_epoch,
         stem,
         number,
         sum(landed_step) as landed_step,
-        sum(said_step) as said_step
+        sum(said_step) as said_step,
+        bool_or(landed_step != 0) as is_of_landed,
+        bool_or(said_step != 0) as is_of_said
     from steps
     group by
         source_id,
         epoch,
         binlog_file,
+        is_same_epoch,
         stem,
         number
 
 ),
 
--- From each number to the next at which something begins or ends: in how many intervals it lies.
+-- From each number to the next at which something begins or ends: whether it was landed, and whether the list has it.
 stretches as (
 
     select
         source_id,
         epoch,
         binlog_file,
+        is_same_epoch,
         stem,
         number as low,
-        lead(number) over (partition by source_id, epoch, binlog_file, stem order by number) - 1 as high,
-        sum(landed_step) over (partition by source_id, epoch, binlog_file, stem order by number) > 0 as is_landed,
-        sum(said_step) over (partition by source_id, epoch, binlog_file, stem order by number) > 0 as is_said
+        lead(number) over numbers - 1 as high,
+        sum(landed_step) over numbers > 0 as is_landed,
+        sum(said_step) over numbers > 0 as is_said,
+        bool_or(is_of_landed) over series as has_landed,
+        bool_or(is_of_said) over domain as has_said
     from summed_steps
-
-),
-
--- Of whom both sides know: a domain of MariaDB that a list has not at all was deleted (FLUSH BINARY LOGS
--- DELETE_DOMAIN_ID), and who takes over has transactions that the one before never had.
-stems as (
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        stem,
-        bool_or(is_landed) as is_landed,
-        bool_or(not is_landed) as is_said,
-        bool_or(bool_or(not is_landed)) over (
+    window
+        numbers as (partition by source_id, epoch, binlog_file, stem order by number),
+        series as (partition by source_id, epoch, binlog_file, stem),
+        domain as (
             partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
-        ) as has_domain
-    from intervals
-    group by source_id, epoch, binlog_file, stem
-
-),
-
-differences as (
-
-    select
-        stretches.*,
-        {{ gtid_range_text('stretches.stem', 'stretches.low', 'stretches.high') }} as gtids
-    from stretches
-    inner join stems
-        on
-            stretches.source_id = stems.source_id
-            and stretches.epoch = stems.epoch
-            and stretches.binlog_file = stems.binlog_file
-            and stretches.stem = stems.stem
-    inner join compared_files
-        on
-            stretches.source_id = compared_files.source_id
-            and stretches.epoch = compared_files.epoch
-            and stretches.binlog_file = compared_files.binlog_file
-    where
-        stretches.is_landed != stretches.is_said
-        and if(
-            compared_files.is_same_epoch,
-            stretches.is_said or stretches.stem like '%:' or stems.has_domain,
-            -- What the one before had and the other has not is either found while following, or was written there later.
-            stretches.is_said and stems.is_landed
         )
 
 ),
@@ -260,22 +244,30 @@ differing_files as (
         source_id,
         epoch,
         binlog_file,
-        array_join(array_sort(collect_list(case when is_said then gtids end)), ',') as missing_gtids,
-        array_join(array_sort(collect_list(case when is_landed then gtids end)), ',') as unexpected_gtids
-    from differences
+        array_join(
+            array_sort(
+                collect_list(case when is_said then {{ gtid_range_text('stem', 'low', 'high') }} end)
+            ),
+            ','
+        ) as missing_gtids,
+        array_join(
+            array_sort(
+                collect_list(case when is_landed then {{ gtid_range_text('stem', 'low', 'high') }} end)
+            ),
+            ','
+        ) as unexpected_gtids
+    from stretches
+    where
+        is_landed != is_said
+        and if(
+            is_same_epoch,
+            -- A domain of MariaDB that the list has not at all was deleted (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
+            is_said or stem like '%:' or has_said,
+            -- Who takes over has transactions that the one before never had. What only that one had is either found
+            -- while following, or was written by the other later.
+            is_said and has_landed
+        )
     group by source_id, epoch, binlog_file
-
-),
-
--- Transactions without GTIDs are in no list: only its last event says where such a file ends.
-anonymous_files as (
-
-    select distinct
-        source_id,
-        epoch,
-        binlog_file
-    from gtid_ranges
-    where first_number is null
 
 ),
 
@@ -288,8 +280,6 @@ judged as (
         paired.next_binlog_file,
         paired.following.epoch as following_epoch,
         paired.following.binlog_file as following_binlog_file,
-        nullif(differing_files.missing_gtids, '') as missing_gtids,
-        nullif(differing_files.unexpected_gtids, '') as unexpected_gtids,
         case
             when not paired.is_same_epoch then if(differing_files.binlog_file is null, null, 'other_gtids')
             when not paired.is_contiguous then 'missing_files'
@@ -297,33 +287,19 @@ judged as (
             when paired.next_binlog_file != paired.following.binlog_file then 'other_next_file'
             when differing_files.binlog_file is not null then 'other_gtids'
             when
-                paired.next_binlog_file is null
-                and not paired.has_stop
-                and known_files.binlog_file is not null
-                and (compared_files.binlog_file is null or anonymous_files.binlog_file is not null)
+                not paired.has_end
+                and paired.is_known
+                and (not paired.is_compared or paired.has_anonymous)
                 then 'no_end'
-        end as defect
+        end as defect,
+        nullif(differing_files.missing_gtids, '') as missing_gtids,
+        nullif(differing_files.unexpected_gtids, '') as unexpected_gtids
     from paired
     left join differing_files
         on
             paired.source_id = differing_files.source_id
             and paired.epoch = differing_files.epoch
             and paired.binlog_file = differing_files.binlog_file
-    left join known_files
-        on
-            paired.source_id = known_files.source_id
-            and paired.epoch = known_files.epoch
-            and paired.binlog_file = known_files.binlog_file
-    left join compared_files
-        on
-            paired.source_id = compared_files.source_id
-            and paired.epoch = compared_files.epoch
-            and paired.binlog_file = compared_files.binlog_file
-    left join anonymous_files
-        on
-            paired.source_id = anonymous_files.source_id
-            and paired.epoch = anonymous_files.epoch
-            and paired.binlog_file = anonymous_files.binlog_file
 
 ),
 

@@ -26,16 +26,18 @@ sources as (
 gtid_ranges as (
 
     select * from {{ ref('int_gtid_ranges') }}
+    where first_number is not null
 
 ),
 
 -- What failed is listed in failed_segments, and nobody looked into what was skipped without a list.
-known_files as (
+looked_at as (
 
     select
         source_id,
         epoch,
-        binlog_file
+        binlog_file,
+        flatten(collect_list(case when status = 'skipped' then {{ gtid_intervals('gtids') }} end)) as skipped
     from segments
     group by source_id, epoch, binlog_file
     having every(status = 'completed' or (status = 'skipped' and gtids is not null))
@@ -45,66 +47,81 @@ known_files as (
 files as (
 
     select
-        binlog_files.*,
+        binlog_files.source_id,
+        binlog_files.epoch,
+        binlog_files.binlog_file,
+        binlog_files.previous_gtids,
+        looked_at.skipped,
         lead(binlog_files.binlog_file) over (
             partition by binlog_files.source_id, binlog_files.epoch order by binlog_files.file_sequence
         ) is null as is_newest
     from binlog_files
-    left semi join known_files
+    inner join looked_at
         on
-            binlog_files.source_id = known_files.source_id
-            and binlog_files.epoch = known_files.epoch
-            and binlog_files.binlog_file = known_files.binlog_file
+            binlog_files.source_id = looked_at.source_id
+            and binlog_files.epoch = looked_at.epoch
+            and binlog_files.binlog_file = looked_at.binlog_file
     where not binlog_files.is_relay_log
 
 ),
 
 -- Of MySQL only the newest files: what stands before them is held against the lists of the files behind it.
-intervals as (
+landed as (
 
     select
         files.source_id,
         files.epoch,
         files.binlog_file,
+        false as is_said,
         gtid_ranges.gtid_stem as stem,
         gtid_ranges.first_number as low,
-        gtid_ranges.last_number as high,
-        false as is_said
+        gtid_ranges.last_number as high
     from files
     inner join gtid_ranges
         on
             files.source_id = gtid_ranges.source_id
             and files.epoch = gtid_ranges.epoch
             and files.binlog_file = gtid_ranges.binlog_file
-    where
-        gtid_ranges.first_number is not null
-        and (files.is_newest or gtid_ranges.gtid_stem like '%-')
+    where files.is_newest or gtid_ranges.gtid_stem like '%-'
 
-    union all
+),
+
+lists as (
 
     select
-        files.source_id,
-        files.epoch,
-        files.binlog_file,
-        skipped.stem,
-        skipped.low,
-        skipped.high,
-        false as is_said
+        source_id,
+        epoch,
+        binlog_file,
+        is_newest,
+        inline(
+            array(
+                struct(false as is_said, skipped as intervals),
+                struct(true as is_said, {{ gtid_intervals('previous_gtids') }} as intervals)
+            )
+        )
     from files
-    inner join (
-        select
-            source_id,
-            epoch,
-            binlog_file,
-            inline({{ gtid_intervals('gtids') }})
-        from segments
-        where status = 'skipped'
-    ) as skipped
-        on
-            files.source_id = skipped.source_id
-            and files.epoch = skipped.epoch
-            and files.binlog_file = skipped.binlog_file
-    where files.is_newest or skipped.stem like '%-'
+
+),
+
+listed as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        is_newest,
+        is_said,
+        stem,
+        low,
+        high
+    from lists
+    lateral view inline(intervals) as stem, low, high
+
+),
+
+intervals as (
+
+    select * from landed
 
     union all
 
@@ -112,20 +129,12 @@ intervals as (
         source_id,
         epoch,
         binlog_file,
+        is_said,
         stem,
         low,
-        high,
-        true as is_said
-    from (
-        select
-            source_id,
-            epoch,
-            binlog_file,
-            inline({{ gtid_intervals('previous_gtids') }})
-        from files
-        where is_newest
-    )
-    where stem like '%:'
+        high
+    from listed
+    where if(stem like '%-', not is_said, is_newest)
 
 ),
 
@@ -134,15 +143,15 @@ ordered as (
 
     select
         *,
-        max(high) over series_so_far as covered_until,
-        max_by(stem, high) over series_so_far as stem_before,
+        max(high) over numbers as covered_until,
+        max_by(stem, high) over numbers as stem_before,
         coalesce(max(if(is_said, high, 0)) over series, 0) as said_until
     from intervals
     window
         series as (
             partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
         ),
-        series_so_far as (
+        numbers as (
             partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
             order by low, high
             rows between unbounded preceding and 1 preceding

@@ -18,7 +18,11 @@ newest_files as (
     select
         source_id,
         max_by(
-            struct(epoch, binlog_file, coalesce(event_counts['ROTATE'], 0) + coalesce(event_counts['STOP'], 0) = 0 as is_open),
+            struct(
+                epoch,
+                binlog_file,
+                coalesce(event_counts['ROTATE'], 0) + coalesce(event_counts['STOP'], 0) = 0 as is_open
+            ),
             struct(epoch, file_sequence)
         ) as newest
     from binlog_files

@@ -38,86 +38,76 @@ table_maps as (
 
 figures as (
 
-    select stack(
-        4,
-        'bytes', coalesce(sum(file_size), 0),
-        'files', count(*),
-        'events', coalesce(sum(events), 0),
-        'sources', count(distinct source_id)
-    ) as (unit, checked)
+    select
+        map(
+            'bytes', coalesce(sum(file_size), 0),
+            'files', count(*),
+            'events', coalesce(sum(events), 0),
+            'sources', count(distinct source_id)
+        ) as figures
     from binlog_files
 
     union all
 
     select
-        'segments' as unit,
-        count(*) as checked
+        map(
+            'segments', count(*)
+        ) as figures
     from completed_segments
 
     union all
 
-    select stack(
-        2,
-        'transactions', coalesce(sum(transactions), 0),
-        'gtids', coalesce(sum(transactions) filter (where first_number is not null), 0)
-    ) as (unit, checked)
+    select
+        map(
+            'transactions', coalesce(sum(transactions), 0),
+            'gtids', coalesce(sum(if(first_number is null, 0, transactions)), 0)
+        ) as figures
     from gtid_ranges
 
     union all
 
-    select stack(
-        2,
-        'row_events', coalesce(sum(row_events), 0),
-        'hours', count(distinct event_hour)
-    ) as (unit, checked)
+    select
+        map(
+            'row_events', coalesce(sum(row_events), 0),
+            'hours', count(distinct event_hour)
+        ) as figures
     from row_event_counts
 
     union all
 
     select
-        'row_changes' as unit,
-        coalesce(sum(row_changes), 0) as checked
+        map(
+            'row_changes', coalesce(sum(row_changes), 0)
+        ) as figures
     from row_change_counts
 
     union all
 
     select
-        'table_maps' as unit,
-        count(*) as checked
+        map(
+            'table_maps', count(*)
+        ) as figures
     from table_maps
 
 ),
 
+units as (
+
+    select explode(figures) as (unit, checked) from figures
+
+),
+
+-- The list and the counts are written by a macro, proof by proof.
 listed as (
 
-    select * from values
-    {%- for proof in proofs() %}
-        (
-            {{ loop.index }},
-            '{{ proof.name }}',
-            {{ text_literal(first_sentence(proof.get('model', proof.name))) }},
-            '{{ proof.get('model', proof.name) }}',
-            '{{ severity_of_test(proof.get('test', 'is_empty_' ~ proof.name ~ '_')) }}',
-            '{{ proof.unit }}'
-        ){{ ',' if not loop.last }}
-    {%- endfor %}
-        as proofs (proof_number, proof, violation, quality_model, severity, unit)
+    select {{ listed_proofs() }}
 
 ),
 
 counted as (
-{% for proof in proofs() %}
-    select
-        '{{ proof.name }}' as proof,
-        source_id,
-        count(*) as violations
-    from {{ ref(proof.get('model', proof.name)) }}
-    where {{ proof.get('where', 'true') }}
-    group by source_id
-{% if not loop.last %}
-    union all
-{% endif %}
-{% endfor %}
+
+    {{ counted_violations() }}
+
 ),
 
 summed as (
@@ -140,11 +130,11 @@ final as (
         listed.quality_model,
         listed.severity,
         coalesce(summed.violations, 0) as violations,
-        coalesce(summed.violations_by_source, cast(map() as map<string, bigint>)) as violations_by_source,
-        figures.checked,
+        coalesce(summed.violations_by_source, from_json('{}', 'map<string,bigint>')) as violations_by_source,
+        units.checked,
         listed.unit
     from listed
-    inner join figures on listed.unit = figures.unit
+    inner join units on listed.unit = units.unit
     left join summed on listed.proof = summed.proof
 
 )

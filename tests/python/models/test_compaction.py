@@ -19,7 +19,7 @@ from tests.python.models.invoke import run_dbt
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILES = [SpoolFile(SHOP / name, 0, (SHOP / name).stat().st_size) for name in ("binlog.000001", "binlog.000002")]
-NODES = ["+row_changes", "+transactions", "binlog_files", "failed_segments", "uncovered_bytes"]
+NODES = ["+row_changes", "+transactions", "binlog_files", "failed_segments", "+uncovered_bytes"]
 
 
 def marts(spark: Any) -> dict[str, list[str]]:

@@ -143,7 +143,8 @@ def sources(flavor: str, whole: Files, with_statement: Files) -> dict[str, Sourc
         "file_missing": Source(
             broken.each(without_second, earlier(hours=5), [FIRST]), {"file_breaks": 1, "empty_hours": 1}
         ),
-        "file_swapped": Source({**whole, SECOND: whole[THIRD]}, {"file_breaks": 2}),
+        # What was inserted in the third file, and not deleted there, is inserted twice.
+        "file_swapped": Source({**whole, SECOND: whole[THIRD]}, {"file_breaks": 2, "chain_breaks": 9}),
         "transaction_removed": Source(with_parts(whole, SECOND, without_transaction), {where_removed: 1}),
         "newest_transaction_removed": Source(with_parts(whole, NEWEST, without_transaction), {"gtid_holes": 1}),
         "commit_removed": Source(with_parts(whole, SECOND, without_commit), {"open_transactions": 1}),
@@ -229,7 +230,7 @@ def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Sto
         "transaction_count_mismatches",
         "lost_events",
     }
-    warnings = {"late_sources", "empty_hours", "statement_format_changes"}
+    warnings = {"late_sources", "empty_hours", "statement_format_changes", "chain_breaks"}
     assert of_proofs == {
         **{f"is_empty_{name}_": "fail" for name in errors},
         **{f"is_empty_{name}_": "warn" for name in warnings},
@@ -310,3 +311,16 @@ def test_quality_says_when_the_models_are_behind(
         0,
         {"landed_segments", "landed_files", "landed_definitions"},
     )
+
+
+def test_severities_are_changed_by_name(story: Story, dbt: Dbt) -> None:
+    # Those that are not named keep theirs.
+    changed = "{proof_severity: {late_sources: error, lost_events: warn, failed_segments: warn}}"
+    models = ["late_sources", "lost_events", "failed_segments", "empty_hours"]
+    states = dbt("test", "--select", *models, "--exclude-resource-type", "unit_test", "--vars", changed)
+    assert {name: state for name, state in states.items() if state != "pass"} == {
+        "is_empty_late_sources_": "fail",
+        "is_empty_lost_events_": "warn",
+        "failed_segments_have_not_failed": "warn",
+        "is_empty_empty_hours_": "warn",
+    }
