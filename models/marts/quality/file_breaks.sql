@@ -164,7 +164,7 @@ intervals as (
         low,
         high
     from sides
-    lateral view inline(intervals) as stem, low, high
+        lateral view inline(intervals) as stem, low, high
 
 ),
 
@@ -180,12 +180,12 @@ steps as (
         landed_step * direction as landed_step,
         said_step * direction as said_step
     from intervals
-    lateral view inline(
-        array(
-            named_struct('number', low, 'direction', 1),
-            named_struct('number', high + 1, 'direction', -1)
-        )
-    ) as number, direction
+        lateral view inline(
+            array(
+                named_struct('number', low, 'direction', 1),
+                named_struct('number', high + 1, 'direction', -1)
+            )
+        ) as number, direction
 
 ),
 

@@ -115,7 +115,7 @@ listed as (
         low,
         high
     from lists
-    lateral view inline(intervals) as stem, low, high
+        lateral view inline(intervals) as stem, low, high
 
 ),
 
