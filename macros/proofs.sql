@@ -42,8 +42,6 @@
         {'name': 'quarantined_tables', 'unit': 'row_events'},
         {'name': 'rows_decoded_without_hints', 'unit': 'row_events'},
         {'name': 'segments_to_land_again', 'unit': 'row_events'},
-        {'name': 'chain_breaks', 'unit': 'row_changes'},
-        {'name': 'unlogged_cascades', 'unit': 'sources'},
         {'name': 'undecoded_events', 'unit': 'events'},
         {'name': 'lost_events', 'unit': 'events'},
         {'name': 'statement_format_changes', 'unit': 'transactions'},
