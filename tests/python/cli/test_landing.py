@@ -45,6 +45,11 @@ def test_a_cut_file_is_landed_as_far_as_it_goes_and_mended_by_a_whole_copy(tmp_p
     assert third.returncode == 0 and "nothing new" in third.stdout
 
 
+def test_landing_again_needs_what_dbt_lists(tmp_path: Path) -> None:
+    again = binloom("ingest", "--source", "shop", "--binlog-dir", SHOP, "--all", "--again", home=tmp_path)
+    assert_sentence(again, 2, "segments_to_land_again", "dbt build")
+
+
 def test_bad_checksums_and_encrypted_files(tmp_path: Path) -> None:
     home, logs = tmp_path / "home", tmp_path / "logs"
     logs.mkdir()

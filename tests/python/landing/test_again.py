@@ -1,0 +1,101 @@
+"""Which segments are landed again, and what opens them; that their rows come out right is tested with the models."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ingest.errors import UsageError
+from ingest.landing.again import listed_segments, reopened, version_hints
+from ingest.landing.record import SourceRecord
+from ingest.landing.segments import Segment
+from ingest.landing.session import warehouse_dir
+
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+COMPACTED = Segment("shop", 0, "b.000001", 0, 900)
+PLAIN = Segment("shop", 0, "b.000002", 4, 500)
+FAILED = Segment("shop", 0, "b.000003", 4, 500)
+
+
+def mart(home: Path, model: str, rows: list[dict[str, Any]]) -> None:
+    """Write a table as dbt would."""
+    folder = warehouse_dir(home) / "binloom_quality.db" / model
+    folder.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "part-0.parquet")
+
+
+def record(table_filter: str | None = None) -> SourceRecord:
+    """What is recorded of three files, of which one failed."""
+    states = [
+        segment.state(status, "run", NOON, table_filter=table_filter)
+        for segment, status in ((COMPACTED, "completed"), (PLAIN, "completed"), (FAILED, "failed"))
+    ]
+    return SourceRecord.of("shop", [], [], states)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A warehouse where dbt lists all three, and a segment of another source."""
+    listed = [
+        {"source_id": source, "epoch": 0, "binlog_file": segment.binlog_file, "segment_start": segment.start}
+        for source, segment in [("shop", COMPACTED), ("shop", PLAIN), ("shop", FAILED), ("other", PLAIN)]
+    ]
+    mart(tmp_path, "segments_to_land_again", listed)
+    return tmp_path
+
+
+def test_completed_segments_of_the_files_at_hand_are_opened(home: Path) -> None:
+    names = ["b.000001", "b.000002", "b.000003"]
+    assert listed_segments(record(), names, None, home) == [COMPACTED, PLAIN]
+    assert listed_segments(record(), names[1:], None, home) == [PLAIN]
+
+
+def test_a_compacted_segment_makes_way_for_one_that_can_be_landed() -> None:
+    rows = reopened([COMPACTED, PLAIN], "again", NOON, None)
+    assert [(row["binlog_file"], row["segment_start"], row["segment_end"], row["status"]) for row in rows] == [
+        ("b.000001", 0, 900, "replaced"),
+        ("b.000001", 4, 900, "in_progress"),
+        ("b.000002", 4, 500, "in_progress"),
+    ]
+    opened = record()
+    opened.add_states(rows)
+    assert [state["status"] for state in opened.states[0, "b.000001"]] == ["in_progress"]
+
+
+def test_other_filters_than_they_were_landed_with_are_refused(home: Path) -> None:
+    with pytest.raises(UsageError, match=r"b\.000001 was landed with the filter tables: t"):
+        listed_segments(record("tables: t"), ["b.000001"], None, home)
+
+
+def test_hints_are_those_of_the_versions_from_where_they_hold(tmp_path: Path) -> None:
+    def version(epoch: int | None, name: str | None, pos: int | None, kind: str, by: str = "ddl") -> dict[str, Any]:
+        column = {"ordinal": 0, "name": "c", "data_type": "int", "column_type": kind, "character_set": None}
+        return {
+            "source_id": "shop",
+            "schema_name": "s",
+            "table_name": "t",
+            "evidence": by,
+            "valid_from_epoch": epoch,
+            "valid_from_binlog_file": name,
+            "valid_from_pos": pos,
+            "columns": [{**column, "is_nullable": True}],
+        }
+
+    versions = [
+        version(1, "b.000001", 700, "int unsigned"),
+        version(None, None, None, "int"),
+        version(0, "b.000009", 100, "int unsigned"),
+        version(2, "b.000001", 4, "int"),
+        version(None, None, None, "int", by="table_map"),
+    ]
+    mart(tmp_path, "table_versions", versions)
+
+    def is_unsigned(epoch: int, position: int) -> bool:
+        (column,) = version_hints("shop", epoch, tmp_path).for_table("s", "t", "b.000001", position) or ()
+        return column.is_unsigned
+
+    # What began in an earlier epoch holds from the beginning of the next, what a later one brings does not.
+    assert [is_unsigned(0, 100), is_unsigned(1, 100), is_unsigned(1, 800)] == [False, True, True]
