@@ -61,8 +61,10 @@ def test_clients_go_on_when_their_server_was_killed(server: Server) -> None:
         load.wait_for(30)
         server.kill()
         server.start()
+        # Two of the three can be far ahead before the last one notices.
+        while load.lost < 3:
+            load.wait_for(1)
         load.wait_for(30)
-    assert load.lost >= 3
     assert set(load.done) >= {"insert", "update", "delete"}
     counts = dict(server.execute(f"select 'accounts', count(*) from {SCHEMA}.accounts"))
     assert counts["accounts"] > 0
