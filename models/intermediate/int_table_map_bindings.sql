@@ -263,13 +263,14 @@ chosen as (
         valid_from_epoch,
         valid_from_file_sequence,
         valid_from_pos,
-        -- One that fits goes before one that does not, what was in force before what only follows.
+        -- One that fits goes before one that does not. Of two that name the columns alike the later snapshot is right:
+        -- it is the server's own word on the key.
         min_by(
             struct(table_version_id, column_names, primary_key_ordinals, reason, detail, confidence),
-            struct(reason is not null, candidate_ordinal)
+            struct(reason is not null, if(reason is null, -candidate_ordinal, candidate_ordinal))
         ) as choice,
         count(*) as candidates,
-        count(distinct if(reason is null, to_json(struct(column_names, primary_key_ordinals)), null)) as fitting
+        count(distinct if(reason is null, to_json(struct(column_names)), null)) as fitting
     from judged
     group by source_id, table_map_id, valid_from_epoch, valid_from_file_sequence, valid_from_pos
 
@@ -300,10 +301,7 @@ decided as (
         case
             when chosen.table_map_id is null then ranges.gap
             when chosen.fitting > 1
-                then concat(
-                    'what the table was before and what a later snapshot shows both fit, ',
-                    'with other names or another key'
-                )
+                then 'what the table was before and what a later snapshot shows both fit, with other names'
             else chosen.choice.detail
         end as detail,
         ranges.valid_from_epoch,
