@@ -237,14 +237,15 @@ neighbours as (
 
     select
         *,
-        lag(struct(file_sequence, segment_end, file_size)) over (
-            partition by source_id, epoch order by file_sequence, segment_start
+        lag(struct(epoch, file_sequence, segment_end, file_size)) over (
+            partition by source_id order by epoch, file_sequence, segment_start
         ) as before
     from stretches
 
 ),
 
--- What a table looked like before a stretch of the log that is not landed is not certain behind it.
+-- What a table looked like before a stretch of the log that is not landed is not certain behind it, and what it looked
+-- like in one epoch not in the next.
 holes as (
 
     select
@@ -257,11 +258,14 @@ holes as (
         is_landed
         and before is not null
         and not coalesce(
-            (before.file_sequence = file_sequence and before.segment_end >= segment_start)
-            or (
-                before.file_sequence = file_sequence - 1
-                and before.segment_end >= before.file_size
-                and segment_start <= 4
+            before.epoch = epoch
+            and (
+                (before.file_sequence = file_sequence and before.segment_end >= segment_start)
+                or (
+                    before.file_sequence = file_sequence - 1
+                    and before.segment_end >= before.file_size
+                    and segment_start <= 4
+                )
             ),
             false
         )

@@ -263,14 +263,15 @@ chosen as (
         valid_from_epoch,
         valid_from_file_sequence,
         valid_from_pos,
-        -- One that fits goes before one that does not. Of two that name the columns alike the later snapshot is right:
-        -- it is the server's own word on the key.
+        -- One that fits goes before one that does not. Of two that name the columns alike the later snapshot is right,
+        -- as it is the server's own word on the key, and so it is when what was before is not certain.
         min_by(
             struct(table_version_id, column_names, primary_key_ordinals, reason, detail, confidence),
             struct(reason is not null, if(reason is null, -candidate_ordinal, candidate_ordinal))
         ) as choice,
         count(*) as candidates,
-        count(distinct if(reason is null, to_json(struct(column_names)), null)) as fitting
+        count(distinct if(reason is null, to_json(struct(column_names)), null)) > 1
+        and bool_or(reason is null and confidence = 'in_force') as is_ambiguous
     from judged
     group by source_id, table_map_id, valid_from_epoch, valid_from_file_sequence, valid_from_pos
 
@@ -288,19 +289,19 @@ decided as (
         chosen.choice.column_names,
         chosen.choice.primary_key_ordinals,
         case
-            when chosen.fitting > 1 then 'ambiguous'
+            when chosen.is_ambiguous then 'ambiguous'
             when chosen.choice.reason is not null or chosen.table_map_id is null then null
             when chosen.candidates > 1 then 'inferred'
             else chosen.choice.confidence
         end as confidence,
         case
             when chosen.table_map_id is null then 'unknown_table'
-            when chosen.fitting > 1 then 'ambiguous_version'
+            when chosen.is_ambiguous then 'ambiguous_version'
             else chosen.choice.reason
         end as reason,
         case
             when chosen.table_map_id is null then ranges.gap
-            when chosen.fitting > 1
+            when chosen.is_ambiguous
                 then 'what the table was before and what a later snapshot shows both fit, with other names'
             else chosen.choice.detail
         end as detail,
