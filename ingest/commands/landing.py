@@ -11,7 +11,9 @@ from ingest.errors import EXIT_DONE
 if TYPE_CHECKING:
     from ingest.binlog import TableFilter
     from ingest.landing import IngestResult
+    from ingest.landing.snapshots import SnapshotResult
     from ingest.sources.server import ServerAddress
+    from ingest.sources.snapshot import SchemaSnapshot
 
 
 def snapshot_from_server(source: str, address: "ServerAddress") -> int:
@@ -27,8 +29,7 @@ def snapshot_from_server(source: str, address: "ServerAddress") -> int:
         landed = land_snapshot(source, snapshot)
     for finding in findings:
         say(f"{finding.level}: {finding.message}")
-    where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
-    _print_snapshot(source, landed.is_new, landed.tables, landed.columns, landed.foreign_keys, where)
+    _print_snapshot(source, snapshot, landed)
     return EXIT_DONE
 
 
@@ -37,8 +38,8 @@ def snapshot_from_files(source: str, directory: Path) -> int:
     from ingest.landing import land_snapshot
     from ingest.sources.snapshot_files import read_snapshot_dir
 
-    landed = land_snapshot(source, read_snapshot_dir(directory))
-    _print_snapshot(source, landed.is_new, landed.tables, landed.columns, landed.foreign_keys, "")
+    snapshot = read_snapshot_dir(directory)
+    _print_snapshot(source, snapshot, land_snapshot(source, snapshot))
     return EXIT_DONE
 
 
@@ -51,16 +52,16 @@ def snapshot_from_ddl(
 
     snapshot = read_snapshot_ddl(path, schema, binlog_file, binlog_pos)
     landed = land_snapshot(source, snapshot)
-    where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
-    _print_snapshot(source, landed.is_new, landed.tables, landed.columns, landed.foreign_keys, where)
+    _print_snapshot(source, snapshot, landed)
     return EXIT_DONE
 
 
-def _print_snapshot(source: str, is_new: bool, tables: int, columns: int, foreign_keys: int, where: str) -> None:
-    verb = "landed" if is_new else "already landed"
+def _print_snapshot(source: str, snapshot: "SchemaSnapshot", landed: "SnapshotResult") -> None:
+    verb = "landed" if landed.is_new else "already landed"
+    where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
     sys.stdout.write(
-        f"{source}: {verb} a schema snapshot of {tables} tables with {columns} columns"
-        f" and {foreign_keys} foreign key columns{where}\n"
+        f"{source}: {verb} a schema snapshot of {landed.tables} tables with {landed.columns} columns"
+        f" and {landed.foreign_keys} foreign key columns{where}\n"
     )
 
 

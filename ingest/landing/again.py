@@ -5,15 +5,18 @@ from the warehouse without Spark.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
 from ingest.errors import UsageError
+from ingest.landing.checkpoint import log_place
+from ingest.landing.land import filter_words
 from ingest.landing.record import SourceRecord
-from ingest.landing.segments import COMPACTED_START, Segment, first_byte
-from ingest.landing.session import warehouse_dir
+from ingest.landing.segments import COMPACTED_START, FIRST_EVENT, Segment
+from ingest.landing.session import model_dirs
 from ingest.landing.store import data_files
 
 if TYPE_CHECKING:
@@ -51,8 +54,8 @@ def listed_segments(record: SourceRecord, names: Sequence[str], filter_text: str
                 continue
             if state["table_filter"] != filter_text:
                 raise UsageError(
-                    f"{name} was landed with {_filter_words(state['table_filter'])}, and would be landed again with "
-                    f"{_filter_words(filter_text)}.",
+                    f"{name} was landed with {filter_words(state['table_filter'])}, and would be landed again with "
+                    f"{filter_words(filter_text)}.",
                     hint="Give the options that it was landed with.",
                 )
             found.append(Segment(record.source_id, epoch, name, state["segment_start"], state["segment_end"]))
@@ -68,8 +71,7 @@ def reopened(segments: Sequence[Segment], run_id: str, recorded_at: Any, filter_
     for segment in segments:
         if segment.start == COMPACTED_START:
             states.append(segment.state("replaced", run_id, recorded_at, table_filter=filter_text))
-            first = first_byte({"segment_start": segment.start})
-            segment = Segment(segment.source_id, segment.epoch, segment.binlog_file, first, segment.end)
+            segment = replace(segment, start=FIRST_EVENT)
         states.append(segment.state("in_progress", run_id, recorded_at, table_filter=filter_text))
     return states
 
@@ -93,7 +95,7 @@ def _hint_rows(source_id: str, epoch: int, home: Path) -> Iterator[Row]:
     ]
     places: dict[tuple[str, str], dict[tuple[str | None, int | None], list[Row]]] = {}
     for version in sorted(versions, key=_beginning):
-        began = -1 if version["valid_from_epoch"] is None else version["valid_from_epoch"]
+        began, _ = _beginning(version)
         table = version["schema_name"], version["table_name"]
         if began > epoch and table in places:
             continue
@@ -116,17 +118,16 @@ def _hint_rows(source_id: str, epoch: int, home: Path) -> Iterator[Row]:
                 }
 
 
-def _beginning(version: Row) -> tuple[int, str, int]:
-    return (
-        -1 if version["valid_from_epoch"] is None else version["valid_from_epoch"],
-        version["valid_from_binlog_file"] or "",
-        -1 if version["valid_from_pos"] is None else version["valid_from_pos"],
-    )
+def _beginning(version: Row) -> tuple[int, tuple[int, int]]:
+    """Epoch and place in it from which a version holds; before everything when nothing tells."""
+    if version["valid_from_epoch"] is None:
+        return -1, (-1, -1)
+    return version["valid_from_epoch"], log_place(version["valid_from_binlog_file"] or "", version["valid_from_pos"])
 
 
 def _mart_rows(model: str, home: Path) -> Iterator[Row]:
     """Yield the rows of a table of dbt, in whatever schema it was built."""
-    folders = [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
+    folders = model_dirs(model, home)
     if not folders:
         raise UsageError(
             f"Model {model} is not built: nothing says which segments are to be landed again.",
@@ -135,7 +136,3 @@ def _mart_rows(model: str, home: Path) -> Iterator[Row]:
     for folder in folders:
         for path in data_files(folder):
             yield from pq.ParquetFile(path).read().to_pylist()
-
-
-def _filter_words(text: str | None) -> str:
-    return "all tables" if text is None else f"the filter {text}"

@@ -230,6 +230,11 @@ def filter_text(tables: "TableFilter | None") -> str | None:
     return "; ".join(f"{name}: {', '.join(sorted(patterns))}" for name, patterns in parts.items() if patterns) or None
 
 
+def filter_words(text: str | None) -> str:
+    """Say in a sentence which tables a filter of `segments` takes."""
+    return "all tables" if text is None else f"the filter {text}"
+
+
 def _filter_warnings(record: SourceRecord, options: IngestOptions) -> Iterator[str]:
     wanted = filter_text(options.tables)
     others = {
@@ -239,7 +244,7 @@ def _filter_warnings(record: SourceRecord, options: IngestOptions) -> Iterator[s
         if state["status"] == "completed" and state["table_filter"] != wanted
     }
     if others:
-        what = " and ".join(sorted("all tables" if other is None else f"the filter {other}" for other in others))
+        what = " and ".join(sorted(map(filter_words, others)))
         yield (
             f"Files of source {record.source_id!r} were landed before with {what}; they are not landed again. "
             "To land them with other filters, use another --source."

@@ -12,7 +12,7 @@ from ingest.errors import unknown_source
 from ingest.landing.gaps import latest_gaps
 from ingest.landing.lag import Lag, done_upto, find_lag, landed_gtids, last_landed_at
 from ingest.landing.record import Row, SourceRecord
-from ingest.landing.session import binloom_home, warehouse_dir
+from ingest.landing.session import binloom_home, model_dirs
 from ingest.landing.spool import Spool
 from ingest.landing.store import data_files, read_rows
 from ingest.landing.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
@@ -248,7 +248,7 @@ def _file_status(row: Row, states: list[Row]) -> FileStatus:
 
 def _quarantined(home: Path) -> dict[str, Counter[str]] | None:
     """Count the rows of mart `quarantined_row_events` by source and reason, in whatever schema dbt built it."""
-    folders = [path for path in warehouse_dir(home).glob("*.db/quarantined_row_events") if path.is_dir()]
+    folders = model_dirs("quarantined_row_events", home)
     if not folders:
         return None
     counts: dict[str, Counter[str]] = {}

@@ -112,6 +112,11 @@ def raw_table_dir(table: str, home: Path | None = None) -> Path:
     return warehouse_dir(home) / "binlog_raw.db" / table
 
 
+def model_dirs(model: str, home: Path | None = None) -> list[Path]:
+    """Return the folders of a table that dbt built, in whatever schema."""
+    return [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
+
+
 def spark_settings(home: Path | None = None) -> dict[str, str]:
     """Return the Spark settings that every session of binloom has, whoever starts it.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from ingest.landing.session import binloom_home, warehouse_dir
+from ingest.landing.session import binloom_home, model_dirs
 from ingest.landing.store import data_files, read_rows
 from ingest.landing.tables import SEGMENTS
 
@@ -86,7 +86,7 @@ def read_proofs(source_id: str | None = None, home: Path | None = None) -> Proof
     """
     home = (home or binloom_home()).absolute()
     # In whatever schema dbt built it: the latest, when there is more than one.
-    parts = [path for folder in warehouse_dir(home).glob(f"*.db/{TABLE}") for path in data_files(folder)]
+    parts = [path for folder in model_dirs(TABLE, home) for path in data_files(folder)]
     if not parts:
         return None
     folder = max(parts, key=lambda path: path.stat().st_mtime).parent
