@@ -9,6 +9,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -23,6 +24,8 @@ from tests.servers import DISTRIBUTIONS, Server
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # A server rotates at this size at the latest; a larger target is written as several files.
 LARGEST_FILE = 1 << 30
+# Where the clock of an hourly log begins.
+HOURS_AGO = 2000
 # Rows after which the table does not grow any more.
 LARGE_TABLE = 1_000_000
 
@@ -83,13 +86,17 @@ def size_in_bytes(text: str) -> int:
     return int(float(text[:-1]) * unit) if unit else int(text)
 
 
-def write(server: Server, size: int) -> None:
-    """Run transactions until the server has written so many bytes of binlog."""
+def write(server: Server, size: int, hourly: bool = False) -> None:
+    """Run transactions until the server has written so many bytes of binlog; hourly, each file begins an hour later."""
     prepare(server)
+    first_hour = int(time.time()) - HOURS_AGO * 3600
     with server.connect(autocommit=False) as connection:
         for number in rounds(connection):
             if number % 20 == 0 and log_size(server) >= size:
                 return
+            if hourly:
+                with connection.cursor() as cursor:
+                    cursor.execute("set timestamp = %s", first_hour + 3600 * len(server.binlogs()))
 
 
 def prepare(server: Server) -> None:
@@ -130,7 +137,9 @@ def rounds(connection: "pymysql.connections.Connection[Any]") -> Iterator[int]:
         yield number
 
 
-def generate(distribution_name: str, size: int, out: Path, options: Sequence[str] = ()) -> list[Path]:
+def generate(
+    distribution_name: str, size: int, out: Path, options: Sequence[str] = (), *, hourly: bool = False
+) -> list[Path]:
     """Write binlogs of about `size` bytes and the schema under `out`; return the binlogs."""
     distribution = DISTRIBUTIONS[distribution_name]
     distribution.get()
@@ -138,7 +147,7 @@ def generate(distribution_name: str, size: int, out: Path, options: Sequence[str
     with tempfile.TemporaryDirectory(prefix="generate-", dir=out) as work:
         limit = f"--max-binlog-size={min(LARGEST_FILE, max(4096, size * 2))}"
         with distribution.start(Path(work), [limit, *options]) as server:
-            write(server, size)
+            write(server, size, hourly)
             server.flush()
             files = []
             for path in server.binlogs()[:-1]:

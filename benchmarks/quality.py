@@ -80,12 +80,15 @@ class Warehouse:
 
 
 def series(work: Path, size: int, file_size: int) -> tuple[list[Path], Path]:
-    """Have a server write files of about the same size, or take those of an earlier run; return them and the schema."""
-    folder = work / f"{SERVER}-{size >> 10}K-in-files-of-{file_size >> 10}K"
+    """Have a server write files of about the same size, an hour each, or take those of an earlier run.
+
+    Returns the files and the schema.
+    """
+    folder = work / f"{SERVER}-{size >> 10}K-in-hours-of-{file_size >> 10}K"
     if not (folder / "schema").exists():
         shutil.rmtree(folder, ignore_errors=True)
         print(f"generating {folder}", file=sys.stderr)
-        generate(SERVER, size, folder, [f"--max-binlog-size={file_size}"])
+        generate(SERVER, size, folder, [f"--max-binlog-size={file_size}"], hourly=True)
     return sorted(folder.glob("binlog.*")), folder / "schema"
 
 

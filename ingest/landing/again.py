@@ -122,7 +122,7 @@ def _beginning(version: Row) -> tuple[int, tuple[int, int]]:
     """Epoch and place in it from which a version holds; before everything when nothing tells."""
     if version["valid_from_epoch"] is None:
         return -1, (-1, -1)
-    return version["valid_from_epoch"], log_place(version["valid_from_binlog_file"] or "", version["valid_from_pos"])
+    return version["valid_from_epoch"], log_place(version["valid_from_binlog_file"], version["valid_from_pos"])
 
 
 def _mart_rows(model: str, home: Path) -> Iterator[Row]:

@@ -185,6 +185,7 @@ landed_stretches as (
         completed_segments.source_id,
         completed_segments.epoch,
         completed_segments.file_sequence,
+        completed_segments.binlog_file,
         completed_segments.segment_start,
         completed_segments.segment_end,
         binlog_files.file_size
@@ -225,6 +226,7 @@ stretches as (
         source_id,
         epoch,
         file_sequence,
+        cast(null as string) as binlog_file,
         cast(null as bigint) as segment_start,
         cast(null as bigint) as segment_end,
         cast(null as bigint) as file_size,
@@ -252,6 +254,7 @@ holes as (
         source_id,
         epoch,
         file_sequence,
+        binlog_file,
         segment_start
     from neighbours
     where
@@ -291,6 +294,7 @@ doubts as (
         unnamed_tables.table_name,
         holes.epoch,
         holes.file_sequence,
+        holes.binlog_file,
         holes.segment_start
     from holes
     inner join unnamed_tables on holes.source_id = unnamed_tables.source_id
@@ -388,7 +392,7 @@ unioned as (
         epoch,
         file_sequence,
         segment_start as pos,
-        cast(null as string) as binlog_file,
+        binlog_file,
         cast(null as timestamp) as taken_at,
         -1 as payload_ordinal,
         -1 as action_ordinal

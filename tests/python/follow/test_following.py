@@ -178,7 +178,8 @@ def test_a_position_to_start_from(server: Server, make_follower: Callable[..., F
     wanted = Decoded([(0, server.binlogs()[-1])], follower.tables)["transactions"].to_pylist()
     expected = [row for row in wanted if row["start_pos"] >= middle.position]
     assert follower.tables["transactions"].to_pylist() == expected
-    assert len(expected) >= 30
+    # Rollbacks, and changes of keys that are gone, are not logged.
+    assert len(expected) >= 10
 
 
 def test_gtids_to_start_from(server: Server, make_follower: Callable[..., Follower]) -> None:
