@@ -25,7 +25,7 @@ class Measured:
     seconds
         From start to end by the clock.
     processor_seconds
-        What it and all its children that ended used of the processors.
+        What it and all below it used of the processors, such as a JVM that nobody waits for.
     peak_bytes
         Most memory of the process and all below it at one time: their proportional set sizes, so that what they
         share counts once.
@@ -67,7 +67,9 @@ def run(
         raise CommandFailed(
             f"{' '.join(command)} ended with {process.returncode}:\n{(output or '')[-1500:]}{errors[-1500:]}"
         )
-    return Measured(seconds, _children_seconds() - used, peak.bytes, output or "")
+    # What was looked at now and then lacks the end of each process, the other all that was not waited for.
+    processor_seconds = max(_children_seconds() - used, sum(peak.processor_seconds.values()))
+    return Measured(seconds, processor_seconds, peak.bytes, output or "")
 
 
 def _children_seconds() -> float:
@@ -82,11 +84,14 @@ class _Peak(threading.Thread):
         super().__init__(daemon=True)
         self.pid = pid
         self.bytes = 0
+        self.processor_seconds: dict[int, float] = {}
         self._ended = threading.Event()
 
     def run(self) -> None:
         while not self._ended.wait(SAMPLE_SECONDS):
-            self.bytes = max(self.bytes, sum(_memory(pid) for pid in tree(self.pid)))
+            pids = tree(self.pid)
+            self.bytes = max(self.bytes, sum(_memory(pid) for pid in pids))
+            self.processor_seconds.update((pid, seconds) for pid in pids if (seconds := _own_seconds(pid)))
 
     def stop(self) -> None:
         self._ended.set()
@@ -138,14 +143,16 @@ def forget_peak(pid: int) -> None:
 
 def processor_seconds(pid: int) -> float:
     """Return what a process and all below it have used of the processors, in seconds."""
-    ticks = 0
-    for each in tree(pid):
-        try:
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return sum(_own_seconds(each) for each in tree(pid))
+
+
+def _own_seconds(pid: int) -> float:
+    """Return what a process has used of the processors, in seconds; 0 when it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _status(pid: int, name: str) -> int:

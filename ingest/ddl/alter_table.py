@@ -314,6 +314,7 @@ class _Parts:
             self._others.append(
                 self._action("drop_table", schema_name=schema, table_name=table, detail="convert table to partition")
             )
+            self._other("convert table to partition")
             cursor.skip_until(lambda at: at.is_sign(","))
         else:
             cursor.expect("TO")

@@ -35,9 +35,9 @@ chain_files as (
 
 ),
 
-schema_changes as (
+ddl_actions as (
 
-    select * from {{ ref('schema_changes') }}
+    select * from {{ ref('stg_binlog__ddl_actions') }}
     where {{ in_files(earlier_files) }}
 
 ),
@@ -172,45 +172,57 @@ named as (
 
 ),
 
--- Statements after which rows of a table may be gone or others without an event saying so. One that names several
--- tables counts for every table whose name stands in it.
-row_destroyers as (
+-- Steps of statements after which rows of a table may be gone, or others there, without an event saying so.
+destroying_actions as (
 
     select
+        source_id,
+        epoch,
+        binlog_file,
+        start_pos,
+        inline(
+            if(
+                action in ('rename_table', 'exchange_partition') or detail = 'convert partition',
+                array(
+                    struct(schema_name, table_name),
+                    struct(other_schema_name as schema_name, other_table_name as table_name)
+                ),
+                array(struct(schema_name, table_name))
+            )
+        )
+    from ddl_actions
+    where
+        action in (
+            'drop_table', 'truncate_table', 'rename_table', 'drop_partition', 'truncate_partition',
+            'exchange_partition', 'drop_database'
+        )
+        -- Nothing that was there before is in a table that is new.
+        or (action in ('create_table', 'create_like', 'create_select') and not is_conditional)
+        or detail in ('discard tablespace', 'import tablespace', 'convert partition', 'convert table to partition')
+
+),
+
+row_destroyers as (
+
+    select /*+ broadcast(chain_files) */
         tables.source_id,
         tables.schema_name,
         tables.table_name,
         collect_list(
-            struct(schema_changes.epoch, schema_changes.file_sequence, schema_changes.start_pos)
+            struct(destroying_actions.epoch, chain_files.file_sequence, destroying_actions.start_pos)
         ) as positions
-    from schema_changes
+    from destroying_actions
+    inner join chain_files
+        on
+            destroying_actions.source_id = chain_files.source_id
+            and destroying_actions.epoch = chain_files.epoch
+            and destroying_actions.binlog_file = chain_files.binlog_file
     inner join tables
         on
-            schema_changes.source_id = tables.source_id
-            and case
-                when schema_changes.statement_type = 'DROP DATABASE'
-                    then lower(schema_changes.schema_name) = lower(tables.schema_name)
-                when schema_changes.statement_type in ('CREATE TABLE', 'TRUNCATE TABLE')
-                    then
-                        lower(schema_changes.schema_name) = lower(tables.schema_name)
-                        and lower(schema_changes.table_name) = lower(tables.table_name)
-                else schema_changes.sql_text rlike concat(
-                    r'(?i)(?<![\w$])\Q', tables.table_name, r'\E(?![\w$])'
-                )
-            end
-    where
-        schema_changes.destroys_rows
-        or schema_changes.statement_type = 'RENAME TABLE'
-        -- Nothing that was there before is in a table that is new.
-        or (
-            schema_changes.statement_type = 'CREATE TABLE'
-            and not schema_changes.sql_text rlike r'(?i)\bif\s+not\s+exists\b'
-        )
-        or (
-            schema_changes.statement_type = 'ALTER TABLE'
-            and schema_changes.sql_text rlike
-            r'(?i)\brename\s+(?!column\b|index\b|key\b)|\b(?:exchange|convert)\s+(?:partition|table)\b|\btablespace\b'
-        )
+            destroying_actions.source_id = tables.source_id
+            and lower(destroying_actions.schema_name) = lower(tables.schema_name)
+            -- A database goes with all its tables.
+            and lower(coalesce(destroying_actions.table_name, tables.table_name)) = lower(tables.table_name)
     group by tables.source_id, tables.schema_name, tables.table_name
 
 ),

@@ -5,9 +5,6 @@ the schemas and the binlogs of both as two sources in one home, `dbt build` deri
 followed key by key.
 """
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,11 +14,9 @@ import pytest
 
 from tests.python.binlog import workload, workload_own, workload_tables
 from tests.python.binlog.workload import SCHEMA, Table
+from tests.python.commands import binloom, build
 from tests.servers import DISTRIBUTIONS
 from tests.servers.rows import table_rows
-
-PROJECT = Path(__file__).parents[2]
-PROGRAMS = Path(sys.executable).parent
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
@@ -69,35 +64,11 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
             for table in tables:
                 result.final_rows[name, table.name] = _rows_by_key(table, table_rows(server, SCHEMA, table.name)[1])
             live = ["--server", server.host, "--port", str(server.port), "--user", "root"]
-            _command(home, PROGRAMS / "binloom", "snapshot", "--source", name, *live)
+            binloom(home, "snapshot", "--source", name, *live)
             folder = str(server.binlog_dir)
-            _command(home, PROGRAMS / "binloom", "ingest", "--source", name, "--binlog-dir", folder, "--all")
-    places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(home / "target")]
-    models = [
-        "--resource-type",
-        "model",
-        "--resource-type",
-        "seed",
-        "--select",
-        "+row_changes",
-        "+quarantined_row_events",
-        "+statement_format_changes",
-    ]
-    _command(home, PROGRAMS / "dbt", "build", *models, *places, "--log-path", str(home / "logs"))
+            binloom(home, "ingest", "--source", name, "--binlog-dir", folder, "--all")
+    build(home, "row_changes", "quarantined_row_events", "statement_format_changes")
     return result
-
-
-def _command(home: Path, program: Path, *arguments: str) -> None:
-    done = subprocess.run(
-        [str(program), *arguments],
-        env={**os.environ, "BINLOOM_HOME": str(home)},
-        cwd=home,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{program.name} {arguments[0]}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
 
 def _rows_by_key(table: Table, rows: list[tuple[str | None, ...]]) -> Rows:

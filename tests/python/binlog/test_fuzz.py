@@ -30,12 +30,14 @@ def survive(seed: int, count: int, files: list[Path]) -> None:
     assert int(said[2]) < MOST_MEGABYTES
 
 
+@pytest.mark.slow
 def test_mutated_files_end_in_errors_of_binloom() -> None:
     assert len(FILES) > 10
     survive(seed=20, count=3000, files=FILES)
 
 
 @pytest.mark.mysql
+@pytest.mark.slow
 def test_mutated_rows_of_every_type(mysql_server: Server, tmp_path: Path) -> None:
     setting = recordings.Setting.of("mysql", row_metadata="FULL")
     tables = workload_tables.tables(mysql_server, ["utf8mb4", "latin1", "gbk", "utf16"])

@@ -11,7 +11,7 @@ import pytest
 
 from tests.python.cli.running import REPOSITORY, assert_sentence, binloom
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from tests.python.cli.running import SAMPLES, assert_sentence, binloom
 from tests.python.landing.binlogs import encrypted_by_mysql, flip_bit
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SHOP = SAMPLES / "shop-mysql"
 

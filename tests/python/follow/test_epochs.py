@@ -7,7 +7,7 @@ import pytest
 
 from ingest.landing.partitions import open_tables
 from ingest.landing.session import SparkLaunch
-from tests.python.follow.commands import build, rows_of
+from tests.python.commands import build, rows_of
 from tests.python.follow.follower import SOURCE, Follower
 from tests.servers import Distribution, Server
 from tests.servers.replication import begin_again
@@ -53,7 +53,7 @@ def test_rows_of_two_epochs_have_their_own_names_and_labels(
     server.execute("insert into shop.t values (4, 'glad')")
     follower.once()
 
-    with SparkLaunch(follower.home) as launch:
+    with SparkLaunch(follower.home, short_lived=True) as launch:
         open_tables(launch.session(), follower.home)
     build(follower.home, "row_changes")
     assert inserted(follower) == [

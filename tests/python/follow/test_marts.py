@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.follow.commands import binloom, build, rows_of
+from tests.python.commands import binloom, build, rows_of
 from tests.python.follow.conftest import SERVER_OPTIONS
 from tests.python.follow.follower import Follower
 from tests.python.follow.tables import Tables, assert_same_tables

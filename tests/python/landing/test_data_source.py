@@ -12,7 +12,7 @@ from ingest.landing.tables import SEGMENT_TABLES
 from ingest.sources.directory import find_binlogs
 from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def load(session: Any, *paths: Path, **options: Any) -> Any:

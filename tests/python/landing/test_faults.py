@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.landing.session import raw_table_dir
 from tests.python.landing.binlogs import REPO, SHOP
 from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import stored
@@ -41,6 +42,14 @@ def finish(*arguments: str) -> str:
     return out
 
 
+def wait_until_it_writes(process: "subprocess.Popen[str]", home: Path) -> None:
+    """Return when the program records the first segments, or has ended: what comes before leaves nothing behind."""
+    folder = raw_table_dir("segments", home)
+    before = set(folder.glob("*"))
+    while process.poll() is None and set(folder.glob("*")) == before:
+        time.sleep(0.01)
+
+
 def digests(home: Path) -> dict[str, object]:
     """What the tables hold."""
     content: dict[str, object] = json.loads(finish("dump", str(home)))
@@ -55,25 +64,28 @@ def committed(home: Path) -> int:
 
 
 def test_killed_at_twenty_random_instants(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    process = start("land", str(whole), str(SHOP))
+    wait_until_it_writes(process, whole)
     began = time.monotonic()
-    finish("land", str(tmp_path / "whole"), str(SHOP))
+    _, err = process.communicate(timeout=180)
+    assert process.returncode == 0, err
     duration = time.monotonic() - began
-    expected = digests(tmp_path / "whole")
+    expected = digests(whole)
     assert expected["row_events"][0] > 300  # type: ignore[index]
-    reference = stored(tmp_path / "whole")
-    segments = committed(tmp_path / "whole")
+    reference = stored(whole)
+    segments = committed(whole)
     assert segments > 10
 
     chance = random.Random(SEED)
     homes = [tmp_path / "home-0"]
     partial: list[Path] = []
     killed = 0
-    # On a machine with other work the commits take a smaller part of the time, and chance hits them later.
-    while killed < KILLS or (not partial and killed < 3 * KILLS):
+    while killed < KILLS:
         home = homes[-1]
         process = start("land", str(home), str(SHOP))
-        # The first second goes into imports.
-        time.sleep(chance.uniform(1.0, duration))
+        wait_until_it_writes(process, home)
+        time.sleep(chance.uniform(0, duration))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             killed += 1

@@ -134,6 +134,7 @@ def test_what_an_earlier_epoch_has_landed_is_not_landed_again(landing: StreamLan
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_ingest_of_a_source_and_its_replica_lands_each_transaction_once(tmp_path: Path) -> None:
     logs, home = tmp_path / "logs", tmp_path / "home"
     logs.mkdir()

@@ -29,7 +29,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def spark(home: Path) -> Iterator[Any]:
     """The one session of a module."""
-    with SparkLaunch(home) as launch:
+    with SparkLaunch(home, short_lived=True) as launch:
         yield launch.session()
 
 

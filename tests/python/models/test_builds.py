@@ -13,7 +13,7 @@ import pytest
 
 from tests.python.models.raw import NOON, Change, RawTables, Table, XaEnd
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Dbt = Callable[..., dict[str, str]]
 

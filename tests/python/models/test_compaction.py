@@ -57,7 +57,7 @@ def test_marts_are_the_same_before_compaction_in_it_and_after(home: Path) -> Non
     land_snapshot("shop", read_snapshot_dir(SHOP / "schema"), home)
     with StreamLanding("shop", home, IngestOptions(segment_bytes=6_000)) as landing:
         landing.open_epoch({"epoch": 0, "server_id": 1, "flavor": "mysql"})
-        with SparkLaunch(home) as launch:
+        with SparkLaunch(home, short_lived=True) as launch:
             spark = launch.session()
             ensure_tables(spark, warehouse_dir(home))
             run_dbt(home, "seed")
@@ -73,6 +73,6 @@ def test_marts_are_the_same_before_compaction_in_it_and_after(home: Path) -> Non
             # This process holds the metastore: it may be reading the old files.
             assert remove_replaced(landing) == 0
         assert remove_replaced(landing) > 5
-    with SparkLaunch(home) as launch:
+    with SparkLaunch(home, short_lived=True) as launch:
         assert build(home, launch.session()) == before
         assert row_events(launch.session()) == rows

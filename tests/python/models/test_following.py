@@ -16,7 +16,7 @@ from ingest.landing.store import append_rows
 from ingest.landing.tables import SCHEMA_SNAPSHOTS, SOURCES, STREAM_GAPS, ensure_tables
 from tests.python.models.raw import NOON, RawTables
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Dbt = Callable[..., dict[str, str]]
 

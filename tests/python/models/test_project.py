@@ -52,6 +52,7 @@ def test_profile_has_the_settings_of_the_session(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_build_of_an_empty_warehouse_says_what_to_do(tmp_path: Path) -> None:
     dbt = Path(sys.executable).parent / "dbt"
     result = subprocess.run(

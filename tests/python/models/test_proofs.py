@@ -16,10 +16,11 @@ import pytest
 
 from ingest.commands.gate import check
 from ingest.commands.output import Format
-from ingest.landing import IngestOptions, ingest
+from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.partitions import open_tables
 from ingest.landing.session import raw_table_dir
 from ingest.sources.directory import find_binlogs
+from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from tests.python.landing.binlogs import flip_bit
 from tests.python.models import broken
 from tests.python.models.broken import Files
@@ -29,14 +30,14 @@ pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.
 
 Dbt = Callable[..., dict[str, str]]
 
-FIRST, SECOND, THIRD, NEWEST = (f"binlog.{number:06d}" for number in range(1, 5))
+FIRST, SECOND, THIRD, NEWEST, UNNAMED = (f"binlog.{number:06d}" for number in range(1, 6))
 HOUR = 3600
+TABLE = "create table shop.orders (id int primary key, state varchar(20), note text)"
 
 
 def run_shop(server: Server) -> None:
     """Four files of transactions; the last one is still being written."""
-    table = "create table shop.orders (id int primary key, state varchar(20), note text)"
-    server.execute("create database shop", table)
+    server.execute("create database shop", TABLE)
     rows = iter(range(1, 1000))
     for number in range(4):
         if number:
@@ -70,6 +71,14 @@ def log_as_statement(server: Server) -> None:
         cursor.execute("set session binlog_format = statement")
         cursor.execute("insert into shop.orders values (5000, 'new', 'as text')")
         connection.commit()
+
+
+def log_without_names(server: Server) -> bytes:
+    """The next file, in which row images have no names."""
+    server.execute("set global binlog_row_metadata = minimal")
+    server.flush()
+    server.execute("insert into shop.orders values (6000, 'new', null)", "delete from shop.orders where id = 6000")
+    return binlogs(server)[UNNAMED]
 
 
 def binlogs(server: Server) -> Files:
@@ -130,9 +139,11 @@ class Source:
     files: Files
     violations: dict[str, int] = field(default_factory=dict)
     options: IngestOptions = field(default_factory=IngestOptions)
+    # The statement that makes the table, as somebody says.
+    snapshot: str | None = None
 
 
-def sources(flavor: str, whole: Files, with_statement: Files) -> dict[str, Source]:
+def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes) -> dict[str, Source]:
     """A source that is whole, and one for every way to break it."""
     # A list of MariaDB says only how far each server of a domain is: a hole shows in the file itself.
     where_removed = "file_breaks" if flavor == "mysql" else "gtid_holes"
@@ -158,6 +169,13 @@ def sources(flavor: str, whole: Files, with_statement: Files) -> dict[str, Sourc
         "logged_as_statement": Source(with_statement, {"statement_format_changes": 1}),
         "late": Source(broken.each(whole, earlier(hours=30)), {"late_sources": 1}),
         "row_event_lost": Source(whole, {"transaction_count_mismatches": 1}),
+        "right_snapshot": Source({UNNAMED: unnamed}, snapshot=TABLE),
+        "snapshot_with_a_column_less": Source(
+            {UNNAMED: unnamed}, {"quarantined_tables": 1}, snapshot=TABLE.replace(", note text", "")
+        ),
+        "snapshot_with_another_type": Source(
+            {UNNAMED: unnamed}, {"quarantined_tables": 1}, snapshot=TABLE.replace("state varchar(20)", "state int")
+        ),
     }
 
 
@@ -187,11 +205,16 @@ def story(spark: Any, home: Path, dbt: Dbt, tmp_path_factory: pytest.TempPathFac
             whole = binlogs(server)
             log_as_statement(server)
             with_statement = binlogs(server)
-        for name, source in sources(flavor, whole, with_statement).items():
+            unnamed = log_without_names(server)
+        for name, source in sources(flavor, whole, with_statement, unnamed).items():
             place = folder / name
             place.mkdir()
             for file, data in source.files.items():
                 (place / file).write_bytes(data)
+            if source.snapshot is not None:
+                script = place / "schema.sql"
+                script.write_text(f"{source.snapshot};\n")
+                land_snapshot(f"{flavor}_{name}", read_snapshot_ddl(script, schema="shop"), home)
             ingest(f"{flavor}_{name}", find_binlogs(place), source.options, session=spark, home=home)
             landed[f"{flavor}_{name}"] = source
     for source in landed:

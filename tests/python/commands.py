@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow.dataset as dataset
 
-from tests.python.follow.follower import PROJECT
-
+PROJECT = Path(__file__).parents[2]
 DBT = Path(sys.executable).with_name("dbt")
+# As in sessions that are said to be short-lived: see ingest.landing.session.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
 
 def binloom(home: Path, *arguments: str) -> None:
@@ -27,7 +28,8 @@ def build(home: Path, *marts: str) -> None:
 
 def command(home: Path, *words: str) -> None:
     """Run a command to its good end."""
-    environment = {**os.environ, "BINLOOM_HOME": str(home), "PYTHONPATH": str(PROJECT)}
+    paths = {"BINLOOM_HOME": str(home), "PYTHONPATH": str(PROJECT)}
+    environment = {**os.environ, **paths, "JDK_JAVA_OPTIONS": JAVA_OPTIONS}
     done = subprocess.run(
         words, env=environment, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
