@@ -65,7 +65,7 @@ case {{ event }}.action
         transform(
             {{ columns }},
             col -> if(
-                col.data_type in ('char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext', 'enum', 'set'),
+                {{ has_character_set('col.data_type') }},
                 {{ column_struct('col', {'character_set': event ~ '.character_set'}) }},
                 col
             )

@@ -3,46 +3,27 @@
     {%- set query -%}
         with
 
-        landed as (
+        segments as (
 
-            select source_id, epoch, binlog_file, segment_start, landed_at
+            select source_id, epoch, binlog_file, segment_start, landed_at, true as is_landed
             from {{ ref('int_completed_segments') }}
             where {{ counted }} > 0
-
-        ),
-
-        held as (
-
-            select distinct source_id, epoch, binlog_file, segment_start, landed_at
-            from {{ this }}
-
-        ),
-
-        differing as (
-
-            (select * from landed except select * from held)
             union all
-            (select * from held except select * from landed)
+            select source_id, epoch, binlog_file, segment_start, landed_at, false as is_landed
+            from {{ this }}
 
         )
 
-        select
-            differing.source_id,
-            differing.epoch,
-            differing.binlog_file,
-            count(landed.segment_start) > 0 as is_landed
-        from differing
-        left join landed
-            on
-                differing.source_id = landed.source_id
-                and differing.epoch = landed.epoch
-                and differing.binlog_file = landed.binlog_file
-        group by differing.source_id, differing.epoch, differing.binlog_file
-        order by differing.source_id, differing.epoch, differing.binlog_file
+        select source_id, epoch, binlog_file, bool_or(is_landed) as is_landed
+        from segments
+        group by source_id, epoch, binlog_file
+        having
+            array_sort(collect_set(case when is_landed then struct(segment_start, landed_at) end))
+            != array_sort(collect_set(case when not is_landed then struct(segment_start, landed_at) end))
     {%- endset -%}
     {%- set files = [] -%}
     {%- for row in run_query(query).rows -%}
         {%- do files.append({'source_id': row[0], 'epoch': row[1] | int, 'binlog_file': row[2], 'is_landed': row[3]}) -%}
     {%- endfor -%}
-    {{ return(files) }}
+    {{ return(files | sort(attribute='source_id,epoch,binlog_file')) }}
 {% endmacro %}

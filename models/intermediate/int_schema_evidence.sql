@@ -345,12 +345,7 @@ unioned as (
                 col.column_type as column_type,
                 coalesce(
                     col.character_set,
-                    case
-                        when
-                            lower(col.data_type)
-                            in ('char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext', 'enum', 'set')
-                            then character_set
-                    end
+                    case when {{ has_character_set('lower(col.data_type)') }} then character_set end
                 ) as character_set,
                 -- Whether a TIMESTAMP is NULL or NOT NULL when it says neither is a setting of the server.
                 if(lower(col.data_type) = 'timestamp' and col.is_nullable, null, col.is_nullable) as is_nullable,
@@ -422,14 +417,14 @@ linked_tables as (
         source_id,
         schema_name,
         table_name
-    from unioned
+    from placed_actions
     where action in ('rename_table', 'create_like')
     union
     select
         source_id,
         other_schema_name as schema_name,
         other_table_name as table_name
-    from unioned
+    from placed_actions
     where action in ('rename_table', 'create_like')
 
 ),

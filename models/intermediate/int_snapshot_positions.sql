@@ -1,5 +1,3 @@
-{{ config(materialized='view') }}
-
 with
 
 schema_snapshots as (

@@ -10,8 +10,8 @@ import pyarrow.dataset as dataset
 
 PROJECT = Path(__file__).parents[2]
 DBT = Path(sys.executable).with_name("dbt")
-# As in sessions that are said to be short-lived: see ingest.landing.session.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+# As sessions that are said to be short-lived have them: see ingest.landing.session.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
 def binloom(home: Path, *arguments: str) -> None:
