@@ -1,8 +1,6 @@
 {{
     config(
         materialized='incremental',
-        incremental_strategy='insert_overwrite',
-        on_schema_change='fail',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         pre_hook=["{{ create_built_files() }}", "{{ drop_stale_chain_files('fingerprint') }}"],
         post_hook="{{ record_built_files('fingerprint') }}",

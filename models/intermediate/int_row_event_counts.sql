@@ -1,8 +1,6 @@
 {{
     config(
         materialized='incremental',
-        incremental_strategy='insert_overwrite',
-        on_schema_change='fail',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         pre_hook="{{ drop_gone_files('row_events') }}",
     )

@@ -1,8 +1,6 @@
 {{
     config(
         materialized='incremental',
-        incremental_strategy='insert_overwrite',
-        on_schema_change='fail',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         pre_hook="{{ drop_gone_files('transactions + row_events') }}",
     )
@@ -21,7 +19,10 @@ row_events as (
 
 transactions as (
 
-    select * from {{ ref('stg_binlog__transactions') }}
+    select
+        *,
+        count(*) over (partition by source_id, epoch, binlog_file, start_pos) as occurrences
+    from {{ ref('stg_binlog__transactions') }}
     where {{ in_files(files) }}
 
 ),
@@ -77,7 +78,8 @@ compared as (
         transactions.row_events as row_events_of_transaction,
         coalesce(counted.row_events, 0) as row_events_landed,
         coalesce(
-            transactions.inserts = coalesce(counted.inserts, 0)
+            transactions.occurrences = 1
+            and transactions.inserts = coalesce(counted.inserts, 0)
             and transactions.updates = coalesce(counted.updates, 0)
             and transactions.deletes = coalesce(counted.deletes, 0)
             and transactions.row_events = coalesce(counted.row_events, 0),

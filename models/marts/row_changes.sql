@@ -23,8 +23,6 @@
 {{
     config(
         materialized='incremental',
-        incremental_strategy='insert_overwrite',
-        on_schema_change='fail',
         partition_by=['event_hour'],
         options=options,
         pre_hook=[
