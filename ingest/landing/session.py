@@ -150,6 +150,7 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.shuffle.partitions": "16",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     }
     if settings["spark.master"].startswith("local"):
         settings["spark.driver.host"] = "127.0.0.1"
