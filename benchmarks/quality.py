@@ -103,11 +103,16 @@ def quality(work: Path, size: int) -> Iterator[Line]:
     warehouse.dbt(*command, "1")
     alone = warehouse.node_seconds()
     built = warehouse.dbt(*command, "4", "--full-refresh")
-    rows = warehouse.row_events()
+    what = f"{warehouse.row_events():,} row changes in {len(warehouse.binlogs)} files"
     yield (
-        f"all quality models and their tests on {rows:,} row changes in {len(warehouse.binlogs)} files",
-        f"{built.seconds:.1f} s for the whole command, {built.processor_seconds:.0f} s of processor time",
-        "90 s for 4 million",
+        f"all quality models and their tests on {what}, one after another, start-up aside",
+        f"{sum(alone.values()):.1f} s",
+        "90 for 4 million",
+    )
+    yield (
+        "the same in four threads on 2 cores, the whole command",
+        f"{built.seconds:.1f} s, {built.processor_seconds:.0f} s of processor time",
+        "",
     )
     yield "the same, peak memory", f"{built.peak_bytes / 1e9:.2f} GB", "8"
     for name, seconds in list(alone.items())[:6]:
