@@ -396,6 +396,10 @@ OF_MARIADB = [
     ),
     ("alter table t add period for p (a, b), drop period for q", ["other d.t <add period>", "other d.t <drop period>"]),
     ("alter table t convert partition p0 to table s.u", ["create_like s.u → d.t <convert partition>"]),
+    (
+        "alter table t convert table s.u to partition p0 values less than (10)",
+        ["drop_table s.u <convert table to partition>", "other d.t <convert table to partition>"],
+    ),
     ("/*M!100100 alter table t add a text */", ["add_column d.t a text"]),
     (
         "create table t (a varchar(9) /*M!100301 COMPRESSED*/)",
