@@ -187,7 +187,7 @@ destroying_actions as (
                 ),
                 array(struct(schema_name, table_name))
             )
-        )
+        ) as (schema_name, table_name)
     from ddl_actions
     where
         action in (
