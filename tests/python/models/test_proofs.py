@@ -253,7 +253,7 @@ def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Sto
         "transaction_count_mismatches",
         "lost_events",
     }
-    warnings = {"late_sources", "empty_hours", "statement_format_changes", "chain_breaks"}
+    warnings = {"late_sources", "empty_hours", "statement_format_changes", "chain_breaks", "quarantined_tables"}
     assert of_proofs == {
         **{f"is_empty_{name}_": "fail" for name in errors},
         **{f"is_empty_{name}_": "warn" for name in warnings},
