@@ -35,6 +35,8 @@ from tests.python.binlog.workload import Column, Table
 from tests.servers import Server, mysql56, record_formats
 from tests.servers.rows import table_rows
 
+pytestmark = pytest.mark.slow
+
 Recorder = Callable[[Setting], Recording]
 
 
