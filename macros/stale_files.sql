@@ -9,7 +9,8 @@
             from {{ ref('int_completed_segments') }}
             where {{ counted }} > 0
             union all
-            select source_id, epoch, binlog_file, segment_start, landed_at, false as is_landed
+            {# Distinct first: sets are collected of a few rows then, whatever `this` holds. -#}
+            select distinct source_id, epoch, binlog_file, segment_start, landed_at, false as is_landed
             from {{ this }}
 
         )
