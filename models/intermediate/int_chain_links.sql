@@ -1,15 +1,8 @@
-{#- Hashes do not repeat, and nobody filters by them. -#}
-{%- set options = {
-    "'parquet.enable.dictionary'": 'false',
-    "'parquet.column.statistics.enabled'": 'false',
-    "'parquet.size.statistics.enabled'": 'false',
-    "'parquet.compression.codec.zstd.level'": '1',
-} -%}
 {{
     config(
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
-        options=options,
+        options=lean_parquet_options(),
         pre_hook=["{{ create_built_files() }}", "{{ drop_stale_chain_files('fingerprint') }}"],
         post_hook="{{ record_built_files('fingerprint') }}",
     )

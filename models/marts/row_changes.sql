@@ -1,5 +1,3 @@
-{#- What the Parquet writer of the JVM spends on values that hardly repeat, dictionaries that it gives up and minima
-    that nobody filters by, is a fifth of the whole build: both are off but for these. -#}
 {%- set repeating_columns = [
     'source_id', 'epoch', 'binlog_file', 'file_sequence', 'outcome', 'event_type', 'schema_name', 'table_name',
     'table_version_id', 'binding_confidence',
@@ -8,23 +6,11 @@
     'source_id', 'epoch', 'binlog_file', 'file_sequence', 'start_pos', 'transaction_pos', 'event_timestamp',
     'schema_name', 'table_name',
 ] -%}
-{%- set options = {
-    "'parquet.enable.dictionary'": 'false',
-    "'parquet.column.statistics.enabled'": 'false',
-    "'parquet.size.statistics.enabled'": 'false',
-    "'parquet.compression.codec.zstd.level'": '1',
-} -%}
-{%- for column in repeating_columns -%}
-    {%- do options.update({"'parquet.enable.dictionary#" ~ column ~ "'": 'true'}) -%}
-{%- endfor -%}
-{%- for column in filtered_columns -%}
-    {%- do options.update({"'parquet.column.statistics.enabled#" ~ column ~ "'": 'true'}) -%}
-{%- endfor -%}
 {{
     config(
         materialized='incremental',
         partition_by=['event_hour'],
-        options=options,
+        options=lean_parquet_options(repeating_columns, filtered_columns),
         pre_hook=[
             "{{ create_built_event_hours() }}",
             "{{ drop_emptied_hours() }}",
