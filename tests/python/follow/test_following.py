@@ -172,14 +172,14 @@ def test_a_position_to_start_from(server: Server, make_follower: Callable[..., F
         load.wait_for(40)
     middle = log_end(server)
     with Load(server, first_client=5) as load:
-        load.wait_for(40)
+        # Rollbacks, and changes of keys that are gone, are not logged.
+        load.wait_for(80)
     follower.options = ("--start-file", middle.binlog_file, "--start-pos", str(middle.position))
     follower.once()
     wanted = Decoded([(0, server.binlogs()[-1])], follower.tables)["transactions"].to_pylist()
     expected = [row for row in wanted if row["start_pos"] >= middle.position]
     assert follower.tables["transactions"].to_pylist() == expected
-    # Rollbacks, and changes of keys that are gone, are not logged.
-    assert len(expected) >= 10
+    assert len(expected) >= 30
 
 
 def test_gtids_to_start_from(server: Server, make_follower: Callable[..., Follower]) -> None:

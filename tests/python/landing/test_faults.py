@@ -81,7 +81,8 @@ def test_killed_at_twenty_random_instants(tmp_path: Path) -> None:
     homes = [tmp_path / "home-0"]
     partial: list[Path] = []
     killed = 0
-    while killed < KILLS:
+    # On a machine with other work the commits take a smaller part of the time, and chance hits them later.
+    while killed < KILLS or (not partial and killed < 3 * KILLS):
         home = homes[-1]
         process = start("land", str(home), str(SHOP))
         wait_until_it_writes(process, home)
