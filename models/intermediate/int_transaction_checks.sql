@@ -78,13 +78,13 @@ compared as (
         transactions.row_events as row_events_of_transaction,
         coalesce(counted.row_events, 0) as row_events_landed,
         coalesce(
-            transactions.occurrences = 1
-            and transactions.inserts = coalesce(counted.inserts, 0)
+            transactions.inserts = coalesce(counted.inserts, 0)
             and transactions.updates = coalesce(counted.updates, 0)
             and transactions.deletes = coalesce(counted.deletes, 0)
             and transactions.row_events = coalesce(counted.row_events, 0),
             false
-        ) as has_all_row_events
+        ) as has_all_row_events,
+        coalesce(transactions.occurrences > 1, false) as is_landed_twice
     from transactions
     full outer join counted
         on
@@ -107,7 +107,8 @@ findings as (
             and compared.binlog_file = unsupported_events.binlog_file
             and compared.transaction_pos <= unsupported_events.start_pos
             and compared.end_pos > unsupported_events.start_pos
-    where not compared.has_all_row_events or compared.outcome = 'none'
+            and not compared.is_landed_twice
+    where not compared.has_all_row_events or compared.outcome = 'none' or compared.is_landed_twice
 
 ),
 
@@ -124,6 +125,7 @@ final as (
         findings.row_events_of_transaction,
         findings.row_events_landed,
         findings.has_all_row_events,
+        findings.is_landed_twice,
         completed_segments.table_filter,
         completed_segments.landed_at,
         completed_segments.source_id,

@@ -18,9 +18,9 @@ final as (
         has_transaction
     from transaction_checks
     where
-        not has_all_row_events
+        is_landed_twice
         -- With a filter on tables, a transaction has rows that were not landed on purpose.
-        and table_filter is null
+        or (not has_all_row_events and table_filter is null)
 
 )
 
