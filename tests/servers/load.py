@@ -79,6 +79,8 @@ class Load:
     ----------
     done
         Number of transactions of each kind that the server has answered with success.
+    logged
+        How many of them changed something: rollbacks, and changes of rows that are gone, are not in the log.
     lost
         Number of times that a connection broke.
     """
@@ -95,6 +97,7 @@ class Load:
     ) -> None:
         self.server = server
         self.done: Counter[str] = Counter()
+        self.logged = 0
         self.lost = 0
         self._pause = pause
         self._ended = threading.Event()
@@ -125,9 +128,9 @@ class Load:
             raise self._failure
 
     def wait_for(self, transactions: int) -> None:
-        """Wait until so many more transactions are done."""
-        target, deadline = self.done.total() + transactions, time.monotonic() + WAIT_SECONDS
-        while self.done.total() < target and not self._ended.wait(RETRY_SECONDS):
+        """Wait until so many more transactions are in the server's log."""
+        target, deadline = self.logged + transactions, time.monotonic() + WAIT_SECONDS
+        while self.logged < target and not self._ended.wait(RETRY_SECONDS):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the clients get nowhere: {self.done}, {self._last_error}")
 
@@ -136,9 +139,10 @@ class Load:
             try:
                 with self.server.connect(autocommit=False, read_timeout=30) as connection:
                     while not self._ended.wait(self._pause):
-                        kind = client.transact(connection)
+                        kind, is_logged = client.transact(connection)
                         with self._count:
                             self.done[kind] += 1
+                            self.logged += is_logged
             except (pymysql.err.OperationalError, pymysql.err.InterfaceError, OSError) as error:
                 with self._count:
                     self.lost += 1
@@ -163,7 +167,7 @@ class _Client:
         self.transactions = 0
         self.following = number * KEYS_A_CLIENT + 1
         self.oldest = self.following
-        self._kinds: list[tuple[Callable[[Any], None], int]] = [
+        self._kinds: list[tuple[Callable[[Any], int], int]] = [
             (self._insert, 5),
             (self._update, 4),
             (self._delete, 2),
@@ -171,19 +175,24 @@ class _Client:
             (self._rollback, 1),
         ]
 
-    def transact(self, connection: "pymysql.connections.Connection[Any]") -> str:
+    def transact(self, connection: "pymysql.connections.Connection[Any]") -> tuple[str, bool]:
+        """Do what comes next; what that was, and whether it is in the log."""
         self.transactions += 1
         with connection.cursor() as cursor:
             if self.ddl_every and self.transactions % self.ddl_every == 0:
                 self._ddl(cursor)
-                return "ddl"
+                return "ddl", True
             ((kind,),) = (self.chance.choices(*zip(*self._kinds, strict=True)),)
-            kind(cursor)
-            if kind != self._rollback:
-                connection.commit()
-        return kind.__name__.removeprefix("_")
+            changed = kind(cursor)
+            if kind == self._rollback:
+                connection.rollback()
+                return "rollback", False
+            connection.commit()
+        return kind.__name__.removeprefix("_"), changed > 0
 
-    def _insert(self, cursor: Any) -> None:
+    # Each kind returns how many rows it changed, as the server counts: a row that stays what it was is none.
+
+    def _insert(self, cursor: Any) -> int:
         # Keys are never used twice: whether a commit that was not answered happened does not matter.
         rows = self.chance.choice((1, 1, 2, 5, 20))
         first, self.following = self.following, self.following + rows
@@ -204,33 +213,39 @@ class _Client:
                 f"insert into {SCHEMA}.measures values (%s, %s, %s, %s, '2026-11-20 12:00:00.125', '-01:02:03.45')",
                 [(self.number, key, self.chance.uniform(-9, 9), self.chance.getrandbits(12)) for key in keys],
             )
+        return rows
 
-    def _update(self, cursor: Any) -> None:
+    def _update(self, cursor: Any) -> int:
         first, last = self._range(30)
-        cursor.execute(
+        accounts: int = cursor.execute(
             f"update {SCHEMA}.accounts set balance = balance + %s, changed_at = now(6) where id between %s and %s",
             (self.chance.randrange(-500, 500), first, last),
         )
-        cursor.execute(
+        documents: int = cursor.execute(
             f"update {SCHEMA}.documents set title = %s, attributes = json_set(coalesce(attributes, '{{}}'), '$.n', %s)"
             " where id between %s and %s",
             (self._text(), self.chance.randrange(1000), first, last),
         )
+        return accounts + documents
 
-    def _delete(self, cursor: Any) -> None:
+    def _delete(self, cursor: Any) -> int:
         self.oldest = max(self.oldest, self.following - 500)
         last = min(self.oldest + self.chance.randrange(8), self.following - 1)
-        for table in ("accounts", "documents"):
+        deleted = sum(
             cursor.execute(f"delete from {SCHEMA}.{table} where id between %s and %s", (self.oldest, last))
+            for table in ("accounts", "documents")
+        )
         self.oldest = last + 1
+        return deleted
 
-    def _mix(self, cursor: Any) -> None:
-        for _ in range(self.chance.randrange(1, 4)):
+    def _mix(self, cursor: Any) -> int:
+        return sum(
             self.chance.choice((self._insert, self._update, self._delete))(cursor)
+            for _ in range(self.chance.randrange(1, 4))
+        )
 
-    def _rollback(self, cursor: Any) -> None:
-        self._mix(cursor)
-        cursor.connection.rollback()
+    def _rollback(self, cursor: Any) -> int:
+        return self._mix(cursor)
 
     def _ddl(self, cursor: Any) -> None:
         name = f"extra_{self.number}_{self.transactions // self.ddl_every}"
