@@ -30,6 +30,9 @@ DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
 JAVA_NEEDED = 17
 JVM_START_SECONDS = 120.0
+JVM_END_SECONDS = 30.0
+# Beside the jars that its classes are from. Written by `ingest.landing.class_archive`.
+CLASS_ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 
 JAVA_HINT = (
     "Install a Java runtime, version 17 or newer, and try again: `apt-get install openjdk-17-jre-headless` on Debian "
@@ -297,19 +300,29 @@ class SparkLaunch:
         Start the JVM for a command of seconds: half the start-up cost, slower in the long run.
     session
         A session to use instead; the active one is used anyway.
+    classes_into
+        File that the JVM leaves its classes in when it ends: see `ingest.landing.class_archive`.
 
     Raises
     ------
     JavaMissingError, MetastoreLockedError, StoreError
     """
 
-    def __init__(self, home: Path | None = None, *, short_lived: bool = False, session: Any = None) -> None:
+    def __init__(
+        self,
+        home: Path | None = None,
+        *,
+        short_lived: bool = False,
+        session: Any = None,
+        classes_into: Path | None = None,
+    ) -> None:
         self.home = home or binloom_home()
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: str | None = None
         self._context: Any = None
         self._session: Any = None
         self._owned = True
+        self._classes_into = classes_into
         self._adopt(session)
         if self._context is not None:
             return
@@ -343,6 +356,7 @@ class SparkLaunch:
             f"-Xmx{self._settings['spark.driver.memory']}",
             *_JVM_OPTIONS,
             *(_SHORT_LIVED_OPTIONS if short_lived else []),
+            *self._class_options(),
             # Folders may have blanks in their names: not through the one string of the setting.
             *(option for option in re.split(r" (?=-D)", self._settings["spark.driver.extraJavaOptions"])),
             "org.apache.spark.deploy.SparkSubmit",
@@ -362,6 +376,11 @@ class SparkLaunch:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, process_group=0
             )
+
+    def _class_options(self) -> list[str]:
+        if self._classes_into is not None:
+            return [f"-XX:ArchiveClassesAtExit={self._classes_into}"]
+        return [f"-XX:SharedArchiveFile={CLASS_ARCHIVE}"] if CLASS_ARCHIVE.exists() else []
 
     def _connection(self) -> tuple[int, str]:
         assert self._process is not None and self._folder is not None
@@ -443,7 +462,7 @@ class SparkLaunch:
             assert self._process.stdin is not None
             self._process.stdin.close()
             try:
-                self._process.wait(timeout=30)
+                self._process.wait(timeout=JVM_END_SECONDS if self._classes_into is None else None)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
