@@ -1,6 +1,5 @@
 """What the log does not say of a table comes from a snapshot of its own epoch, though files have the same names."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,31 +7,19 @@ import pytest
 from ingest.landing.partitions import open_tables
 from ingest.landing.session import SparkLaunch
 from tests.python.commands import build, rows_of
-from tests.python.follow.follower import SOURCE, Follower
-from tests.servers import Distribution, Server
+from tests.python.follow.follower import Follower
+from tests.servers import DISTRIBUTIONS, Server
+from tests.servers.accounts import create_account
 from tests.servers.replication import begin_again
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.slow, pytest.mark.spark]
+
+# Table maps say neither the names of columns nor the labels of an ENUM.
+OPTIONS = ["--binlog-row-metadata=MINIMAL"]
 
 
-@pytest.fixture
-def server(distribution: Distribution, tmp_path: Path) -> Iterator[Server]:
-    """A server whose table maps say neither the names of columns nor the labels of an ENUM."""
-    with distribution.start(tmp_path / "server", ["--binlog-row-metadata=MINIMAL"]) as started:
-        yield started
-
-
-def inserted(follower: Follower) -> list[tuple[int, dict[str, str]]]:
-    """Epoch and values of each row that was inserted, in order."""
-    rows = rows_of(follower.home, "row_changes", SOURCE)
-    rows.sort(key=lambda row: (row["epoch"], row["file_sequence"], row["start_pos"], row["row_ordinal"]))
-    return [(row["epoch"], dict(row["row_after"])) for row in rows if row["event_type"] == "INSERT"]
-
-
-def test_rows_of_two_epochs_have_their_own_names_and_labels(
-    server: Server, make_follower: Callable[..., Follower]
-) -> None:
-    follower = make_follower()
+def live_through_two_epochs(server: Server, follower: Follower) -> None:
+    """Change a table's column where it is logged and where it is not, with a row under each of its names."""
     # The schema is known from a place on that the next epoch reaches much later.
     for _ in range(3):
         server.flush()
@@ -53,10 +40,28 @@ def test_rows_of_two_epochs_have_their_own_names_and_labels(
     server.execute("insert into shop.t values (4, 'glad')")
     follower.once()
 
-    with SparkLaunch(follower.home, short_lived=True) as launch:
-        open_tables(launch.session(), follower.home)
-    build(follower.home, "row_changes")
-    assert inserted(follower) == [
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which each server was followed as a source of its own."""
+    folder = tmp_path_factory.mktemp("epochs")
+    home = folder / "home"
+    for name, distribution in DISTRIBUTIONS.items():
+        with distribution.start(folder / name, OPTIONS) as server:
+            account = create_account(server, folder, f"follower_{name}")
+            with Follower(home, server, account.defaults_file, "--from-oldest", source=name) as follower:
+                live_through_two_epochs(server, follower)
+    with SparkLaunch(home, short_lived=True) as launch:
+        open_tables(launch.session(), home)
+    build(home, "row_changes")
+    return home
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_rows_of_two_epochs_have_their_own_names_and_labels(home: Path, name: str) -> None:
+    rows = rows_of(home, "row_changes", name)
+    rows.sort(key=lambda row: (row["epoch"], row["file_sequence"], row["start_pos"], row["row_ordinal"]))
+    assert [(row["epoch"], dict(row["row_after"])) for row in rows if row["event_type"] == "INSERT"] == [
         (0, {"id": "1", "colour": "green"}),
         (1, {"id": "2", "size": "large"}),
         (1, {"id": "3", "mood": "sad"}),

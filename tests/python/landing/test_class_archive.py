@@ -38,6 +38,6 @@ def test_a_java_that_cannot_keep_classes_says_so(tmp_path: Path, monkeypatch: py
     # As a Java without an archive of its own classes.
     monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-XX:SharedArchiveFile={tmp_path}/none")
     archive = tmp_path / "kept.jsa"
-    with pytest.raises(StoreError, match="did not start: .*base CDS archive"):
+    with pytest.raises(StoreError, match=r"did not start: .*base CDS archive"):
         write_class_archive(SHOP, archive)
     assert not list(tmp_path.iterdir())
