@@ -73,7 +73,7 @@ _JVM_OPTIONS = [
 
 # Half the processor time of a JVM that lives for seconds goes into optimising code it hardly runs. Without that
 # the JVM takes less room for compiled code, too little for a whole `dbt build`.
-_SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", "-XX:+UseSerialGC"]
+SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 
 # What only landing gains from.
 _LANDING_SETTINGS = {
@@ -355,7 +355,7 @@ class SparkLaunch:
             f"{spark_home}/jars/*",
             f"-Xmx{self._settings['spark.driver.memory']}",
             *_JVM_OPTIONS,
-            *(_SHORT_LIVED_OPTIONS if short_lived else []),
+            *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived else []),
             *self._class_options(),
             # Folders may have blanks in their names: not through the one string of the setting.
             *(option for option in re.split(r" (?=-D)", self._settings["spark.driver.extraJavaOptions"])),

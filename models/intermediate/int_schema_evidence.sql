@@ -113,25 +113,8 @@ counting_snapshots as (
 
 ),
 
--- A statement is in force from its end on. One inside a compressed payload has the payload's end, which the rows
--- behind it have as well.
-placed_actions as (
-
-    select /*+ broadcast(completed_segments) */
-        ddl_actions.*,
-        completed_segments.file_sequence,
-        if(ddl_actions.payload_ordinal > 0, ddl_actions.start_pos, ddl_actions.end_pos) as pos
-    from ddl_actions
-    inner join completed_segments
-        on {{ same_segment('ddl_actions', 'completed_segments') }}
-    where
-        ddl_actions.action not in (
-            'truncate_table', 'drop_partition', 'truncate_partition', 'exchange_partition', 'create_database', 'other'
-        )
-
-),
-
-known_tables as (
+-- As the server names them, whatever statements call them.
+named_tables as (
 
     select
         source_id,
@@ -144,6 +127,47 @@ known_tables as (
         schema_name,
         table_name
     from table_maps
+
+),
+
+-- A server with lower_case_table_names=1 keeps all names in lower case. The log does not say whether it has that, and
+-- where no name has a capital a statement that writes one can mean nothing else.
+lower_case_sources as (
+
+    select source_id
+    from named_tables
+    group by source_id
+    having not bool_or(schema_name != lower(schema_name) or table_name != lower(table_name))
+
+),
+
+-- A statement is in force from its end on. One inside a compressed payload has the payload's end, which the rows
+-- behind it have as well.
+placed_actions as (
+
+    select /*+ broadcast(completed_segments), broadcast(lower_case_sources) */
+        ddl_actions.* except (schema_name, table_name, other_schema_name, other_table_name),
+        {% for name in ['schema_name', 'table_name', 'other_schema_name', 'other_table_name'] -%}
+            if(
+                lower_case_sources.source_id is null, ddl_actions.{{ name }}, lower(ddl_actions.{{ name }})
+            ) as {{ name }},
+        {% endfor -%}
+        completed_segments.file_sequence,
+        if(ddl_actions.payload_ordinal > 0, ddl_actions.start_pos, ddl_actions.end_pos) as pos
+    from ddl_actions
+    inner join completed_segments
+        on {{ same_segment('ddl_actions', 'completed_segments') }}
+    left join lower_case_sources on ddl_actions.source_id = lower_case_sources.source_id
+    where
+        ddl_actions.action not in (
+            'truncate_table', 'drop_partition', 'truncate_partition', 'exchange_partition', 'create_database', 'other'
+        )
+
+),
+
+known_tables as (
+
+    select * from named_tables
     union
     select
         source_id,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow.dataset as dataset
 
-PROJECT = Path(__file__).parents[2]
+from ingest.landing.session import SHORT_LIVED_OPTIONS
+from tests.python.places import PROJECT
+
 DBT = Path(sys.executable).with_name("dbt")
-# As sessions that are said to be short-lived have them: see ingest.landing.session.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 
 
 def binloom(home: Path, *arguments: str) -> None:
@@ -29,7 +29,7 @@ def build(home: Path, *marts: str) -> None:
 def command(home: Path, *words: str) -> None:
     """Run a command to its good end."""
     paths = {"BINLOOM_HOME": str(home), "PYTHONPATH": str(PROJECT)}
-    environment = {**os.environ, **paths, "JDK_JAVA_OPTIONS": JAVA_OPTIONS}
+    environment = {**os.environ, **paths, "JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED_OPTIONS)}
     done = subprocess.run(
         words, env=environment, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "ingest"
+from tests.python.places import PROJECT
+
+PACKAGE = PROJECT / "ingest"
 
 MAY_IMPORT = {
     "errors": set(),

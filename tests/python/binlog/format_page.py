@@ -14,9 +14,10 @@ from typing import Any
 
 from tests.python.binlog.format_programs import COLUMN_PROGRAMS, EVENT_PROGRAMS
 from tests.python.binlog.format_specimens import COLUMNS, EVENTS
+from tests.python.places import PROJECT
 from tests.servers import mysql
 
-PAGE = Path(__file__).parents[3] / "docs" / "formats.md"
+PAGE = PROJECT / "docs" / "formats.md"
 
 Cells = dict[str, dict[str, str]]
 Notes = dict[str, dict[str, str]]

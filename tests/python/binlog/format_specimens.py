@@ -59,8 +59,8 @@ from tests.python.binlog.forge import (
     time2,
 )
 from tests.python.binlog.workload import Column
+from tests.python.places import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 CODES = {name: code for code, name in EVENT_NAMES.items()}
 SOURCE = uuid.UUID("11111111-2222-3333-4444-555555555555")
 IGNORABLE_FLAG = 0x80

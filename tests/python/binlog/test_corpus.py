@@ -12,8 +12,9 @@ import pytest
 
 from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.errors import BinlogError
+from tests.python.places import PROJECT
 
-CORPUS = Path(os.environ.get("BINLOOM_CORPUS") or Path(__file__).resolve().parents[4] / "shared" / "corpus")
+CORPUS = Path(os.environ.get("BINLOOM_CORPUS") or PROJECT.parent / "shared" / "corpus")
 FACTS = CORPUS / "FACTS.tsv"
 ROWS = list(csv.DictReader(FACTS.open(), delimiter="\t")) if FACTS.is_file() else []
 

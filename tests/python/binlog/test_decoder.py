@@ -17,8 +17,8 @@ from ingest.binlog.kernel import crc
 from ingest.errors import CorruptBinlogError, TruncatedBinlogError
 from tests.python.binlog import forge
 from tests.python.binlog.forge import FileMaker
+from tests.python.places import FIXTURES, PROJECT
 
-ROOT = Path(__file__).resolve().parents[3]
 UUID = bytes(range(16))
 UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
@@ -338,7 +338,7 @@ def test_a_flipped_bit_is_found_and_everything_before_it_is_good(tmp_path: Path)
 
 
 def test_a_file_cut_anywhere_keeps_its_complete_transactions(tmp_path: Path) -> None:
-    source = ROOT / "tests" / "fixtures" / "mysql-defaults.binlog"
+    source = FIXTURES / "mysql-defaults.binlog"
     whole = source.read_bytes()
     transactions = [(row["start_pos"], row["end_pos"]) for row in everything(source)["transactions"]]
     cut = tmp_path / "binlog.000001"
@@ -358,7 +358,7 @@ def test_a_file_cut_anywhere_keeps_its_complete_transactions(tmp_path: Path) -> 
 def test_batches_go_through_arrows_own_writers(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    path = ROOT / "samples" / "shop-mysql" / "binlog.000001"
+    path = PROJECT / "samples" / "shop-mysql" / "binlog.000001"
     table = pa.Table.from_batches(list(open_binlog(path).row_batches()))
     pq.write_table(table, tmp_path / "rows.parquet")
     assert pq.read_table(tmp_path / "rows.parquet").num_rows == table.num_rows > 100

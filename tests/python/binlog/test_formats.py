@@ -1,15 +1,14 @@
 """What few servers write, from files that were recorded once: `python -m tests.servers.record_formats`."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from ingest.binlog import SchemaHints, scan_binlog
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.binlog.replay import Decoded, difference, replay
+from tests.python.places import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = sorted(path.name.removesuffix(".rows.json") for path in FIXTURES.glob("*.rows.json"))
 # Changes of documents, and no image that has the document: the final rows do not follow from the file.
 WITHOUT_DOCUMENTS = "mysql-partial-json-minimal"

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.python.binlog import recordings, workload_tables
+from tests.python.places import FIXTURES, PROJECT
 from tests.servers import Server
 
-ROOT = Path(__file__).resolve().parents[3]
 MOST_MEGABYTES = 1500
-FILES = sorted((ROOT / "tests" / "fixtures").glob("*.binlog")) + sorted((ROOT / "samples").glob("*/binlog.000002"))
+FILES = sorted(FIXTURES.glob("*.binlog")) + sorted((PROJECT / "samples").glob("*/binlog.000002"))
 
 
 def survive(seed: int, count: int, files: list[Path]) -> None:
     """Decode mutations of files in a process of its own; the failing one can be made again from what this says."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.python.binlog.mutations", str(seed), str(count), *map(str, files)],
-        cwd=ROOT,
+        cwd=PROJECT,
         capture_output=True,
         text=True,
         timeout=600,

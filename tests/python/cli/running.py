@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
-SAMPLES = REPOSITORY / "samples"
+from tests.python.places import PROJECT
+
+SAMPLES = PROJECT / "samples"
 COMMAND = [str(Path(sys.executable).with_name("binloom"))]
 
 
@@ -20,7 +21,7 @@ def binloom(
     home: Path | None = None,
     env: Mapping[str, str] | None = None,
     obey_permissions: bool = False,
-    cwd: Path = REPOSITORY,
+    cwd: Path = PROJECT,
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command and wait for its end.
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.cli.running import COMMAND, REPOSITORY, SAMPLES, assert_sentence, binloom
+from tests.python.cli.running import COMMAND, SAMPLES, assert_sentence, binloom
+from tests.python.places import PROJECT
 
 SAMPLE = SAMPLES / "shop-mysql" / "binlog.000001"
 
@@ -62,7 +63,7 @@ def test_inspect_and_decode_load_no_spark() -> None:
         "print(sorted(m for m in ('pyspark', 'dbt', 'great_expectations', 'pymysql', 'duckdb') if m in sys.modules),"
         "file=sys.stderr)"
     )
-    result = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
     assert result.returncode == 0 and result.stderr.strip() == "[]"
 
 
@@ -71,7 +72,7 @@ def test_help_is_there_at_once() -> None:
         "import sys; from ingest.commands.running import run_app; from ingest.cli import app; run_app(app, ['--help']);"
         "print([m for m in ('pyspark', 'dbt', 'numba', 'pyarrow', 'numpy') if m in sys.modules], file=sys.stderr)"
     )
-    result = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
     assert result.stderr.strip() == "[]"
 
 
@@ -80,7 +81,7 @@ def test_a_closed_pipe_ends_the_command_silently() -> None:
     os.close(read_end)
     try:
         process = subprocess.run(
-            [*COMMAND, "decode", str(SAMPLE)], cwd=REPOSITORY, stdout=write_end, stderr=subprocess.PIPE, text=True
+            [*COMMAND, "decode", str(SAMPLE)], cwd=PROJECT, stdout=write_end, stderr=subprocess.PIPE, text=True
         )
     finally:
         os.close(write_end)
@@ -91,7 +92,7 @@ def test_a_closed_pipe_ends_the_command_silently() -> None:
 def test_an_interrupt_ends_the_command_silently_with_130() -> None:
     with subprocess.Popen(
         [*COMMAND, "decode", *[str(SAMPLE)] * 8],
-        cwd=REPOSITORY,
+        cwd=PROJECT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         # A shell starts what goes on in its background with this signal ignored, and children inherit that.
@@ -127,7 +128,7 @@ def test_a_bug_is_one_line_and_its_traceback_is_kept(tmp_path: Path) -> None:
     )
     environment = {**os.environ, "BINLOOM_HOME": str(tmp_path)}
     result = subprocess.run(
-        [sys.executable, "-c", script], cwd=REPOSITORY, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", script], cwd=PROJECT, env=environment, capture_output=True, text=True
     )
     assert_sentence(result, 3, "bug in binloom: RuntimeError: the roof is on fire", "logs")
     assert len(result.stderr.splitlines()) == 1

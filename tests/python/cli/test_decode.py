@@ -12,10 +12,10 @@ from tests.python.binlog import forge
 from tests.python.binlog.forge import FileMaker
 from tests.python.cli.running import SAMPLES, binloom
 from tests.python.landing.binlogs import flip_bit
+from tests.python.places import FIXTURES
 
 MYSQL = SAMPLES / "shop-mysql"
 MARIADB = SAMPLES / "shop-mariadb"
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 KEYS = ["start_pos", "end_pos", "payload_ordinal", "row_ordinal", "event_type", "event_timestamp", "gtid"]
 KEYS += ["schema_name", "table_name"]

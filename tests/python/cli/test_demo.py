@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.cli.running import REPOSITORY, assert_sentence, binloom
+from tests.python.cli.running import assert_sentence, binloom
+from tests.python.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -93,7 +94,7 @@ def test_status_and_quality_go_on_where_the_demo_ended(demo: "subprocess.Complet
 
 def test_the_questions_in_the_docs_can_be_asked(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
     assert demo.returncode == 0
-    questions = re.findall(r"```sql\n(.+?)```", (REPOSITORY / "docs" / "questions.md").read_text(), re.DOTALL)
+    questions = re.findall(r"```sql\n(.+?)```", (PROJECT / "docs" / "questions.md").read_text(), re.DOTALL)
     assert len(questions) == 3
     script = (
         "import json, pathlib, sys\n"
@@ -105,7 +106,7 @@ def test_the_questions_in_the_docs_can_be_asked(demo: "subprocess.CompletedProce
     )
     result = subprocess.run(
         [sys.executable, "-c", script, str(home / "demo"), json.dumps(questions)],
-        cwd=REPOSITORY,
+        cwd=PROJECT,
         capture_output=True,
         text=True,
         timeout=300,
@@ -121,6 +122,6 @@ def test_the_questions_in_the_docs_can_be_asked(demo: "subprocess.CompletedProce
 def test_a_sample_that_is_missing_is_named(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "ingest").mkdir(parents=True)
-    shutil.copy(REPOSITORY / "dbt_project.yml", project)
+    shutil.copy(PROJECT / "dbt_project.yml", project)
     result = binloom("demo", home=tmp_path / "home", cwd=project)
     assert_sentence(result, 2, str(project / "samples"), "git checkout")

@@ -17,10 +17,10 @@ from ingest.binlog import open_binlog
 from ingest.binlog.verbs import changed_table
 from tests.python.binlog.forge import TIMESTAMP, FileMaker
 from tests.python.cli.running import SAMPLES, assert_sentence, binloom
+from tests.python.places import FIXTURES
 
 MYSQL = SAMPLES / "shop-mysql" / "binlog.000001"
 MARIADB = SAMPLES / "shop-mariadb" / "binlog.000001"
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def test_the_report_of_a_whole_file() -> None:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ingest.commands.metrics import FollowMetrics, MetricsServer
 from ingest.errors import UsageError
 from ingest.landing.lag import Lag
-from tests.python.cli.running import REPOSITORY
+from tests.python.places import PROJECT
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
@@ -77,7 +77,7 @@ def test_the_documented_figures_are_those_that_are_served() -> None:
     metrics.checked(Lag(0, 0, 0), 0, {"found": 1})
     with MetricsServer(metrics, 0) as server:
         served = {name.partition(" ")[0] for name in scraped(server)}
-    documented = re.findall(r"binloom_\w+", (REPOSITORY / "docs" / "follow.md").read_text())
+    documented = re.findall(r"binloom_\w+", (PROJECT / "docs" / "follow.md").read_text())
     assert set(documented) == served
 
 

@@ -20,10 +20,10 @@ from ingest.landing.store import read_rows
 from ingest.landing.tables import SEGMENTS, STREAM_GAPS
 from tests.python.follow.spool import assert_same_files
 from tests.python.follow.tables import Decoded, Tables, assert_same_tables
+from tests.python.places import PROJECT
 from tests.servers import Server
 from tests.servers.replication import LogPosition, log_end
 
-PROJECT = Path(__file__).parents[3]
 SOURCE = "followed"
 WAIT_SECONDS = 120
 POLL_SECONDS = 0.1

@@ -5,10 +5,10 @@ import zlib
 from pathlib import Path
 
 from ingest.binlog import scan_binlog
+from tests.python.places import PROJECT
 
-REPO = Path(__file__).parents[3]
-SHOP = REPO / "samples" / "shop-mysql"
-SHOP_MARIADB = REPO / "samples" / "shop-mariadb"
+SHOP = PROJECT / "samples" / "shop-mysql"
+SHOP_MARIADB = PROJECT / "samples" / "shop-mariadb"
 
 MAGIC = 4
 IN_USE = 0x1

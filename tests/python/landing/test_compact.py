@@ -17,9 +17,10 @@ from ingest.landing.session import raw_table_dir
 from ingest.landing.store import read_rows
 from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.landing.tables import SEGMENTS
-from tests.python.landing.binlogs import REPO, SHOP, in_use
+from tests.python.landing.binlogs import SHOP, in_use
 from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import current_rows, segment_rows
+from tests.python.places import PROJECT
 
 DATA = (SHOP / "binlog.000001").read_bytes()
 NAMES = ("binlog.000001", "binlog.000002")
@@ -101,7 +102,7 @@ def test_killed_between_any_two_changes_of_files(home: Path) -> None:
     for operations in itertools.cycle((1, 2, 3, 7, 19, 40)):
         process = subprocess.run(
             [sys.executable, "-m", "tests.python.landing.faulted", "compact", str(home), str(operations)],
-            cwd=REPO,
+            cwd=PROJECT,
             stderr=subprocess.PIPE,
             check=False,
         )

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from ingest.landing.session import raw_table_dir
-from tests.python.landing.binlogs import REPO, SHOP
+from tests.python.landing.binlogs import SHOP
 from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import stored
+from tests.python.places import PROJECT
 
 KILLS = 20
 SEED = 20260101
@@ -26,7 +27,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
     """The program, as the first of a process group of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.python.landing.faulted", *arguments],
-        cwd=REPO,
+        cwd=PROJECT,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

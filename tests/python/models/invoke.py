@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[3]
+from tests.python.places import PROJECT
 
 
 def run_dbt(home: Path, *arguments: str) -> dict[str, str]:

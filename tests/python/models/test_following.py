@@ -15,12 +15,12 @@ from ingest.landing.session import raw_table_dir, warehouse_dir
 from ingest.landing.store import append_rows
 from ingest.landing.tables import SCHEMA_SNAPSHOTS, SOURCES, STREAM_GAPS, ensure_tables
 from tests.python.models.raw import NOON, RawTables
+from tests.python.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 Dbt = Callable[..., dict[str, str]]
 
-PROJECT = Path(__file__).parents[3]
 PURGED = Gap(0, "b.000002", 900, "u:1-5", 0, "b.000005", 4, "u:1-9", "u:6-9", "purged", "b.000002 is gone", "u")
 NODES = ["stg_binlog__sources", "servers", "stg_binlog__stream_gaps", "stream_gaps", "stg_binlog__schema_snapshots"]
 

@@ -12,8 +12,8 @@ import yaml
 
 from ingest.landing.session import spark_settings
 from ingest.landing.tables import COLUMN_DESCRIPTIONS, RAW_TABLES
+from tests.python.places import PROJECT
 
-PROJECT = Path(__file__).parents[3]
 STAGING = PROJECT / "models" / "staging" / "binlog"
 
 # What a plain `dbt build` does without: log files, workers in Python, and paths that must be absolute.

@@ -33,6 +33,16 @@ BEFORE, STEPS = 20, 200
 # Unit tests of the models run with those of all others.
 NODES = ("--select", "+row_changes", "+quarantined_row_events", "+table_versions", "+segments_to_land_again")
 BUILD = ("build", *NODES, "--exclude-resource-type", "unit_test", "--indirect-selection", "cautious")
+# Columns of the same number and types: a statement that goes unnoticed would give wrong names, and no mismatch.
+CAPITALS = [
+    "insert into Shop.Orders values (1, 1)",
+    "alter table SHOP.Orders change old new int",
+    "insert into shop.orders values (2, 2)",
+    "rename table Shop.Orders to Shop.Bills",
+    "insert into Shop.Bills values (3, 3)",
+    "create table SHOP.Orders (Number int primary key, Note int)",
+    "insert into shop.ORDERS values (4, 4)",
+]
 # What was decoded without labels, signs and character sets is not text that can be compared.
 NAMED = "schema_name, table_name, event_type, map_keys(row_before), map_keys(row_after)"
 
@@ -64,6 +74,17 @@ class Story:
         assert result.exit_code == 0, result.problems
 
 
+def land_capitals(folder: Path, home: Path, spark: Any) -> None:
+    """Land the log of a server that keeps names in lower case, from statements that do not."""
+    with ALL_DISTRIBUTIONS["mariadb"].start(folder, ["--lower-case-table-names=1"]) as server:
+        server.execute("create database Shop", "create table Shop.Orders (id int primary key, old int)")
+        land_snapshot("capitals", snapshot_of(server.host, server.port), home)
+        server.execute(*CAPITALS)
+        server.flush()
+        files = find_binlogs(server.binlog_dir, [path.name for path in server.binlogs()[:-1]])
+        assert ingest("capitals", files, session=spark, home=home).exit_code == 0
+
+
 def snapshot_of(host: str, port: int) -> SchemaSnapshot:
     """The schema of a server as it is now."""
     with Connection(ServerAddress(host, port, "root")) as live:
@@ -83,7 +104,9 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Story]:
 
 
 @pytest.fixture(scope="module")
-def first_build(stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt) -> dict[str, list[Change]]:
+def first_build(
+    stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[Change]]:
     """Build with a snapshot at the beginning, and with one at the end alone; what was quarantined then, by source."""
     for flavor in FLAVORS:
         story, named = stories[flavor], stories[f"{flavor}_named"]
@@ -92,6 +115,7 @@ def first_build(stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt) -> 
         named.land(home, spark, f"{flavor}_named")
         land_snapshot(f"{flavor}_late", story.at_end, home)
         story.land(home, spark, f"{flavor}_late")
+    land_capitals(tmp_path_factory.mktemp("capitals"), home, spark)
     build(spark, dbt)
     return {
         f"{flavor}{suffix}": changes(spark, f"{flavor}{suffix}", NAMED)
@@ -148,6 +172,17 @@ def without_places(found: list[Change]) -> list[Change]:
 def test_one_snapshot_at_the_start_names_every_row(first_build: dict[str, list[Change]], flavor: str) -> None:
     assert len(first_build[flavor]) > STEPS
     assert without_places(first_build[flavor]) == without_places(first_build[f"{flavor}_named"])
+
+
+def test_a_server_without_capitals_names_every_row(first_build: dict[str, list[Change]], spark: Any) -> None:
+    assert quarantined(spark, "capitals") == []
+    names = "concat_ws('.', schema_name, table_name), map_keys(row_after)"
+    assert without_places(changes(spark, "capitals", names)) == [
+        ("shop.orders", ["id", "old"]),
+        ("shop.orders", ["id", "new"]),
+        ("shop.bills", ["id", "new"]),
+        ("shop.orders", ["Number", "Note"]),
+    ]
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)

@@ -4,7 +4,6 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -23,10 +22,9 @@ from ingest.sources.server import (
     gtid_purged,
     server_identity,
 )
+from tests.python.places import PROJECT
 from tests.servers import Server as LiveServer
 from tests.servers import mysql
-
-PROJECT = Path(__file__).parents[3]
 
 LEAST = {
     "mysql": {"monitor": "REPLICATION CLIENT", "stream": "REPLICATION SLAVE", "snapshot": "SELECT"},

@@ -14,8 +14,9 @@ from ingest.errors import SnapshotInputError
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import SHOP
+from tests.python.places import FIXTURES
 
-VERSIONED = Path(__file__).parents[2] / "fixtures" / "mariadb-versioned-and-generated-schema"
+VERSIONED = FIXTURES / "mariadb-versioned-and-generated-schema"
 VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables", "statistics")
 
 

@@ -1,0 +1,6 @@
+"""Folders that tests look into."""
+
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+FIXTURES = PROJECT / "tests" / "fixtures"
