@@ -148,9 +148,9 @@ neighbours as (
                 exists_after,
                 is_rolled_back
             )
-        ) over (partition by file_number, key_hash order by start_pos, payload_ordinal, row_ordinal) as previous,
+        ) over (partition by key_hash, file_number order by start_pos, payload_ordinal, row_ordinal) as previous,
         lead(true) over (
-            partition by file_number, key_hash order by start_pos, payload_ordinal, row_ordinal
+            partition by key_hash, file_number order by start_pos, payload_ordinal, row_ordinal
         ) is null as is_last
     from links
 
