@@ -34,7 +34,6 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 LONGEST_PAUSE_OF_ONCE: Final = 5.0
 ATTEMPTS_OF_ONCE: Final = 8
-WAIT_SECONDS: Final = 10.0
 # So much is landed before its time has come: what waits longer takes longer, and the next waits for it.
 LAND_BYTES: Final = 80 << 20
 ASK_SECONDS: Final = 5.0
@@ -168,8 +167,7 @@ class Follower:
                 decision, view = self._decide(is_first=not has_looked)
                 has_looked = True
                 self._apply(decision, view)
-                self._receive()
-                if self._is_stopped or self._is_done():
+                if self._receive():
                     return
             except (GapError, SourceIdentityError):
                 raise
@@ -178,6 +176,8 @@ class Follower:
                 # What is wrong at the start will not mend itself; what broke later may hold the next time.
                 is_wrong = not has_looked or (isinstance(error, AccessRefusedError) and not has_received)
                 if is_wrong or (self._options.once and failures >= ATTEMPTS_OF_ONCE):
+                    if has_looked:
+                        self._land(is_patient=False)
                     raise
                 # Once for as long as it lasts, and again when it happens again.
                 if str(error) != last_error:
@@ -190,6 +190,8 @@ class Follower:
             self._wake.clear()
             if not self._is_stopped:
                 self._wake.wait(pause)
+                if self._schema.is_awaited:
+                    self._land()
 
     def _place(self) -> tuple[object, ...]:
         """How far the log is received."""
@@ -239,7 +241,7 @@ class Follower:
         """Land what is left of the old epoch, record what changed, and point the checkpoint to where it goes on."""
         checkpoint = self._spool.checkpoint
         if not decision.is_plain and checkpoint is not None:
-            self._land()
+            self._land(is_patient=False)
         if decision.gap is not None and decision.status is not None:
             record_gap(self._source_id, decision.gap, decision.status, self._home)
             self._say(f"{decision.status} gap: {decision.gap.detail}")
@@ -320,14 +322,15 @@ class Follower:
 
     # --- receiving ---
 
-    def _receive(self) -> None:
-        """Receive, and land each interval, until there is a reason to end."""
+    def _receive(self) -> bool:
+        """Receive, and land each interval, until there is a reason to end; whether it is one to follow no more."""
         assert self._spool.checkpoint is not None
         receiver = Receiver(self._spool, self._address, self._replica, self._spool.checkpoint, self._wake.set)
         self._receiver = receiver
         receiver.start()
         self._watcher.connected()
         told = landed = 0
+        is_landed = False
         asked_at, land_at = time.monotonic(), time.monotonic() + self._options.interval
         try:
             while receiver.is_alive and not self._is_stopped and not self._is_done():
@@ -341,12 +344,20 @@ class Follower:
                     if time.monotonic() - asked_at > ASK_SECONDS:
                         receiver.server_end, asked_at = self._ask_end() or receiver.server_end, time.monotonic()
                     self._land()
+            # The snapshot behind a DDL statement may have been read further on in the log than what is asked for.
+            while receiver.is_alive and not self._is_stopped and not is_landed:
+                self._wake.clear()
+                is_landed = self._land()
+                if not is_landed:
+                    self._wake.wait(FIRST_PAUSE)
         finally:
             receiver.stop()
             self._watcher.disconnected()
-        self._land()
-        if receiver.failure is not None and not self._is_stopped and not self._is_done():
+        is_landed = is_landed or self._land()
+        is_over = self._is_stopped or (is_landed and self._is_done())
+        if receiver.failure is not None and not is_over:
             raise receiver.failure
+        return is_over
 
     def _is_done(self) -> bool:
         """Whether all is received that `once` asks for."""
@@ -366,11 +377,16 @@ class Follower:
 
     # --- landing ---
 
-    def _land(self) -> None:
-        """Land what is durable and not landed yet, compact what is closed, and prune the spool."""
+    def _land(self, is_patient: bool = True) -> bool:
+        """Land what is durable and not landed yet, compact what is closed, and prune the spool.
+
+        False when rows wait for a snapshot of the schema that they were written with.
+        """
         if self._spool.checkpoint is None:
-            return
-        files = self._schema.catch_up(self._durable.files, self._wait_for)
+            return True
+        files = self._schema.catch_up(self._durable.files, self._wait_for, is_patient)
+        if files is None:
+            return False
         result = self._landing.land(files)
         for warning in result.warnings:
             self._say(warning)
@@ -387,17 +403,19 @@ class Follower:
         merge_logs(self._landing)
         self._spool.prune(self._durable.left_out, self._options.spool_max_age, self._options.spool_max_size)
         self._watcher.landed(result, self._spool, self._landing)
+        return True
 
-    def _wait_for(self, binlog_file: str, position: int) -> bool:
-        """Wait until the log is received up to a position; False when it is not in time."""
+    def _wait_for(self, binlog_file: str, position: int, seconds: float) -> bool:
+        """Wait until the log is received up to a position, so long at most; False when it is not in time."""
 
         def is_received() -> bool:
             return self._spool.checkpoint is not None and self._spool.checkpoint.is_at_least(binlog_file, position)
 
         def is_over() -> bool:
-            return is_received() or self._receiver is None or not self._receiver.is_alive
+            is_receiving = self._receiver is not None and self._receiver.is_alive
+            return is_received() or not is_receiving or self._is_stopped
 
-        wait_until(is_over, WAIT_SECONDS)
+        wait_until(is_over, seconds)
         return is_received()
 
     def _say(self, text: str) -> bool:

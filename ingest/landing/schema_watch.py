@@ -21,6 +21,9 @@ from ingest.sources.server import Server, ServerAddress, server_identity
 from ingest.sources.snapshot import SchemaSnapshot
 
 ATTEMPTS: Final = 5
+WAIT_SECONDS: Final = 10.0
+# A server that is gone for good must not keep what is received of it from being landed.
+PATIENCE_SECONDS: Final = 30.0
 
 
 class SchemaWatch:
@@ -49,63 +52,102 @@ class SchemaWatch:
         self._ends: list[tuple[str, int]] = []
         self._last: list[Any] | None = None
         self._taken: SchemaSnapshot | None = None
+        self._waits_since: float | None = None
 
     def begin(self) -> None:
         """Take a snapshot where the source has none of the epoch; it is landed before what follows."""
         checkpoint = self._checkpoint
+        # What was read over an earlier connection may be another server's.
+        self._taken = None
         known = read_rows(SCHEMA_SNAPSHOTS, self._landing.home, ["epoch"], source_id=self._landing.source_id)
         # Of an unknown epoch are those from before there was more than one.
         if checkpoint.epoch not in {row["epoch"] or 0 for row in known}:
             # What changed the schema before is not in the epoch's log: here it is as behind a DDL statement.
             states = self._landing.record.states.get((checkpoint.epoch, checkpoint.binlog_file), [])
             self._ends = [(checkpoint.binlog_file, max(FIRST_EVENT, done_upto(states)))]
-            self._last = None
+            self._last = self._waits_since = None
             try:
                 self._taken = self._take()
             except SnapshotInputError as error:
                 self._go_without(error)
 
     def catch_up(
-        self, durable: Callable[[], Sequence[SpoolFile]], wait_for: Callable[[str, int], bool]
-    ) -> Sequence[SpoolFile]:
+        self,
+        durable: Callable[[], Sequence[SpoolFile]],
+        wait_for: Callable[[str, int, float], bool],
+        is_patient: bool = True,
+    ) -> Sequence[SpoolFile] | None:
         """Return what can be landed, after a snapshot when there are DDL statements in it.
 
         A snapshot is true from the end of the last DDL statement on that stands before the position at which it was
-        read: nothing else changes a schema.
+        read: nothing else changes a schema. Until the log is received up to there, nobody knows which one that is.
 
         Parameters
         ----------
         durable
             Gives the files of the spool as far as they are durable.
         wait_for
-            Waits until the log is received up to a position; False when it is not in time.
+            Waits until the log is received up to a position, so many seconds at most; False when it is not in time.
+        is_patient
+            Whether rows behind a DDL statement may wait for the snapshot. Without it, and when they have waited for
+            `PATIENCE_SECONDS`, they are landed with what is known.
+
+        Returns
+        -------
+        sequence of SpoolFile or None
+            None while rows wait.
         """
         files = durable()
         self._seek(files)
         for _ in range(ATTEMPTS):
-            if not self._ends:
-                break
+            ends = list(self._ends)
+            if not ends:
+                return files
+            has_waited = not is_patient or self._has_waited()
             try:
-                snapshot = self._taken or self._take()
+                self._taken = self._taken or self._take()
             except SourceError as error:
                 self._say(f"{error} The schema behind a DDL statement could not be read yet.")
-                break
+                return files if has_waited else None
             except SnapshotInputError as error:
                 self._go_without(error)
-                break
-            self._taken = None
+                return files
+            snapshot = self._taken
             assert snapshot.binlog_file is not None and snapshot.binlog_pos is not None
-            is_received = wait_for(snapshot.binlog_file, snapshot.binlog_pos)
-            files = durable()
-            self._seek(files)
+            seconds = 0.0 if has_waited else WAIT_SECONDS
+            is_received = wait_for(snapshot.binlog_file, snapshot.binlog_pos, seconds)
+            if not is_received and not has_waited:
+                return None
+            latest = durable()
+            self._seek(latest)
             read_at = log_place(snapshot.binlog_file, snapshot.binlog_pos)
             before = [end for end in self._ends if log_place(*end) <= read_at]
-            if is_received and before:
-                name, position = max(before, key=lambda end: log_place(*end))
-                snapshot = replace(snapshot, binlog_file=name, binlog_pos=position, gtid_executed=None)
+            if is_received:
+                self._waits_since = None
+                if before:
+                    name, position = max(before, key=lambda end: log_place(*end))
+                    snapshot = replace(snapshot, binlog_file=name, binlog_pos=position, gtid_executed=None)
             self._land(snapshot)
+            self._taken = None
             self._ends = [end for end in self._ends if log_place(*end) > read_at]
-        return files
+            if not self._ends:
+                return latest
+            if all(log_place(*end) <= read_at for end in ends):
+                # What came in the meantime is landed the next time, behind a snapshot of its own.
+                return files
+            files = latest
+        return files if not is_patient or self._has_waited() else None
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether rows wait for a snapshot."""
+        return self._waits_since is not None
+
+    def _has_waited(self) -> bool:
+        """Whether rows have waited long enough; the first time is when they begin to."""
+        if self._waits_since is None:
+            self._waits_since = time.monotonic()
+        return time.monotonic() - self._waits_since > PATIENCE_SECONDS
 
     def _seek(self, files: Sequence[SpoolFile]) -> None:
         """Note where DDL statements end in what is not landed and was not looked at before."""
@@ -149,7 +191,7 @@ class SchemaWatch:
     def _go_without(self, error: SnapshotInputError) -> None:
         """No table is there yet, or none that the user may see: there is a log all the same."""
         self._say(str(error))
-        self._ends = []
+        self._ends, self._waits_since = [], None
 
     def _land(self, snapshot: SchemaSnapshot) -> None:
         if self._last != _content(snapshot):
