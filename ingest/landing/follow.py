@@ -176,7 +176,7 @@ class Follower:
                 # What is wrong at the start will not mend itself; what broke later may hold the next time.
                 is_wrong = not has_looked or (isinstance(error, AccessRefusedError) and not has_received)
                 if is_wrong or (self._options.once and failures >= ATTEMPTS_OF_ONCE):
-                    if has_looked:
+                    if self._schema.is_awaited:
                         self._land(is_patient=False)
                     raise
                 # Once for as long as it lasts, and again when it happens again.

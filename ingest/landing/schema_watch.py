@@ -140,7 +140,7 @@ class SchemaWatch:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether rows wait for a snapshot."""
+        """Whether a snapshot is due that rows wait for, or have waited for."""
         return self._waits_since is not None
 
     def _has_waited(self) -> bool:

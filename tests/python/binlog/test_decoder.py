@@ -17,7 +17,7 @@ from ingest.binlog.kernel import crc
 from ingest.errors import CorruptBinlogError, TruncatedBinlogError
 from tests.python.binlog import forge
 from tests.python.binlog.forge import FileMaker
-from tests.python.places import FIXTURES, PROJECT
+from tests.python.places import FIXTURES, SAMPLES
 
 UUID = bytes(range(16))
 UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
@@ -358,7 +358,7 @@ def test_a_file_cut_anywhere_keeps_its_complete_transactions(tmp_path: Path) -> 
 def test_batches_go_through_arrows_own_writers(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    path = PROJECT / "samples" / "shop-mysql" / "binlog.000001"
+    path = SAMPLES / "shop-mysql" / "binlog.000001"
     table = pa.Table.from_batches(list(open_binlog(path).row_batches()))
     pq.write_table(table, tmp_path / "rows.parquet")
     assert pq.read_table(tmp_path / "rows.parquet").num_rows == table.num_rows > 100

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.python.binlog import recordings, workload_tables
-from tests.python.places import FIXTURES, PROJECT
+from tests.python.places import FIXTURES, PROJECT, SAMPLES
 from tests.servers import Server
 
 MOST_MEGABYTES = 1500
-FILES = sorted(FIXTURES.glob("*.binlog")) + sorted((PROJECT / "samples").glob("*/binlog.000002"))
+FILES = sorted(FIXTURES.glob("*.binlog")) + sorted(SAMPLES.glob("*/binlog.000002"))
 
 
 def survive(seed: int, count: int, files: list[Path]) -> None:

@@ -11,9 +11,9 @@ import pytest
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE
 from ingest.binlog.packets import Message, Packets, Run, Special
 from ingest.errors import BrokenStreamError
-from tests.python.places import FIXTURES, PROJECT
+from tests.python.places import FIXTURES, SAMPLES
 
-FILES = sorted([*(PROJECT / "samples").glob("*/*.00000?"), FIXTURES / "mariadb-checksum-none.binlog"])
+FILES = sorted([*SAMPLES.glob("*/*.00000?"), FIXTURES / "mariadb-checksum-none.binlog"])
 LONGEST = (1 << 24) - 1
 
 
@@ -82,7 +82,7 @@ def test_the_file_comes_out(path: Path, largest: int) -> None:
 
 
 def test_an_event_of_many_packets() -> None:
-    sample = (PROJECT / "samples/shop-mysql/binlog.000001").read_bytes()
+    sample = (SAMPLES / "shop-mysql/binlog.000001").read_bytes()
     first = next(events_of(sample))
     for size in (LONGEST - 1 - 23, LONGEST - 23, 2 * LONGEST - 1 - 23, 40_000_000):
         head = struct.pack("<IBIIIH", 1, 29, 1, 23 + size, 4 + len(first) + 23 + size, 0)
@@ -95,7 +95,7 @@ def test_an_event_of_many_packets() -> None:
 
 def test_no_changed_byte_gets_into_the_file() -> None:
     """Whichever bit of the stream is changed: what comes out is a beginning of the file, at an event's end."""
-    data = bytearray((PROJECT / "samples/shop-mysql/binlog.000002").read_bytes()[:20000])
+    data = bytearray((SAMPLES / "shop-mysql/binlog.000002").read_bytes()[:20000])
     data[4 + 17] &= 0xFE
     events = list(events_of(bytes(data)))[:-1]
     data = bytearray(b"\xfebin" + b"".join(events))

@@ -7,9 +7,9 @@ import pytest
 
 from ingest.binlog import open_binlog
 from ingest.binlog.scan import Scanner, scan_binlog
-from tests.python.places import FIXTURES, PROJECT
+from tests.python.places import FIXTURES, SAMPLES
 
-FILES = sorted([*(PROJECT / "samples").glob("*/*.00000?"), *FIXTURES.glob("*.binlog")])
+FILES = sorted([*SAMPLES.glob("*/*.00000?"), *FIXTURES.glob("*.binlog")])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -37,7 +37,7 @@ def cut_out(path: Path) -> tuple[bytes, int]:
 
 @pytest.mark.parametrize("sample", ["shop-mysql", "shop-mariadb"])
 def test_an_event_that_was_taken_out_is_told_by_the_next_one(sample: str, tmp_path: Path) -> None:
-    whole = PROJECT / "samples" / sample / "binlog.000001"
+    whole = SAMPLES / sample / "binlog.000001"
     assert scan_binlog(whole).first_misplaced_pos is None
     cut = tmp_path / whole.name
     data, position = cut_out(whole)

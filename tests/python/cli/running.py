@@ -12,7 +12,6 @@ import pytest
 
 from tests.python.places import PROJECT
 
-SAMPLES = PROJECT / "samples"
 COMMAND = [str(Path(sys.executable).with_name("binloom"))]
 
 

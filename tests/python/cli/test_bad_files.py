@@ -9,7 +9,8 @@ import pytest
 from ingest.binlog import open_binlog
 from ingest.commands.decode import decode_files
 from ingest.commands.output import Format
-from tests.python.cli.running import SAMPLES, assert_sentence, binloom
+from tests.python.cli.running import assert_sentence, binloom
+from tests.python.places import SAMPLES
 
 SAMPLE = SAMPLES / "shop-mysql" / "binlog.000002"
 MAGIC = b"\xfebin"

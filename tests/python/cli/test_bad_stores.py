@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.cli.running import SAMPLES, assert_sentence, binloom
+from tests.python.cli.running import assert_sentence, binloom
+from tests.python.places import SAMPLES
 
 SHOP = SAMPLES / "shop-mysql"
 

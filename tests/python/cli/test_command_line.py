@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.cli.running import COMMAND, SAMPLES, assert_sentence, binloom
-from tests.python.places import PROJECT
+from tests.python.cli.running import COMMAND, assert_sentence, binloom
+from tests.python.places import PROJECT, SAMPLES
 
 SAMPLE = SAMPLES / "shop-mysql" / "binlog.000001"
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.python.binlog import forge
 from tests.python.binlog.forge import FileMaker
-from tests.python.cli.running import SAMPLES, binloom
+from tests.python.cli.running import binloom
 from tests.python.landing.binlogs import flip_bit
-from tests.python.places import FIXTURES
+from tests.python.places import FIXTURES, SAMPLES
 
 MYSQL = SAMPLES / "shop-mysql"
 MARIADB = SAMPLES / "shop-mariadb"

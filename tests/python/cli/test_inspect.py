@@ -16,8 +16,8 @@ import pytest
 from ingest.binlog import open_binlog
 from ingest.binlog.verbs import changed_table
 from tests.python.binlog.forge import TIMESTAMP, FileMaker
-from tests.python.cli.running import SAMPLES, assert_sentence, binloom
-from tests.python.places import FIXTURES
+from tests.python.cli.running import assert_sentence, binloom
+from tests.python.places import FIXTURES, SAMPLES
 
 MYSQL = SAMPLES / "shop-mysql" / "binlog.000001"
 MARIADB = SAMPLES / "shop-mariadb" / "binlog.000001"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.cli.running import SAMPLES, assert_sentence, binloom
+from tests.python.cli.running import assert_sentence, binloom
 from tests.python.landing.binlogs import encrypted_by_mysql, flip_bit
+from tests.python.places import SAMPLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -11,8 +11,9 @@ import pytest
 
 from ingest.landing.checkpoint import CHECKPOINT
 from ingest.landing.gaps import Gap, record_gap
-from tests.python.cli.running import SAMPLES, assert_sentence, binloom
+from tests.python.cli.running import assert_sentence, binloom
 from tests.python.landing.followed import FILES, FollowedShop
+from tests.python.places import SAMPLES
 
 GAP = Gap(0, FILES[1], 900, "u:1-5", 0, "binlog.000005", 4, "u:1-9", "u:6-9", "purged", "Two files are gone.", "u")
 

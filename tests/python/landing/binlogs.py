@@ -5,10 +5,10 @@ import zlib
 from pathlib import Path
 
 from ingest.binlog import scan_binlog
-from tests.python.places import PROJECT
+from tests.python.places import SAMPLES
 
-SHOP = PROJECT / "samples" / "shop-mysql"
-SHOP_MARIADB = PROJECT / "samples" / "shop-mariadb"
+SHOP = SAMPLES / "shop-mysql"
+SHOP_MARIADB = SAMPLES / "shop-mariadb"
 
 MAGIC = 4
 IN_USE = 0x1
