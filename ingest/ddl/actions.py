@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Flavor = Literal["mysql", "mariadb"]
+Default = tuple[str | None, str | None]
+"""A character set and a collation, each None where it is not known."""
+
 Kind = Literal[
     "create_table",
     "create_like",
@@ -39,11 +42,14 @@ class Column:
     data_type, column_type
         As information_schema.columns shows them; None where only the name is said.
     character_set, collation
-        As far as they are written; None where the table's default holds.
+        As far as they are written; None where the table's default holds. A collation may also stand for that of
+        whatever the character set is: `default`, `bin`, or one of MariaDB's such as `uca1400_ai_ci`.
     is_nullable, is_generated
         Whether it takes NULL, and whether it is computed from others.
     extra
         What information_schema.columns.EXTRA would say of how its values come about.
+    length
+        Characters that a TEXT must have room for, where its type depends on a character set that is not known yet.
     """
 
     name: str
@@ -54,6 +60,7 @@ class Column:
     is_nullable: bool | None = None
     is_generated: bool | None = None
     extra: str = ""
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,8 @@ class Action:
     """One step of a statement. The steps, applied one after another, come to what the statement does.
 
     The attributes are the columns of `ddl_actions`, but for the last two, which only a schema snapshot needs:
-    keys that the action adds, and names of keys that it drops.
+    keys that the action adds, and names of keys that it drops. The default that a database or table gets is in
+    `character_set` and `collation`: `default` stands for that of what it is in.
     """
 
     action: Kind

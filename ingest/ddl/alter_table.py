@@ -1,8 +1,8 @@
 """ALTER TABLE as actions in the order in which they come to what the server makes of it.
 
 The server drops columns first, then changes those that stay where they are, then adds and moves the others in
-the order of the statement. Keys change last: ADD PRIMARY KEY names columns as they are called afterwards. A table
-is renamed when all else is done.
+the order of the statement. A new default character set holds for these already, wherever it is written. Keys change
+last: ADD PRIMARY KEY names columns as they are called afterwards. A table is renamed when all else is done.
 
 Sources: server, sql/sql_table.cc, `mysql_prepare_alter_table`, sql/sql_yacc.yy, `alter_list_item`; MariaDB the same.
 """
@@ -11,8 +11,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ingest.ddl.actions import Action, Column
-from ingest.ddl.column_types import Dialect, character_set_of, read_character_set, read_collation
+from ingest.ddl.actions import Action, Column, Default
+from ingest.ddl.column_types import (
+    TEXT_TYPES,
+    Dialect,
+    character_set_of,
+    read_character_set,
+    read_collation,
+    resolved,
+    with_character_set,
+)
 from ingest.ddl.definitions import (
     Definition,
     Elements,
@@ -97,15 +105,25 @@ class _Parts:
         self._changed: list[Action] = []
         self._placed: list[Action] = []
         self._keys: list[Action] = []
+        self._defaults: list[Action] = []
+        self._converted_to: Default = (None, None)
         self._others: list[Action] = []
         self._renamed: list[Action] = []
 
     def in_order(self) -> list[Action]:
         """The actions, in the order in which they come to the result of the statement."""
         columns = _without_clashes([*self._changed, *self._placed], self._action)
-        return [*self._dropped, *columns, *self._keys, *self._others, *self._renamed] or [
+        columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
+        return [*self._defaults, *self._dropped, *columns, *self._keys, *self._others, *self._renamed] or [
             self._action("other", detail="nothing")
         ]
+
+    def _converted(self, column: Column) -> Column:
+        """A column that the statement defines, in the character set that it converts the table to."""
+        character_set, collation = self._converted_to
+        if character_set is None or column.data_type not in TEXT_TYPES or column.character_set == "binary":
+            return column
+        return with_character_set(column, *resolved(character_set, collation, self._converted_to))
 
     def read_part(self) -> None:
         """Go past one part."""
@@ -323,7 +341,9 @@ class _Parts:
                 raise cursor.not_understood("CHARACTER SET")
             collation = read_collation(cursor, self._dialect) if cursor.take_words("COLLATE") else None
             if character_set == "default":
-                character_set = None if collation is None else character_set_of(collation)
+                collation = collation or "default"
+                character_set = character_set_of(collation)
+            self._converted_to = character_set, collation
             self._others.append(self._action("convert_character_set", character_set=character_set, collation=collation))
 
     def _order_by(self) -> None:
@@ -403,7 +423,11 @@ class _Parts:
             character_set = character_set_of(collation)
         elif cursor.take_words("COLLATE") or cursor.take_words("DEFAULT", "COLLATE"):
             collation = read_collation(cursor, self._dialect)
-        self._other("default character set", character_set=character_set, collation=collation)
+            if character_set == "default":
+                character_set = character_set_of(collation) or character_set
+        self._defaults.append(
+            self._action("other", detail="default character set", character_set=character_set, collation=collation)
+        )
 
 
 def _without_clashes(actions: list[Action], action: ActionOf) -> list[Action]:

@@ -1,12 +1,14 @@
 """Actions of DDL statements as Arrow batches, from the batches of statements that the decoder yields."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.ddl.actions import Action, Flavor
+from ingest.ddl.actions import Action, Default, Flavor
 from ingest.ddl.verbs import DDL_PATTERN
 
 _NAMES: Final = pa.list_(pa.field("element", pa.string()))
@@ -89,21 +91,53 @@ def ddl_batch(statements: pa.RecordBatch, flavor: Flavor, server_version: str | 
     chosen = pc.and_(is_query, pc.match_substring_regex(statements["sql_text"], DDL_PATTERN))
     if not pc.any(chosen).as_py():
         return None
-    # The tokenizer takes a while to be imported, and most segments have no DDL.
-    from ingest.ddl.statements import actions_of
-
     version = version_of(server_version)
     rows: list[dict[str, Any]] = []
     for statement in statements.filter(chosen).to_pylist():
-        actions = actions_of(
-            statement["sql_text"],
-            statement["default_schema"],
-            sql_mode_bits(statement["sql_mode"]),
-            flavor,
-            version,
-        )
+        actions = statement_actions(statement, flavor, version)
         rows += [_row(statement, ordinal, action) for ordinal, action in enumerate(actions)]
     return pa.RecordBatch.from_pylist(rows, DDL_ACTIONS) if rows else None
+
+
+def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tuple[int, ...]) -> list[Action]:
+    """The actions of a statement of the log, with what its session decided.
+
+    A database that is created without a character set, or altered to DEFAULT, gets that of `collation_server`. MySQL
+    converts a table to DEFAULT by the session's schema, not by the table's: it is in `other_schema_name` where it is
+    another one, and without one `collation_server` counts.
+
+    Source: server, sql/sql_yacc.yy, CONVERT_SYM in `alter_list_item`, and sql/sql_class.h, `collation_database`.
+
+    Parameters
+    ----------
+    statement
+        A row of `statements`.
+    flavor, version
+        The server's that wrote it.
+    """
+    # The tokenizer takes a while to be imported, and most segments have no DDL.
+    from ingest.ddl.column_types import Dialect, character_set_of, collation_of, resolved
+    from ingest.ddl.statements import actions_of
+
+    mode = sql_mode_bits(statement["sql_mode"])
+    actions = actions_of(statement["sql_text"], statement["default_schema"], mode, flavor, version)
+    default: Default = (None, None)
+    if statement["collation_server"] is not None:
+        collation = collation_of(statement["collation_server"], Dialect(flavor, version))
+        default = character_set_of(collation), collation
+
+    def in_session(action: Action) -> Action:
+        is_reset = action.detail == "alter database" and action.character_set == "default"
+        by_session = flavor == "mysql" and action.action == "convert_character_set" and action.character_set is None
+        if by_session and statement["default_schema"]:
+            is_own = statement["default_schema"] == action.schema_name
+            return action if is_own else replace(action, other_schema_name=statement["default_schema"])
+        if by_session or is_reset or action.action == "create_database":
+            character_set, collation = resolved(action.character_set, action.collation, default)
+            return replace(action, character_set=character_set, collation=collation)
+        return action
+
+    return [in_session(action) for action in actions]
 
 
 def _row(statement: dict[str, Any], ordinal: int, action: Action) -> dict[str, Any]:

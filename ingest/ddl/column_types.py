@@ -6,7 +6,7 @@ Sources: server, sql/sql_yacc.yy, `type`, and sql/field.cc, `sql_type`; MariaDB,
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ingest.ddl.actions import Flavor
+from ingest.ddl.actions import Column, Default, Flavor
 from ingest.ddl.tokens import Cursor
 
 REAL_AS_FLOAT: Final = 1 << 0
@@ -194,15 +194,59 @@ def in_character_set(found: DataType, character_set: str | None, dialect: Dialec
     Where that is `binary`, types of text become those of bytes; a TEXT or BLOB with a length becomes the smallest
     that takes it.
     """
-    if found.is_text and (found.character_set or character_set) == "binary" and found.name in _BINARY_OF:
-        found = replace(found, name=_BINARY_OF[found.name], character_set=None, collation=None)
-    if found.wanted_length is None:
-        return found
-    family = _TEXTS if found.name in _TEXTS else _BLOBS
-    size = found.wanted_length
-    if family is _TEXTS:
-        size *= bytes_each(found.character_set or character_set or dialect.default_character_set)
-    return replace(found, name=_smallest(family, size), wanted_length=None)
+    known = found.character_set or character_set
+    name = name_in(found.name, known or dialect.default_character_set, found.wanted_length)
+    if known == "binary" and found.name in _BINARY_OF:
+        return replace(found, name=name, character_set=None, collation=None, wanted_length=None)
+    still_open = found.wanted_length if known is None and found.name in _TEXTS else None
+    return replace(found, name=name, wanted_length=still_open)
+
+
+def name_in(name: str, character_set: str, length: int | None = None) -> str:
+    """What a type is called in a character set: in `binary`, a type of text becomes one of bytes.
+
+    A TEXT or BLOB with a length becomes the smallest that takes it.
+    """
+    if character_set == "binary":
+        name = _BINARY_OF.get(name, name)
+    if length is None:
+        return name
+    if name in _TEXTS:
+        return _smallest(_TEXTS, length * bytes_each(character_set))
+    return _smallest(_BLOBS, length)
+
+
+def with_character_set(column: Column, character_set: str | None, collation: str | None) -> Column:
+    """A column of text as it is in a character set, None for one that is not known."""
+    assert column.data_type is not None and column.column_type is not None
+    if character_set is None:
+        return replace(column, character_set=None, collation=None)
+    name = name_in(column.data_type, character_set, column.length)
+    is_text = name in TEXT_TYPES
+    return replace(
+        column,
+        data_type=name,
+        column_type=name + column.column_type.removeprefix(column.data_type),
+        character_set=character_set if is_text else None,
+        collation=collation if is_text else None,
+        length=None,
+    )
+
+
+def resolved(character_set: str | None, collation: str | None, default: Default) -> Default:
+    """A character set and collation as they are written, where what is left open is taken from a default.
+
+    DEFAULT takes the character set of the default, but not always its collation.
+    """
+    if character_set is None and collation is None:
+        return default
+    if character_set in (None, "default"):
+        character_set = default[0]
+    if collation == "default":
+        collation = None
+    elif collation is not None and character_set_of(collation) is None:
+        collation = None if character_set is None else f"{character_set}_{collation}"
+    return character_set, "binary" if character_set == "binary" else collation
 
 
 def text_type_for(name: str, bytes_before: int, bytes_after: int) -> str:
@@ -327,8 +371,8 @@ def _text(found: DataType, cursor: Cursor, dialect: Dialect) -> DataType:
             break
     if character_set is None and collation is not None:
         character_set = character_set_of(collation)
-    if is_binary and character_set is not None and collation is None:
-        collation = f"{character_set}_bin"
+    if is_binary and collation is None:
+        collation = "bin" if character_set is None else f"{character_set}_bin"
     return _compressed(replace(found, character_set=character_set, collation=collation), cursor)
 
 
@@ -355,7 +399,12 @@ def read_character_set(cursor: Cursor, dialect: Dialect) -> str | None:
 def read_collation(cursor: Cursor, dialect: Dialect) -> str:
     """Go past `=`, if it stands there, and the name of a collation; the name in the server's words."""
     cursor.take_sign("=")
-    name = cursor.value().lower()
+    return collation_of(cursor.value(), dialect)
+
+
+def collation_of(name: str, dialect: Dialect) -> str:
+    """The name of a collation in a server's words."""
+    name = name.lower()
     for prefix in ("utf8_", "utf8mb3_"):
         if name.startswith(prefix):
             return f"{dialect.utf8}_{name.removeprefix(prefix)}"
@@ -363,9 +412,9 @@ def read_collation(cursor: Cursor, dialect: Dialect) -> str:
 
 
 def character_set_of(collation: str) -> str | None:
-    """The character set that a collation belongs to; None for one that MariaDB has for several."""
+    """The character set that a collation belongs to; None for one that stands for that of any."""
     first = collation.partition("_")[0]
-    return None if first in ("uca1400", "default") else first
+    return None if first in ("uca1400", "default", "bin") else first
 
 
 _OF_ORACLE: Final = frozenset({"DATE", "NUMBER", "CLOB", "BLOB", "RAW", "VARCHAR2", "VARCHAR"})

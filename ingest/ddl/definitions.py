@@ -187,6 +187,7 @@ def _typed(column: Column, data_type: DataType) -> Column:
         column_type=data_type.column_type,
         character_set=data_type.character_set,
         collation=data_type.collation,
+        length=data_type.wanted_length,
     )
 
 

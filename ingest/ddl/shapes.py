@@ -1,13 +1,18 @@
 """Tables as a series of actions leaves them: columns in order, keys, character sets."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ingest.ddl.actions import Action, Column, Key
-from ingest.ddl.column_types import TEXT_TYPES, bytes_each, text_type_for
+from ingest.ddl.actions import Action, Column, Default, Key
+from ingest.ddl.column_types import TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
 from ingest.ddl.versioning import PERIOD
 
 TableId = tuple[str, str]
+
+
+NOT_KNOWN: Default = (None, None)
 
 
 class ShapeError(Exception):
@@ -46,25 +51,56 @@ class Shape:
         keys = [key for key in self.keys if not key.is_foreign]
         return Shape([*self.columns], self.primary_key, keys, self.character_set, self.collation)
 
+    def column_rows(self, table: TableId) -> Iterator[dict[str, Any]]:
+        """Yield the columns as rows of `schema_columns`, as far as `SchemaHints.from_columns` reads them.
+
+        `character_set` is None for types that have none, and for text whose character set is not known.
+
+        Parameters
+        ----------
+        table
+            Schema and name of the table.
+        """
+        in_key = {name.casefold(): ordinal for ordinal, name in enumerate(self.primary_key, 1)}
+        for ordinal, column in enumerate(self.columns, 1):
+            yield {
+                "schema_name": table[0],
+                "table_name": table[1],
+                "column_name": column.name,
+                "ordinal_position": ordinal,
+                "primary_key_ordinal": in_key.get(column.name.casefold()),
+                "data_type": column.data_type,
+                "column_type": column.column_type,
+                "character_set": column.character_set,
+                "collation": column.collation,
+                "is_nullable": column.is_nullable,
+                "is_generated": column.is_generated,
+                "extra": column.extra,
+            }
+
 
 class Shapes:
     """Named tables, changed by one action after another.
 
     Parameters
     ----------
-    character_set
-        The server's default character set, None when it is not known.
+    begins_empty
+        Whether there is no database at first that is not known. Otherwise a database that IF NOT EXISTS creates may
+        have been there before, with a default that is not known.
 
     Attributes
     ----------
     tables
         By schema and name.
+    schemas
+        Default character set and collation by schema, of those whose defaults are known.
     """
 
-    def __init__(self, character_set: str | None = None) -> None:
-        self._default = (character_set, None)
+    def __init__(self, begins_empty: bool = False) -> None:
+        self._begins_empty = begins_empty
         self.tables: dict[TableId, Shape] = {}
-        self._character_sets: dict[str, tuple[str | None, str | None]] = {}
+        self.schemas: dict[str, Default] = {}
+        self._dropped: set[str] = set()
         self._steps: dict[str, Callable[[Action], None]] = {
             "create_table": self._create_table,
             "create_like": self._create_like,
@@ -83,6 +119,43 @@ class Shapes:
             "other": self._other,
             "not_understood": self._not_understood,
         }
+
+    def observe(self, columns: Iterable[Mapping[str, Any]], defaults: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Take over the tables of a schema snapshot.
+
+        Each of its tables replaces what was known of the table, keys other than the primary one included: those are
+        not known afterwards. A table that it does not list stays as it is, and so does the default of a schema.
+
+        Parameters
+        ----------
+        columns
+            Rows of `schema_columns` of one snapshot, in any order.
+        defaults
+            Rows of `schema_defaults` of the same snapshot. A table without such a row, or with one that names no
+            character set, has a default that is not known.
+        """
+        found: dict[TableId, Default] = {}
+        for row in defaults:
+            default = row["character_set"], row["collation"]
+            if row["table_name"] is None:
+                self.schemas[row["schema_name"]] = default
+            else:
+                found[row["schema_name"], row["table_name"]] = default
+        by_table: dict[TableId, list[Mapping[str, Any]]] = defaultdict(list)
+        for row in columns:
+            by_table[row["schema_name"], row["table_name"]].append(row)
+        for table, rows in by_table.items():
+            character_set, collation = found.get(table, NOT_KNOWN)
+            in_order = sorted(rows, key=lambda row: row["ordinal_position"])
+            in_key = sorted(
+                (row["primary_key_ordinal"], row["column_name"]) for row in rows if row["primary_key_ordinal"]
+            )
+            self.tables[table] = Shape(
+                [_observed(row) for row in in_order],
+                tuple(name for _, name in in_key),
+                character_set=character_set,
+                collation=collation,
+            )
 
     def apply(self, action: Action) -> None:
         """Change the tables as an action does.
@@ -104,9 +177,7 @@ class Shapes:
             if action.is_conditional:
                 return
             raise ShapeError(f"table {'.'.join(table)} is created, but is there already")
-        character_set, collation = action.character_set, action.collation
-        if character_set is None:
-            character_set, collation = self._character_sets.get(table[0], self._default)
+        character_set, collation = resolved(action.character_set, action.collation, self._default_of(table[0]))
         shape = Shape([], action.key_columns, [*action.keys], character_set, collation)
         shape.columns = [_with_defaults(column, shape) for column in action.columns]
         self.tables[table] = shape
@@ -141,15 +212,23 @@ class Shapes:
             ]
 
     def _create_database(self, action: Action) -> None:
-        said = (action.character_set, action.collation) if action.character_set else self._default
-        self._character_sets.setdefault(action.schema_name or "", said)
+        schema = action.schema_name or ""
+        # The servers log IF NOT EXISTS of a database that is there, too.
+        is_new = schema not in self.schemas and (self._begins_empty or schema in self._dropped)
+        if is_new or not action.is_conditional:
+            self.schemas[schema] = resolved(action.character_set, action.collation, NOT_KNOWN)
+            self._dropped.discard(schema)
 
     def _drop_database(self, action: Action) -> None:
-        self._character_sets.pop(action.schema_name or "", None)
+        self.schemas.pop(action.schema_name or "", None)
+        self._dropped.add(action.schema_name or "")
         self.tables = {table: shape for table, shape in self.tables.items() if table[0] != action.schema_name}
 
     def _not_understood(self, action: Action) -> None:
         raise ShapeError(f"{action.statement_type} is not understood: {action.detail}")
+
+    def _default_of(self, schema: str | None) -> Default:
+        return self.schemas.get(schema or "", NOT_KNOWN)
 
     # --- columns ---
 
@@ -218,17 +297,23 @@ class Shapes:
 
     def _convert(self, action: Action) -> None:
         if shape := self._table(action):
-            shape.character_set, shape.collation = action.character_set, action.collation
+            default = self._default_of(action.other_schema_name or action.schema_name)
+            shape.character_set, shape.collation = resolved(action.character_set, action.collation, default)
             shape.columns = [_converted(column, shape) for column in shape.columns]
 
     def _other(self, action: Action) -> None:
-        if action.character_set is not None and action.table_name is None:
-            self._character_sets[action.schema_name or ""] = (action.character_set, action.collation)
+        schema, says_default = action.schema_name or "", action.character_set or action.collation
+        if says_default and action.table_name is None:
+            is_reset = action.character_set == "default"
+            kept = NOT_KNOWN if is_reset else self._default_of(schema)
+            self.schemas[schema] = resolved(action.character_set, action.collation, kept)
         shape = self.tables.get(_id(action))
         if shape is None:
             return
-        if action.character_set is not None:
-            shape.character_set, shape.collation = action.character_set, action.collation
+        if says_default:
+            is_reset = action.character_set == "default"
+            kept = self._default_of(schema) if is_reset else (shape.character_set, shape.collation)
+            shape.character_set, shape.collation = resolved(action.character_set, action.collation, kept)
         dropped = {name.casefold() for name in action.dropped_keys}
         shape.keys = [key for key in shape.keys if (key.name or "").casefold() not in dropped or key.name is None]
         shape.keys += action.keys
@@ -238,22 +323,37 @@ def _id(action: Action) -> TableId:
     return action.schema_name or "", action.table_name or ""
 
 
+def _observed(row: Mapping[str, Any]) -> Column:
+    """The column of a row of `schema_columns`."""
+    return Column(
+        row["column_name"],
+        row["data_type"],
+        row["column_type"],
+        row["character_set"],
+        row["collation"],
+        row["is_nullable"],
+        row["is_generated"],
+        row["extra"] or "",
+    )
+
+
 def _with_defaults(column: Column, shape: Shape) -> Column:
     """A column with the character set that it has from its table."""
-    if column.data_type not in TEXT_TYPES or column.character_set is not None:
+    if column.data_type not in TEXT_TYPES:
         return column
-    return replace(column, character_set=shape.character_set, collation=shape.collation)
+    default = shape.character_set, shape.collation
+    return with_character_set(column, *resolved(column.character_set, column.collation, default))
 
 
 def _converted(column: Column, shape: Shape) -> Column:
     """A column in the table's new character set; a TEXT becomes one that has room for as many characters."""
-    if column.data_type not in TEXT_TYPES:
+    if column.data_type not in TEXT_TYPES or column.character_set == "binary":
         return column
     data_type = column.data_type
     if column.character_set is not None and shape.character_set is not None and "text" in data_type:
         grown = text_type_for(data_type, bytes_each(column.character_set), bytes_each(shape.character_set))
         column = replace(column, data_type=grown, column_type=(column.column_type or "").replace(data_type, grown, 1))
-    return replace(column, character_set=shape.character_set, collation=shape.collation)
+    return with_character_set(column, shape.character_set, shape.collation)
 
 
 def _place(shape: Shape, column: Column, action: Action) -> None:
@@ -265,11 +365,15 @@ def _place(shape: Shape, column: Column, action: Action) -> None:
             raise ShapeError(f"table {'.'.join(_id(action))} has no column {action.after_column}")
         shape.columns.insert(at + 1, column)
     else:
-        # The ends of a period that is not declared stay behind all others.
         at = len(shape.columns)
-        while column not in PERIOD and at and shape.columns[at - 1] in PERIOD:
+        while not _stays_behind(column) and at and _stays_behind(shape.columns[at - 1]):
             at -= 1
         shape.columns.insert(at, column)
+
+
+def _stays_behind(column: Column) -> bool:
+    """Whether MariaDB keeps a column behind all that are declared: an end of a period, or a hash of a unique key."""
+    return column in PERIOD or (column.name.startswith("DB_ROW_HASH_") and "INVISIBLE" in column.extra)
 
 
 def _without(names: tuple[str, ...], dropped: str) -> tuple[str, ...]:

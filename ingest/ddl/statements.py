@@ -220,6 +220,8 @@ class _Reader:
         if cursor.is_sign("(") and not _opens_select(cursor):
             elements = read_elements(cursor, self._dialect, self._names.table)
         character_set, collation, is_versioned, has_select = self._table_tail()
+        if character_set == "default":
+            character_set, collation = None, collation or "default"
         if not elements.definitions and not has_select:
             raise cursor.not_understood("columns")
         columns = elements.columns(character_set, self._dialect)
@@ -270,7 +272,7 @@ class _Reader:
             if cursor.take_words("WITH", "SYSTEM", "VERSIONING"):
                 is_versioned = True
             elif _opens_select(cursor):
-                return character_set or _implied(collation), collation, is_versioned, True
+                return _belonging_to(collation, character_set), collation, is_versioned, True
             elif cursor.take_words("PARTITION", "BY"):
                 # A subpartition may be WITH SYSTEM, a partition VALUES.
                 cursor.skip_until(lambda at: at.word() == "SELECT" or at.is_words("AS", "SELECT"))
@@ -284,7 +286,7 @@ class _Reader:
                 character_set = said
             else:
                 cursor.skip()
-        return character_set or _implied(collation), collation, is_versioned, False
+        return _belonging_to(collation, character_set), collation, is_versioned, False
 
     def _alter_table(self) -> list[Action]:
         is_conditional = self._is_conditional()
@@ -355,9 +357,11 @@ class _Reader:
             self._end()
             return [self._action("drop_database", is_conditional=is_conditional)]
         character_set, collation, _, _ = self._table_tail()
-        facts = {"character_set": character_set, "collation": collation}
         if verb == "ALTER":
-            return [self._action("other", detail="alter database", **facts)]
+            return [self._action("other", detail="alter database", character_set=character_set, collation=collation)]
+        if character_set == "default":
+            character_set, collation = None, collation or "default"
+        facts = {"character_set": character_set, "collation": collation}
         dropped = [self._action("drop_database", is_conditional=True)] if is_replaced else []
         return [*dropped, self._action("create_database", is_conditional=is_conditional, **facts)]
 
@@ -399,5 +403,7 @@ def _opens_select(cursor: Cursor) -> bool:
     return cursor.word(ahead) in _SELECTS
 
 
-def _implied(collation: str | None) -> str | None:
-    return None if collation is None else character_set_of(collation)
+def _belonging_to(collation: str | None, character_set: str | None) -> str | None:
+    """The character set that is written, or else that of the collation."""
+    implied = None if collation is None else character_set_of(collation)
+    return implied or character_set if character_set in (None, "default") else character_set

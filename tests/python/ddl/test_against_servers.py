@@ -9,7 +9,15 @@ from ingest.binlog import open_binlog
 from ingest.ddl.batches import version_of
 from ingest.ddl.shapes import Shapes
 from ingest.ddl.statements import actions_of
-from tests.python.ddl.folded import described, folded, logged_actions
+from tests.python.ddl.folded import (
+    described,
+    described_collations,
+    described_databases,
+    folded,
+    logged_actions,
+    observed,
+    stated_actions,
+)
 from tests.python.ddl.test_statements import TYPES
 from tests.servers import Server
 from tests.servers.random_ddl import RandomDdl, run_step
@@ -43,6 +51,92 @@ ALTERED = [
     ("a int, b int, c int", "add x int first, add y int first, add z int after a, drop b"),
 ]
 
+BEFORE_THE_SNAPSHOT = [
+    "create database db_latin character set latin1",
+    "create database db_bin character set utf8 collate utf8_bin",
+    "create database db_bytes character set binary",
+    "create table db_latin.model (a varchar(9) character set greek, b text) character set koi8r",
+    "create table db_latin.changed (a varchar(9) character set greek, b int) character set koi8r collate koi8r_bin",
+    "create table db_latin.converted (a varchar(9) character set greek, b text, c int) character set koi8r",
+    "create table db_latin.defaulted (a varchar(9) character set greek, b text)",
+    "create table db_latin.moved (a varchar(9))",
+]
+DEFAULTS = [
+    # Texts of a table take its default, and those that name one their own.
+    "create table db_latin.texts (a varchar(9), b varchar(9) charset greek, c text binary, d national varchar(3),"
+    " e char(3) ascii, f char(3) unicode, g char(3) byte, h enum('a'), i set('a') charset binary,"
+    " j varchar(9) collate cp1251_bin, k varchar(3) charset utf8 binary, l nchar(3), m long varchar, n int)",
+    "create table db_bin.texts (a text, b text binary, c text charset utf8, d enum('a'), e varchar(9) charset latin1)",
+    "create table db_bytes.texts (a text, b varchar(9), c enum('a'), d char(3), e varchar(9) charset latin1,"
+    " f tinytext, g set('x'), h text(300))",
+    # The type of a TEXT with a length follows from its character set.
+    "create table db_latin.sized (a text(100), b text(70), c text(300), d blob(100))",
+    "create table db_bin.sized (a text(100), b text(70), c text(30000), d blob(30000))",
+    "alter table db_bin.sized add e text(100), add f text(70)",
+    # A column that is modified takes the default of the table, not the character set that it had.
+    "alter table db_latin.changed modify a varchar(10)",
+    "alter table db_latin.changed change b c text",
+    "create table db_bin.like_model like db_latin.model",
+    "alter table db_bin.like_model add c text",
+    "create table db_latin.by_session (a text)",
+    "alter table db_latin.converted convert to character set default",
+    "use db_bin",
+    "alter table db_latin.by_session convert to character set default",
+    "create table db_latin.converted_2 (a text, b varchar(9) charset greek, c enum('a') charset binary, d text(70))",
+    "alter table db_latin.converted_2 convert to character set utf8, add e text, add f text(100)",
+    "create table db_latin.bytes (a varchar(9), b varchar(9) charset greek, c text, d enum('a'))",
+    "alter table db_latin.bytes convert to character set binary",
+    "alter table db_latin.bytes add e text",
+    "alter table db_latin.defaulted default character set cp1251",
+    "alter table db_latin.defaulted add c text",
+    "alter table db_latin.defaulted collate cp1251_bin",
+    "alter table db_latin.defaulted add d text, default character set utf8, add e text, modify b varchar(20)",
+    "alter table db_latin.defaulted default character set binary",
+    "alter table db_latin.defaulted add f text, modify a varchar(10)",
+    "rename table db_latin.moved to db_bin.moved",
+    "alter table db_bin.moved add b text",
+    "alter database db_bin character set greek",
+    "create table db_bin.after (a text)",
+    "alter database db_bin collate cp1251_bin",
+    "create table db_bin.after_2 (a text)",
+    # A database takes what the session has for its server's.
+    "create database db_server",
+    "create table db_server.texts (a text)",
+    "set session collation_server = koi8u_bin",
+    "create database db_session",
+    "create table db_session.texts (a text, b text charset latin1)",
+    "create database if not exists db_latin charset greek",
+    "create table db_latin.after (a text)",
+    "drop database db_session",
+    "create database if not exists db_session",
+    "create table db_session.again (a text)",
+]
+DEFAULTS_OF = {
+    "mysql": ["create table db_latin.documents (a json)"],
+    "mariadb": [
+        "create table db_latin.documents (a json, b text)",
+        "alter table db_latin.documents convert to character set greek",
+        "create table db_latin.document (a json)",
+        "create table db_bin.unsaid (a text) charset default",
+        "create table db_bin.uncollated (a text) collate default",
+        "create table db_bin.utf8 (a text charset utf8mb4 collate default, b text) charset utf8mb4 collate utf8mb4_bin",
+        "alter table db_bin.utf8 collate default, add c text",
+        "alter table db_bin.utf8 default charset default",
+        "alter table db_bin.utf8 add d text",
+        "alter table db_latin.model convert to character set default collate latin1_bin",
+        "create or replace database db_session charset default",
+        "set statement collation_server = greek_bin for create database db_statement",
+        "create table db_statement.texts (a text)",
+        "alter database db_statement character set default",
+        "create table db_statement.after (a text)",
+        "create database db_uca character set utf8mb4 collate uca1400_ai_ci",
+        "alter database db_uca collate uca1400_as_ci",
+        "create table db_uca.texts (a text, b text collate uca1400_ai_cs, c text charset latin1) collate uca1400_as_cs",
+        "alter table db_uca.texts add d text, collate uca1400_ai_ci",
+        "alter table db_uca.texts convert to charset utf8mb3 collate uca1400_as_ci",
+    ],
+}
+
 
 def each_server() -> Any:
     """Parametrize a test by the fixture of each kind of server."""
@@ -63,15 +157,22 @@ def server(name: str, request: pytest.FixtureRequest) -> Iterator[Server]:
 @each_server()
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_ddl_comes_to_the_tables_that_the_server_has(server: Server, seed: int) -> None:
-    ddl, shapes = RandomDdl(seed, server.flavor), shapes_on(server)
+    ddl, shapes = RandomDdl(seed, server.flavor), Shapes(begins_empty=True)
     server.flush()
     with server.connect() as connection, connection.cursor() as cursor:
         for number, step in enumerate(ddl.steps(STEPS), 1):
             run_step(cursor, step)
-            if number % STEPS_A_LOOK == 0:
+            if number == STEPS_A_LOOK:
+                server.flush()
+                observed(shapes, server, ddl.databases)
+            elif number % STEPS_A_LOOK == 0:
                 for action in logged_actions(server.flush()):
                     shapes.apply(action)
                 assert folded(shapes) == described(server, ddl.databases)
+                assert {name: shapes.schemas[name][0] for name in ddl.databases} == {
+                    name: character_set
+                    for name, (character_set, _) in described_databases(server, ddl.databases).items()
+                }
 
 
 @each_server()
@@ -94,6 +195,43 @@ def test_what_is_altered_comes_to_what_the_server_has(server: Server) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb", "mysql56", "mariadb118")],
+)
+def test_what_is_left_unsaid_has_the_character_set_that_the_server_gives_it(server: Server) -> None:
+    own = DEFAULTS_OF[server.flavor] if not server.version.startswith("5.") else []
+    collation = server.execute("select @@collation_server")[0][0]
+    for statement in BEFORE_THE_SNAPSHOT:
+        server.execute(statement)
+    server.flush()
+    shapes = Shapes()
+    observed(shapes, server, databases_on(server))
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in [*DEFAULTS, *own]:
+            cursor.execute(statement)
+    assert server.execute("select @@collation_server")[0][0] == collation
+    for action in stated_actions(server.flush()):
+        shapes.apply(action)
+    names = databases_on(server)
+    mine, theirs = folded(shapes), described(server, names)
+    for table in theirs:
+        assert mine[table] == theirs[table], table
+    assert mine.keys() == theirs.keys()
+    for name, (character_set, default) in described_databases(server, names).items():
+        assert shapes.schemas[name][0] == character_set, name
+        assert shapes.schemas[name][1] in (None, default), name
+    collations = described_collations(server, names)
+    for (schema, table), shape in shapes.tables.items():
+        for column in shape.columns:
+            assert column.collation in (None, "binary", collations.get((schema, table, column.name))), (table, column)
+
+
+def databases_on(server: Server) -> list[str]:
+    """Databases that a test made."""
+    return [name for (name,) in server.execute("show databases") if name.startswith("db")]
+
+
 @pytest.mark.mariadb
 def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_server: Server) -> None:
     statements = [
@@ -111,14 +249,16 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
         "create table v like t",
         "insert into v (a) values (1)",
     ]
-    shapes = shapes_on(mariadb_server)
+    shapes = Shapes()
     mariadb_server.flush()
     mariadb_server.execute(*statements)
     log = mariadb_server.flush()
     for statement in statements:
         for action in actions_of(statement, "db", 0, "mariadb", version_of(mariadb_server.version)):
             shapes.apply(action)
-    assert folded(shapes)["db", "s"] == described(mariadb_server, ["db"])["db", "s"]
+    mine, theirs = folded(shapes)["db", "s"], described(mariadb_server, ["db"])["db", "s"]
+    # Statements that are not taken from the log leave open what the server has for its default.
+    assert {**mine, "character_set": None} == {**theirs, "character_set": None}
     maps = [row for kind, batch in open_binlog(log).batches() if kind == "table_maps" for row in batch.to_pylist()]
     types = {row["table_name"]: [column["type"] for column in row["columns"]] for row in maps}
     for table, logged in types.items():
@@ -138,8 +278,11 @@ WIRE_TYPES = {
 
 def check(server: Server, tables: list[list[str]]) -> None:
     """Run the statements of each table; compare all tables afterwards."""
-    shapes = shapes_on(server)
-    statements = ["create database db", *(statement for of_table in tables for statement in of_table)]
+    shapes = Shapes()
+    statements = [
+        "create database db character set utf8mb4",
+        *(statement for of_table in tables for statement in of_table),
+    ]
     for statement in statements:
         server.execute(statement)
         for action in actions_of(statement, None, 0, server.flavor, version_of(server.version)):
@@ -148,11 +291,6 @@ def check(server: Server, tables: list[list[str]]) -> None:
     assert len(theirs) == len(tables)
     for number, of_table in enumerate(tables):
         assert mine["db", f"t{number}"] == theirs["db", f"t{number}"], of_table
-
-
-def shapes_on(server: Server) -> Shapes:
-    """No tables, on a server with its default character set."""
-    return Shapes(server.execute("select @@character_set_server")[0][0])
 
 
 def drop_databases(server: Server) -> None:

@@ -1,7 +1,10 @@
 """What actions come to, one after another."""
 
+from typing import Any
+
 import pytest
 
+from ingest.binlog import SchemaHints
 from ingest.ddl.shapes import ShapeError, Shapes
 from ingest.ddl.statements import actions_of
 
@@ -86,6 +89,72 @@ def test_columns_take_the_character_set_of_their_table_when_they_come() -> None:
     assert [(one.column_type, one.character_set) for one in shape.columns] == [("mediumtext", "utf8mb4"), ("int", None)]
 
 
+def character_set_of_t(*statements: str, begins_empty: bool = False) -> str | None:
+    """Character set of the first column of table t."""
+    shapes = Shapes(begins_empty)
+    for statement in statements:
+        for action in actions_of(statement, "d", 0, "mariadb"):
+            shapes.apply(action)
+    return shapes.tables["d", "t"].columns[0].character_set
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        (["create table t (a text)"], None),
+        (["create database d", "create table t (a text)"], None),
+        (["create database d charset greek", "create table t (a text) charset default"], "greek"),
+        (
+            ["create database d charset greek", "create table t (a text)", "alter table t convert to charset default"],
+            "greek",
+        ),
+        (["create table t (a text)", "alter table t add b text first, charset greek"], "greek"),
+        (
+            ["create table t (a text)", "alter table t add b text charset latin1 first, convert to charset greek"],
+            "greek",
+        ),
+        (["create database d charset greek", "alter database d charset default", "create table t (a text)"], None),
+        (["create table t (a text) collate uca1400_ai_ci"], None),
+    ],
+)
+def test_a_default_is_known_or_it_is_not(statements: list[str], expected: str | None) -> None:
+    assert character_set_of_t(*statements) == expected
+
+
+def test_a_database_that_may_have_been_there_has_no_known_default() -> None:
+    created, table = "create database if not exists d charset greek", "create table t (a text)"
+    assert character_set_of_t(created, table) is None
+    assert character_set_of_t(created, table, begins_empty=True) == "greek"
+    assert character_set_of_t("drop database if exists d", created, table) == "greek"
+    assert character_set_of_t("create database d charset latin1", created, table) == "latin1"
+    assert character_set_of_t("create or replace database d charset latin1", table) == "latin1"
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ("text binary", ("text", "greek", "greek_bin")),
+        ("text(200)", ("tinytext", "greek", "greek_general_ci")),
+        ("text collate default", ("text", "greek", None)),
+        ("text charset utf8mb4 collate uca1400_as_ci", ("text", "utf8mb4", "utf8mb4_uca1400_as_ci")),
+        ("text collate latin1_bin", ("text", "latin1", "latin1_bin")),
+        ("int", ("int", None, None)),
+    ],
+)
+def test_a_column_has_what_it_says_and_the_rest_from_its_table(
+    definition: str, expected: tuple[str | None, ...]
+) -> None:
+    shapes = Shapes()
+    for statement in (
+        "create database d charset greek collate greek_general_ci",
+        f"create table t (a {definition})",
+    ):
+        for action in actions_of(statement, "d", 0, "mariadb"):
+            shapes.apply(action)
+    (column,) = shapes.tables["d", "t"].columns
+    assert (column.data_type, column.character_set, column.collation) == expected
+
+
 def test_what_is_conditional_does_nothing_when_it_cannot() -> None:
     shapes = Shapes()
     for statement in (
@@ -114,3 +183,92 @@ def test_what_is_conditional_does_nothing_when_it_cannot() -> None:
 def test_what_does_not_fit_is_said(statements: list[str], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         shapes_of(*statements)
+
+
+def column_row(table: str, ordinal: int, name: str, column_type: str, **facts: Any) -> dict[str, Any]:
+    """A row of `schema_columns` of a table in schema `d`."""
+    return {
+        "schema_name": "d",
+        "table_name": table,
+        "column_name": name,
+        "ordinal_position": ordinal,
+        "primary_key_ordinal": None,
+        "data_type": column_type.partition("(")[0],
+        "column_type": column_type,
+        "character_set": None,
+        "collation": None,
+        "is_nullable": True,
+        "is_generated": False,
+        "extra": "",
+        **facts,
+    }
+
+
+def default_row(table: str | None, character_set: str | None) -> dict[str, Any]:
+    """A row of `schema_defaults` of schema `d`, or of one of its tables."""
+    return {"schema_name": "d", "table_name": table, "character_set": character_set, "collation": None}
+
+
+def test_statements_go_on_from_a_snapshot() -> None:
+    shapes = shapes_of(
+        "create database d charset koi8r",
+        "create table kept (a text)",
+        "create table t (gone int)",
+        "create table u (a text) charset latin1",
+    )
+    latin = {"character_set": "latin1", "collation": "latin1_bin"}
+    shapes.observe(
+        [
+            column_row("t", 3, "c", "enum('x','y')", **latin),
+            column_row("t", 1, "a", "int", primary_key_ordinal=2, is_nullable=False, extra="auto_increment"),
+            column_row("t", 2, "b", "varchar(9)", primary_key_ordinal=1, is_nullable=False, **latin),
+            column_row("u", 1, "a", "text", **latin),
+        ],
+        [default_row(None, "greek"), default_row("t", "cp1251")],
+    )
+    for statement in (
+        "alter table t add d text, modify c enum('x','y','z')",
+        "alter table u add b text, add c int",
+        "create table v (a text)",
+        "alter table kept add b text",
+    ):
+        for action in actions_of(statement, "d"):
+            shapes.apply(action)
+    columns = {
+        table: [(row["column_name"], row["ordinal_position"], row["character_set"]) for row in shape.column_rows(table)]
+        for table, shape in shapes.tables.items()
+    }
+    assert columns == {
+        ("d", "kept"): [("a", 1, "koi8r"), ("b", 2, "koi8r")],
+        ("d", "t"): [("a", 1, None), ("b", 2, "latin1"), ("c", 3, "cp1251"), ("d", 4, "cp1251")],
+        # Nothing tells the default of this table any more: the text that is new in it has no known character set.
+        ("d", "u"): [("a", 1, "latin1"), ("b", 2, None), ("c", 3, None)],
+        ("d", "v"): [("a", 1, "greek")],
+    }
+
+
+def test_the_rows_of_a_table_are_what_it_was_observed_with() -> None:
+    rows = [
+        column_row("t", 1, "a", "int", primary_key_ordinal=2, is_nullable=False, extra="auto_increment"),
+        column_row("t", 2, "B", "set('x','y')", primary_key_ordinal=1, character_set="latin1", collation="latin1_bin"),
+        column_row("t", 3, "c", "bigint", is_generated=True, extra="VIRTUAL GENERATED"),
+    ]
+    shapes = Shapes()
+    shapes.observe(reversed(rows))
+    assert [*shapes.tables["d", "t"].column_rows(("d", "t"))] == rows
+    (hints,) = SchemaHints.from_columns(shapes.tables["d", "t"].column_rows(("d", "t"))).definitions("d", "t")
+    assert hints is not None
+    assert [(one.name, one.charset, one.members, one.primary_key_ordinal, one.is_virtual) for one in hints] == [
+        ("a", None, None, 2, False),
+        ("B", "latin1", ("x", "y"), 1, False),
+        ("c", None, None, None, True),
+    ]
+
+
+def test_a_column_that_is_added_comes_before_the_hashes_of_unique_keys() -> None:
+    hidden = {"is_generated": True, "extra": "VIRTUAL GENERATED, INVISIBLE"}
+    shapes = Shapes()
+    shapes.observe([column_row("t", 1, "a", "text"), column_row("t", 2, "DB_ROW_HASH_1", "bigint", **hidden)])
+    for action in actions_of("alter table t add b int", "d", 0, "mariadb"):
+        shapes.apply(action)
+    assert [column.name for column in shapes.tables["d", "t"].columns] == ["a", "b", "DB_ROW_HASH_1"]

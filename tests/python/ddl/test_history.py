@@ -1,0 +1,166 @@
+"""What is known of a table at every place: snapshots, statements, holes, another server."""
+
+from typing import Any
+
+from ingest.ddl.actions import Action, Column
+from ingest.ddl.history import Event, Handover, Hole, Observation, last_shown, versions_of
+
+T, U = ("s", "t"), ("s", "u")
+
+
+def rows(table: tuple[str, str], **columns: str) -> list[dict[str, Any]]:
+    """Rows of `schema_columns`, by name and type."""
+    return [
+        {
+            "schema_name": table[0],
+            "table_name": table[1],
+            "column_name": name,
+            "ordinal_position": ordinal,
+            "data_type": kind.split("(")[0],
+            "column_type": kind,
+            "primary_key_ordinal": None,
+            "character_set": None,
+            "collation": None,
+            "is_nullable": True,
+            "is_generated": False,
+            "extra": "",
+        }
+        for ordinal, (name, kind) in enumerate(columns.items(), 1)
+    ]
+
+
+def seen(**columns: str) -> Observation:
+    """A snapshot with table t alone."""
+    return Observation({T: rows(T, **columns)})
+
+
+def column(name: str, kind: str) -> Column:
+    return Column(name, kind.split("(")[0], kind, is_nullable=True, is_generated=False)
+
+
+def statement(action: Any, table: tuple[str, str] = T, **facts: Any) -> Action:
+    return Action(action, action.upper(), *table, **facts)
+
+
+def modified(name: str, kind: str) -> Action:
+    return statement("modify_column", column_name=name, columns=(column(name, kind),))
+
+
+def known(events: list[Event], table: tuple[str, str] = T) -> list[dict[str, str] | None]:
+    """The columns of each version of a table, by name and type; the first one is from before everything."""
+    found = versions_of(((place,), event) for place, event in enumerate(events))
+    return [
+        None if one.columns is None else {row["column_name"]: row["column_type"] for row in one.columns}
+        for one in found.get(table, [])
+    ]
+
+
+def test_statements_are_carried_out_on_a_snapshot() -> None:
+    events = [seen(a="int", e="enum('x')"), modified("e", "enum('y','x')"), statement("drop_column", column_name="a")]
+    both = {"a": "int", "e": "enum('y','x')"}
+    assert known(events) == [None, {"a": "int", "e": "enum('x')"}, both, {"e": "enum('y','x')"}]
+
+
+def test_a_table_that_nothing_tells_of_is_not_known_behind_a_statement_either() -> None:
+    assert known([modified("e", "enum('x')")]) == [None, None]
+
+
+def test_a_statement_that_does_not_fit_loses_the_table_until_a_snapshot() -> None:
+    events = [seen(a="int"), modified("b", "int"), seen(a="int", b="bigint")]
+    assert known(events) == [None, {"a": "int"}, None, {"a": "int", "b": "bigint"}]
+
+
+def test_a_statement_that_is_not_understood_loses_its_table_alone() -> None:
+    events = [
+        Observation({T: rows(T, a="int"), U: rows(U, b="int")}),
+        statement("not_understood", detail="why"),
+        modified("a", "bigint"),
+    ]
+    assert known(events)[-1] is None
+    assert known(events, U) == [None, {"b": "int"}]
+
+
+def test_one_that_names_no_table_loses_those_of_its_schema() -> None:
+    other = ("z", "t")
+    events = [Observation({T: rows(T, a="int"), other: rows(other, b="int")}), statement("not_understood", ("s", None))]
+    assert known(events) == [None, {"a": "int"}, None]
+    assert known(events, other) == [None, {"b": "int"}]
+
+
+def test_behind_a_hole_nothing_is_known_but_what_is_created_there() -> None:
+    created = statement("create_table", U, columns=(column("b", "int"),))
+    events = [seen(a="int"), Hole(), created]
+    assert known(events) == [None, {"a": "int"}, None]
+    assert known(events, U) == [None, {"b": "int"}]
+
+
+def test_another_server_takes_tables_over_with_a_doubt() -> None:
+    found = versions_of([((0,), seen(a="int")), ((1,), Handover()), ((2,), modified("a", "bigint"))])[T]
+    assert [(one.columns is not None, one.is_doubtful) for one in found] == [
+        *((False, False), (True, False)),
+        *((True, True), (True, False)),
+    ]
+
+
+def test_a_table_may_have_been_there_before_it_is_created_if_it_is_not() -> None:
+    created = statement("create_table", columns=(column("a", "int"),), is_conditional=True)
+    assert known([created]) == [None, None]
+    assert known([Observation({U: rows(U, b="int")}), created]) == [None, {"a": "int"}]
+    assert known([statement("drop_table"), created])[-1] == {"a": "int"}
+    assert known([Action("create_database", "CREATE DATABASE", "s"), created])[-1] == {"a": "int"}
+    assert known([Observation({U: rows(U, b="int")}), Hole(), created]) == [None, None]
+
+
+def test_a_database_that_no_snapshot_showed_is_new() -> None:
+    made = Action("create_database", "CREATE DATABASE", "s", character_set="latin1", is_conditional=True)
+    text = Column("a", "varchar", "varchar(9)", is_nullable=True, is_generated=False)
+    created = statement("create_table", columns=(text,))
+    default = {"schema_name": "z", "table_name": None, "character_set": "utf8mb4", "collation": None}
+
+    def character_set(*events: Event) -> Any:
+        (row,) = versions_of(((place,), event) for place, event in enumerate(events))[T][-1].columns or [{}]
+        return row["character_set"]
+
+    assert character_set(made, created) is None
+    assert character_set(Observation({}, [default]), made, created) == "latin1"
+    assert character_set(Observation({}, [{**default, "schema_name": "s"}]), made, created) == "utf8mb4"
+
+
+def test_one_that_is_created_is_as_it_is_created_whatever_was_known() -> None:
+    created = statement("create_table", columns=(column("b", "int"),))
+    assert known([seen(a="int"), created])[-1] == {"b": "int"}
+
+
+def test_a_renamed_table_takes_its_columns_along() -> None:
+    renamed = statement("rename_table", other_schema_name="s", other_table_name="u")
+    assert known([seen(a="int"), renamed]) == [None, {"a": "int"}, None]
+    assert known([seen(a="int"), renamed], U) == [None, {"a": "int"}]
+    assert known([renamed], U) == [None, None]
+
+
+def is_same(one: Any, other: Any) -> bool:
+    return bool(one["column_type"] == other["column_type"])
+
+
+def test_a_snapshot_without_a_position_is_behind_the_last_statement_that_it_shows() -> None:
+    actions = [
+        ((1,), modified("e", "enum('x','y')")),
+        ((2,), statement("add_column", columns=(column("n", "int"),))),
+        ((3,), modified("e", "enum('y','x')")),
+        ((4,), statement("other")),
+    ]
+
+    def place(**columns: str) -> Any:
+        return last_shown(T, rows(T, **columns), actions, is_same)
+
+    assert place(e="enum('x')") == ()
+    assert place(e="enum('x','y')") == (1,)
+    assert place(e="enum('x','y')", n="int") == (2,)
+    assert place(e="enum('y','x')", n="int") == (3,)
+
+
+def test_statements_of_other_tables_tell_nothing_of_where_it_was_taken() -> None:
+    actions = [((1,), statement("modify_column", U, column_name="a", columns=(column("a", "int"),)))]
+    assert last_shown(T, rows(T, a="int"), actions, is_same) == ()
+    created = [((1,), statement("rename_table", U, other_schema_name="s", other_table_name="t"))]
+    assert last_shown(T, rows(T, a="int"), created, is_same) == (1,)
