@@ -1,7 +1,8 @@
 """The compiled decoder. Import `run` and its kin from here, so that the compile cache is set up first.
 
 numba stamps a cached function with the content of its own file only, so the cache folder carries a hash
-of all of the kernel's files and of numba's version: a change anywhere compiles anew.
+of all of the kernel's files and of numba's version: a change anywhere compiles anew. The checked build of `guard` has a
+folder of its own.
 """
 
 import hashlib
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import numba
 
+from ingest.binlog.kernel import guard
+
 
 def _cache_folder() -> Path:
     """The first of these that can be written: $BINLOOM_CACHE, `.binloom/cache` of the project, the user's cache."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    digest = hashlib.sha256(f"{numba.__version__} {guard.IS_ON}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     name = Path("kernel") / digest.hexdigest()[:16]
@@ -36,7 +39,10 @@ def _cache_folder() -> Path:
 
 numba.config.CACHE_DIR = str(_cache_folder())
 
-from ingest.binlog.kernel.packets import unpack, verify  # noqa: E402
-from ingest.binlog.kernel.walk import run  # noqa: E402
+from ingest.binlog.kernel import packets, strings, walk  # noqa: E402
 
-__all__ = ["run", "unpack", "verify"]
+run = guard.checked(walk.run)
+unpack, verify = guard.checked(packets.unpack), guard.checked(packets.verify)
+convert_string = guard.checked(strings.convert_string)
+
+__all__ = ["convert_string", "run", "unpack", "verify"]

@@ -12,6 +12,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ingest.binlog.kernel.guard import guarded
 from ingest.binlog.kernel.memory import load_u8, load_u32
 
 HAS_CLMUL = bool(llvm.get_host_cpu_features().get("pclmul", False))
@@ -46,6 +47,8 @@ def _fold(typingctx, address, blocks, crc, target):
     def codegen(context, builder, signature, args):
         address, blocks, crc, target = args
         i64, i32 = ir.IntType(64), ir.IntType(32)
+        address = guarded(builder, address, builder.mul(blocks, ir.Constant(i64, 16)), writes=False)
+        target = guarded(builder, target, 16, writes=True)
         vector = ir.VectorType(i64, 2)
         clmul = builder.module.declare_intrinsic(
             "llvm.x86.pclmulqdq", (), ir.FunctionType(vector, [vector, vector, ir.IntType(8)])

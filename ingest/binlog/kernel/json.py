@@ -24,6 +24,7 @@ from ingest.binlog.kernel.memory import (
     store_16,
     store_32,
     store_64,
+    udiv,
 )
 from ingest.binlog.kernel.numbers import (
     BAD,
@@ -50,7 +51,12 @@ _OPAQUE = 15
 
 _REMOVE = 2
 
-_TYPE_TIMESTAMP, _TYPE_DATE, _TYPE_TIME, _TYPE_DATETIME, _TYPE_DECIMAL = 7, 10, 11, 12, 246
+_TYPE_TIMESTAMP, _TYPE_DATE, _TYPE_TIME, _TYPE_DATETIME, _TYPE_DECIMAL, _TYPE_VAR_STRING = 7, 10, 11, 12, 246, 253
+
+_DECIMAL_GROUPS = 9
+"""Groups of nine digits that the server's own decimals have: results of expressions pass the 65 digits of a column."""
+_DECIMAL_ROOM = 96
+"""81 digits, sign, zero, point, and eight that a wide store may run over."""
 
 
 @njit
@@ -374,8 +380,12 @@ def _write_opaque(out, limit, address, end):
         if size < 2:
             return BAD
         precision, scale = load_u8(address), load_u8(address + 1)
-        if precision > 65 or scale > precision or size < 2 + decimal_size(precision, scale):
+        if scale > precision or size < 2 + decimal_size(precision, scale):
             return BAD
+        if udiv(precision - scale + 8, 9) + udiv(scale + 8, 9) > _DECIMAL_GROUPS:
+            return BAD
+        if out + _DECIMAL_ROOM > limit:
+            return NO_ROOM
         return write_decimal(out, address + 2, precision, scale)
     if kind == _TYPE_DATE or kind == _TYPE_DATETIME or kind == _TYPE_TIMESTAMP or kind == _TYPE_TIME:
         if size < 8:
@@ -394,6 +404,10 @@ def _write_opaque(out, limit, address, end):
             return BAD
         store_8(out, 34)
         return out + 1
+    if kind == _TYPE_VAR_STRING and is_utf8(address, size):
+        # Strings of a character set that JSON functions do not convert. Source: sql-common/json_dom.cc,
+        # wrapper_to_string. The server prints them as they are; what is no UTF-8 then is no text.
+        return _write_quoted(out, limit, address, size)
     if out + base64_room(size) + STRING_ROOM > limit:
         return NO_ROOM
     store_64(out, 0x3A34366573616222)

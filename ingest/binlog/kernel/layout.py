@@ -32,6 +32,8 @@ KEEP_GOING: Final = 4
 """Count checksum failures and walk on (a scan) instead of stopping at the first (a decoder)."""
 SKIP_BAD: Final = 16
 """Pass over events whose checksum is wrong as if they were not there, and name them."""
+WANT_DDL: Final = 32
+"""Note the statements that may be DDL, also those inside compressed events; without rows and other statements."""
 
 # --- what to do with an event type: one byte a type code at ACTIONS ---
 ACT_UNKNOWN: Final = 0
@@ -80,7 +82,6 @@ ENCRYPTED: Final = 13
 BAD_PAYLOAD: Final = 14
 INCIDENT: Final = 15
 ROWS_V0: Final = 16
-NO_DOCUMENT: Final = 17
 UNKNOWN_DIGITS: Final = 18
 
 # --- context words ---
@@ -262,6 +263,9 @@ KIND_ROWS_QUERY: Final = 1
 KIND_ANNOTATE: Final = 2
 KIND_EVENT: Final = 3
 """An event that says a statement, or part of one, in fields: its text is the event's body."""
+
+DATA_LIMIT: Final = (1 << 31) - 4096
+"""Most bytes of text in one buffer: Arrow's 32-bit string offsets end here."""
 
 PROBLEM_WORDS: Final = 8
 (

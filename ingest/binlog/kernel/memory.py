@@ -3,7 +3,7 @@
 The kernel passes addresses (int64) instead of arrays: an array argument is seven machine words, and
 helper functions that take several of them run at half the speed. An address has no bounds, so every
 caller checks before it reads; buffers carry `PADDING` readable bytes behind their end so that a
-fixed-width read may be checked after it was made.
+fixed-width read may be checked after it was made. `guard` has a build of the kernel that tests this.
 
 All values are int64; unsigned 64-bit numbers travel in the same bits (numba turns a mix of int64 and
 uint64 into floats), with `udiv`, `urem`, `ult` and `shr` where the sign bit matters.
@@ -14,6 +14,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from ingest.binlog.kernel.guard import guarded, guarded_blocks
 
 PADDING = 64
 
@@ -31,7 +33,8 @@ def _load(bits: int, *, swap: bool = False, signed: bool = False):
     @intrinsic
     def load(typingctx, address):
         def codegen(context, builder, signature, args):
-            value = builder.load(_pointer(builder, args[0], kind), typ=kind)
+            address = guarded(builder, args[0], bits // 8, writes=False)
+            value = builder.load(_pointer(builder, address, kind), typ=kind)
             value.align = 1
             if swap:
                 value = builder.bswap(value)
@@ -52,7 +55,8 @@ def _store(bits: int):
     def store(typingctx, address, value):
         def codegen(context, builder, signature, args):
             value = args[1] if bits == 64 else builder.trunc(args[1], kind)
-            instruction = builder.store(value, _pointer(builder, args[0], kind))
+            address = guarded(builder, args[0], bits // 8, writes=True)
+            instruction = builder.store(value, _pointer(builder, address, kind))
             instruction.align = 1
             return context.get_dummy_value()
 
@@ -121,9 +125,8 @@ def copy(typingctx, target, source, size):
 
     def codegen(context, builder, signature, args):
         byte = ir.IntType(8)
-        cgutils.raw_memcpy(
-            builder, _pointer(builder, args[0], byte), _pointer(builder, args[1], byte), args[2], 1, align=1
-        )
+        target, source, size = guarded_blocks(builder, *args)
+        cgutils.raw_memcpy(builder, _pointer(builder, target, byte), _pointer(builder, source, byte), size, 1, align=1)
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), codegen
@@ -135,9 +138,11 @@ def copy_32(typingctx, target, source):
 
     def codegen(context, builder, signature, args):
         kind = ir.VectorType(ir.IntType(8), 32)
-        value = builder.load(_pointer(builder, args[1], kind), typ=kind)
+        source = guarded(builder, args[1], 32, writes=False)
+        target = guarded(builder, args[0], 32, writes=True)
+        value = builder.load(_pointer(builder, source, kind), typ=kind)
         value.align = 1
-        instruction = builder.store(value, _pointer(builder, args[0], kind))
+        instruction = builder.store(value, _pointer(builder, target, kind))
         instruction.align = 1
         return context.get_dummy_value()
 
@@ -150,18 +155,22 @@ def fill(typingctx, target, byte, size):
 
     def codegen(context, builder, signature, args):
         kind = ir.IntType(8)
-        cgutils.memset(builder, _pointer(builder, args[0], kind), args[2], builder.trunc(args[1], kind))
+        target, _, size = guarded_blocks(builder, args[0], args[0], args[2])
+        cgutils.memset(builder, _pointer(builder, target, kind), size, builder.trunc(args[1], kind))
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), codegen
 
 
 @intrinsic
-def call_5(typingctx, function, a, b, c, d, e):
-    """Calls a C function by its address with five words; its result is one too."""
+def call_zstd(typingctx, function, state, target, capacity, source, size):
+    """Calls ZSTD_decompressDCtx by its address: bytes written to `target`, or a number above any size."""
 
     def codegen(context, builder, signature, args):
+        function, state, target, capacity, source, size = args
+        target, _, capacity = guarded_blocks(builder, target, target, capacity)
+        source = guarded(builder, source, size, writes=False)
         kind = ir.FunctionType(_I64, [_I64] * 5)
-        return builder.call(_pointer(builder, args[0], kind), args[1:])
+        return builder.call(_pointer(builder, function, kind), [state, target, capacity, source, size])
 
     return types.int64(*[types.int64] * 6), codegen

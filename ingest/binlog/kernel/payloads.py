@@ -4,7 +4,7 @@
 from numba import njit
 
 from ingest.binlog.kernel.layout import BAD_PAYLOAD, CHANGED_INPUT, INPUT_WORDS, WORDS
-from ingest.binlog.kernel.memory import call_5, copy, load_64, load_u8, store_64
+from ingest.binlog.kernel.memory import call_zstd, copy, load_64, load_u8, store_64
 from ingest.binlog.kernel.rows import add_problem, packed_integer
 
 TRANSACTION_PAYLOAD = 40
@@ -32,7 +32,9 @@ def _payload_head(p, end):
         if field == 0:
             return compression, size, p + 1
         behind = p + 2 + load_u8(p + 1)
-        value, _ = packed_integer(p + 2, min(behind, end))
+        value, read = packed_integer(p + 2, min(behind, end))
+        if read < 0:
+            return compression, size, 0
         if field == 2:
             compression = value
         elif field == 3:
@@ -48,7 +50,7 @@ def enter_payload(ctx, body, end, start, finish):
     inside, decompress = load_64(ctx + _INSIDE), load_64(ctx + _ZSTD_DECOMPRESS)
     if data == 0 or compression != _ZSTD or decompress == 0 or not 0 < size <= load_64(ctx + _INSIDE_CAPACITY):
         return False
-    if call_5(decompress, load_64(ctx + _ZSTD_CONTEXT), inside, size, data, end - data) != size:
+    if call_zstd(decompress, load_64(ctx + _ZSTD_CONTEXT), inside, size, data, end - data) != size:
         return False
     copy(ctx + _OUTER, ctx + _INPUT, _INPUT_BYTES)
     store_64(ctx + _BUFFER, inside)

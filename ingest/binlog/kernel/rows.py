@@ -466,7 +466,7 @@ def add_problem(ctx, start, end, kind, map_number, row, column, reason):
 
 @njit
 def packed_integer(p, end):
-    """A length-encoded integer and the address behind it, or MALFORMED."""
+    """A length-encoded integer below 2^63 and the address behind it, or MALFORMED."""
     if p >= end:
         return 0, MALFORMED
     first = load_u8(p)
@@ -475,7 +475,8 @@ def packed_integer(p, end):
     size = 2 if first == 252 else 3 if first == 253 else 8
     if first == 251 or first == 255 or p + 1 + size > end:
         return 0, MALFORMED
-    return _little_endian(p + 1, size), p + 1 + size
+    value = _little_endian(p + 1, size)
+    return (value, p + 1 + size) if value >= 0 else (0, MALFORMED)
 
 
 @njit

@@ -17,6 +17,7 @@ from ingest.binlog.kernel.layout import (
     STMT_WORDS,
     TXN_IS_DDL,
     TXN_THREAD,
+    WANT_DDL,
     WANT_STATEMENTS,
     WORDS,
 )
@@ -158,13 +159,21 @@ _XA_COMMIT = int.from_bytes(b"xa commi", "little")
 _XA_ROLLBACK = int.from_bytes(b"xa rollb", "little")
 _CREATE, _RENAME, _TRUNCATE = (int.from_bytes(word, "little") for word in (b"create", b"rename", b"trunca"))
 _ALTER, _DROP = int.from_bytes(b"alter", "little"), int.from_bytes(b"drop", "little")
-_SIX, _FIVE, _FOUR = (1 << 48) - 1, (1 << 40) - 1, (1 << 32) - 1
+_SET = int.from_bytes(b"set", "little")
+_SIX, _FIVE, _FOUR, _THREE = (1 << 48) - 1, (1 << 40) - 1, (1 << 32) - 1, (1 << 24) - 1
 
 
 @njit
 def _is_ddl(word):
     six = word & _SIX
     return six == _CREATE or six == _RENAME or six == _TRUNCATE or word & _FIVE == _ALTER or word & _FOUR == _DROP
+
+
+@njit
+def _may_be_ddl(word):
+    """Whether a statement with this first word may be DDL: also one behind a comment, and SET STATEMENT … FOR."""
+    first = word & 0xFF
+    return _is_ddl(word) or word & _THREE == _SET or first == 45 or first == 47 or first == 35
 
 
 @njit
@@ -193,7 +202,11 @@ def on_query(ctx, p, end, start, finish, code, timestamp, server):
         state = STATE_NONE
     if state == STATE_NONE:
         open_transaction(ctx, STATE_ANNOUNCED, start, timestamp, server)
-    if load_64(ctx + _MODE) & WANT_STATEMENTS and not add_statement(
+    first = _skip_comments(text, end)
+    first_word = _word(first, end - first)
+    mode = load_64(ctx + _MODE)
+    is_wanted = mode & WANT_STATEMENTS or (mode & WANT_DDL and _may_be_ddl(first_word))
+    if is_wanted and not add_statement(
         ctx,
         KIND_QUERY,
         code,
@@ -215,8 +228,7 @@ def on_query(ctx, p, end, start, finish, code, timestamp, server):
     count_event(ctx)
     record = transaction_record(ctx)
     store_64(record + 8 * TXN_THREAD, thread)
-    first = _skip_comments(text, end)
-    if _is_ddl(_word(first, end - first)):
+    if _is_ddl(first_word):
         store_64(record + 8 * TXN_IS_DDL, 1)
     if begins:
         store_64(ctx + _TXN_STATE, STATE_BEGUN)

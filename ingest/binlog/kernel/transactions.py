@@ -34,6 +34,8 @@ from ingest.binlog.kernel.numbers import write_signed, write_unsigned
 from ingest.binlog.kernel.strings import copy_bytes, is_utf8
 
 _XA_PART_BYTES = 64
+_TAG_BYTES = 32
+_UUID_FIELD, _TAG_FIELD, _LAST_FIELD = 1, 3, 11
 
 _W = {name: index * 8 for name, index in WORDS.items()}
 _MODE, _TXN_STATE, _TXN_RECORDS, _TXN_COUNT = _W["MODE"], _W["TXN_STATE"], _W["TXN_RECORDS"], _W["TXN_COUNT"]
@@ -181,40 +183,48 @@ def _varlen(p, end):
 def on_tagged_gtid(ctx, p, end, start, timestamp, server):
     """GTID_TAGGED_LOG_EVENT: version, size and last required field, then numbered fields in ascending order.
 
-    Source: server, libs/mysql/binlog/event/control_events.h, Gtid_event::define_fields.
+    Each field is there once at the most, so that the text has the room of one GTID. Source: server,
+    libs/mysql/binlog/event/control_events.h, Gtid_event::define_fields.
     """
     open_transaction(ctx, STATE_ANNOUNCED, start, timestamp, server)
-    record = transaction_record(ctx)
-    out = text_start(ctx, GTID_WORDS)
-    number = 0
+    out, text_end = text_start(ctx, GTID_WORDS), 0
+    number, committed, original = 0, NULL, NULL
+    seen = 0
     for _ in range(3):
         _, p = _varlen(p, end)
         if p == 0:
             return False
     while p < end:
         field, p = _varlen(p, end)
-        if p == 0 or field > 11:
+        if p == 0:
+            return False
+        if not 0 <= field <= _LAST_FIELD:
             # Fields of later versions stand behind the known ones.
-            return p != 0
-        if field == 1:
+            break
+        if seen >> field:
+            return False
+        seen |= 1 << field
+        if field == _UUID_FIELD:
             for i in range(16):
                 if i == 4 or i == 6 or i == 8 or i == 10:
                     store_8(out, 45)
                     out += 1
                 byte, p = _varlen(p, end)
-                if p == 0:
+                if p == 0 or not 0 <= byte <= 0xFF:
                     return False
-                out = _write_hex_byte(out, byte & 0xFF)
-        elif field == 3:
+                out = _write_hex_byte(out, byte)
+        elif field == _TAG_FIELD:
             size, p = _varlen(p, end)
-            if p == 0 or not 0 <= size <= 32 or p + size > end or not is_utf8(p, size):
+            if p == 0 or not 0 <= size <= _TAG_BYTES or p + size > end or not is_utf8(p, size):
+                return False
+            if not seen >> _UUID_FIELD & 1:
                 return False
             if size > 0:
                 store_8(out, 58)
                 out = copy_bytes(out + 1, p, size)
             p += size
             store_8(out, 58)
-            end_text(ctx, GTID_WORDS, write_unsigned(out + 1, number))
+            text_end = write_unsigned(out + 1, number)
         else:
             value, p = _varlen(p, end)
             if p == 0:
@@ -223,10 +233,14 @@ def on_tagged_gtid(ctx, p, end, start, timestamp, server):
                 # Signed numbers keep their sign in the lowest bit; a GTID's is never set.
                 number = shr(value, 1)
             elif field == 6:
-                store_64(record + 8 * TXN_COMMITTED, value)
-                store_64(record + 8 * TXN_ORIGINAL, value)
+                committed = original = value
             elif field == 7:
-                store_64(record + 8 * TXN_ORIGINAL, value)
+                original = value
+    if text_end:
+        end_text(ctx, GTID_WORDS, text_end)
+    record = transaction_record(ctx)
+    store_64(record + 8 * TXN_COMMITTED, committed)
+    store_64(record + 8 * TXN_ORIGINAL, original)
     return True
 
 

@@ -40,6 +40,7 @@ from ingest.binlog.kernel.layout import (
     BAD_CHECKSUM,
     BAD_SIZE,
     CHANGED_INPUT,
+    DATA_LIMIT,
     DEFECT,
     ENCRYPTED,
     END,
@@ -67,6 +68,8 @@ from ingest.binlog.kernel.layout import (
     TXN_XID,
     UNKNOWN_TYPE,
     UPDATE,
+    VALUE_TOO_LARGE,
+    WANT_DDL,
     WANT_INDEX,
     WANT_ROWS,
     WANT_STATEMENTS,
@@ -183,6 +186,19 @@ def _on_table_map(ctx, p, end):
 
 
 @njit
+def _is_text(action):
+    """Whether the text of an event becomes a statement as it is."""
+    return (
+        action == ACT_QUERY
+        or action == ACT_LOAD_QUERY
+        or action == ACT_ROWS_QUERY
+        or action == ACT_ANNOTATE
+        or action == ACT_CONTEXT
+        or action == ACT_LOAD
+    )
+
+
+@njit
 def _rows_kind(code):
     """INSERT, UPDATE or DELETE of a rows event's type code: 23 to 25, 30 to 32, 39."""
     if code == _PARTIAL_UPDATE_ROWS:
@@ -193,9 +209,10 @@ def _rows_kind(code):
 
 
 @njit
-def _end_rows(ctx, body, code, finish, timestamp):
+def _end_rows(ctx, body, end, code, finish, timestamp):
     """Behind a rows event: its last one ends the statement, and the transaction when that has no other end."""
-    last = load_u16(body + (4 if load_u8(load_64(ctx + _POST_HEADERS) + code) == 6 else 6)) & _STATEMENT_END
+    flags = body + (4 if load_u8(load_64(ctx + _POST_HEADERS) + code) == 6 else 6)
+    last = flags + 2 <= end and load_u16(flags) & _STATEMENT_END
     if last:
         store_64(ctx + _ACTIVE_COUNT, 0)
     count_event(ctx)
@@ -279,7 +296,9 @@ def _walk(ctx):
             bad = False
             if action == ACT_ROWS or action == ACT_TABLE_MAP or action == ACT_ROWS_QUERY or action == ACT_ANNOTATE:
                 open_if_none(ctx, start, timestamp, server)
-            if action == ACT_ROWS:
+            if end - body > DATA_LIMIT and _is_text(action):
+                add_problem(ctx, start, finish, code, -1, -1, -1, VALUE_TOO_LARGE)
+            elif action == ACT_ROWS:
                 if want_rows and not decode_rows(
                     ctx,
                     body,
@@ -294,7 +313,7 @@ def _walk(ctx):
                     load_64(transaction_record(ctx)),
                 ):
                     return _leave(ctx, at, FULL)
-                _end_rows(ctx, body, code, finish, timestamp)
+                _end_rows(ctx, body, end, code, finish, timestamp)
             elif action == ACT_TABLE_MAP:
                 if want_rows:
                     known = _on_table_map(ctx, body, end)
@@ -366,18 +385,17 @@ def _walk(ctx):
             ):
                 add_problem(ctx, start, finish, code, -1, -1, -1, NESTED_TYPE)
             elif action == ACT_PAYLOAD or action == ACT_ROWS_COMPRESSED or action == ACT_QUERY_COMPRESSED:
-                if want_rows:
-                    if not attended:
-                        store_64(ctx + _POS, at)
-                        entered = action == ACT_PAYLOAD and enter_payload(ctx, body, end, start, finish)
-                        return CHANGED_INPUT if entered else ATTENTION
-                elif action == ACT_ROWS_COMPRESSED:
-                    open_if_none(ctx, start, timestamp, server)
-                    _end_rows(ctx, body, code, finish, timestamp)
-                elif action == ACT_PAYLOAD or state == STATE_ANNOUNCED:
-                    # A payload holds a whole transaction, end included. Too short to be compressed: BEGIN, COMMIT.
-                    open_if_none(ctx, start, timestamp, server)
-                    close_transaction(ctx, finish, OUTCOME_NONE, timestamp)
+                if (want_rows or (mode & WANT_DDL and action != ACT_ROWS_COMPRESSED)) and not attended:
+                    store_64(ctx + _POS, at)
+                    entered = action == ACT_PAYLOAD and enter_payload(ctx, body, end, start, finish)
+                    return CHANGED_INPUT if entered else ATTENTION
+                if not want_rows:
+                    if action == ACT_ROWS_COMPRESSED:
+                        open_if_none(ctx, start, timestamp, server)
+                        _end_rows(ctx, body, end, code, finish, timestamp)
+                    elif state == STATE_ANNOUNCED or (state != STATE_NONE and action == ACT_PAYLOAD):
+                        # A payload holds a whole transaction, end included. Too short to be compressed: BEGIN, COMMIT.
+                        close_transaction(ctx, finish, OUTCOME_NONE, timestamp)
             elif action == ACT_XA_PREPARE:
                 open_if_none(ctx, start, timestamp, server)
                 bad = not on_xa_prepare(ctx, body, end, finish, timestamp)
@@ -402,7 +420,7 @@ def _walk(ctx):
                     return _leave(ctx, at, ATTENTION)
                 if not want_rows or load_64(ctx + _ATTENDED_GOOD) == 0:
                     open_if_none(ctx, start, timestamp, server)
-                    _end_rows(ctx, body, code, finish, timestamp)
+                    _end_rows(ctx, body, end, code, finish, timestamp)
             elif action == ACT_INCIDENT or action == ACT_UNKNOWN:
                 add_problem(ctx, start, finish, code, -1, -1, -1, INCIDENT if action == ACT_INCIDENT else UNKNOWN_TYPE)
                 if state != STATE_NONE:
@@ -419,7 +437,7 @@ def _walk(ctx):
             store_64(ctx + _BAD_CHECKSUMS, load_64(ctx + _BAD_CHECKSUMS) + 1)
             if load_64(ctx + _FIRST_BAD) < 0:
                 store_64(ctx + _FIRST_BAD, base + at)
-        if mode & WANT_INDEX:
+        if mode & WANT_INDEX and not nested:
             _index_event(ctx, p, base + at, size, code, header, good)
         store_64(counts + 8 * code, load_64(counts + 8 * code) + 1)
         at += size

@@ -1,8 +1,10 @@
 """Hostile input: only binloom's own errors, and never the end of the process."""
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,12 @@ MOST_MEGABYTES = 1500
 FILES = sorted(FIXTURES.glob("*.binlog")) + sorted(SAMPLES.glob("*/binlog.000002"))
 
 
-def survive(seed: int, count: int, files: list[Path]) -> None:
+def survive(seed: int, count: int, files: list[Path], environment: Mapping[str, str] | None = None) -> None:
     """Decode mutations of files in a process of its own; the failing one can be made again from what this says."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.python.binlog.mutations", str(seed), str(count), *map(str, files)],
         cwd=PROJECT,
+        env=os.environ | dict(environment or {}),
         capture_output=True,
         text=True,
         timeout=600,
