@@ -8,11 +8,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.binlog.batches import DICTIONARY, ORDINALS, ROW_EVENTS, SCHEMAS, TEXTS, TIMESTAMP
+from ingest.binlog.batches import DICTIONARY, JSON_CHANGES, ORDINALS, ROW_EVENTS, SCHEMAS, TEXTS, TIMESTAMP
 from ingest.binlog.buffers import SIDES, ControlBuffers, Int64s, RowBuffers, buffer
 from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.collations import collation_names
 from ingest.binlog.events import event_name
 from ingest.binlog.format import FormatDescription
+from ingest.binlog.json_diff import Change
 from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.layout import NULL
 from ingest.binlog.reader import MalformedEventError
@@ -103,9 +105,51 @@ def row_batch(
             before,
             after,
             *ordinals,
+            pa.nulls(count, ORDINALS),
+            pa.nulls(count, JSON_CHANGES),
         ],
         schema=ROW_EVENTS,
     )
+
+
+def with_undecoded(batch: pa.RecordBatch, undecoded: Mapping[int, Mapping[int, Sequence[Change]]]) -> pa.RecordBatch:
+    """A batch of `ROW_EVENTS` that says which values of its after images are not known, only what was changed in them.
+
+    `undecoded` are the changes by row and by ordinal of the column. These columns are no part of `after_columns`.
+    """
+    after = batch.column("after_columns")
+    widths = batch.column("column_count")
+    present = {row: after[row].as_py() for row in undecoded}
+    found: dict[str, dict[int, Any]] = {
+        "after_columns": {
+            row: [ordinal for ordinal in _all_or(present[row], widths[row].as_py()) if ordinal not in columns]
+            for row, columns in undecoded.items()
+        },
+        "undecoded_columns": {row: sorted(columns) for row, columns in undecoded.items()},
+        "json_changes": {
+            row: [
+                {"column_ordinal": ordinal, "operation": change.operation, "path": change.path, "value": change.text}
+                for ordinal in sorted(columns)
+                for change in columns[ordinal]
+            ]
+            for row, columns in undecoded.items()
+        },
+    }
+    for name, elements in found.items():
+        index = batch.schema.get_field_index(name)
+        batch = batch.set_column(index, batch.schema.field(index), _replaced(batch.column(index), elements))
+    return batch
+
+
+def _all_or(present: list[int] | None, width: int) -> Sequence[int]:
+    return range(width) if present is None else present
+
+
+def _replaced(array: pa.Array, elements: Mapping[int, Any]) -> pa.Array:
+    """An array with other elements at some places."""
+    places = np.arange(len(array))
+    places[list(elements)] = len(array) + np.arange(len(elements))
+    return pa.concat_arrays([array, pa.array(list(elements.values()), array.type)]).take(pa.array(places))
 
 
 def transaction_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
@@ -177,15 +221,19 @@ def _said(code: int, body: bytes, format: FormatDescription) -> str | None:
 
 
 def _sessions(control: ControlBuffers, count: int, format: FormatDescription) -> list[pa.Array]:
-    """SQL mode, time zone and client's character set of each statement: few differ, so each is read once."""
+    """SQL mode, time zone, client's character set and server's collation of each statement.
+
+    Few differ, so each is read once.
+    """
     bounds = control.status_offsets[: count + 1]
     data = buffer(control.status_data[: max(int(bounds[-1]), 1)])
     blocks = pa.Array.from_buffers(pa.binary(), count, [None, buffer(bounds), data]).dictionary_encode()
     known = [parse_status(block, format.flavor) for block in blocks.dictionary.to_pylist()]
-    return [
-        pa.array([getattr(status, name) for status in known], pa.string()).take(blocks.indices)
-        for name in ("sql_mode", "time_zone", "character_set_client")
+    columns: list[list[str | None]] = [
+        *([getattr(status, name) for status in known] for name in ("sql_mode", "time_zone", "character_set_client")),
+        [collation_names().get(status.collation_server or 0) for status in known],
     ]
+    return [pa.array(column, pa.string()).take(blocks.indices) for column in columns]
 
 
 def _texts(
@@ -240,11 +288,22 @@ def table_map_batch(maps: list[TableMap]) -> pa.RecordBatch:
                     for column in table_map.columns
                 ],
                 "hint": table_map.hint,
+                "unknown_hints": unknown_hints(table_map),
             }
             for table_map in maps
         ],
         schema=SCHEMAS["table_maps"],
     )
+
+
+def unknown_hints(table_map: TableMap) -> list[dict[str, object]] | None:
+    """The columns whose values depend on what nothing tells, with what is missing of each; None for none."""
+    found: list[dict[str, object]] = [
+        {"ordinal": column.ordinal, "hint": column.unknown_hint}
+        for column in table_map.columns
+        if column.unknown_hint is not None
+    ]
+    return found or None
 
 
 def problem_batch(records: Int64s, maps: Sequence[TableMap], messages: Mapping[int, str]) -> pa.RecordBatch:

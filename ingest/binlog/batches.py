@@ -13,6 +13,19 @@ BatchKind = Literal["row_events", "transactions", "statements", "table_maps", "u
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 TEXTS = pa.list_(pa.field("element", pa.string()))
 ORDINALS = pa.list_(pa.field("element", pa.int32()))
+JSON_CHANGES = pa.list_(
+    pa.field(
+        "element",
+        pa.struct(
+            [
+                pa.field("column_ordinal", pa.int32()),
+                pa.field("operation", pa.string()),
+                pa.field("path", pa.string()),
+                pa.field("value", pa.string()),
+            ]
+        ),
+    )
+)
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 ROW_EVENTS = pa.schema(
@@ -34,6 +47,8 @@ ROW_EVENTS = pa.schema(
         pa.field("after_values", TEXTS, nullable=False),
         pa.field("before_columns", ORDINALS),
         pa.field("after_columns", ORDINALS),
+        pa.field("undecoded_columns", ORDINALS),
+        pa.field("json_changes", JSON_CHANGES),
     ]
 )
 
@@ -73,6 +88,7 @@ STATEMENTS = pa.schema(
         pa.field("sql_mode", pa.string()),
         pa.field("time_zone", pa.string()),
         pa.field("character_set_client", pa.string()),
+        pa.field("collation_server", pa.string()),
         pa.field("event_timestamp", TIMESTAMP, nullable=False),
     ]
 )
@@ -107,6 +123,10 @@ TABLE_MAPS = pa.schema(
             nullable=False,
         ),
         pa.field("hint", pa.string(), nullable=False),
+        pa.field(
+            "unknown_hints",
+            pa.list_(pa.field("element", pa.struct([pa.field("ordinal", pa.int32()), pa.field("hint", pa.string())]))),
+        ),
     ]
 )
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ingest.binlog.kernel import crc, numbers
 from ingest.binlog.kernel import json as binary_json
+from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import (
     CONTEXT_WORDS,
     INDEX_WORDS,
@@ -32,8 +33,6 @@ POWERS: Final = numbers.powers_of_ten()
 ROW_CAPACITY: Final = 32768
 VALUE_CAPACITY: Final = 524288
 DATA_CAPACITY: Final = 8 << 20
-DATA_LIMIT: Final = (1 << 31) - 4096
-"""Arrow's 32-bit string offsets end here; a value beyond cannot be held."""
 TXN_CAPACITY: Final = 8192
 STMT_CAPACITY: Final = 8192
 PROBLEM_CAPACITY: Final = 1024
@@ -50,7 +49,7 @@ class Context:
 
     def __init__(self) -> None:
         self.words: Int64s = np.zeros(CONTEXT_WORDS, dtype=np.int64)
-        self.address = int(self.words.ctypes.data)
+        self.address = address_of(self.words)
         self._kept: dict[str, npt.NDArray[Any]] = {}
         self.scratch = np.zeros(max(binary_json.SCRATCH_BYTES, 4096), dtype=np.uint8)
         self.point("CRC_TABLES", CRC_TABLES)
@@ -67,10 +66,10 @@ class Context:
         """The array that a word points at."""
         return self._kept[name]
 
-    def point(self, name: str, array: npt.NDArray[Any]) -> None:
-        """Makes a word the address of an array, and keeps the array alive."""
+    def point(self, name: str, array: npt.NDArray[Any], size: int | None = None) -> None:
+        """Makes a word the address of an array, of which `size` bytes are in use, and keeps the array alive."""
         self._kept[name] = array
-        self.words[WORDS[name]] = array.ctypes.data
+        self.words[WORDS[name]] = address_of(array, size)
 
 
 class Window:
@@ -94,7 +93,7 @@ class Window:
 
     def attach(self, context: Context) -> None:
         """Tells the kernel where the bytes are."""
-        context.point("BUFFER", self._bytes)
+        context.point("BUFFER", self._bytes, self.size + PADDING)
         context["BASE"] = self.base
         context["BUFFER_SIZE"] = self.size
 
@@ -245,6 +244,11 @@ class RowBuffers(Buffers):
             for side in SIDES
         }
         self.patches: Int64s = self._new(2 * value_capacity, np.int64)
+
+    def has(self, side: str, row: int, ordinal: int) -> bool:
+        """Whether the image of a row has a column."""
+        offsets, values, is_partial = self.ordinal_lists[side]
+        return not is_partial[row] or ordinal in values[offsets[row] : offsets[row + 1]]
 
     def _image(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
         valid = self._new(self.value_capacity // 8 + 16, np.uint8)

@@ -9,8 +9,10 @@ import numpy as np
 
 from ingest.binlog.charsets import conversion
 from ingest.binlog.inflate import inflate
+from ingest.binlog.kernel import convert_string
+from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.memory import PADDING
-from ingest.binlog.kernel.strings import CHARSET_UNKNOWN, EXPANSION, STRING_ROOM, convert_string
+from ingest.binlog.kernel.strings import CHARSET_UNKNOWN, EXPANSION, STRING_ROOM
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.table_map import Column
 
@@ -30,9 +32,9 @@ def text_of(value: bytes, column: Column) -> str:
     target = np.empty(EXPANSION * len(original) + STRING_ROOM, dtype=np.uint8)
     found = conversion(column.charset) if column.charset else None
     charset, table = found or (CHARSET_UNKNOWN, None)
-    start = int(target.ctypes.data)
-    table_at = 0 if table is None else int(table.ctypes.data)
-    end = convert_string(start, int(source.ctypes.data), len(original), charset, table_at)
+    start = address_of(target)
+    table_at = 0 if table is None else address_of(table)
+    end = convert_string(start, address_of(source), len(original), charset, table_at)
     if end < 0:
         raise MalformedEventError("a value is not in the column's character set")
     return target[: end - start].tobytes().decode()

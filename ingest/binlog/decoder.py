@@ -18,22 +18,19 @@ from ingest.binlog.assembly import (
     statement_batch,
     table_map_batch,
     transaction_batch,
+    unknown_hints,
+    with_undecoded,
 )
 from ingest.binlog.batches import BatchKind
-from ingest.binlog.buffers import (
-    DATA_LIMIT,
-    ControlBuffers,
-    Int64s,
-    Pool,
-    RowBuffers,
-)
+from ingest.binlog.buffers import ControlBuffers, Int64s, Pool, RowBuffers
 from ingest.binlog.control import describe
 from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
-from ingest.binlog.hints import SchemaHints
+from ingest.binlog.hints import Definition, SchemaHints
 from ingest.binlog.kernel import layout
-from ingest.binlog.kernel.layout import MAP_WORDS, NULL, SLOT_COUNT
+from ingest.binlog.kernel.guard import address_of
+from ingest.binlog.kernel.layout import DATA_LIMIT, MAP_WORDS, NULL, SLOT_COUNT
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.old_rows import as_version_1, described
@@ -111,7 +108,7 @@ class Binlog:
         self._start = 4 if start is None else start
         self._end = end
         self._skip_bad_checksum = skip_bad_checksum
-        self._names: dict[str, tuple[str, ...] | None] = {}
+        self._maps: dict[str, TableMap] = {}
         self._inner_counts: Int64s = np.zeros(256, dtype=np.int64)
 
     @property
@@ -127,7 +124,13 @@ class Binlog:
 
     def column_names(self, table_map_id: str) -> tuple[str, ...] | None:
         """Names of the columns of a table map that `batches` has yielded: its own, or the snapshot's."""
-        return self._names.get(table_map_id)
+        known = self._maps.get(table_map_id)
+        return known.column_names if known is not None else None
+
+    def unknown_hints(self, table_map_id: str) -> list[dict[str, object]] | None:
+        """Columns of a table map of `batches` whose values depend on what nothing tells; None for none."""
+        known = self._maps.get(table_map_id)
+        return unknown_hints(known) if known is not None else None
 
     def batches(self) -> Batches:
         """Everything in the file: batches of each kind in `SCHEMAS`, a table map before its first row.
@@ -169,16 +172,21 @@ class Binlog:
     def _plan_for(self, body: bytes, walk: Walk) -> tuple[TableMap, bool]:
         """A table map with its hints where the walk stands, and whether its rows are left out."""
         parsed = parse_table_map(body, walk.format.server_version or "")
-        known = None
+        known: tuple[Definition, ...] = ()
         if self._hints is not None:
-            known = self._hints.for_table(parsed.schema_name, parsed.table_name, self.path.name, walk.position)
+            known = self._hints.definitions(parsed.schema_name, parsed.table_name, self.path.name, walk.position)
         table_map = with_hints(described(parsed, known), body, known)
-        self._names[table_map.table_map_id] = table_map.column_names
+        self._maps[table_map.table_map_id] = table_map
         skipped = self._tables is not None and not self._tables.takes(parsed.schema_name, parsed.table_name)
         return table_map, skipped
 
-    def _boundaries(self) -> list[int]:
-        return self._hints.boundaries(self.path.name) if self._hints is not None else []
+    @property
+    def _folds_case(self) -> bool:
+        return self._hints is not None and self._hints.folds_case
+
+    def _schema_changes(self) -> dict[int, set[tuple[str, str]]]:
+        """The tables of which something else is known from an offset on."""
+        return self._hints.changes_in(self.path.name) if self._hints is not None else {}
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -220,7 +228,8 @@ class _Decoding:
 
     def batches(self) -> Batches:
         walk = self.walk
-        stops = [stop for stop in self.log._boundaries() if walk.position < stop < self.end] + [self.end]
+        changes = self.log._schema_changes()
+        stops = [stop for stop in changes if walk.position < stop < self.end] + [self.end]
         walk.stop_at(stops[0])
         while True:
             status = walk.step()
@@ -243,17 +252,23 @@ class _Decoding:
                 yield from self._finish()
                 raise defect(walk)
             else:
-                stops.pop(0)
+                changed = changes.get(stops.pop(0), set())
                 if not stops:
                     yield from self._flush()
                     yield from self._finish()
                     return
-                # Another snapshot is in force from here on: the same table maps may read differently.
                 walk.stop_at(stops[0])
-                self.slots[:] = -1
-                self.numbers.clear()
+                self._forget(changed)
 
     # --- table maps ---
+
+    def _forget(self, tables: set[tuple[str, str]]) -> None:
+        """Takes the table maps of these tables in anew when they come again: the same bytes read differently now."""
+        self.slots[:] = -1
+        for body, number in list(self.numbers.items()):
+            table_map = self.maps[number]
+            if (table_map.schema_name, table_map.table_name) in tables or self.log._folds_case:
+                del self.numbers[body]
 
     def _take_in(self) -> None:
         """Takes a table map that the kernel does not know into its slot."""
@@ -264,7 +279,7 @@ class _Decoding:
         if number is None:
             number = self._plan(body)
         known = self.bodies[number]
-        self.slots[table_id & (SLOT_COUNT - 1)] = (table_id, number, known.ctypes.data, len(body))
+        self.slots[table_id & (SLOT_COUNT - 1)] = (table_id, number, address_of(known), len(body))
 
     def _plan(self, body: bytes) -> int:
         number = len(self.maps)
@@ -315,7 +330,8 @@ class _Decoding:
         """Makes room for a statement or a row that does not fit into empty buffers."""
         context = self.context
         if not context["RESUME"]:
-            self.control_pool = Pool(partial(ControlBuffers, len(self.walk.event()) + (1 << 20)))
+            text_bytes = min(len(self.walk.event()) + (1 << 20), DATA_LIMIT)
+            self.control_pool = Pool(partial(ControlBuffers, text_bytes))
             self._renew(self.control_pool.take(), self.rows)
             return
         width = int(self.map_words[context["RESUME_MAP"]][1])
@@ -388,11 +404,13 @@ class _Decoding:
         if not patches:
             images = {side: image.array(values) for side, image in rows.images.items()}
             return row_batch(rows, count, images, bool(context["PARTIAL_SEEN"]), gtids, self.tables)
-        images, problems = patch_images(rows, count, values, patches, self.maps)
-        batch = row_batch(rows, count, images, bool(context["PARTIAL_SEEN"]), gtids, self.tables)
-        if not problems:
+        patched = patch_images(rows, count, values, patches, self.maps)
+        batch = row_batch(rows, count, patched.images, bool(context["PARTIAL_SEEN"]), gtids, self.tables)
+        if patched.undecoded:
+            batch = with_undecoded(batch, patched.undecoded)
+        if not patched.problems:
             return batch
-        return batch.filter(pa.array(self._leave_out(problems, count)))
+        return batch.filter(pa.array(self._leave_out(patched.problems, count)))
 
     def _leave_out(self, problems: list[Problem], count: int) -> npt.NDArray[np.bool_]:
         """Names the rows for which no text could be made; which of the batch's `count` rows stay, shape (count,)."""

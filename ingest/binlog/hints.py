@@ -1,14 +1,15 @@
 """What a schema snapshot knows of columns that the binlog does not say: names, signs, character sets, labels."""
 
+import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from operator import itemgetter
+from typing import Any, Final, Self
 
 from ingest.binlog.charsets import canonical
 
-_UNPOSITIONED: tuple[str, int, int] = ("", -1, -1)
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"})
 _SIZES = re.compile(r"\w+\((\d+)(?:,(\d+))?\)")
 _TEMPORAL_TYPES = frozenset({"time", "datetime", "timestamp"})
@@ -34,17 +35,40 @@ class ColumnHint:
     fraction_digits: int
     is_nullable: bool | None
 
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """All that the text of a value may depend on."""
+        return (
+            *(self.data_type, self.is_unsigned, self.charset, self.members),
+            *(self.is_virtual, self.sizes, self.is_nullable),
+        )
+
+
+Definition = tuple[ColumnHint, ...]
+"""The columns of a table, in order."""
+
+Place = tuple[str, int, int]
+"""A position in a log: base name and number of the file, and the offset in it."""
+
+BEFORE_ALL: Final[Place] = ("", -1, -1)
+
 
 @dataclass(slots=True)
 class SchemaHints:
-    """Tables of one or more snapshots of a source, found by name and binlog position. Picklable.
+    """Tables of a source, found by name and binlog position. Picklable.
 
-    `tables` maps (schema, table) to versions sorted by position: (file, position) and the columns.
+    Attributes
+    ----------
+    tables
+        By schema and name, the places from which on something else is known, ascending, each with the definitions that
+        the table may have there: one when it is known, several when the evidence disagrees, none when nothing tells.
+        The first holds before its place, too.
+    folds_case
+        Whether the server keeps all names of tables in lower case.
     """
 
-    tables: dict[tuple[str, str], list[tuple[tuple[str, int, int], tuple[ColumnHint, ...]]]] = field(
-        default_factory=dict
-    )
+    tables: dict[tuple[str, str], list[tuple[Place, tuple[Definition, ...]]]] = field(default_factory=dict)
+    folds_case: bool = False
 
     @classmethod
     def from_columns(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
@@ -58,47 +82,67 @@ class SchemaHints:
             the snapshot has a position, binlog_file and binlog_pos. Rows without one are in force wherever
             no positioned snapshot is; of several the one given last wins.
         """
-        found: dict[tuple[str, str], dict[tuple[str, int, int], dict[int, ColumnHint]]] = {}
+        found: dict[tuple[str, str], dict[Place, list[Mapping[str, Any]]]] = {}
         for row in rows:
-            position = _position(row.get("binlog_file"), row.get("binlog_pos"))
+            place = place_of(row.get("binlog_file"), row.get("binlog_pos"))
             versions = found.setdefault((str(row["schema_name"]), str(row["table_name"])), {})
-            columns = versions.setdefault(position, {})
-            columns[int(row["ordinal_position"])] = _hint(row)
+            versions.setdefault(place, []).append(row)
         hints = cls()
         for table, versions in found.items():
-            hints.tables[table] = [
-                (position, tuple(columns[ordinal] for ordinal in sorted(columns)))
-                for position, columns in sorted(versions.items(), key=lambda item: item[0])
-            ]
+            hints.tables[table] = [(place, (definition_of(columns),)) for place, columns in sorted(versions.items())]
         return hints
 
-    def for_table(
-        self, schema: str, table: str, binlog_file: str | None = None, position: int = 0
-    ) -> tuple[ColumnHint, ...] | None:
-        """The columns of the snapshot in force: the last one at or before the position, else the first after it."""
+    def is_known(self, schema: str, table: str) -> bool:
+        """Whether anything tells of a table, at any place."""
+        return any(definitions for _, definitions in self._versions(schema, table))
+
+    def _versions(self, schema: str, table: str) -> list[tuple[Place, tuple[Definition, ...]]]:
         versions = self.tables.get((schema, table))
-        if versions is None:
-            return None
-        at = bisect_right([start for start, _ in versions], _position(binlog_file, position)) - 1
+        if versions is None and self.folds_case:
+            versions = self.tables.get((schema.lower(), table.lower()))
+        return versions or [(BEFORE_ALL, ())]
+
+    def definitions(
+        self, schema: str, table: str, binlog_file: str | None = None, position: int = 0
+    ) -> tuple[Definition, ...]:
+        """The definitions that a table may have at a position; none when nothing tells."""
+        versions = self._versions(schema, table)
+        at = bisect_right(versions, place_of(binlog_file, position), key=itemgetter(0)) - 1
         return versions[max(at, 0)][1]
 
-    def boundaries(self, binlog_file: str) -> list[int]:
-        """Offsets in a file at which some snapshot comes into force, ascending."""
-        name, sequence, _ = _position(binlog_file, 0)
-        return sorted(
-            {
-                position
-                for versions in self.tables.values()
-                for (other, number, position), _ in versions
-                if (other, number) == (name, sequence)
-            }
-        )
+    def digest(self, table: tuple[str, str], binlog_file: str, start: int, end: int) -> str:
+        """A short hash of what values depend on and is known of a table between two positions of a file."""
+        first, last = place_of(binlog_file, start), place_of(binlog_file, end)
+        known = [(0, self.definitions(*table, binlog_file, start))]
+        known += [(place[2], one) for place, one in self._versions(*table) if first < place < last]
+        facts = [
+            (position, [[column.facts for column in definition] for definition in definitions])
+            for number, (position, definitions) in enumerate(known)
+            if not number or definitions != known[number - 1][1]
+        ]
+        return hashlib.blake2b(repr(facts).encode(), digest_size=6).hexdigest()
+
+    def changes_in(self, binlog_file: str) -> dict[int, set[tuple[str, str]]]:
+        """The tables of which something else is known from an offset in a file on, by offset, ascending."""
+        name, sequence, _ = place_of(binlog_file, 0)
+        changes: dict[int, set[tuple[str, str]]] = {}
+        for table, versions in self.tables.items():
+            for (other, number, position), _ in versions:
+                if (other, number) == (name, sequence):
+                    changes.setdefault(position, set()).add(table)
+        return dict(sorted(changes.items()))
 
 
-def _position(binlog_file: Any, position: Any) -> tuple[str, int, int]:
-    """Orders positions: files of one base name by their number, then offsets."""
+def definition_of(rows: Iterable[Mapping[str, Any]]) -> Definition:
+    """The columns of a table, of its rows of `schema_columns`; of two with the same ordinal the later one counts."""
+    columns = {int(row["ordinal_position"]): _hint(row) for row in rows}
+    return tuple(columns[ordinal] for ordinal in sorted(columns))
+
+
+def place_of(binlog_file: Any, position: Any) -> Place:
+    """A position that can be compared with others: files of one base name by their number, then offsets."""
     if not binlog_file or position is None:
-        return _UNPOSITIONED
+        return BEFORE_ALL
     base, _, number = str(binlog_file).rpartition(".")
     if not number.isdigit():
         return str(binlog_file), 0, int(position)
@@ -119,7 +163,7 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
         data_type=data_type,
         is_unsigned="unsigned" in column_type.lower().rpartition(")")[2] or "zerofill" in column_type.lower(),
         charset=canonical(str(charset)) if charset else None,
-        members=tuple(enum_members(column_type)) if data_type in ("enum", "set") else None,
+        members=enum_members(column_type) if data_type in ("enum", "set") else None,
         is_virtual="VIRTUAL" in extra,
         primary_key_ordinal=int(row["primary_key_ordinal"]) if row.get("primary_key_ordinal") else None,
         sizes=sizes,
@@ -128,8 +172,11 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
     )
 
 
-def enum_members(column_type: str) -> list[str]:
+def enum_members(column_type: str) -> tuple[str, ...] | None:
     """The labels in `enum('a','b')` or `set(…)`: quotes doubled, control characters and backslashes escaped.
+
+    None when the server shows the bytes of a label (`x'6394'`): it does so where they are not in the column's character
+    set, as behind a conversion of the table, and nothing tells which one they are in.
 
     Source: server, sql/sql_show.cc, `append_unescaped`.
     """
@@ -151,4 +198,4 @@ def enum_members(column_type: str) -> list[str]:
             at += 1
         members.append("".join(label))
         at += 2
-    return members
+    return None if column_type[at : at + 1] == "x" else tuple(members)

@@ -2,20 +2,33 @@
 
 Documents are texts as the server prints them, and stay so in every part that is not changed: a number keeps
 its digits. Source: server, sql-common/json_diff.cc, `apply_json_diff`.
+
+Changes are hostile input: whatever they hold, `JsonDiffError` is all that comes of it. A document never nests
+more than `DEPTH` levels deep, no value is put into it twice, and its changes move at most `MOVES` elements.
 """
 
 import json
 import re
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
-_REPLACE, _INSERT, _REMOVE = range(3)
-_LEG: Final = re.compile(r'\.(?:"((?:[^"\\]|\\.)*)"|([^.\[\s"]+))|\[(?:(\d+)|last(?:-(\d+))?)\]')
+from ingest.binlog.kernel.json import DEPTH
+
+MOVES: Final = 1 << 28
+"""Elements that the changes of one document may move: each that an array gets or loses moves those behind it."""
+
+Operation = Literal["replace", "insert", "remove"]
+_OPERATIONS: Final[tuple[Operation, ...]] = ("replace", "insert", "remove")
+# An index has 32 bits: at most ten digits.
+_LEG: Final = re.compile(r'\.(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^.\[\s"]+))|\[(?:([0-9]{1,10})|last(?:-([0-9]{1,10}))?)\]')
+_HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 
 
 class JsonDiffError(ValueError):
-    """A change that does not fit the document."""
+    """A change that cannot be read, or that does not fit the document."""
 
 
 class _Number(str):
@@ -24,84 +37,173 @@ class _Number(str):
     __slots__ = ()
 
 
-def apply_diffs(document: str, diffs: str) -> str:
-    """The document after its changes.
+@dataclass(frozen=True)
+class Change:
+    """One change of a document.
+
+    Attributes
+    ----------
+    operation
+        What is done.
+    path
+        Where, as the server writes it: `$.a."b c"[2][last-1]`.
+    legs
+        Keys and indexes of the path; indexes that count from the end are negative.
+    value
+        What is put there, parsed; None for a removal.
+    """
+
+    operation: Operation
+    path: str
+    legs: tuple[str | int, ...]
+    value: Any
+
+    @property
+    def text(self) -> str | None:
+        """The value as the server prints it; None for a removal."""
+        return None if self.operation == "remove" else _print(self.value)
+
+
+def read_changes(diffs: str) -> list[Change]:
+    """The changes that the kernel found.
 
     Parameters
     ----------
-    document
-        A JSON document as the server prints it.
     diffs
         JSON array of [operation, path, value], as the kernel writes it (`kernel.json.write_json_diffs`).
 
     Raises
     ------
     JsonDiffError
-        When a change names a place that the document does not have.
+        When a path cannot be read, or leads with its value more than `DEPTH` levels deep.
     """
+    return [_change(*diff) for diff in _parse(diffs)]
+
+
+def apply_changes(document: str, changes: Sequence[Change]) -> str:
+    """A document, as the server prints it, after its changes.
+
+    Raises
+    ------
+    JsonDiffError
+        When a change names a place that the document does not have, or they move more than `MOVES` elements.
+    """
+    # The document is the only cell of a list, so that replacing it whole is no case of its own.
     root = [_parse(document)]
-    for operation, path, *values in _parse(diffs):
-        _apply(root, int(operation), path, values[0] if values else None)
+    if _nests_deeper(root[0], DEPTH):
+        raise JsonDiffError(f"the document nests more than {DEPTH} levels deep")
+    moves = 0
+    for change in changes:
+        moves += _apply(root, change)
+        if moves > MOVES:
+            raise JsonDiffError(f"the changes move more than {MOVES} elements")
     return _print(root[0])
 
 
 def _parse(text: str) -> Any:
-    return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number, strict=False)
+    try:
+        return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number, strict=False)
+    except (ValueError, RecursionError):
+        raise JsonDiffError("this is no text that the server prints") from None
 
 
-def _apply(root: list[Any], operation: int, path: str, value: Any) -> None:
-    # The document is the only cell of a list, so that replacing it whole is no case of its own.
+def _change(operation: str, path: str, value: Any = None) -> Change:
+    legs = _legs(path)
+    if not legs and _OPERATIONS[int(operation)] != "replace":
+        raise JsonDiffError("a whole document can only be replaced")
+    if _nests_deeper(value, DEPTH - len(legs)):
+        raise JsonDiffError(f"a change leads more than {DEPTH} levels deep")
+    return Change(_OPERATIONS[int(operation)], path, legs, value)
+
+
+def _nests_deeper(value: Any, levels: int) -> bool:
+    """Whether containers stand in one another more than `levels` deep."""
+    containers = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        containers = [inner for outer in containers for inner in _members(outer) if isinstance(inner, dict | list)]
+        if not containers:
+            return False
+    return bool(containers)
+
+
+def _members(container: dict[str, Any] | list[Any]) -> Sequence[Any]:
+    return list(container.values()) if isinstance(container, dict) else container
+
+
+def _apply(root: list[Any], change: Change) -> int:
+    """Carries a change out; how many elements of an array it moves."""
     parent: Any = root
     leg: str | int = 0
-    for following in _legs(path):
-        parent, leg = _child(parent, leg, path), following
-    if operation == _REPLACE:
-        _child(parent, leg, path)
-        parent[leg] = value
-    elif operation == _REMOVE:
-        _child(parent, leg, path)
+    for following in change.legs:
+        parent, leg = _child(parent, leg, change), following
+    moves = _behind(parent, leg)
+    if change.operation == "replace":
+        _child(parent, leg, change)
+        parent[leg] = change.value
+        return 0
+    if change.operation == "remove":
+        _child(parent, leg, change)
         del parent[leg]
     elif isinstance(parent, dict) and isinstance(leg, str) and leg not in parent:
-        parent[leg] = value
+        parent[leg] = change.value
     elif isinstance(parent, list) and isinstance(leg, int):
-        parent.insert(leg if leg >= 0 else max(len(parent) + leg, 0), value)
+        parent.insert(leg if leg >= 0 else max(len(parent) + leg, 0), change.value)
     else:
-        raise JsonDiffError(f"nothing can be inserted at {path}")
+        raise JsonDiffError(f"nothing can be inserted at {change.path}")
+    return moves
 
 
-def _child(parent: Any, leg: str | int, path: str) -> Any:
+def _behind(parent: Any, leg: str | int) -> int:
+    """How many elements stand behind a place in an array; 0 in an object."""
+    if not isinstance(parent, list) or not isinstance(leg, int):
+        return 0
+    return max(len(parent) - leg, 0) if leg >= 0 else min(-leg, len(parent))
+
+
+def _child(parent: Any, leg: str | int, change: Change) -> Any:
     if isinstance(parent, dict) and leg in parent:
         return parent[leg]
     if isinstance(parent, list) and isinstance(leg, int) and -len(parent) <= leg < len(parent):
         return parent[leg]
-    raise JsonDiffError(f"the document has nothing at {path}")
+    raise JsonDiffError(f"the document has nothing at {change.path}")
 
 
-def _legs(path: str) -> list[str | int]:
+def _legs(path: str) -> tuple[str | int, ...]:
     """Keys and indexes of a path such as `$.a."b c"[2][last-1]`; those that count from the end are negative."""
-    at, legs = 1, []
+    at = len("$")
+    legs: list[str | int] = []
+    if not path.startswith("$"):
+        raise JsonDiffError(f"{path[:100]} is no path")
     while at < len(path):
         match = _LEG.match(path, at)
-        if match is None:
-            raise JsonDiffError(f"{path} is no path")
+        if match is None or len(legs) == DEPTH:
+            raise JsonDiffError(f"{path[:100]} is no path")
         quoted, plain, index, from_end = match.groups()
         if quoted is not None:
-            legs.append(json.loads(f'"{quoted}"'))
+            legs.append(_key(quoted))
         elif plain is not None:
             legs.append(plain)
         else:
             legs.append(int(index) if index is not None else -1 - int(from_end or 0))
         at = match.end()
-    return legs
+    return tuple(legs)
+
+
+def _key(quoted: str) -> str:
+    """A key from what stands between its quotes."""
+    key: str = _parse(f'"{quoted}"')
+    if _HALF_A_PAIR.search(key):
+        raise JsonDiffError("a key with half of a surrogate pair is no text")
+    return key
 
 
 def _print(value: Any) -> str:
     if isinstance(value, dict):
         # The server keeps keys by their length in bytes, then by their bytes.
         keys = sorted(value, key=lambda key: (len(key.encode()), key.encode()))
-        return "{" + ", ".join(f"{_quote(key)}: {_print(value[key])}" for key in keys) + "}"
+        return "{" + ", ".join([f"{_quote(key)}: {_print(value[key])}" for key in keys]) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_print, value)) + "]"
+        return "[" + ", ".join([_print(item) for item in value]) + "]"
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, str):

@@ -16,7 +16,7 @@ from typing import Final
 from ingest.binlog.charsets import BINARY
 from ingest.binlog.events import ROWS_V0
 from ingest.binlog.format import FormatDescription
-from ingest.binlog.hints import ColumnHint
+from ingest.binlog.hints import ColumnHint, Definition
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.rows_events import table_id_of, table_id_size
 from ingest.binlog.table_map import Column, TableMap, fitting_hints
@@ -37,10 +37,11 @@ _CHARACTER_BYTES: Final = {
 _LATER_CHARSETS: Final = frozenset({"gb18030", "utf16", "utf16le", "utf32", "utf8mb4"})
 
 
-def described(table_map: TableMap, hints: tuple[ColumnHint, ...] | None) -> TableMap:
-    """A table map that has only types, with what a snapshot tells of the columns; as it is where they do not fit."""
-    if table_map.has_metadata or hints is None or len(hints) != len(table_map.columns):
+def described(table_map: TableMap, definitions: tuple[Definition, ...]) -> TableMap:
+    """A table map that has only types, with what is known of the columns; as it is where that does not fit."""
+    if table_map.has_metadata or len(definitions) != 1 or len(definitions[0]) != len(table_map.columns):
         return table_map
+    (hints,) = definitions
     columns = []
     for column, known in zip(table_map.columns, hints, strict=True):
         is_labelled = column.type == "STRING" and known.data_type in ("enum", "set")

@@ -16,6 +16,7 @@ from ingest.binlog.events import FORMAT_DESCRIPTION
 from ingest.binlog.format import HEADER_SIZE
 from ingest.binlog.kernel import packets as kernel
 from ingest.binlog.kernel import unpack, verify
+from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.memory import PADDING
 from ingest.errors import BrokenStreamError
 
@@ -102,8 +103,9 @@ class Packets:
         self._source = np.zeros(SOURCE_BYTES + PADDING, dtype=np.uint8)
         self._events = np.zeros(EVENTS_BYTES + PADDING, dtype=np.uint8)
         self._scratch = np.zeros(16, dtype=np.uint8)
+        self._address = address_of(self._words)
         for name, array in (("CRC_TABLES", CRC_TABLES), ("SCRATCH", self._scratch), ("SOURCE", self._source)):
-            self._set(name, array.ctypes.data)
+            self._set(name, address_of(array))
         self._point_to_events()
         self._is_described = False
         # The command that the stream answers had number 0.
@@ -150,9 +152,8 @@ class Packets:
         BrokenStreamError
             The bytes cannot be what the server sent; nothing of them was yielded.
         """
-        words = self._words.ctypes.data
         while True:
-            unpacked = unpack(words)
+            unpacked = unpack(self._address)
             yield from self._verified()
             self._make_room()
             if unpacked == kernel.MORE:
@@ -166,11 +167,10 @@ class Packets:
                 raise self._broken(unpacked)
 
     def _verified(self) -> Iterator[Run | Special]:
-        words = self._words.ctypes.data
         while True:
             first = self._get("CHECKED")
             self._set("SURE", first)
-            status = verify(words)
+            status = verify(self._address)
             last = self._get("CHECKED")
             if last > first and not self._is_described:
                 raise self._broken(_UNDESCRIBED)
@@ -231,7 +231,7 @@ class Packets:
         )
 
     def _point_to_events(self) -> None:
-        self._set("EVENTS", self._events.ctypes.data)
+        self._set("EVENTS", address_of(self._events))
         self._set("EVENTS_SIZE", len(self._events) - PADDING)
 
     def _get(self, name: str) -> int:

@@ -4,6 +4,7 @@ They are rare, and what they need is no work for a kernel: changes of a JSON doc
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -12,13 +13,41 @@ import pyarrow.compute as pc
 
 from ingest.binlog.buffers import SIDES, Image, RowBuffers
 from ingest.binlog.compressed_column import text_of
-from ingest.binlog.json_diff import JsonDiffError, apply_diffs
+from ingest.binlog.json_diff import Change, JsonDiffError, apply_changes, read_changes
 from ingest.binlog.kernel import layout
+from ingest.binlog.kernel.layout import DATA_LIMIT
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.table_map import Column, TableMap
 
 Problem = tuple[int, int, int]
 """A row of the batch, a column and a reason of `layout`."""
+
+
+@dataclass
+class Patched:
+    """Both images with every patch applied.
+
+    Attributes
+    ----------
+    images
+        String arrays of the batch's values for each of `SIDES`.
+    undecoded
+        By row of the batch and by column: changes of a JSON document that the log does not have. The value is NULL.
+    problems
+        What is no value, each in a row that cannot be decoded.
+    """
+
+    images: dict[str, pa.Array] = field(default_factory=dict)
+    undecoded: dict[int, dict[int, list[Change]]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class NoDocumentError(ValueError):
+    """Changes of a document that the log does not have."""
+
+    def __init__(self, changes: list[Change]) -> None:
+        super().__init__("the image before the change does not have the document")
+        self.changes = changes
 
 
 class UnfitValueError(ValueError):
@@ -29,10 +58,8 @@ class UnfitValueError(ValueError):
         self.reason = reason
 
 
-def patch_images(
-    rows: RowBuffers, count: int, values: int, patches: int, maps: Sequence[TableMap]
-) -> tuple[dict[str, pa.Array], list[Problem]]:
-    """The texts of both images with all `patches` applied, and the rows in which that failed.
+def patch_images(rows: RowBuffers, count: int, values: int, patches: int, maps: Sequence[TableMap]) -> Patched:
+    """The texts of both images with all `patches` applied.
 
     Parameters
     ----------
@@ -42,56 +69,62 @@ def patch_images(
         How many values are marked.
     maps
         Table maps by number.
-
-    Returns
-    -------
-    images, problems
-        String arrays of `values` elements for each of `SIDES`.
     """
     marks = rows.patches[:patches]
     places, sides = marks >> 1, marks & 1
     row_numbers = np.searchsorted(rows.value_offsets[: count + 1], places, side="right") - 1
     columns = places - rows.value_offsets[row_numbers]
-    problems: list[Problem] = []
-    images = {}
+    patched = Patched()
     for number, side in enumerate(SIDES):
-        texts: dict[int, str] = {}
+        image = rows.images[side]
+        size = int(image.offsets[values])
+        texts: dict[int, bytes | None] = {}
         for place, row, ordinal in zip(
             *(found[sides == number].tolist() for found in (places, row_numbers, columns)), strict=True
         ):
             column = maps[int(rows.maps[row])].columns[ordinal]
             try:
-                texts[place] = _TEXTS[column.type](rows, number, place, column)
+                text = _TEXTS[column.type](rows, number, place, row, column).encode()
+                grown = size + len(text) - int(image.offsets[place + 1] - image.offsets[place])
+                if grown > DATA_LIMIT:
+                    raise UnfitValueError(layout.VALUE_TOO_LARGE)
+                texts[place], size = text, grown
+            except NoDocumentError as error:
+                texts[place] = None
+                patched.undecoded.setdefault(row, {})[ordinal] = error.changes
             except UnfitValueError as error:
-                texts[place] = ""
-                problems.append((row, ordinal, error.reason))
-        images[side] = _with_texts(rows.images[side], values, texts)
-    return images, problems
+                texts[place] = b""
+                patched.problems.append((row, ordinal, error.reason))
+        patched.images[side] = _with_texts(image, values, texts)
+    return patched
 
 
-def _with_texts(image: Image, values: int, texts: dict[int, str]) -> pa.Array:
+def _with_texts(image: Image, values: int, texts: dict[int, bytes | None]) -> pa.Array:
     if not texts:
         return image.array(values)
     mask = np.zeros(values, dtype=bool)
     mask[list(texts)] = True
     # What stands at a marked place need not be UTF-8: as bytes it is let alone until it is replaced.
     array = image.array(values).view(pa.binary())
-    replacements = pa.array([texts[place].encode() for place in sorted(texts)], pa.binary())
+    replacements = pa.array([text for _, text in sorted(texts.items())], pa.binary())
     return pc.replace_with_mask(array, pa.array(mask), replacements).view(pa.string())
 
 
-def _document(rows: RowBuffers, side: int, place: int, column: Column) -> str:
+def _document(rows: RowBuffers, side: int, place: int, row: int, column: Column) -> str:
     """The document of the before image with the changes that stand in the after image."""
-    document = rows.images[SIDES[0]].value(place)
-    if document is None:
-        raise UnfitValueError(layout.NO_DOCUMENT)
     try:
-        return apply_diffs(document.decode(), (rows.images[SIDES[side]].value(place) or b"[]").decode())
+        changes = read_changes((rows.images[SIDES[side]].value(place) or b"[]").decode())
+        if not rows.has(SIDES[0], row, column.ordinal):
+            raise NoDocumentError(changes)
+        document = rows.images[SIDES[0]].value(place)
+        if document is None:
+            raise JsonDiffError("NULL has no parts to change")
+        return apply_changes(document.decode(), changes)
     except JsonDiffError:
         raise UnfitValueError(layout.BAD_VALUE) from None
 
 
-def _inflated(rows: RowBuffers, side: int, place: int, column: Column) -> str:
+def _inflated(rows: RowBuffers, side: int, place: int, row: int, column: Column) -> str:
     """A value of a compressed column: its size, its bytes, and room to spare."""
     found = rows.images[SIDES[side]].value(place) or b""
     try:
@@ -100,7 +133,7 @@ def _inflated(rows: RowBuffers, side: int, place: int, column: Column) -> str:
         raise UnfitValueError(layout.BAD_VALUE) from None
 
 
-_TEXTS: Final[dict[str, Callable[[RowBuffers, int, int, Column], str]]] = {
+_TEXTS: Final[dict[str, Callable[[RowBuffers, int, int, int, Column], str]]] = {
     "JSON": _document,
     "VARCHAR_COMPRESSED": _inflated,
     "BLOB_COMPRESSED": _inflated,

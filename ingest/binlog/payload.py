@@ -17,6 +17,8 @@ from ingest.binlog.rows_events import rows_head
 _SIZE, _COMPRESSION, _UNCOMPRESSED_SIZE = 1, 2, 3
 _ZSTD, _NONE = 0, 255
 _STEP: Final = 64 << 20
+_MOST_BYTES: Final = 1 << 32
+"""Most bytes in a payload: no server has positions beyond 4 GiB (reference manual, `max_binlog_cache_size`)."""
 
 _decompressor: Final = zstandard.ZstdDecompressor()
 
@@ -44,6 +46,8 @@ def unpack(code: int, event: bytes, format: FormatDescription) -> bytes:
         raise MalformedEventError("it has no compressed data where it must be")
     text = inflate(data)
     head[4] = QUERY if code == QUERY_COMPRESSED else ROWS_COMPRESSED[code]
+    if len(head) + len(text) >= 1 << 32:
+        raise MalformedEventError("it holds an event of more than 4 GiB")
     head[9:13] = (len(head) + len(text)).to_bytes(4, "little")
     return bytes(head) + text
 
@@ -70,8 +74,11 @@ def _transaction_payload(body: bytes) -> bytes:
         return body[at:]
     if compression != _ZSTD:
         raise MalformedEventError(f"compression {compression} is none that a server has")
+    if size > _MOST_BYTES:
+        raise MalformedEventError(f"it says it holds {size} bytes, more than a server writes")
     try:
-        if 0 < size <= _STEP:
+        # The library makes room for what the frame says without a look at `max_output_size`.
+        if 0 < size <= _STEP and zstandard.frame_content_size(body[at:]) in (-1, size):
             data = _decompressor.decompress(body[at:], max_output_size=size)
             if len(data) == size:
                 return data

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.binlog.charsets import BINARY, conversion
+from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import OPS, PLAN_A, PLAN_B, PLAN_CHARSET, PLAN_OP, PLAN_SIGNED, PLAN_TABLE, PLAN_WORDS
 from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN
 from ingest.binlog.kernel.temporal import HIRES_DATETIME_BYTES, HIRES_TIME_BYTES, HIRES_TIMESTAMP_BYTES
@@ -43,7 +44,7 @@ class ColumnPlan:
 
     @property
     def address(self) -> int:
-        return int(self.words.ctypes.data)
+        return address_of(self.words)
 
     def _plan(self, column: Column, words: npt.NDArray[np.int64]) -> None:
         kind, metadata = column.type, column.metadata
@@ -101,7 +102,7 @@ class ColumnPlan:
         charset, table = found
         words[PLAN_OP] = OPS["BINARY"] if charset == CHARSET_BINARY and op == "STRING" else OPS[op]
         words[PLAN_A], words[PLAN_CHARSET] = length_bytes, charset
-        words[PLAN_TABLE] = 0 if table is None else table.ctypes.data
+        words[PLAN_TABLE] = 0 if table is None else address_of(table)
 
     def _labels(self, members: tuple[str, ...], *, all_at_once: bool) -> tuple[int, int]:
         """Address of the label table (count, then address and size of each) and the room a value may take."""
@@ -109,11 +110,11 @@ class ColumnPlan:
         data = np.frombuffer(b"".join(encoded) + bytes(_LABEL_SLACK), dtype=np.uint8)
         table = np.zeros(1 + 2 * len(members), dtype=np.int64)
         table[0] = len(members)
-        at = int(data.ctypes.data)
+        at = address_of(data)
         for number, label in enumerate(encoded):
             table[1 + 2 * number], table[2 + 2 * number] = at, len(label)
             at += len(label)
         self._kept += [data, table]
         sizes = [len(label) + 1 for label in encoded]
         longest = sum(sizes) if all_at_once else max(sizes, default=0)
-        return int(table.ctypes.data), longest + _LABEL_SLACK
+        return address_of(table), longest + _LABEL_SLACK

@@ -19,7 +19,6 @@ REASONS: Final[dict[int, str]] = {
     layout.BAD_PAYLOAD: "malformed_payload",
     layout.INCIDENT: "incident",
     layout.ROWS_V0: "rows_without_metadata",
-    layout.NO_DOCUMENT: "json_change_without_document",
     layout.UNKNOWN_DIGITS: "unknown_fraction_digits",
 }
 
@@ -34,14 +33,13 @@ DETAILS: Final[dict[int, str]] = {
     layout.BAD_VALUE: "the bytes are no value of the column's type; the row is left out",
     layout.UNSUPPORTED_COLUMN: "the column's type or character set is not decoded; the rows of this event are left out",
     layout.BAD_TABLE_MAP: "its fields do not fit into its bytes",
-    layout.VALUE_TOO_LARGE: "a row of more than 2 GiB of text cannot be held; it and those behind it are left out",
+    layout.VALUE_TOO_LARGE: "a statement or a row of more than 2 GiB of text cannot be held; it and the rows "
+    "behind it are left out",
     layout.BAD_CHECKSUM: "its checksum does not match; it was passed over",
     layout.BAD_PAYLOAD: "it cannot be decompressed to what it says it holds",
     layout.INCIDENT: "the server lost events here: changes are missing from this log",
     layout.ROWS_V0: "MySQL 5.1 before 5.1.18 logs rows without the sizes of their columns; add a schema snapshot that "
     "has the table as it was then: where it fits the bytes in one way only, the rows are decoded",
-    layout.NO_DOCUMENT: "the row has only changes of a JSON document, and no document to apply them to; "
-    "the row is left out",
     layout.UNKNOWN_DIGITS: "MariaDB logs TIME, DATETIME and TIMESTAMP of this format without the digits of their "
     "fraction, and these rows can be read with one or without; a schema snapshot that has the table tells",
 }

@@ -79,7 +79,7 @@ def describe_rows(code: int, body: bytes, post_header_size: int) -> Detail:
         **_extra_row_info(head.extra_info, is_update=code in _UPDATES),
         "columns": head.width,
     }
-    present = [sum(bits[column >> 3] >> (column & 7) & 1 for column in range(head.width)) for bits in head.bitmaps]
+    present = [(int.from_bytes(bits, "little") & ((1 << head.width) - 1)).bit_count() for bits in head.bitmaps]
     if any(count != head.width for count in present):
         detail["columns_present"] = present
     detail["row_bytes"] = reader.left

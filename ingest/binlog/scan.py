@@ -9,7 +9,9 @@ from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from ingest.binlog.assembly import statement_batch
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
 from ingest.binlog.control import event_body, rotate_target
 from ingest.binlog.decoder import defect_reason, open_file
@@ -48,7 +50,8 @@ class Scan:
     the last complete transaction before any defect ends. `is_closed` when the last event is a ROTATE or STOP.
     `first_misplaced_pos` is where the first event stands that says another end than the one it has: bytes in front of
     it were taken out or put in. `is_encrypted` when events are that cannot be read. `formats` has more than one for a
-    relay log that carries its source's.
+    relay log that carries its source's. `ddl_statements` are batches of `STATEMENTS` with every statement that may be
+    DDL, and sometimes another one.
     """
 
     path: Path
@@ -69,6 +72,7 @@ class Scan:
     segments: list[SegmentRange] = field(default_factory=list)
     complete_end: int = 4
     defect: Defect | None = None
+    ddl_statements: list[pa.RecordBatch] = field(default_factory=list, compare=False)
 
 
 def scan_binlog(
@@ -118,12 +122,14 @@ class Scanner:
         self._skips_bad_checksums = skip_bad_checksum
         self._found = Scan(self.path, read_format(self.path), 0)
         first = 4 if start is None else start
-        mode = layout.WANT_INDEX | layout.KEEP_GOING | (layout.SKIP_BAD if skip_bad_checksum else 0)
+        mode = layout.WANT_INDEX | layout.WANT_DDL | layout.KEEP_GOING
+        if skip_bad_checksum:
+            mode |= layout.SKIP_BAD
         self._file = open_file(self.path)
         self._walk = Walk(self.path, self._file.fileno(), self._found.format, mode, first, first)
-        self._index, control = IndexBuffer(), ControlBuffers()
+        self._index, self._control = IndexBuffer(), ControlBuffers()
         self._index.attach(self._walk.context)
-        control.attach(self._walk.context)
+        self._control.attach(self._walk.context)
         self._walk.context["SEGMENT_BYTES"] = segment_bytes
         self._cuts = [first]
 
@@ -150,14 +156,17 @@ class Scanner:
         walk.end_at(size)
         while True:
             status = walk.step()
-            self._take_index()
+            has_room = self._take_index() or context["PROBLEM_COUNT"]
+            context["PROBLEM_COUNT"] = 0
+            has_room = self._take_statements() or has_room
             if status == layout.NEED_BYTES and walk.advance():
                 continue
             if status == layout.SEGMENT:
                 self._cuts.append(context["COMPLETE_END"])
                 context["SEGMENT_START"] = self._cuts[-1]
             elif status == layout.FULL:
-                context["PROBLEM_COUNT"] = 0
+                if not has_room:
+                    self._renew(min(len(walk.event()) + (1 << 20), layout.DATA_LIMIT))
             else:
                 break
         return self._conclusion(status, size)
@@ -211,8 +220,24 @@ class Scanner:
         misplaced = np.flatnonzero((said != 0) & (said != ends))
         return int(records[misplaced[0], layout.INDEX_POS]) if misplaced.size else None
 
-    def _take_index(self) -> None:
-        """Adds the events that the kernel has listed, while their bytes are still in the window."""
+    def _take_statements(self) -> bool:
+        """Keeps the statements that the kernel has noted; whether there were any."""
+        count = self._walk.context["STMT_COUNT"]
+        if count:
+            self._found.ddl_statements.append(statement_batch(self._control, count, self._walk.format))
+            self._renew(self._control.text_bytes)
+        return bool(count)
+
+    def _renew(self, text_bytes: int) -> None:
+        """Puts fresh buffers in place; the transaction that is open goes on in them."""
+        context, control = self._walk.context, ControlBuffers(text_bytes)
+        if context["TXN_STATE"] != layout.STATE_NONE:
+            control.begin_with(self._control, context["TXN_COUNT"])
+        self._control = control
+        control.attach(context)
+
+    def _take_index(self) -> bool:
+        """Adds the events that the kernel has listed, while their bytes are still in the window; whether any were."""
         walk, found = self._walk, self._found
         records = self._index.records[: walk.context["INDEX_COUNT"]]
         walk.context["INDEX_COUNT"] = 0
@@ -230,6 +255,7 @@ class Scanner:
                     found.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
             elif found.previous_gtids is None:
                 found.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)
+        return bool(len(records))
 
 
 def _moment(micros: int) -> datetime | None:

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.charsets import BINARY, charset_of, decode_text
 from ingest.binlog.format import flavor_of, version_number
-from ingest.binlog.hints import ColumnHint
-from ingest.binlog.reader import Reader
+from ingest.binlog.hints import ColumnHint, Definition
+from ingest.binlog.reader import MalformedEventError, Reader
+
+MOST_COLUMNS: Final = 4096
+"""Most columns of a table in MySQL and MariaDB: server, sql/sql_const.h, `MAX_FIELDS`."""
 
 TYPE_NAMES: Final[dict[int, str]] = {
     0: "DECIMAL",
@@ -54,7 +57,8 @@ TYPE_NAMES: Final[dict[int, str]] = {
     255: "GEOMETRY",
 }
 
-_NUMERIC: Final = frozenset({"TINY", "SHORT", "INT24", "LONG", "LONGLONG", "NEWDECIMAL", "FLOAT", "DOUBLE"})
+_INTEGERS: Final = frozenset({"TINY", "SHORT", "INT24", "LONG", "LONGLONG"})
+_NUMERIC: Final = _INTEGERS | {"NEWDECIMAL", "FLOAT", "DOUBLE"}
 _CHARACTER: Final = frozenset({"STRING", "VAR_STRING", "VARCHAR", "BLOB", "BLOB_COMPRESSED", "VARCHAR_COMPRESSED"})
 _LABELLED: Final = frozenset({"ENUM", "SET"})
 
@@ -67,8 +71,10 @@ _WITH_CHARSET: Final = {"mysql": _CHARACTER | {"VECTOR"}, "mariadb": _CHARACTER 
 _OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
 _FIRST_FRACTIONS: Final = (5, 3, 0)
 
-# Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them.
+# Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them. And the first versions
+# that have one of so many bytes.
 FIXED_BINARY: Final = {"UUID": 16, "INET4": 4, "INET6": 16}
+_FIRST_FIXED_BINARY: Final = {16: (10, 5, 0), 4: (10, 10, 0)}
 
 _METADATA_BYTES: Final = {
     **dict.fromkeys(("FLOAT", "DOUBLE", "TINY_BLOB", "BLOB", "MEDIUM_BLOB", "LONG_BLOB", "GEOMETRY", "JSON"), 1),
@@ -128,7 +134,8 @@ class Column:
     `metadata` is the wire's: maximum bytes of VARCHAR and STRING, length bytes of BLOB and JSON, fraction
     digits of temporal types (of MariaDB's from before 10.1 the snapshot's, else 0), precision * 256 + scale
     of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
-    What neither the event nor a hint tells is None.
+    What neither the event nor a hint tells is None; `unknown_hint` names it when the text of the column's values
+    depends on it: `sign`, `charset`, `labels`, or `type` (BINARY, UUID and INET6 are the same in the log).
     """
 
     ordinal: int
@@ -141,6 +148,7 @@ class Column:
     name: str | None = None
     is_primary_key: bool | None = None
     is_visible: bool | None = None
+    unknown_hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +159,8 @@ class TableMap:
     depends on, else `metadata` when the event itself did, else `none`. `column_names` are the event's own
     or the snapshot's. `has_metadata` is False for those of MySQL 5.1 before 5.1.18, which tell only types.
     `lacks_digits` says that temporal columns may have a fraction whose digits nothing tells: MariaDB has such
-    types since 5.3, and logs them with the codes of those without one.
+    types since 5.3, and logs them with the codes of those without one. `fixed_binary_sizes` are the sizes of
+    BINARY columns, in bytes, that may be columns of a type in `FIXED_BINARY` as well.
     """
 
     table_map_id: str
@@ -162,6 +171,7 @@ class TableMap:
     column_names: tuple[str, ...] | None
     has_metadata: bool = True
     lacks_digits: bool = False
+    fixed_binary_sizes: frozenset[int] = frozenset()
 
 
 def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
@@ -178,7 +188,7 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
     Raises
     ------
     MalformedEventError
-        When the fields do not fit into the body.
+        When the fields do not fit into the body, or there are more columns than a table can have.
     """
     reader = Reader(body)
     reader.take(2)
@@ -187,6 +197,8 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
     table = reader.take(reader.byte()).decode("utf-8", "backslashreplace")
     reader.take(1)
     count = reader.packed()
+    if count > MOST_COLUMNS:
+        raise MalformedEventError(f"{count} columns, more than a table can have")
     types = reader.take(count)
     if not reader.left:
         columns = [Column(ordinal, TYPE_NAMES.get(code, str(code)), 0, True) for ordinal, code in enumerate(types)]
@@ -199,7 +211,7 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
         is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
-    flavor = flavor_of(server_version)
+    flavor, version = flavor_of(server_version), version_number(server_version)
     described = _describe(columns, optional, flavor)
     names = tuple(column.name for column in described if column.name is not None)
     return TableMap(
@@ -210,48 +222,68 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
         hint="metadata" if optional else "none",
         column_names=names if len(names) == count and count else None,
         lacks_digits=flavor == "mariadb"
-        and version_number(server_version) >= _FIRST_FRACTIONS
+        and version >= _FIRST_FRACTIONS
         and any(column.type in _OLD_TEMPORAL for column in columns),
+        fixed_binary_sizes=frozenset(
+            size for size, first in _FIRST_FIXED_BINARY.items() if flavor == "mariadb" and version >= first
+        ),
     )
 
 
-def with_hints(table_map: TableMap, body: bytes, hints: tuple[ColumnHint, ...] | None) -> TableMap:
-    """The table map completed by a snapshot's columns where they fit it, and its id.
+def with_hints(table_map: TableMap, body: bytes, definitions: tuple[Definition, ...]) -> TableMap:
+    """The table map completed by a definition of the table that fits it, and its id.
 
-    The event's own metadata goes first; UUID, INET4, INET6 and the digits of old temporal types only a snapshot
-    tells. The snapshot counts only as a whole: as many columns, each of a compatible type. The id is a hash of
-    the event's bytes and of what the snapshot added.
+    The event's own metadata goes first; UUID, INET4, INET6 and the digits of old temporal types only a definition
+    tells. A definition counts only as a whole: as many columns, each of a compatible type. Where several fit, a column
+    that they complete differently is left as the event describes it. The id is a hash of the event's bytes, of what
+    the definitions added, and of what nothing tells.
     """
-    columns, names, hint = table_map.columns, table_map.column_names, table_map.hint
-    fitting = fitting_hints(columns, hints)
-    if fitting is not None:
-        completed = tuple(
+    columns, hint = table_map.columns, table_map.hint
+    fitting = [found for one in definitions if (found := fitting_hints(columns, one)) is not None]
+    completed = {
+        tuple(
             _complete(column, known, with_digits=table_map.lacks_digits)
-            for column, known in zip(columns, fitting, strict=True)
+            for column, known in zip(columns, one, strict=True)
         )
-        if completed != columns or table_map.lacks_digits:
-            columns, hint = completed, "snapshot"
-        names = names or tuple(known.name for known in fitting)
+        for one in fitting
+    }
+    disputed = {ordinal for ordinal, known in enumerate(zip(*completed, strict=True)) if len(set(known)) > 1}
+    if completed:
+        some = next(iter(completed))
+        agreed = tuple(column if column.ordinal in disputed else some[column.ordinal] for column in columns)
+        if agreed != columns or table_map.lacks_digits:
+            columns, hint = agreed, "snapshot"
+    columns = tuple(
+        replace(column, unknown_hint=unknown) if unknown else column
+        for column, unknown in (
+            (
+                column,
+                _unknown_hint(column, table_map.fixed_binary_sizes, bool(completed) and column.ordinal not in disputed),
+            )
+            for column in columns
+        )
+    )
     digest = hashlib.blake2b(body, digest_size=16)
-    if hint == "snapshot":
-        digest.update(
-            repr([(c.type, c.metadata, c.is_nullable, c.is_unsigned, c.charset, c.members) for c in columns]).encode()
-        )
+    if hint == "snapshot" or any(column.unknown_hint for column in columns):
+        facts = [
+            (c.type, c.metadata, c.is_nullable, c.is_unsigned, c.charset, c.members, c.unknown_hint) for c in columns
+        ]
+        digest.update(repr(facts).encode())
+    names = {tuple(known.name for known in one) for one in fitting}
     return replace(
         table_map,
         table_map_id=digest.hexdigest(),
         columns=columns,
         hint=hint,
-        column_names=names,
-        lacks_digits=table_map.lacks_digits and fitting is None,
+        column_names=table_map.column_names or (names.pop() if len(names) == 1 else None),
+        lacks_digits=table_map.lacks_digits
+        and (not completed or any(columns[at].type in _OLD_TEMPORAL for at in disputed)),
     )
 
 
-def fitting_hints(columns: tuple[Column, ...], hints: tuple[ColumnHint, ...] | None) -> tuple[ColumnHint, ...] | None:
-    """The hints if they may describe these columns: the same count, with or without virtual ones, and types."""
-    if hints is None:
-        return None
-    for candidate in (hints, tuple(hint for hint in hints if not hint.is_virtual)):
+def fitting_hints(columns: tuple[Column, ...], definition: Definition) -> Definition | None:
+    """The definition if it may describe these columns: the same count, with or without virtual ones, and types."""
+    for candidate in (definition, tuple(hint for hint in definition if not hint.is_virtual)):
         if len(candidate) == len(columns) and all(
             _may_describe(known, column) for column, known in zip(columns, candidate, strict=True)
         ):
@@ -270,13 +302,25 @@ def _complete(column: Column, known: ColumnHint, *, with_digits: bool) -> Column
     if with_digits and column.type in _OLD_TEMPORAL:
         return replace(column, metadata=known.fraction_digits)
     changes: dict[str, object] = {}
-    if column.is_unsigned is None and column.type in _NUMERIC and known.is_unsigned:
-        changes["is_unsigned"] = True
+    if column.is_unsigned is None and column.type in _NUMERIC:
+        changes["is_unsigned"] = known.is_unsigned
     if column.charset is None and known.charset is not None and column.type in _CHARACTER | _LABELLED:
         changes["charset"] = known.charset
     if column.members is None and known.members is not None and column.type in _LABELLED:
         changes["members"] = known.members
     return replace(column, **changes) if changes else column  # type: ignore[arg-type]
+
+
+def _unknown_hint(column: Column, fixed_binary_sizes: frozenset[int], is_described: bool) -> str | None:
+    """What the text of a column's values depends on and neither the event nor a hint tells, None for nothing."""
+    if column.type in _INTEGERS and column.is_unsigned is None:
+        return "sign"
+    if column.type in _CHARACTER and column.charset is None:
+        return "charset"
+    if column.type in _LABELLED and column.members is None:
+        return "labels"
+    is_binary = column.type == "STRING" and column.charset == BINARY
+    return "type" if is_binary and not is_described and column.metadata in fixed_binary_sizes else None
 
 
 def _column_type(code: int, metadata: Reader) -> tuple[str, int]:

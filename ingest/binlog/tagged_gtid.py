@@ -44,7 +44,7 @@ def parse_tagged_gtid(body: bytes) -> TaggedGtid:
     Raises
     ------
     MalformedEventError
-        When the fields do not fit into the body, one is missing, or an unknown one must be understood.
+        When the fields do not fit into the body, do not ascend, one is missing, or an unknown one must be understood.
     """
     reader = Reader(body)
     if (version := varlen(reader)) != _FORMAT_VERSION:
@@ -54,8 +54,12 @@ def parse_tagged_gtid(body: bytes) -> TaggedGtid:
         raise MalformedEventError(f"a message of {end} bytes ends behind the event")
     last_required = varlen(reader)
     fields: dict[str, Any] = {}
+    latest = -1
     while reader.at < end:
         number = varlen(reader)
+        if number <= latest:
+            raise MalformedEventError(f"field {number} comes behind field {latest}")
+        latest = number
         if number >= len(_FIELDS):
             if number <= last_required:
                 raise MalformedEventError(f"field {number} is unknown and must be understood")

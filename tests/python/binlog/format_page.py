@@ -46,7 +46,7 @@ EVENT_NOTES: Notes = {
     "PARTIAL_UPDATE_ROWS": {
         "mysqlbinlog": "As the changes of the document.",
         "mysql-replication": "As the changes of the document.",
-        "binloom": "As the whole document after the change.",
+        "binloom": "As the whole document after the change; as the changes where the log has no document.",
     },
     "TRANSACTION_PAYLOAD": {"mysql-replication": "And with it every change of the transaction."},
 }

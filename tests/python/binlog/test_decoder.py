@@ -132,6 +132,14 @@ def test_a_statement_is_read_in_its_clients_character_set(tmp_path: Path) -> Non
     assert everything(maker.write(tmp_path))["statements"][0]["sql_text"] == "insert into t values ('é€')"
 
 
+def test_a_statement_has_the_collation_that_a_new_database_gets(tmp_path: Path) -> None:
+    maker = FileMaker()
+    for status in (b"", *(b"\x04" + struct.pack("<HHH", 8, 8, collation) for collation in (47, 2304, 60_000))):
+        maker.event(2, struct.pack("<IIBHH", 1, 0, 0, 0, len(status)) + status + b"\0create database d")
+    found = everything(maker.write(tmp_path))["statements"]
+    assert [row["collation_server"] for row in found] == [None, "latin1_bin", "utf8mb4_uca1400_ai_ci", None]
+
+
 def test_rows_that_fill_many_batches_all_come_out(tmp_path: Path) -> None:
     maker = FileMaker()
     for start in range(0, 100_000, 2000):

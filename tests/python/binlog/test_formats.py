@@ -44,13 +44,19 @@ def test_every_byte_is_accounted_for(name: str) -> None:
     assert scan.bytes_covered == scan.file_size
 
 
-def test_a_change_of_a_document_without_the_document_is_told() -> None:
+def test_a_change_of_a_document_without_the_document_lands_as_the_change() -> None:
     decoded = Decoded.of(FIXTURES / f"{WITHOUT_DOCUMENTS}.binlog", hints(WITHOUT_DOCUMENTS))
-    reasons = {row["reason"] for row in decoded.unsupported_events}
-    assert reasons == {"json_change_without_document"}
+    assert decoded.unsupported_events == []
     untold = [row for row in decoded.row_events if row["event_type"] == "UPDATE"]
     inserted = [row["after_values"] for row in decoded.row_events if row["event_type"] == "INSERT"]
     assert len(inserted) == 6
+    changed = [row for row in untold if row["undecoded_columns"]]
+    assert changed and len(untold) == sum(row["updates"] for row in decoded.transactions)
+    for row in changed:
+        assert {change["column_ordinal"] for change in row["json_changes"]} == {*row["undecoded_columns"]}
+        assert not {*row["undecoded_columns"]} & {*row["after_columns"]}
+        assert all(row["after_values"][ordinal] is None for ordinal in row["undecoded_columns"])
+    assert all(row["json_changes"] is None for row in untold if row not in changed)
     # What the statements replaced as a whole is there as a whole.
     documents = [row["after_values"][3] for row in untold if 3 in (row["after_columns"] or ())]
     assert '["first", [0, 1, 22], [], {"k": [true, "nested", 1.5]}]' in documents

@@ -2,13 +2,24 @@
 
 import copy
 import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.binlog.json_diff import JsonDiffError, apply_diffs
+from ingest.binlog import patches, scan_binlog
+from ingest.binlog.json_diff import JsonDiffError, apply_changes, read_changes
+from tests.python.binlog import forge
+from tests.python.binlog.replay import Decoded
+
+
+def apply_diffs(document: str, diffs: str) -> str:
+    return apply_changes(document, read_changes(diffs))
+
 
 KEYS = st.text(st.characters(codec="utf-8"), max_size=4)
 LEAVES = (
@@ -98,3 +109,133 @@ def test_keys_that_need_no_quotes() -> None:
 def test_a_change_that_does_not_fit_is_an_error(document: str, diffs: str) -> None:
     with pytest.raises(JsonDiffError):
         apply_diffs(document, diffs)
+
+
+# --- changes that no server writes ---
+
+Diff = tuple[int, str, forge.JsonValue]
+
+
+def nested(levels: int) -> forge.JsonValue:
+    value: forge.JsonValue = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def changes_file(folder: Path, document: forge.JsonValue, diffs: Sequence[Diff], has_document: bool = True) -> Path:
+    """A file with an UPDATE that changes a document in part, and an INSERT behind it."""
+    vector = b""
+    for operation, path, value in diffs:
+        vector += bytes([operation]) + forge.packed(len(path.encode())) + path.encode()
+        if operation != 2:
+            data = forge.json_document(value)
+            vector += forge.packed(len(data)) + data
+    before = forge.json_document(document)
+    maker = forge.FileMaker()
+    maker.begin()
+    maker.table_map([forge.JSON], b"\x04")
+    image = b"\x00" + struct.pack("<I", len(before)) + before if has_document else b""
+    # What the after image holds of the JSON columns: changes of the first.
+    image += b"\x01\x01" + b"\x00" + struct.pack("<I", len(vector)) + vector
+    maker.rows(39, 1, image, bitmaps=b"\xff\xff" if has_document else b"\x00\xff", ends_statement=False)
+    maker.rows(30, 1, b"\x00" + struct.pack("<I", 2) + forge.json_document(True))
+    maker.commit()
+    maker.rotate()
+    return maker.write(folder)
+
+
+def test_changes_in_a_file_are_applied(tmp_path: Path) -> None:
+    diffs: list[Diff] = [(0, "$.a", 1.5), (1, '$."b c"', [True]), (2, '$."\\u00e9"', None), (1, "$.n[last-1]", "x")]
+    decoded = Decoded.of(changes_file(tmp_path, {"a": 1, "é": 2, "n": [1, 2]}, diffs))
+    assert [row["after_values"] for row in decoded.row_events] == [
+        ['{"a": 1.5, "n": ["x", 1, 2], "b c": [true]}'],
+        ["true"],
+    ]
+
+
+def test_changes_of_a_document_that_the_log_does_not_have_are_told(tmp_path: Path) -> None:
+    diffs: list[Diff] = [(0, "$.a", 1.5), (1, '$."b c"', [{"é": True}]), (2, "$.n[last-1]", None), (0, "$.z", None)]
+    decoded = Decoded.of(changes_file(tmp_path, {}, diffs, has_document=False))
+    assert decoded.unsupported_events == []
+    update, insert = decoded.row_events
+    assert (update["after_values"], update["after_columns"], update["undecoded_columns"]) == ([None], [], [0])
+    assert update["json_changes"] == [
+        {"column_ordinal": 0, "operation": operation, "path": path, "value": value}
+        for operation, path, value in (
+            ("replace", "$.a", "1.5"),
+            ("insert", '$."b c"', '[{"é": true}]'),
+            ("remove", "$.n[last-1]", None),
+            ("replace", "$.z", "null"),
+        )
+    ]
+    assert (insert["after_values"], insert["after_columns"]) == (["true"], None)
+    assert insert["undecoded_columns"] is insert["json_changes"] is None
+    assert [(row["inserts"], row["updates"]) for row in decoded.transactions] == [(1, 1)]
+
+
+@pytest.mark.parametrize("has_document", [True, False])
+@pytest.mark.parametrize(
+    ("document", "diffs"),
+    [
+        ({}, [(1, '$."\\x41"', 1)]),
+        ({}, [(1, '$."\\u12"', 1)]),
+        ({}, [(0, "a", 1)]),
+        ({}, [(1, '$."\\ud800"', 1)]),
+        ({}, [(1, '$."\\udc00\\ud800"', 1)]),
+        ({}, [(1, '$."a', 1)]),
+        ({}, [(0, "", 1)]),
+        ({}, [(2, "$", None)]),
+        ({}, [(1, "$", 1)]),
+        ([1], [(1, f"$[{'1' * 5000}]", 1)]),
+        ([1], [(0, "$[last-99999999999]", 1)]),
+        ([1, 2, 3, 4], [(0, "$[٣]", 1)]),
+        ({"a": [1]}, [(0, "$" + "[0]" * 100_000, 1)]),
+        ([[]], [(1, "$" + "[0]" * (120 * number + 1), nested(120)) for number in range(20)]),
+        ([[]], [(1, "$[0][0]", nested(120)), (1, "$[0][0]" + "[0]" * 119, nested(20))]),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_changes_that_no_server_writes_are_named_and_the_file_goes_on(
+    tmp_path: Path, document: forge.JsonValue, diffs: list[Diff], has_document: bool
+) -> None:
+    assert_named_alone(changes_file(tmp_path, document, diffs, has_document))
+
+
+def test_changes_that_move_more_than_any_server_asks_for_are_named(tmp_path: Path) -> None:
+    assert_named_alone(changes_file(tmp_path, [None] * 20_000, [(1, "$[0]", None)] * 15_000))
+
+
+def test_documents_that_outgrow_a_batch_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patches, "DATA_LIMIT", 10_000)
+    path = changes_file(tmp_path, ["x" * 9_000], [(1, "$[0]", "y" * 2_000)])
+    assert_named_alone(path, "value_too_large")
+
+
+def assert_named_alone(path: Path, reason: str = "undecodable_value") -> None:
+    """The change in a file is named as no value, and all else in the file is there."""
+    assert scan_binlog(path).defect is None
+    decoded = Decoded.of(path)
+    assert [(row["reason"], row["event_type"]) for row in decoded.unsupported_events] == [
+        (reason, "PARTIAL_UPDATE_ROWS")
+    ]
+    assert [row["after_values"] for row in decoded.row_events] == [["true"]]
+    assert [(row["inserts"], row["updates"]) for row in decoded.transactions] == [(1, 0)]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.text(st.sampled_from('$.[]"\\last-0123456789abudcf é\n{}')).map("$".__add__),
+            DOCUMENTS,
+        ),
+        max_size=4,
+    )
+)
+def test_whatever_a_path_holds_a_text_or_an_error_comes_of_it(diffs: list[tuple[int, str, Any]]) -> None:
+    try:
+        found = apply_diffs('{"a": [1, {"b": 2}], "": []}', json.dumps(diffs))
+    except JsonDiffError:
+        return
+    assert json.loads(found.encode()) is not Ellipsis
