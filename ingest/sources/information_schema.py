@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.errors import SourceError
-from ingest.sources.server import Server, ServerIdentity, binary_log_is_off, logs_cascades, server_identity
-from ingest.sources.snapshot import SchemaSnapshot, schema_rows
+from ingest.sources.server import Server, ServerIdentity, binary_log_is_off, log_name, logs_cascades, server_identity
+from ingest.sources.snapshot import SchemaSnapshot, default_rows, schema_rows
 
 ATTEMPTS = 10
 
@@ -47,9 +47,19 @@ where constraint_schema not in {_LEFT_OUT}
 """
 
 _TABLES = f"""
-select table_schema as TABLE_SCHEMA, table_name as TABLE_NAME, table_type as TABLE_TYPE, engine as ENGINE
+select
+    table_schema as TABLE_SCHEMA, table_name as TABLE_NAME, table_type as TABLE_TYPE, engine as ENGINE,
+    table_collation as TABLE_COLLATION
 from information_schema.tables
 where table_schema not in {_LEFT_OUT}
+"""
+
+_SCHEMATA = f"""
+select
+    schema_name as SCHEMA_NAME, default_character_set_name as DEFAULT_CHARACTER_SET_NAME,
+    default_collation_name as DEFAULT_COLLATION_NAME
+from information_schema.schemata
+where schema_name not in {_LEFT_OUT}
 """
 
 _HASH_INDEXES = f"""
@@ -60,12 +70,13 @@ from information_schema.statistics
 where table_schema not in {_LEFT_OUT} and index_type = 'HASH'
 """
 
-Schema = tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]
+Rows = list[dict[str, Any]]
+Schema = tuple[Rows, Rows, Rows, Rows]
 Position = tuple[str, int, str | None]
 
 
 def take_snapshot(server: Server) -> SchemaSnapshot:
-    """Read columns, keys and foreign keys of all tables that the user may see, as of one position.
+    """Read columns, keys, foreign keys and defaults of all tables that the user may see, as of one position.
 
     Needs SELECT on the tables and REPLICATION CLIENT (BINLOG MONITOR on MariaDB); takes no lock.
 
@@ -80,10 +91,12 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
         schema = _read(server)
         after = binlog_position(server, identity)
         if before == after or _read(server) == schema:
-            columns, keys, foreign_keys = schema
+            columns, keys, foreign_keys, defaults = schema
             name, offset, gtids = after
             taken_at, logged = datetime.now(UTC), logs_cascades(server)
-            return SchemaSnapshot("server", taken_at, name, offset, gtids, columns, keys, foreign_keys, logged)
+            return SchemaSnapshot(
+                "server", taken_at, name, offset, gtids, columns, keys, foreign_keys, logged, defaults
+            )
         time.sleep(0.1 * attempt)
     raise SourceError(
         f"The schema of the server at {server.address} changed while it was read, {ATTEMPTS} times in a row.",
@@ -92,8 +105,10 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
 
 
 def _read(server: Server) -> Schema:
-    views = (server.rows(view) for view in (_COLUMNS, _KEYS, _RULES, _TABLES, _HASH_INDEXES))
-    return schema_rows(*views, needs_rules=False)
+    tables = server.rows(_TABLES)
+    columns, keys, rules, statistics = (server.rows(view) for view in (_COLUMNS, _KEYS, _RULES, _HASH_INDEXES))
+    found = schema_rows(columns, keys, rules, tables, statistics, needs_rules=False)
+    return *found, default_rows(server.rows(_SCHEMATA), tables)
 
 
 def binlog_position(server: Server, identity: ServerIdentity | None = None) -> Position:
@@ -111,8 +126,9 @@ def binlog_position(server: Server, identity: ServerIdentity | None = None) -> P
     if not rows:
         raise binary_log_is_off(server)
     row = rows[0]
+    name, position = log_name(server.address, row.text("File")), row.number("Position")
     if identity.flavor == "mariadb":
         gtids = server.variables("gtid_binlog_pos").get("gtid_binlog_pos")
     else:
         gtids = str(row.get("Executed_Gtid_Set") or "").replace("\n", "")
-    return str(row["File"]), int(row["Position"]), gtids or None
+    return name, position, gtids or None

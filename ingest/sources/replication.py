@@ -6,15 +6,13 @@ taken from the socket as it is.
 
 import select
 import ssl
-import uuid
-import zlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
 import pymysql
-from pymysql.connections import Connection
 from pymysql.constants import ER
 from pymysqlreplication import BinLogStreamReader
 
@@ -23,17 +21,22 @@ from ingest.binlog.events import FORMAT_DESCRIPTION, MARIA_GTID_LIST, PREVIOUS_G
 from ingest.binlog.format import FormatDescription, format_of_event
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.packets import Message, Packets, Run, Special
-from ingest.errors import BrokenStreamError, SourceError
-from ingest.sources.server import Server, ServerAddress, connect_options, source_error
+from ingest.errors import BinloomError, BrokenStreamError, NotABinlogError
+from ingest.sources.connection import GuardedConnection
+from ingest.sources.server import Server, ServerAddress, connect, log_name, source_error
 
 FIRST_POSITION: Final = 4
 HEARTBEAT_SECONDS: Final = 3.0
 SILENCE_SECONDS: Final = 15.0
 """A connection on which not even a heartbeat came for so long is dead."""
+HEAD_SECONDS: Final = 60.0
+"""A server that only sends heartbeats for so long has no file to send."""
 
 POSITION_LIMIT: Final = (1 << 32) - 1
 """The command that asks for a stream has four bytes for the position."""
 
+# What all servers say to a replica whose place another has taken. Source: rpl_source.cc; MariaDB, sql_repl.cc.
+_TAKEN_OVER: Final = "with the same server_"
 _COM_BINLOG_DUMP: Final = 0x12
 _SEND_ANNOTATE_ROWS: Final = 0x02
 
@@ -42,18 +45,12 @@ _SEND_ANNOTATE_ROWS: Final = 0x02
 class Replica:
     """Who binloom is to the server.
 
-    `server_id` must be no other replica's. By `server_uuid` MySQL knows a connection that took the place of one
-    that broke, and ends the old one.
+    Both must be no other replica's: by `server_uuid` MySQL knows a connection that took the place of one that broke,
+    by `server_id` MariaDB, and each ends the old one.
     """
 
     server_id: int
     server_uuid: str
-
-    @classmethod
-    def of(cls, name: str, server_id: int | None = None) -> Self:
-        """Return the replica that a name stands for: always the same, and in all likelihood nobody else's."""
-        # The upper half of the numbers: people give their servers small ones.
-        return cls(server_id or zlib.crc32(name.encode()) | 1 << 31, str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
 
 
 class ReplicationStream:
@@ -80,8 +77,9 @@ class ReplicationStream:
         self.address = address
         self.packets = Packets(position)
         self.bytes_received = 0
+        kind = _AnnotatedConnection if flavor == "mariadb" else _StreamConnection
         reader = BinLogStreamReader(
-            connect_options(address),
+            {},
             server_id=replica.server_id,
             slave_uuid=replica.server_uuid,
             report_slave="binloom",
@@ -90,14 +88,16 @@ class ReplicationStream:
             log_file=binlog_file,
             log_pos=position,
             slave_heartbeat=HEARTBEAT_SECONDS,
-            pymysql_wrapper=_AnnotatedConnection if flavor == "mariadb" else _StreamConnection,
+            pymysql_wrapper=lambda **_: connect(address, kind),
             enable_logging=False,
         )
         try:
             # Its own loop would decode every event; only the conversation up to the stream is wanted.
             reader._BinLogStreamReader__connect_to_stream()
-        except (pymysql.MySQLError, OSError, RuntimeError) as error:
+        except BinloomError as error:
             raise _refusal(address, error) from None
+        except Exception as error:  # neither library has a common class for what it cannot read
+            raise _refusal(address, source_error(address, error)) from None
         self._connection: Any = reader._stream_connection
         self._socket = self._connection._sock
         self._socket.settimeout(SILENCE_SECONDS)
@@ -142,28 +142,34 @@ class ReplicationStream:
                 if not piece.number:
                     raise BrokenStreamError(f"The server at {self.address} ended the stream.")
                 text = piece.text[6:] if piece.text.startswith("#") else piece.text
-                raise _refusal(self.address, pymysql.OperationalError(piece.number, text), "binlog dump")
+                if _TAKEN_OVER in text:
+                    raise BrokenStreamError(
+                        "Another replica with this one's server_id or UUID has connected to the server at "
+                        f"{self.address}.",
+                        hint="Give each its own --server-id. If this home is a copy, delete replica.json in its spool.",
+                    )
+                refused = source_error(self.address, pymysql.OperationalError(piece.number, text), "binlog dump")
+                raise _refusal(self.address, refused)
             yield piece
 
 
-def _refusal(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
+def _refusal(address: ServerAddress, failure: BinloomError) -> BinloomError:
     """Return the error for what a server refuses on the way to a stream.
 
     A replica that may not read the log is refused as if its password were wrong, see `Server.lacks`. Whether that is
     so shows when it connects as any other client.
     """
-    failure = source_error(address, error, sql)
-    if failure.number in (ER.ACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR):
+    if failure.context.get("number") in (ER.ACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR):
         with Server(address) as server:
             return server.lacks("stream")
     return failure
 
 
-class _StreamConnection(Connection):
+class _StreamConnection(GuardedConnection):
     """A connection that can take checksums, whatever the server writes now: older files may have them."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         with self.cursor() as cursor:
             cursor.execute("set @master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'")
 
@@ -199,22 +205,48 @@ def read_head(address: ServerAddress, flavor: str, replica: Replica, binlog_file
     """
     with ReplicationStream(address, flavor, replica, binlog_file) as stream:
         found: FormatDescription | None = None
-        while True:
+        deadline = time.monotonic() + HEAD_SECONDS
+        while time.monotonic() < deadline:
             for piece in stream.receive():
                 if isinstance(piece, Special):
                     if found is None and piece.code == FORMAT_DESCRIPTION and not piece.is_artificial:
-                        found = format_of_event(piece.event, Path(binlog_file))
+                        found = stream_format(piece, binlog_file, address)
                         stream.packets.has_checksums = found.has_checksums
                         stream.packets.position = FIRST_POSITION + len(piece.event)
                     elif found is not None:
                         return FileHead(found, None)
                 elif found is not None:
                     return FileHead(found, _previous_gtids(bytes(piece.data), found))
+    raise BrokenStreamError(f"The server at {address} does not send how {binlog_file} begins.")
 
 
-def rotate_event_target(event: Special) -> str:
-    """Return the file that a ROTATE event names, behind the eight bytes of the position in it."""
-    return rotate_target(event.body, 8)
+def stream_format(event: Special, binlog_file: str, address: ServerAddress) -> FormatDescription:
+    """Return what a format description says of the file that it begins.
+
+    Raises
+    ------
+    BrokenStreamError
+        It is too short to be one.
+    BinlogError
+        The file has a format that is not decoded.
+    """
+    try:
+        return format_of_event(event.event, Path(binlog_file))
+    except NotABinlogError:
+        raise BrokenStreamError(
+            f"The server at {address} begins {binlog_file} with a format description of {len(event.event)} bytes."
+        ) from None
+
+
+def rotate_event_target(event: Special, address: ServerAddress) -> str:
+    """Return the file that a ROTATE event names, behind the eight bytes of the position in it.
+
+    Raises
+    ------
+    SourceError
+        It is no name of a log file.
+    """
+    return log_name(address, rotate_target(event.body, 8))
 
 
 def _previous_gtids(events: bytes, format: FormatDescription) -> str | None:

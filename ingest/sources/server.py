@@ -1,7 +1,9 @@
 """Live servers: connecting without a password on the command line, and checking that their binlog can be used."""
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from configparser import RawConfigParser
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -10,15 +12,19 @@ import pymysql
 import pymysql.cursors
 from pymysql.optionfile import Parser
 
-from ingest.errors import AccessRefusedError, SourceCheckError, SourceError, UsageError
+from ingest.errors import AccessRefusedError, BinloomError, SourceCheckError, SourceError, UsageError
+from ingest.sources.connection import GuardedConnection, Tls, TlsMode, Trust
 
 DEFAULT_PORT = 3306
-CONNECT_SECONDS = 10
+LAST_PORT = 65535
 OPTION_GROUPS = ("client", "binloom")
 PASSWORD_VARIABLES = ("BINLOOM_PASSWORD", "MYSQL_PWD")
 
 _SYSTEM_SCHEMAS = "('information_schema', 'performance_schema', 'sys')"
 _CASCADING = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
+
+# So much of what a server says is in a message.
+_SAID_LIMIT = 500
 
 # Numbers of server errors, from the server's messages_to_clients.txt.
 _ACCESS_DENIED = (1044, 1045, 1698)
@@ -46,6 +52,12 @@ class ServerAddress:
         Who connects.
     tls_ca, tls_cert, tls_key
         Files for TLS; with a CA the server's certificate and name are verified.
+    tls_mode
+        What was said of TLS, None when nothing was.
+    trust
+        What a server may have that has not proved who it is.
+    warn
+        Takes a sentence, for a person, when it gets the password and has not; it may be the same one often.
     """
 
     host: str = "127.0.0.1"
@@ -56,6 +68,19 @@ class ServerAddress:
     tls_ca: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
+    tls_mode: TlsMode | None = None
+    trust: Trust = field(default_factory=Trust)
+    warn: Callable[[str], object] = field(default=lambda _: None, repr=False, compare=False)
+
+    @property
+    def tls(self) -> Tls:
+        """What TLS must give. An authority is there to verify by, so only `DISABLED` leaves it aside."""
+        mode = self.tls_mode
+        if self.tls_ca is not None and mode not in (TlsMode.DISABLED, TlsMode.VERIFY_CA):
+            mode = TlsMode.VERIFY_IDENTITY
+        elif mode is None:
+            mode = TlsMode.PREFERRED if self.tls_cert is None else TlsMode.REQUIRED
+        return Tls(mode, self.tls_ca, self.tls_cert, self.tls_key)
 
     @classmethod
     def of(
@@ -65,6 +90,9 @@ class ServerAddress:
         user: str | None = None,
         defaults_file: Path | None = None,
         environment: Mapping[str, str] = os.environ,
+        enable_cleartext_plugin: bool = False,
+        get_server_public_key: bool = False,
+        server_public_key_path: str | None = None,
         **tls: str | None,
     ) -> Self:
         """Put an address together: what is said first, then the options file, then the environment.
@@ -77,13 +105,15 @@ class ServerAddress:
             A `.my.cnf`; its groups `[client]` and `[binloom]` are read, the latter last.
         environment
             `BINLOOM_PASSWORD` or `MYSQL_PWD` hold the password when the file has none.
+        enable_cleartext_plugin, get_server_public_key, server_public_key_path
+            What a server may have that has not proved who it is, as given on the command line.
         **tls
-            `tls_ca`, `tls_cert` and `tls_key` as given on the command line.
+            `tls_ca`, `tls_cert`, `tls_key` and `tls_mode` as given on the command line.
 
         Raises
         ------
         UsageError
-            The options file is missing or malformed.
+            The options file or the server's key is missing or malformed, or an option is none that there is.
         """
         options = _read_options(defaults_file) if defaults_file else {}
         password = options.get("password")
@@ -95,6 +125,9 @@ class ServerAddress:
             raise UsageError(
                 f"The port {options['port']!r} in {defaults_file} is not a number.", hint="Mend the file."
             ) from None
+        if not 0 < chosen_port <= LAST_PORT:
+            raise UsageError(f"There is no port {chosen_port}.", hint=f"Ports are 1 to {LAST_PORT}.")
+        key_file = server_public_key_path or options.get("server-public-key-path")
         return cls(
             host=host or options.get("host") or "127.0.0.1",
             port=chosen_port,
@@ -102,9 +135,15 @@ class ServerAddress:
             password=password,
             # A host or port said on the command line means that one, not the socket of the file.
             unix_socket=options.get("socket") if host is None and port is None else None,
-            tls_ca=tls.get("tls_ca") or options.get("ssl-ca"),
+            tls_ca=tls.get("tls_ca") or options.get("ssl-ca") or options.get("ssl-capath"),
             tls_cert=tls.get("tls_cert") or options.get("ssl-cert"),
             tls_key=tls.get("tls_key") or options.get("ssl-key"),
+            tls_mode=_tls_mode(tls.get("tls_mode"), options),
+            trust=Trust(
+                enable_cleartext_plugin or bool(_is_on(options, "enable-cleartext-plugin")),
+                get_server_public_key or bool(_is_on(options, "get-server-public-key")),
+                _public_key(key_file) if key_file else None,
+            ),
         )
 
     def __str__(self) -> str:
@@ -131,31 +170,76 @@ def _read_options(path: Path) -> dict[str, str]:
     for group in OPTION_GROUPS:
         if parser.has_section(group):
             # The server's clients take `ssl_ca` for `ssl-ca`.
-            options.update({name.replace("_", "-"): parser.get(group, name) for name in parser.options(group)})
+            options.update({name.replace("_", "-"): _option(parser, group, name) for name in parser.options(group)})
     return options
 
 
-def connect_options(address: ServerAddress) -> dict[str, Any]:
-    """Return what pymysql is told to reach a server; with a CA its certificate and name are verified."""
-    options: dict[str, Any] = {
-        "host": address.host,
-        "port": address.port,
-        "user": address.user,
-        "password": address.password,
-        "unix_socket": address.unix_socket,
-        "charset": "utf8mb4",
-        "connect_timeout": CONNECT_SECONDS,
-        "program_name": "binloom",
-    }
-    if address.tls_ca or address.tls_cert:
-        options |= {
-            "ssl_ca": address.tls_ca,
-            "ssl_cert": address.tls_cert,
-            "ssl_key": address.tls_key,
-            "ssl_verify_cert": bool(address.tls_ca),
-            "ssl_verify_identity": bool(address.tls_ca),
-        }
-    return options
+def _option(parser: Parser, group: str, name: str) -> str:
+    # One that stands there without a value is on; pymysql's own `get` fails at it.
+    return "1" if RawConfigParser.get(parser, group, name) is None else parser.get(group, name)
+
+
+def _is_on(options: Mapping[str, str], name: str) -> bool | None:
+    """Whether an options file turns something on, None when it says nothing of it."""
+    return None if name not in options else options[name].lower() not in ("0", "off", "false")
+
+
+def _tls_mode(said: str | None, options: Mapping[str, str]) -> TlsMode | None:
+    """What was said of TLS: on the command line, or in an options file as clients of MySQL or of MariaDB take it."""
+    said = said or options.get("ssl-mode")
+    if said is not None:
+        try:
+            return TlsMode[said.upper()]
+        except KeyError:
+            raise UsageError(
+                f"There is no TLS mode {said!r}.", hint=f"There are: {', '.join(mode.name for mode in TlsMode)}."
+            ) from None
+    if _is_on(options, "ssl-verify-server-cert"):
+        return TlsMode.VERIFY_IDENTITY
+    if _is_on(options, "ssl"):
+        return TlsMode.REQUIRED
+    is_off = _is_on(options, "skip-ssl") or _is_on(options, "ssl") is False
+    return TlsMode.DISABLED if is_off else None
+
+
+def _public_key(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"The server's key {path} cannot be read: {error.strerror}.",
+            hint="Check --server-public-key-path.",
+            path=path,
+        ) from None
+
+
+def connect(address: ServerAddress, kind: type[GuardedConnection] = GuardedConnection, **options: Any) -> Any:
+    """Connect to a server.
+
+    Raises
+    ------
+    SourceError
+        The server cannot be reached, refuses the user, or asks for what it may not have.
+    """
+    try:
+        return kind(
+            str(address),
+            address.tls,
+            address.trust,
+            address.warn,
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            password=address.password.encode(),
+            unix_socket=address.unix_socket,
+            charset="utf8mb4",
+            program_name="binloom",
+            **options,
+        )
+    except BinloomError:
+        raise
+    except Exception as error:  # pymysql has no common class for what it cannot read
+        raise source_error(address, error) from None
 
 
 class Server:
@@ -169,12 +253,7 @@ class Server:
 
     def __init__(self, address: ServerAddress) -> None:
         self.address = address
-        try:
-            self._connection = pymysql.connect(
-                **connect_options(address), autocommit=True, cursorclass=pymysql.cursors.DictCursor
-            )
-        except (pymysql.MySQLError, OSError, RuntimeError) as error:
-            raise source_error(address, error) from None
+        self._connection = connect(address, autocommit=True, cursorclass=pymysql.cursors.DictCursor)
 
     def __enter__(self) -> Self:
         return self
@@ -187,7 +266,7 @@ class Server:
         if self._connection.open:
             self._connection.close()
 
-    def rows(self, sql: str, arguments: Sequence[Any] = (), need: Need | None = None) -> list[dict[str, Any]]:
+    def rows(self, sql: str, arguments: Sequence[Any] = (), need: Need | None = None) -> list["Row"]:
         """Return the rows of a statement, with column names as the statement has them.
 
         Parameters
@@ -205,9 +284,14 @@ class Server:
         try:
             with self._connection.cursor() as cursor:
                 cursor.execute(sql, arguments or None)
-                return [dict(row) for row in cursor.fetchall()]
-        except (pymysql.MySQLError, OSError) as error:
+                return [Row(self.address, row) for row in cursor.fetchall()]
+        except BinloomError:
+            raise
+        except Exception as error:  # pymysql has no common class for what it cannot read
             failure = source_error(self.address, error, sql)
+            if not isinstance(error, pymysql.MySQLError):
+                # The rest of such an answer is still to come.
+                self.close()
         if need is not None and failure.number in _PRIVILEGE_MISSING:
             failure = self.lacks(need)
         raise failure
@@ -220,7 +304,8 @@ class Server:
         (MariaDB, repl_failsafe.cc).
         """
         privilege = _privilege(server_identity(self), need)
-        account = _quoted_account(str(self.rows("select current_user() as account")[0]["account"]))
+        accounts = [row.text("account") for row in self.rows("select current_user() as account")]
+        account = _quoted_account(accounts[0] if accounts else self.address.user)
         return AccessRefusedError(
             f"User {account} lacks the privilege {privilege} on the server at {self.address}, to {_PURPOSES[need]}.",
             hint=f"grant {privilege.lower()} on *.* to {account};",
@@ -231,15 +316,58 @@ class Server:
         """Return global variables by name; those that the server does not have are left out."""
         listed = ", ".join(["%s"] * len(names))
         rows = self.rows(f"show global variables where variable_name in ({listed})", names)
-        return {row["Variable_name"]: row["Value"] for row in rows}
+        return {row.text("Variable_name"): row.text("Value") for row in rows}
+
+
+class Row(dict[str, Any]):
+    """A row of a server's answer, by column names. A column that is missing or not of its kind is a `SourceError`."""
+
+    __slots__ = ("_address",)
+
+    def __init__(self, address: ServerAddress, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._address = address
+
+    def __missing__(self, name: str) -> Any:
+        raise self._wrong(f"has no column {name}")
+
+    def text(self, name: str) -> str:
+        """Return what a column says as text."""
+        value = self[name]
+        if not isinstance(value, str):
+            raise self._wrong(f"has no text in column {name}")
+        return value
+
+    def number(self, name: str) -> int:
+        """Return what a column says as a number that is not negative."""
+        value = str(self[name])
+        if not _NUMBER.fullmatch(value):
+            raise self._wrong(f"has no number in column {name}")
+        return int(value)
+
+    def _wrong(self, what: str) -> SourceError:
+        return SourceError(
+            f"An answer of the server at {self._address} {what}.",
+            hint="Check that a MySQL or MariaDB server listens there.",
+        )
+
+
+# Twenty digits hold any number of 64 bits.
+_NUMBER = re.compile(r"[0-9]{1,20}")
 
 
 def source_error(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
     """Return the error for what pymysql raised: who refused what, and what to do."""
-    number, text = 0, str(error)
+    number, text = 0, _shortened(str(error))
+    if not isinstance(error, pymysql.MySQLError | OSError):
+        return SourceError(
+            f"The server at {address} does not speak as a MySQL server does: {type(error).__name__}: {text}.",
+            hint="Check the address, and that a MySQL or MariaDB server listens there.",
+            number=number,
+        )
     if isinstance(error, pymysql.MySQLError) and error.args and isinstance(error.args[0], int):
         number = error.args[0]
-        text = str(error.args[1]) if len(error.args) > 1 else text
+        text = _shortened(str(error.args[1])) if len(error.args) > 1 else text
     if number in _ACCESS_DENIED:
         return AccessRefusedError(
             f"The server at {address} refuses user {address.user!r}: {text}.",
@@ -263,6 +391,10 @@ def source_error(address: ServerAddress, error: Exception, sql: str | None = Non
         hint="Check the server's error log and try again.",
         number=number,
     )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SAID_LIMIT else f"{text[:_SAID_LIMIT]}…"
 
 
 @dataclass(frozen=True)
@@ -295,7 +427,7 @@ class ServerIdentity:
     @property
     def version_numbers(self) -> tuple[int, int, int]:
         """Version as three numbers."""
-        numbers = [int("".join(filter(str.isdigit, part)) or 0) for part in self.version.split("-")[0].split(".")[:3]]
+        numbers = [int(digits) for digits in re.findall(r"[0-9]{1,9}", self.version.split("-")[0])[:3]]
         major, minor, patch = (*numbers, 0, 0, 0)[:3]
         return major, minor, patch
 
@@ -307,11 +439,15 @@ def server_identity(server: Server) -> ServerIdentity:
     return ServerIdentity(
         "mariadb" if "mariadb" in version.lower() else "mysql",
         version,
-        int(facts.get("server_id") or 0),
+        _server_id(server, facts.get("server_id") or "0"),
         facts.get("server_uuid"),
         server.address.host,
         server.address.port,
     )
+
+
+def _server_id(server: Server, said: str) -> int:
+    return Row(server.address, {"server_id": said}).number("server_id")
 
 
 def _privilege(identity: ServerIdentity, need: Need) -> str:
@@ -342,7 +478,30 @@ def binary_logs(server: Server) -> list[tuple[str, int]]:
         if error.context.get("number") != _NO_BINARY_LOGGING:
             raise
         raise binary_log_is_off(server) from None
-    return [(str(row["Log_name"]), int(row["File_size"])) for row in rows]
+    logs = [(log_name(server.address, row.text("Log_name")), row.number("File_size")) for row in rows]
+    if not logs:
+        raise binary_log_is_off(server)
+    return logs
+
+
+def log_name(address: ServerAddress, said: str) -> str:
+    """Return the name that a server gives one of its files, which files here are named by.
+
+    Raises
+    ------
+    SourceError
+        It is no name of a log: it leads out of the folder, or has no number.
+    """
+    if not _LOG_NAME.fullmatch(said) or len(said.encode()) > _NAME_BYTES:
+        raise SourceError(
+            f"The server at {address} names a log file {_shortened(said)!r}, which is no name of one.",
+            hint="Check that a MySQL or MariaDB server listens there.",
+        )
+    return said
+
+
+_LOG_NAME = re.compile(r"(?!\.)[^/\x00-\x1f\x7f\ud800-\udfff]+\.[0-9]{1,10}")
+_NAME_BYTES = 255
 
 
 def binary_log_is_off(server: Server) -> SourceError:

@@ -1,6 +1,6 @@
-"""A snapshot of a schema: the rows that land in `schema_columns`, `schema_keys` and `foreign_keys`.
+"""A snapshot of a schema: the rows that land in `schema_columns`, `schema_defaults`, `schema_keys` and `foreign_keys`.
 
-Built from rows of five views of information_schema, wherever they come from: a live server or files.
+Built from rows of six views of information_schema, wherever they come from: a live server or files.
 Names of the views' columns are those of the server, in upper case.
 """
 
@@ -14,6 +14,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any, Literal
 
+from ingest.ddl.column_types import character_set_of
 from ingest.errors import SnapshotInputError
 
 Origin = Literal["server", "files", "ddl", "binlog"]
@@ -48,7 +49,8 @@ KEYS_OPTIONAL = ("REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME", "REFERENCED
 RULES_NEEDED = ("CONSTRAINT_SCHEMA", "CONSTRAINT_NAME", "UPDATE_RULE", "DELETE_RULE")
 RULES_OPTIONAL = ("TABLE_NAME",)
 TABLES_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "TABLE_TYPE")
-TABLES_OPTIONAL = ("ENGINE",)
+TABLES_OPTIONAL = ("ENGINE", "TABLE_COLLATION")
+SCHEMATA_NEEDED = ("SCHEMA_NAME", "DEFAULT_CHARACTER_SET_NAME", "DEFAULT_COLLATION_NAME")
 STATISTICS_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "NON_UNIQUE", "INDEX_NAME", "INDEX_TYPE")
 
 # Engines whose own indexes may be hashes. Others have none: a hash is a column there, and its index a tree.
@@ -72,6 +74,8 @@ class SchemaSnapshot:
         Rows of the raw tables of these names, without `snapshot_id`.
     logs_cascades
         Whether the server logs what its foreign keys change in referring rows; None when no server was asked.
+    defaults
+        Rows of `schema_defaults` without `snapshot_id`; of what says no default there is none.
     """
 
     origin: Origin
@@ -83,6 +87,7 @@ class SchemaSnapshot:
     keys: list[dict[str, Any]] = field(default_factory=list)
     foreign_keys: list[dict[str, Any]] = field(default_factory=list)
     logs_cascades: bool | None = None
+    defaults: list[dict[str, Any]] = field(default_factory=list)
 
     def snapshot_id(self, source_id: str, epoch: int | None = None) -> str:
         """Return a hash of the content and position: the same snapshot has the same one."""
@@ -98,6 +103,7 @@ class SchemaSnapshot:
             # Where one of these is not known the identifier is that of before it was recorded.
             *([] if epoch is None else [epoch]),
             *([] if self.logs_cascades is None else [{"logs_cascades": self.logs_cascades}]),
+            *([{"defaults": self.defaults}] if self.defaults else []),
         ]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -173,6 +179,28 @@ def schema_rows(
         rule = rule or {}
         foreign.append({**row, "update_rule": rule.get("UPDATE_RULE"), "delete_rule": rule.get("DELETE_RULE")})
     return column_rows, plain, foreign
+
+
+def default_rows(schemata: Iterable[ViewRow], tables: Iterable[ViewRow]) -> list[dict[str, Any]]:
+    """Turn rows of the views SCHEMATA and TABLES into rows of the raw table `schema_defaults`, ordered.
+
+    A table without TABLE_COLLATION, as views are and tables of an older export, has none.
+    """
+    rows = [
+        {
+            "schema_name": str(row["SCHEMA_NAME"]),
+            "table_name": None,
+            "character_set": str(row["DEFAULT_CHARACTER_SET_NAME"]),
+            "collation": str(row["DEFAULT_COLLATION_NAME"]),
+        }
+        for row in schemata
+    ]
+    for row in tables:
+        if collation := _text(row.get("TABLE_COLLATION")):
+            schema, table = _table_id(row)
+            found = {"character_set": character_set_of(collation), "collation": collation}
+            rows.append({"schema_name": schema, "table_name": table, **found})
+    return sorted(rows, key=lambda row: (row["schema_name"], row["table_name"] or ""))
 
 
 def _period_columns(

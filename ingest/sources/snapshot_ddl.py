@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.ddl.actions import Column, Flavor, Key
+from ingest.ddl.actions import Column, Default, Flavor, Key
 from ingest.ddl.batches import sql_mode_bits, version_of
 from ingest.ddl.column_types import NEWEST, Dialect
 from ingest.ddl.scripts import Statement, statements_of
@@ -67,7 +67,16 @@ def read_snapshot_ddl(
     columns, keys, foreign_keys = schema_rows(
         _column_rows(shapes), _key_rows(shapes), _rule_rows(shapes, dialect), (), ()
     )
-    return SchemaSnapshot("ddl", datetime.now(UTC), binlog_file, binlog_pos, None, columns, keys, foreign_keys)
+    return SchemaSnapshot(
+        "ddl",
+        datetime.now(UTC),
+        binlog_file,
+        binlog_pos,
+        columns=columns,
+        keys=keys,
+        foreign_keys=foreign_keys,
+        defaults=_default_rows(shapes),
+    )
 
 
 def _dialect(script: str) -> Dialect:
@@ -79,7 +88,7 @@ def _dialect(script: str) -> Dialect:
 
 
 def _carried_out(path: Path, script: str, schema: str | None, dialect: Dialect) -> Shapes:
-    shapes, sql_mode = Shapes(), 0
+    shapes, sql_mode = Shapes(begins_empty=True), 0
     for statement in statements_of(script):
         if used := _USE.match(statement.text):
             schema = used[1].strip("`").replace("``", "`")
@@ -127,6 +136,17 @@ def _column_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
                 "IS_NULLABLE": "YES" if column.is_nullable else "NO",
                 "EXTRA": column.extra,
             }
+
+
+def _default_rows(shapes: Shapes) -> list[dict[str, Any]]:
+    """Rows of `schema_defaults`, of what the statements say a default for."""
+    found: list[tuple[str, str | None, Default]] = [(name, None, said) for name, said in shapes.schemas.items()]
+    found += [(*table, (shape.character_set, shape.collation)) for table, shape in shapes.tables.items()]
+    return [
+        {"schema_name": schema, "table_name": table, "character_set": character_set, "collation": collation}
+        for schema, table, (character_set, collation) in sorted(found, key=lambda one: (one[0], one[1] or ""))
+        if character_set is not None
+    ]
 
 
 def _column_key(shape: Shape, column: Column) -> str:

@@ -1,6 +1,6 @@
 """Schema snapshots from a folder of files that hold the views of information_schema.
 
-Each view is one file, `columns`, `key_column_usage`, `referential_constraints`, `tables` and `statistics`,
+Each view is one file, `columns`, `key_column_usage`, `referential_constraints`, `tables`, `statistics` and `schemata`,
 as `.json` (a list of objects, or one object a line), `.csv` (a header line, quoted where needed) or `.tsv`
 (as `mysql --batch` prints it).
 """
@@ -20,10 +20,12 @@ from ingest.sources.snapshot import (
     KEYS_OPTIONAL,
     RULES_NEEDED,
     RULES_OPTIONAL,
+    SCHEMATA_NEEDED,
     STATISTICS_NEEDED,
     TABLES_NEEDED,
     TABLES_OPTIONAL,
     SchemaSnapshot,
+    default_rows,
     schema_rows,
 )
 
@@ -38,7 +40,8 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     ----------
     directory
         Folder with the files. `referential_constraints` may be left out when there is no foreign key, and
-        `tables` and `statistics` when no table of MariaDB is system-versioned or has a unique hash index.
+        `tables` and `statistics` when no table of MariaDB is system-versioned or has a unique hash index. `tables` and
+        `schemata` tell default character sets, of what they have rows for.
 
     Raises
     ------
@@ -56,16 +59,21 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     rules_file = _find(directory, "referential_constraints", is_needed=False)
     tables_file = _find(directory, "tables", is_needed=False)
     statistics_file = _find(directory, "statistics", is_needed=False)
+    schemata_file = _find(directory, "schemata", is_needed=False)
     columns = _read(columns_file, COLUMNS_NEEDED, COLUMNS_OPTIONAL)
     keys = _read(keys_file, KEYS_NEEDED, KEYS_OPTIONAL)
     rules = _read(rules_file, RULES_NEEDED, RULES_OPTIONAL) if rules_file else []
     tables = _read(tables_file, TABLES_NEEDED, TABLES_OPTIONAL) if tables_file else []
     statistics = _read(statistics_file, STATISTICS_NEEDED) if statistics_file else []
+    schemata = _read(schemata_file, SCHEMATA_NEEDED) if schemata_file else []
     if rules_file is None and any(row.get("REFERENCED_TABLE_NAME") for row in keys):
         raise _missing(directory, "referential_constraints")
     column_rows, key_rows, foreign_rows = schema_rows(columns, keys, rules, tables, statistics)
     taken = datetime.fromtimestamp(columns_file.stat().st_mtime, UTC)
-    return SchemaSnapshot("files", taken, columns=column_rows, keys=key_rows, foreign_keys=foreign_rows)
+    defaults = default_rows(schemata, tables)
+    return SchemaSnapshot(
+        "files", taken, columns=column_rows, keys=key_rows, foreign_keys=foreign_rows, defaults=defaults
+    )
 
 
 def _find(directory: Path, view: str, is_needed: bool = True) -> Any:

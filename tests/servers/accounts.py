@@ -66,11 +66,14 @@ def create_account(
         f"create user {name} identified by '{password}'" + (f" require {require}" if require else ""),
         *(f"grant {privilege} on *.* to {name}" for privilege in privileges),
     )
-    return Account(user, password, write_defaults_file(directory / f"{user}.cnf", user, password))
+    # A server that was started without TLS asks for the password under its RSA key.
+    has_no_tls = ("tls_version", "") in server.execute("show global variables like 'tls_version'")
+    options = ["get-server-public-key"] if has_no_tls else []
+    return Account(user, password, write_defaults_file(directory / f"{user}.cnf", user, password, *options))
 
 
-def write_defaults_file(path: Path, user: str, password: str) -> Path:
+def write_defaults_file(path: Path, user: str, password: str, *options: str) -> Path:
     """Write a `.my.cnf` that nobody else may read."""
     path.touch(mode=0o600)
-    path.write_text(f'[client]\nuser = {user}\npassword = "{password}"\n')
+    path.write_text("\n".join(["[client]", f"user = {user}", f'password = "{password}"', *options, ""]))
     return path

@@ -13,11 +13,20 @@ VIEWS = {
     "key_column_usage": ("*", "table_schema", "table_schema, table_name, constraint_name, ordinal_position"),
     "referential_constraints": ("*", "constraint_schema", "constraint_schema, table_name, constraint_name"),
     # The rest of these counts rows and bytes, and tells when a table was made.
-    "tables": ("table_schema, table_name, table_type, engine", "table_schema", "table_schema, table_name"),
+    "tables": (
+        "table_schema, table_name, table_type, engine, table_collation",
+        "table_schema",
+        "table_schema, table_name",
+    ),
     "statistics": (
         "table_schema, table_name, non_unique, index_name, seq_in_index, column_name, index_type",
         "table_schema",
         "table_schema, table_name, index_name, seq_in_index",
+    ),
+    "schemata": (
+        "schema_name, default_character_set_name, default_collation_name",
+        "schema_name",
+        "schema_name",
     ),
 }
 

@@ -26,6 +26,7 @@ from tests.python.places import PROJECT
 from tests.servers import Server as LiveServer
 from tests.servers import mysql
 
+REPLICA = Replica(4711, "1b4e28ba-2fa1-11d2-883f-0016d3cca427")
 LEAST = {
     "mysql": {"monitor": "REPLICATION CLIENT", "stream": "REPLICATION SLAVE", "snapshot": "SELECT"},
     "mariadb": {"monitor": "BINLOG MONITOR", "stream": "REPLICATION SLAVE", "snapshot": "SELECT"},
@@ -124,12 +125,12 @@ def test_without_the_one_to_read_the_log_is_not_sent(server: LiveServer) -> None
         assert refused.value.args[0] == ER.SPECIFIC_ACCESS_DENIED_ERROR
         name = server.binlogs()[-1].name
         with pytest.raises(SourceError) as named:
-            read_head(live.address, server.flavor, Replica.of("test"), name)
+            read_head(live.address, server.flavor, REPLICA, name)
         assert "User 'fol''lower'@'localhost' lacks the privilege REPLICATION SLAVE" in str(named.value)
         with pytest.raises(SourceError, match=r"refuses user .* Check the user, and the password"):
-            read_head(replace(live.address, password="wrong"), server.flavor, Replica.of("test"), name)
+            read_head(replace(live.address, password="wrong"), server.flavor, REPLICA, name)
         server.execute(named.value.hint or "")
-        assert read_head(live.address, server.flavor, Replica.of("test"), name).format
+        assert read_head(live.address, server.flavor, REPLICA, name).format
     assert dump(server)[0] == register(server)[0] == 0
 
 

@@ -12,6 +12,7 @@ from ingest.sources.information_schema import binlog_position, take_snapshot
 from ingest.sources.server import Server, ServerAddress, ServerIdentity, check_server, require_usable, server_identity
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.servers import Server as LiveServer
+from tests.servers.accounts import create_account
 
 SCHEMA = [
     "drop database if exists inventory",
@@ -69,12 +70,39 @@ def test_snapshot_of_the_server_and_of_its_files_agree(server: LiveServer, tmp_p
     with Server(address(server)) as live:
         from_server = take_snapshot(live)
     from_files = read_snapshot_dir(server.snapshot_dir(tmp_path / "schema"))
-    for kind in ("columns", "keys", "foreign_keys"):
+    for kind in ("columns", "keys", "foreign_keys", "defaults"):
         found = [
             [row for row in getattr(snapshot, kind) if row["schema_name"] == "inventory" and is_table(row)]
             for snapshot in (from_server, from_files)
         ]
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["mysql", "mariadb", "mysql56", "mariadb118"])
+def test_snapshot_says_the_defaults_of_schemas_and_tables(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: LiveServer = request.getfixturevalue(f"{name}_server")
+    utf8 = "utf8" if server.version.startswith("5.") else "utf8mb3"
+    create_account(server, tmp_path, "defaults", ("replication client", "select"), password="secret")
+    server.execute(
+        "create database defaults character set koi8r collate koi8r_bin",
+        "create table defaults.plain (a text)",
+        "create table defaults.own (a text) character set utf8 collate utf8_bin",
+        "create view defaults.seen as select a from defaults.plain",
+    )
+    try:
+        with Server(ServerAddress("127.0.0.1", server.port, "defaults", password="secret")) as live:
+            from_server = take_snapshot(live)
+        from_files = read_snapshot_dir(server.snapshot_dir(tmp_path / "schema"))
+    finally:
+        server.execute("drop database defaults")
+    for snapshot in (from_server, from_files):
+        assert [row for row in snapshot.defaults if row["schema_name"] == "defaults"] == [
+            {"schema_name": "defaults", "table_name": None, "character_set": "koi8r", "collation": "koi8r_bin"},
+            {"schema_name": "defaults", "table_name": "own", "character_set": utf8, "collation": f"{utf8}_bin"},
+            {"schema_name": "defaults", "table_name": "plain", "character_set": "koi8r", "collation": "koi8r_bin"},
+        ]
 
 
 def is_table(row: dict[str, Any]) -> bool:

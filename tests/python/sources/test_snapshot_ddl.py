@@ -86,6 +86,25 @@ def test_a_dump_is_carried_out(tmp_path: Path) -> None:
     assert (key["delete_rule"], key["update_rule"]) == ("CASCADE", "NO ACTION")
 
 
+def test_defaults_are_those_that_the_statements_say(tmp_path: Path) -> None:
+    text = (
+        "create database if not exists shop character set koi8r collate koi8r_bin; use shop;"
+        "create table plain (a text); create table own (a text) charset latin1; create table other.unsaid (a text);"
+        "create database unsaid; alter table own collate latin1_bin;"
+    )
+    snapshot = read_snapshot_ddl(write(tmp_path / "shop.sql", text))
+    assert [tuple(row.values()) for row in snapshot.defaults] == [
+        ("shop", None, "koi8r", "koi8r_bin"),
+        ("shop", "own", "latin1", "latin1_bin"),
+        ("shop", "plain", "koi8r", "koi8r_bin"),
+    ]
+    assert [(row["table_name"], row["character_set"]) for row in snapshot.columns] == [
+        ("unsaid", None),
+        ("own", "latin1"),
+        ("plain", "koi8r"),
+    ]
+
+
 def test_the_position_that_is_given_counts_before_the_one_in_the_file(tmp_path: Path) -> None:
     snapshot = read_snapshot_ddl(write(tmp_path / "shop.sql", DUMP), None, "binlog.000001", 4)
     assert (snapshot.binlog_file, snapshot.binlog_pos) == ("binlog.000001", 4)

@@ -17,7 +17,7 @@ from tests.python.landing.binlogs import SHOP
 from tests.python.places import FIXTURES
 
 VERSIONED = FIXTURES / "mariadb-versioned-and-generated-schema"
-VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables", "statistics")
+VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables", "statistics", "schemata")
 
 
 def views_in(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -89,7 +89,7 @@ def test_columns_keys_and_rules(tmp_path: Path) -> None:
     assert all(row["referenced_table_name"] is None for row in snapshot.keys)
     hints = SchemaHints.from_columns(snapshot.columns)
     schema = items[0]["schema_name"]
-    names = [column.name for column in hints.for_table(schema, "order_items") or ()]
+    names = [column.name for columns in hints.definitions(schema, "order_items") for column in columns]
     assert names == [column["column_name"] for column in items]
 
 
@@ -112,6 +112,34 @@ def test_generated_is_not_a_default_that_is_an_expression(tmp_path: Path) -> Non
     }
     found = [by_name[row["TABLE_NAME"], row["COLUMN_NAME"]] for row in views["columns"][:4]]
     assert found == [False, True, True, False]
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "tsv"])
+def test_defaults_are_in_files_that_may_be_left_out(tmp_path: Path, ending: str) -> None:
+    # Without them, the identifier is that of before there were defaults.
+    (tmp_path / "older").mkdir()
+    views = {view: rows for view, rows in shop().items() if view not in ("tables", "schemata")}
+    older = read_snapshot_dir(write(tmp_path / "older", views, ending))
+    assert older.defaults == []
+    assert older.snapshot_id("shop") == "8bcdbe8444e9d2912810fb6034ee46f0"
+    views["tables"] = [
+        {"TABLE_SCHEMA": "shop", "TABLE_NAME": name, "TABLE_TYPE": kind, "TABLE_COLLATION": collation}
+        for name, kind, collation in (("orders", "BASE TABLE", "utf8mb4_bin"), ("seen", "VIEW", None))
+    ]
+    names = ("SCHEMA_NAME", "DEFAULT_CHARACTER_SET_NAME", "DEFAULT_COLLATION_NAME")
+    views["schemata"] = [dict(zip(names, ("shop", "koi8r", "koi8r_bin"), strict=True))]
+    snapshot = read_snapshot_dir(write(tmp_path, views, ending))
+    assert [tuple(row.values()) for row in snapshot.defaults] == [
+        ("shop", None, "koi8r", "koi8r_bin"),
+        ("shop", "orders", "utf8mb4", "utf8mb4_bin"),
+    ]
+    assert content(snapshot) == content(older)
+    assert snapshot.snapshot_id("shop") != older.snapshot_id("shop")
+
+
+def test_schemata_without_a_default_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotInputError, match=r"schemata\.json has no DEFAULT_CHARACTER_SET_NAME in row 1"):
+        read_snapshot_dir(write(tmp_path, {**shop(), "schemata": [{"SCHEMA_NAME": "shop"}]}))
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "tsv"])
