@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.commands.output import Format, iso, progress, say
 from ingest.errors import EXIT_DONE, BinloomError, CorruptBinlogError
+from ingest.escapes import visible
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
-    from ingest.commands.lines import ColumnNames
+    from ingest.binlog.decoder import Binlog
+    from ingest.sources.snapshot import SchemaSnapshot
 
 # Where a start position is given, decoding begins at the last cut before it: cuts this far apart.
 _CUT_BYTES = 16 << 20
@@ -22,7 +24,7 @@ _PROBLEMS_SHOWN = 50
 def decode_files(
     files: Sequence[Path],
     format: Format,
-    hints: "SchemaHints | None",
+    snapshot: "SchemaSnapshot | None",
     tables: "TableFilter | None",
     start_position: int | None,
     stop_position: int | None,
@@ -38,11 +40,16 @@ def decode_files(
 
         _write((",".join(CSV_COLUMNS) + "\n").encode())
     exit_code = EXIT_DONE
+    hints: dict[Path, SchemaHints | None] = {}
+    if snapshot is not None:
+        from ingest.landing.schema_history import hints_by_file
+
+        hints = hints_by_file(snapshot, files, skip_bad_checksum)
     for number, path in enumerate(files):
         start = start_position if number == 0 else None
         stop = stop_position if number == len(files) - 1 else None
         try:
-            _decode_file(path, format, hints, tables, start, stop, skip_bad_checksum)
+            _decode_file(path, format, hints.get(path), tables, start, stop, skip_bad_checksum)
         except BinloomError as error:
             sys.stdout.flush()
             say(str(error))
@@ -76,7 +83,7 @@ def _decode_file(
                 if kind != "row_events":
                     continue
                 kept = batch if start is stop is None else _between(batch, start, stop)
-                for block in _lines(kept, log.column_names, format, path):
+                for block in _lines(kept, log, format, path):
                     _write(block)
                 reached = batch.column("start_pos")[-1].as_py()
                 if stop is not None and reached >= stop:
@@ -109,29 +116,33 @@ def _between(batch: Any, start: int | None, stop: int | None) -> Any:
     return batch.filter(kept if stop is None else pc.and_(kept, pc.less(positions, stop)))
 
 
-def _lines(batch: Any, names: "ColumnNames", format: Format, path: Path) -> Iterator[Any]:
+def _lines(batch: Any, log: "Binlog", format: Format, path: Path) -> Iterator[Any]:
     from ingest.commands import lines
 
     match format:
         case Format.JSON:
-            return lines.json_lines(batch, names)
+            return lines.json_lines(batch, log.column_names, log.unknown_hints)
         case Format.CSV:
-            return lines.csv_lines(batch, names)
+            return lines.csv_lines(batch, log.column_names, log.unknown_hints)
         case Format.TEXT:
-            return (_paragraph(row, names(row["table_map_id"]), path) for row in batch.to_pylist())
+            return (_paragraph(row, log, path) for row in batch.to_pylist())
 
 
-def _paragraph(row: dict[str, Any], names: Sequence[str] | None, path: Path) -> bytes:
+def _paragraph(row: dict[str, Any], log: "Binlog", path: Path) -> bytes:
     """One row change for people: what happened, then a line per column, changed ones with an arrow."""
+    names = log.column_names(row["table_map_id"])
+    unknown = {one["ordinal"]: one["hint"] for one in log.unknown_hints(row["table_map_id"]) or ()}
     where = f"{path.name}:{row['start_pos']}"
     head = f"{iso(row['event_timestamp'])} {row['event_type']} {row['schema_name']}.{row['table_name']} at {where}"
-    lines = [head + (f" in {row['gtid']}" if row["gtid"] else "")]
+    lines = [visible(head + (f" in {row['gtid']}" if row["gtid"] else ""))]
     before, after = row["before_values"], row["after_values"]
-    labels = list(names) if names else [f"@{ordinal + 1}" for ordinal in range(row["column_count"])]
+    labels = (
+        [visible(name) for name in names] if names else [f"@{ordinal + 1}" for ordinal in range(row["column_count"])]
+    )
     width = max(map(len, labels), default=0)
     for ordinal, label in enumerate(labels):
         old = _shown(before, row["before_columns"], ordinal)
-        new = _shown(after, row["after_columns"], ordinal)
+        new = _shown_changes(row, ordinal) or _shown(after, row["after_columns"], ordinal)
         match row["event_type"]:
             case "INSERT":
                 text = new
@@ -142,7 +153,8 @@ def _paragraph(row: dict[str, Any], names: Sequence[str] | None, path: Path) -> 
             case _:
                 text = f"{old if old is not None else '(not logged)'} → {new}"
         if text is not None:
-            lines.append(f"    {label:<{width}}  {text}")
+            doubt = f"  (nothing tells its {unknown[ordinal]})" if ordinal in unknown else ""
+            lines.append(f"    {label:<{width}}  {text}{doubt}")
     return ("\n".join(lines) + "\n\n").encode()
 
 
@@ -153,8 +165,17 @@ def _shown(values: list[str | None], present: list[int] | None, ordinal: int) ->
     value = values[ordinal]
     if value is None:
         return "NULL"
-    quoted = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{quoted}'"
+    quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{visible(quoted)}'"
+
+
+def _shown_changes(row: dict[str, Any], ordinal: int) -> str | None:
+    """What was changed in a JSON document that the log does not have; None for a column whose value is known."""
+    if ordinal not in (row["undecoded_columns"] or ()):
+        return None
+    changes = [change for change in row["json_changes"] if change["column_ordinal"] == ordinal]
+    told = (" ".join(filter(None, (change["operation"], change["path"], change["value"]))) for change in changes)
+    return f"(changed in part: {'; '.join(told)})"
 
 
 def _report(path: Path, batch: Any, already: int, start: int | None, stop: int | None) -> int:

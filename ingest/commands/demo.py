@@ -12,7 +12,7 @@ from typing import Any
 
 from ingest.commands.gate import summary as gate_summary
 from ingest.commands.landing import land_files, summary
-from ingest.commands.output import print_table, progress, say
+from ingest.commands.output import print_line, print_table, progress, say
 from ingest.commands.project import build_site, project_dir, run_dbt
 from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
 
@@ -175,7 +175,7 @@ def run_demo() -> int:
             gate = run_gate()
         _line("checked", gate_summary(gate))
         with progress("building the models") as advance:
-            build = run_dbt(["build"], home, advance)
+            build = run_dbt(["build", "--exclude-resource-type", "unit_test"], home, advance)
         _line("built", _counts(build.counts))
         for name in build.warnings:
             _line("", f"warns: {name}")
@@ -187,11 +187,10 @@ def run_demo() -> int:
         with progress("drawing the lineage") as advance:
             page = build_site(home / "site", home, advance, compile=False)
         _answers(spark)
-    sys.stdout.write(
-        f"\nThe lineage site: {page}\n"
-        f"The tables are in {home / 'warehouse'}; docs/questions.md has more to ask of them.\n"
-        f"All of it took {time.monotonic() - started:.0f} seconds.\n"
-    )
+    print_line()
+    print_line(f"The lineage site: {page}")
+    print_line(f"The tables are in {home / 'warehouse'}; docs/questions.md has more to ask of them.")
+    print_line(f"All of it took {time.monotonic() - started:.0f} seconds.")
     return gate.exit_code
 
 
@@ -251,22 +250,22 @@ def _damage(transaction: dict[str, Any], statements: list[dict[str, Any]]) -> No
         f" {transaction['rows']} rows of {transaction['schema_name']}.{transaction['table_name']}",
         f"{margin}transaction {transaction['transaction_id']}, {transaction['binlog_file']} at position"
         f" {transaction['transaction_pos']}",
-        *(f"{margin}the statement: {_in_one_line(row['sql_text'])}" for row in statements),
+        *(f"{margin}the statement: {row['sql_text']}" for row in statements),
     ]
-    sys.stdout.write("".join(f"  {line}\n" for line in lines))
+    for line in lines:
+        print_line(f"  {line}")
 
 
 def _change(row: dict[str, Any]) -> list[Any]:
     before, after = _image(row["before"]), _image(row["after"])
     match row["event_type"]:
         case "INSERT":
-            text = ", ".join(f"{name} {_in_one_line(value)}" for name, value in after.items() if value is not None)
+            text = ", ".join(f"{name} {_text(value)}" for name, value in after.items() if value is not None)
         case "DELETE":
             text = "gone"
         case _:
             text = ", ".join(
-                f"{name}: {_in_one_line(before.get(name))} → {_in_one_line(after.get(name))}"
-                for name in row["changed_columns"]
+                f"{name}: {_text(before.get(name))} → {_text(after.get(name))}" for name in row["changed_columns"]
             )
     return [row["changed_at"], row["thread_id"], row["event_type"], text]
 
@@ -275,8 +274,8 @@ def _image(entries: list[Any] | None) -> dict[str, str | None]:
     return {entry["key"]: entry["value"] for entry in entries or ()}
 
 
-def _in_one_line(value: str | None) -> str:
-    return "NULL" if value is None else value.replace("\n", "\\n")
+def _text(value: str | None) -> str:
+    return "NULL" if value is None else value
 
 
 def _counts(counts: dict[str, int]) -> str:
@@ -287,10 +286,12 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def _heading(text: str) -> None:
-    sys.stdout.write(f"\n{text}\n\n")
+    print_line()
+    print_line(text)
+    print_line()
     sys.stdout.flush()
 
 
 def _line(what: str, sentence: str) -> None:
-    sys.stdout.write(f"  {what:<10}{sentence}\n")
+    print_line(f"  {what:<10}{sentence}")
     sys.stdout.flush()

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from ingest.commands.metrics import FollowMetrics, MetricsServer
-from ingest.commands.output import human_bytes, say
+from ingest.commands.output import human_bytes, print_line, say
 from ingest.errors import EXIT_DONE, EXIT_SOURCE, JavaMissingError, MetastoreLockedError, UsageError
 from ingest.landing.follow import Follower, FollowOptions
 from ingest.landing.gaps import gaps
@@ -50,7 +50,7 @@ def follow_server(
             follower.run()
     if register and watcher.has_landed:
         _register(home)
-    sys.stdout.write(f"{source}: {watcher.summary()}\n")
+    print_line(f"{source}: {watcher.summary()}")
     return EXIT_SOURCE if follower.problems else EXIT_DONE
 
 
@@ -119,9 +119,9 @@ class _Watcher:
             self.metrics.checked(lag, spool.size()[1], Counter(row["status"] for row in gaps(self._source, self._home)))
         if result.segments:
             self._totals.update(rows=result.row_events, transactions=result.transactions, bytes=result.bytes)
-            sys.stdout.write(
+            print_line(
                 f"{now:%Y-%m-%d %H:%M:%S} {self._source}: {result.row_events} row changes in {result.transactions} "
-                f"transactions landed, {human_bytes(result.bytes)} ({result.seconds:.1f} s)\n"
+                f"transactions landed, {human_bytes(result.bytes)} ({result.seconds:.1f} s)"
             )
             sys.stdout.flush()
 

@@ -1,17 +1,20 @@
 """`binloom quality`: what the gate found, and what the models prove."""
 
-import sys
+import shutil
+import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ingest.commands.output import Format, print_rows, progress, say
+from ingest.commands.output import Format, print_line, print_rows, progress, say
 from ingest.errors import EXIT_CHECK_FAILED
 
 if TYPE_CHECKING:
-    from ingest.quality.gate import GateResult
+    from ingest.quality.gate import CheckResult, GateResult
     from ingest.quality.proofs import Proof
 
 COLUMNS = ("suite", "name", "check", "severity", "success", "checked", "unit", "violations", "examples")
 PROOFS_SUITE = "proofs"
+_MARGIN = " " * len("  holds  ")
 _UNITS = {"landed_segments": "segments", "landed_files": "files", "landed_definitions": "definitions"}
 
 
@@ -23,27 +26,88 @@ def check(source: str | None, format: Format) -> int:
     with progress("checking what landed"):
         gate = run_gate(source)
         proofs = read_proofs(source)
-    expectations = [
-        (one.suite, one.name, one.check, "error", one.success, one.checked, _UNITS[one.suite], one.violations)
-        for one in gate.results
-    ]
-    proved = [
-        (PROOFS_SUITE, one.name, one.violation, one.severity, not one.violations, one.checked, one.unit, one.violations)
-        for one in (proofs.results if proofs else [])
-    ]
-    examples = [[*one.examples] for one in gate.results] + [[]] * len(proved)
-    print_rows(COLUMNS, [[*row, shown] for row, shown in zip(expectations + proved, examples, strict=True)], format)
+    proved = [] if proofs is None else proofs.results
     if format is Format.TEXT:
-        sys.stdout.write(f"\n{summary(gate)}\n")
-        if proofs is not None:
-            sys.stdout.write(f"{summary_of_proofs(proofs.results)}\n")
-        sys.stdout.write(f"Data Docs: {gate.data_docs_path}\n")
+        width = shutil.get_terminal_size((120, 24)).columns
+        for line in text_lines(gate, proved, width):
+            print_line(line)
+    else:
+        print_rows(COLUMNS, _rows(gate, proved), format)
     if proofs is None:
         say("the models are not built, so only what landed was checked. Run `dbt build` for the proofs.")
     elif proofs.is_stale:
         say("something has landed since the models were built. Run `dbt build` for proofs of it.")
     failed = proofs is not None and any(one.is_error for one in proofs.results)
     return EXIT_CHECK_FAILED if failed else gate.exit_code
+
+
+def text_lines(gate: "GateResult", proofs: "list[Proof]", width: int) -> Iterator[str]:
+    """Lines for a person: one for each check that holds, and for each that does not its sentence too.
+
+    Parameters
+    ----------
+    gate, proofs
+        What was found; no proofs before the first build.
+    width
+        Characters in a line. Longer ones are broken between words and go on below their sentence.
+    """
+    yield f"Raw tables: {summary(gate)}"
+    yield ""
+    for one in gate.results:
+        yield from _expectation_lines(one, width)
+    if proofs:
+        yield ""
+        yield from _wrapped(f"Models: {summary_of_proofs(proofs)}", width)
+        yield ""
+        name_width = max(len(one.name) for one in proofs)
+        for proof in proofs:
+            yield from _proof_lines(proof, name_width, width)
+    yield ""
+    if any(one.violations for one in proofs):
+        yield from _wrapped("docs/quality.md says what each proof that does not hold means, and what to do.", width)
+    yield f"Data Docs: {gate.data_docs_path}"
+
+
+def _expectation_lines(one: "CheckResult", width: int) -> Iterator[str]:
+    looked_at = f"{one.checked:,} {_UNITS[one.suite]}"
+    if one.success:
+        yield from _wrapped(f"{one.check} ({looked_at})", width, "  holds  ")
+        return
+    yield from _wrapped(f"{one.check}: not so in {one.violations:,} of {looked_at}", width, "  FAILS  ")
+    for example in one.examples:
+        yield from _wrapped(example, width, _MARGIN)
+
+
+def _proof_lines(one: "Proof", name_width: int, width: int) -> Iterator[str]:
+    looked_at = f"{one.checked:,} {one.unit.replace('_', ' ')}"
+    if not one.violations:
+        yield from _wrapped(f"{one.name:<{name_width}}  {looked_at}", width, "  holds  ")
+        return
+    verdict = "  FAILS  " if one.is_error else "  warns  "
+    found = "1 violation" if one.violations == 1 else f"{one.violations:,} violations"
+    yield from _wrapped(f"{one.name:<{name_width}}  {found}, {looked_at} looked at", width, verdict)
+    yield from _wrapped(f"{one.violation}.", width, _MARGIN)
+    yield from _wrapped(f"Each is a row of the model {one.quality_model}.", width, _MARGIN)
+
+
+def _wrapped(text: str, width: int, verdict: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=verdict,
+        subsequent_indent=" " * len(verdict),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _rows(gate: "GateResult", proofs: "list[Proof]") -> Iterator[list[object]]:
+    for one in gate.results:
+        looked_at = [one.success, one.checked, _UNITS[one.suite], one.violations, [*one.examples]]
+        yield [one.suite, one.name, one.check, "error", *looked_at]
+    for proof in proofs:
+        looked_at = [not proof.violations, proof.checked, proof.unit, proof.violations, []]
+        yield [PROOFS_SUITE, proof.name, proof.violation, proof.severity, *looked_at]
 
 
 def summary(gate: "GateResult") -> str:

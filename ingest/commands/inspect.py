@@ -2,14 +2,22 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ingest.commands.output import Format, console, human, human_bytes, print_rows, print_table, say
+from ingest.commands.output import (
+    Format,
+    human,
+    human_bytes,
+    print_line,
+    print_rows,
+    print_table,
+    say,
+    waiting,
+)
 from ingest.commands.report import Report, report_on
 from ingest.errors import (
     EXIT_CHECK_FAILED,
@@ -32,7 +40,7 @@ def inspect_files(files: Sequence[Path], format: Format, verbose: bool) -> int:
     reports = []
     for path in files:
         try:
-            with _waiting(f"reading {path}"):
+            with waiting(f"reading {path}"):
                 report = report_on(path)
         except BinloomError as error:
             say(str(error))
@@ -96,11 +104,10 @@ def _print_events(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None
     for row in rows:
         if row[0] != path:
             path = row[0]
-            sys.stdout.write(f"{path}\n")
+            print_line(path)
             names = [name.replace("_", " ") for name in columns[1:]]
-            sys.stdout.write(_event_line(names, widths))
-        # A statement of several lines stays on the line of its event.
-        sys.stdout.write(_event_line([human(value).replace("\n", "\\n") for value in row[1:]], widths))
+            print_line(_event_line(names, widths))
+        print_line(_event_line([human(value) for value in row[1:]], widths))
 
 
 def _event_line(texts: Sequence[str], widths: Sequence[int]) -> str:
@@ -109,15 +116,15 @@ def _event_line(texts: Sequence[str], widths: Sequence[int]) -> str:
         f"{text:>{width}}" if column in (0, 1, 2, 4, 6) else f"{text:<{width}}"
         for column, (text, width) in enumerate(zip(texts, widths, strict=False))
     )
-    return "  ".join(cells).rstrip() + "\n"
+    return "  ".join(cells).rstrip()
 
 
 def _print_report(report: Report, verbose: bool) -> None:
-    sys.stdout.write(f"{report.file}\n")
+    print_line(report.file)
     for label, text in _facts(report):
-        sys.stdout.write(f"  {label + ':':<14}{text}\n")
+        print_line(f"  {label + ':':<14}{text}")
     if report.tables:
-        sys.stdout.write("\n")
+        print_line()
         columns = ("table", "columns", "table_maps", "inserts", "updates", "deletes")
         print_table(
             columns,
@@ -125,33 +132,35 @@ def _print_report(report: Report, verbose: bool) -> None:
         )
     if verbose:
         for table in report.tables:
-            sys.stdout.write("\n")
+            print_line()
             print_table(
                 ("column", "type", "charset", "key", "null"),
                 map(_column_row, enumerate(table["columns"])),
                 _table_name(table),
             )
     if report.largest_transactions:
-        sys.stdout.write("\n")
+        print_line()
         columns = ("start_pos", "bytes", "rows", "seconds", "started_at", "gtid")
         rows = [[transaction[column] for column in columns] for transaction in report.largest_transactions]
         print_table(columns, rows, "largest transactions")
     if report.statement_changes:
-        sys.stdout.write("\n")
+        print_line()
         rows = [[_table_name(change), change["verb"], change["statements"]] for change in report.statement_changes]
         print_table(("table", "verb", "statements"), rows, "changes logged as statements: there are no rows of them")
     for incident in report.incidents:
         message = f" ({incident['message']})" if incident.get("message") else ""
-        sys.stdout.write(f"\n  events were lost before position {incident['position']}{message}\n")
+        print_line()
+        print_line(f"  events were lost before position {incident['position']}{message}")
     for problem, times in report.not_decoded.items():
-        sys.stdout.write(f"  not decoded:  {problem} ({times} times)\n")
+        print_line(f"  not decoded:  {problem} ({times} times)")
     if report.defect is not None and report.encryption is None:
-        sys.stdout.write(
-            f"\n  damaged at position {report.defect['position']}: {report.defect['reason']}\n"
-            f"  Whole transactions end at position {report.complete_end}; binloom lands and decodes what stands"
-            " before.\n  Copy the file again from the server, or fetch it with mysqlbinlog --raw, to get the rest.\n"
+        print_line()
+        print_line(f"  damaged at position {report.defect['position']}: {report.defect['reason']}")
+        print_line(
+            f"  Whole transactions end at position {report.complete_end}; binloom lands and decodes what stands before."
         )
-    sys.stdout.write("\n")
+        print_line("  Copy the file again from the server, or fetch it with mysqlbinlog --raw, to get the rest.")
+    print_line()
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
@@ -250,11 +259,3 @@ def _events(
                 yield [*row, f"0x{event.flags:04x}", event.detail] if verbose else row
         except BinloomError as error:
             problems.append(error)
-
-
-def _waiting(label: str) -> AbstractContextManager[Any]:
-    """Show that something goes on while a person watches."""
-    if not sys.stderr.isatty():
-        return nullcontext()
-    status: AbstractContextManager[Any] = console(stderr=True).status(label)
-    return status

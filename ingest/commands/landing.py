@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.commands.output import human_bytes, progress, say
+from ingest.commands.output import human_bytes, print_line, progress, say
 from ingest.errors import EXIT_DONE
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def snapshot_from_server(source: str, address: "ServerAddress") -> int:
     from ingest.sources.information_schema import take_snapshot
     from ingest.sources.server import Server, check_server, require_usable
 
+    address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
     with progress(f"reading the schema of {address}"), Server(address) as server:
         findings = check_server(server)
         require_usable(server, findings)
@@ -59,9 +61,9 @@ def snapshot_from_ddl(
 def _print_snapshot(source: str, snapshot: "SchemaSnapshot", landed: "SnapshotResult") -> None:
     verb = "landed" if landed.is_new else "already landed"
     where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
-    sys.stdout.write(
+    print_line(
         f"{source}: {verb} a schema snapshot of {landed.tables} tables with {landed.columns} columns"
-        f" and {landed.foreign_keys} foreign key columns{where}\n"
+        f" and {landed.foreign_keys} foreign key columns{where}"
     )
 
 
@@ -77,7 +79,7 @@ def ingest_files(
     """Land binlog files of a folder; print what came of it, and each problem on stderr."""
     result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again)
     nothing = "nothing is to be landed again: segments_to_land_again lists no segment of these files"
-    sys.stdout.write(f"{source}: {nothing if again and not result.files else summary(result)}\n")
+    print_line(f"{source}: {nothing if again and not result.files else summary(result)}")
     sys.stdout.flush()
     for warning in result.warnings:
         say(warning)
@@ -136,8 +138,8 @@ def compact_source(source: str, keep_seconds: float) -> int:
         merged = merge_logs(landing)
         kept = len(landing.record.replaced)
     later = f"; the files of {kept} are kept until later" if kept else ""
-    sys.stdout.write(
+    print_line(
         f"{source}: {len(compacted)} files compacted, {removed} small segments removed{later}, "
-        f"{merged} files of states merged\n"
+        f"{merged} files of states merged"
     )
     return EXIT_DONE

@@ -7,6 +7,7 @@ large for an Arrow string, and tests hold the two against each other.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.commands.output import iso
+from ingest.escapes import UNSEEN_BEYOND_ASCII, csv_cell, json_visible
 
 CSV_COLUMNS = (
     "start_pos",
@@ -30,19 +32,33 @@ CSV_COLUMNS = (
     "after",
     "before_columns",
     "after_columns",
+    "undecoded_columns",
+    "json_changes",
+    "unknown_hints",
 )
+# There for few rows: a line has them when they are not NULL.
+_RARE = ("undecoded_columns", "json_changes")
 
 # Arrow's strings have 32-bit offsets, and escaping makes a text at most six times as long.
 _BATCH_BYTES = 128 << 20
 
 _ESCAPES = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r"} | {
-    code: f"\\u{code:04x}" for code in range(0x20) if code not in (0x08, 0x09, 0x0A, 0x0C, 0x0D)
+    code: f"\\u{code:04x}" for code in (*range(0x20), 0x7F) if code not in (0x08, 0x09, 0x0A, 0x0C, 0x0D)
 }
+# The bytes that one of the others that do not show begins with in UTF-8: few texts have any.
+_UNSEEN_LEADS = [0xC2, 0xD8, 0xE1, 0xE2, 0xEF, 0xF3]
 
 ColumnNames = Callable[[str], Sequence[str] | None]
+UnknownHints = Callable[[str], Sequence[Mapping[str, Any]] | None]
 
 
-def json_lines(batch: pa.RecordBatch, names: ColumnNames) -> Iterator[memoryview | bytes]:
+def nothing_unknown(table_map_id: str) -> None:
+    """Say of every table map that all is known which its values depend on."""
+
+
+def json_lines(
+    batch: pa.RecordBatch, names: ColumnNames, unknown: UnknownHints = nothing_unknown
+) -> Iterator[memoryview | bytes]:
     """Yield the batch's rows as UTF-8 JSON lines, in blocks ready for writing.
 
     Parameters
@@ -51,29 +67,35 @@ def json_lines(batch: pa.RecordBatch, names: ColumnNames) -> Iterator[memoryview
         Row events as the decoder yields them (`ingest.binlog.batches.ROW_EVENTS`).
     names
         Column names by `table_map_id`, None where they are not known.
+    unknown
+        Columns by `table_map_id` whose values depend on what nothing tells, as `table_maps.unknown_hints` has them.
     """
-    yield from _blocks(batch, names, _json_block, lambda row: json_line(row, names))
+    yield from _blocks(
+        batch, lambda part: _json_block(part, names, unknown), lambda row: json_line(row, names, unknown)
+    )
 
 
-def csv_lines(batch: pa.RecordBatch, names: ColumnNames) -> Iterator[memoryview | bytes]:
+def csv_lines(
+    batch: pa.RecordBatch, names: ColumnNames, unknown: UnknownHints = nothing_unknown
+) -> Iterator[memoryview | bytes]:
     """Yield the batch's rows as CSV without header, columns as in `CSV_COLUMNS`, arrays as JSON in one cell."""
-    yield from _blocks(batch, names, _csv_block, lambda row: _csv_line(row, names))
+    yield from _blocks(batch, lambda part: _csv_block(part, names, unknown), lambda row: _csv_line(row, names, unknown))
 
 
-def _blocks(batch: pa.RecordBatch, names: ColumnNames, block: Any, line: Any) -> Iterator[memoryview | bytes]:
+def _blocks(batch: pa.RecordBatch, block: Any, line: Any) -> Iterator[memoryview | bytes]:
     if batch.num_rows == 0:
         return
     if batch.get_total_buffer_size() <= _BATCH_BYTES or batch.nbytes <= _BATCH_BYTES:
-        yield _text_of(block(batch, names))
+        yield _text_of(block(batch))
     elif batch.num_rows == 1:
         yield line(batch.to_pylist()[0])
     else:
         half = batch.num_rows // 2
-        yield from _blocks(batch.slice(0, half), names, block, line)
-        yield from _blocks(batch.slice(half), names, block, line)
+        yield from _blocks(batch.slice(0, half), block, line)
+        yield from _blocks(batch.slice(half), block, line)
 
 
-def json_line(row: Mapping[str, Any], names: ColumnNames) -> bytes:
+def json_line(row: Mapping[str, Any], names: ColumnNames, unknown: UnknownHints = nothing_unknown) -> bytes:
     """One row of a batch (`to_pylist`) as a JSON line."""
     change = {key: row[key] for key in CSV_COLUMNS[:5]}
     change["event_timestamp"] = iso(row["event_timestamp"])
@@ -82,26 +104,28 @@ def json_line(row: Mapping[str, Any], names: ColumnNames) -> bytes:
         change["column_names"] = list(known)
     change["before"] = None if row["event_type"] == "INSERT" else row["before_values"]
     change["after"] = None if row["event_type"] == "DELETE" else row["after_values"]
-    for key in ("before_columns", "after_columns"):
+    for key in ("before_columns", "after_columns", *_RARE):
         if row[key] is not None:
             change[key] = row[key]
-    return json.dumps(change, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    if missing := unknown(row["table_map_id"]):
+        change["unknown_hints"] = missing
+    return _dumps(change).encode() + b"\n"
 
 
-def _csv_line(row: Mapping[str, Any], names: ColumnNames) -> bytes:
-    change = json.loads(json_line(row, names))
+def _csv_line(row: Mapping[str, Any], names: ColumnNames, unknown: UnknownHints) -> bytes:
+    change = json.loads(json_line(row, names, unknown))
     cells = []
     for key in CSV_COLUMNS:
         value = change.get(key)
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, list) else value
-        cells.append("" if text is None else _csv_quoted_one(str(text)))
+        text = _dumps(value) if isinstance(value, list) else value
+        cells.append("" if text is None else csv_cell(str(text)))
     return ",".join(cells).encode() + b"\n"
 
 
 # --- a whole batch at a time ---
 
 
-def _json_block(batch: pa.RecordBatch, names: ColumnNames) -> pa.Array:
+def _json_block(batch: pa.RecordBatch, names: ColumnNames, unknown: UnknownHints) -> pa.Array:
     scalar = _scalars(batch)
     event_type = batch.column("event_type")
     parts: list[Any] = [
@@ -134,10 +158,13 @@ def _json_block(batch: pa.RecordBatch, names: ColumnNames) -> pa.Array:
         if ordinals.null_count < len(ordinals):
             member = pc.binary_join_element_wise(f',"{key}":[', _joined(ordinals, pa.string()), "]", "")
             parts.append(pc.fill_null(member, ""))
+    for key in _RARE:
+        parts.append(_rare_texts(batch.column(key), partial(_member, key)))
+    parts.append(_each_distinct(batch.column("table_map_id"), lambda key: _member("unknown_hints", unknown(key))))
     return pc.binary_join_element_wise(*parts, "}\n", "")
 
 
-def _csv_block(batch: pa.RecordBatch, names: ColumnNames) -> pa.Array:
+def _csv_block(batch: pa.RecordBatch, names: ColumnNames, unknown: UnknownHints) -> pa.Array:
     scalar = _scalars(batch)
     event_type = batch.column("event_type")
     ordinals = {}
@@ -153,19 +180,23 @@ def _csv_block(batch: pa.RecordBatch, names: ColumnNames) -> pa.Array:
         scalar["end_pos"],
         scalar["payload_ordinal"],
         scalar["row_ordinal"],
-        _each_distinct(event_type, _csv_quoted_one),
+        _each_distinct(event_type, csv_cell),
         _each_distinct(batch.column("event_timestamp"), lambda moment: str(iso(moment))),
-        pc.fill_null(_each_distinct(batch.column("gtid"), _csv_quoted_one), ""),
-        _each_distinct(batch.column("schema_name"), _csv_quoted_one),
-        _each_distinct(batch.column("table_name"), _csv_quoted_one),
+        pc.fill_null(_each_distinct(batch.column("gtid"), csv_cell), ""),
+        _each_distinct(batch.column("schema_name"), csv_cell),
+        _each_distinct(batch.column("table_name"), csv_cell),
         _each_distinct(
             batch.column("table_map_id"),
-            lambda key: "" if (known := names(key)) is None else _csv_quoted_one(_dumps(list(known))),
+            lambda key: "" if (known := names(key)) is None else csv_cell(_dumps(list(known))),
         ),
         _csv_image(batch.column("before_values"), pc.equal(event_type.cast(pa.string()), "INSERT")),
         _csv_image(batch.column("after_values"), pc.equal(event_type.cast(pa.string()), "DELETE")),
         ordinals["before_columns"],
         ordinals["after_columns"],
+        *(_rare_texts(batch.column(key), lambda value: csv_cell(_dumps(value))) for key in _RARE),
+        _each_distinct(
+            batch.column("table_map_id"), lambda key: csv_cell(_dumps(missing)) if (missing := unknown(key)) else ""
+        ),
     ]
     return pc.binary_join_element_wise(pc.binary_join_element_wise(*cells, ","), "\n", "")
 
@@ -180,6 +211,13 @@ def _each_distinct(column: pa.Array, text: Any) -> pa.Array:
         column = column.dictionary_encode()
     texts = pa.array([None if value is None else text(value) for value in column.dictionary.to_pylist()], pa.string())
     return texts.take(column.indices)
+
+
+def _rare_texts(column: pa.Array, text: Callable[[Any], str]) -> pa.Array | str:
+    """Apply a Python function to each value of a column that is mostly NULL; the text of NULL is empty."""
+    if column.null_count == len(column):
+        return ""
+    return pa.array(["" if value is None else text(value) for value in column.to_pylist()], pa.string())
 
 
 def _image(values: pa.Array, is_absent: pa.Array) -> pa.Array:
@@ -205,7 +243,7 @@ def _joined(lists: pa.Array, cast_to: pa.DataType | None) -> pa.Array:
 
 
 def _json_strings(values: pa.Array) -> pa.Array:
-    """Quote and escape text as `json.dumps(value, ensure_ascii=False)` does; NULL becomes the text `null`."""
+    """Quote and escape text as `_dumps` does; NULL becomes the text `null`."""
     present = np.bincount(_bytes_of(values), minlength=256)
     if present[0x5C]:
         values = pc.replace_substring(values, "\\", "\\\\")
@@ -214,15 +252,15 @@ def _json_strings(values: pa.Array) -> pa.Array:
     for code, escape in _ESCAPES.items():
         if present[code]:
             values = pc.replace_substring(values, chr(code), escape)
+    if present[_UNSEEN_LEADS].any():
+        hidden = pc.fill_null(pc.match_substring_regex(values, f"[{UNSEEN_BEYOND_ASCII}]"), False)
+        escaped = [json_visible(text) for text in values.filter(hidden).to_pylist()]
+        values = pc.replace_with_mask(values, hidden, pa.array(escaped, values.type))
     return pc.fill_null(pc.binary_join_element_wise('"', values, '"', ""), "null")
 
 
 def _csv_quoted(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
-
-
-def _csv_quoted_one(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in '",\n\r') else text
 
 
 def _bytes_of(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -241,8 +279,8 @@ def _text_of(lines: pa.Array) -> memoryview:
 
 
 def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json_visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
-def _member(key: str, value: Sequence[str] | None) -> str:
+def _member(key: str, value: Sequence[Any] | None) -> str:
     return "" if value is None else f',"{key}":{_dumps(list(value))}'

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from ingest.errors import UsageError
+from ingest.escapes import visible
 from ingest.landing.lag import Lag
 
 
@@ -25,7 +26,8 @@ class FollowMetrics(Collector):
     """
 
     def __init__(self, source_id: str) -> None:
-        self._source_id = source_id
+        # Prometheus takes any text, those who read its page do not.
+        self._source_id = visible(source_id)
         self._connections = 0
         self._is_connected = False
         self._received_bytes = 0

@@ -1,13 +1,17 @@
-"""Rows on stdout, as text, JSON lines or CSV; sentences and progress on stderr."""
+"""Rows on stdout, as text, JSON lines or CSV; sentences and progress on stderr.
 
-import csv
+All that a command prints for a person goes through here, where no character of a name gets at the terminal.
+"""
+
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
+
+from ingest.escapes import csv_cell, json_visible, visible
 
 
 class Format(StrEnum):
@@ -26,7 +30,12 @@ class Advance(Protocol):
 
 def say(sentence: str) -> None:
     """Put a sentence on stderr, where it cannot get into the rows."""
-    print(f"binloom: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"binloom: {visible(sentence)}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def print_line(line: str = "") -> None:
+    """Put a line for a person on stdout."""
+    sys.stdout.write(f"{visible(line)}\n")
 
 
 def iso(moment: datetime | None) -> str | None:
@@ -54,12 +63,11 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Fo
     """
     if format is Format.JSON:
         for row in rows:
-            sys.stdout.write(json.dumps(dict(zip(columns, map(_plain, row), strict=True)), ensure_ascii=False) + "\n")
+            sys.stdout.write(json_text(dict(zip(columns, map(_plain, row), strict=True))) + "\n")
     elif format is Format.CSV:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
+        sys.stdout.write(",".join(columns) + "\n")
         for row in rows:
-            writer.writerow([_cell(value) for value in row])
+            sys.stdout.write(",".join(map(_cell, row)) + "\n")
     else:
         print_table(columns, rows, title)
 
@@ -90,7 +98,7 @@ def print_table(
     for row in body:
         table.add_row(*[Text(human(value)) for value in row])
     if title:
-        sys.stdout.write(f"{title}\n")
+        print_line(title)
     screen = console()
     if width is not None and not screen.is_terminal:
         screen.width = width
@@ -109,7 +117,7 @@ def console(stderr: bool = False) -> Any:
 
 
 def human(value: Any) -> str:
-    """Text of a value in a table that a person reads."""
+    """Text of a value in a table that a person reads, all of it to be seen."""
     match value:
         case None:
             return ""
@@ -118,11 +126,16 @@ def human(value: Any) -> str:
         case datetime():
             return (iso(value) or "").replace("T", " ").removesuffix("Z")
         case Mapping():
-            return ", ".join(f"{key} {human(item)}" for key, item in value.items())
+            return ", ".join(f"{human(key)} {human(item)}" for key, item in value.items())
         case list() | tuple():
             return ", ".join(human(item) for item in value)
         case _:
-            return str(value)
+            return visible(str(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON in one line: what does not show is escaped, letters of all languages are not."""
+    return json_visible(json.dumps(value, ensure_ascii=False))
 
 
 def human_bytes(size: int) -> str:
@@ -133,6 +146,17 @@ def human_bytes(size: int) -> str:
             return f"{int(amount)} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.2f} GiB"
+
+
+def waiting(label: str) -> AbstractContextManager[Any]:
+    """Show that something goes on while a person watches."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.text import Text
+
+    # A text, not a string: the spinner would read that as markup.
+    status: AbstractContextManager[Any] = console(stderr=True).status(Text(visible(label)))
+    return status
 
 
 @contextmanager
@@ -147,14 +171,14 @@ def progress(label: str, total: int | None = None) -> Iterator[Advance]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         console=console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task(label, total=total)
+        task = bar.add_task(visible(label), total=total)
 
         def advance(done: int, total: int | None = None) -> None:
             bar.update(task, completed=done, total=total)
@@ -176,9 +200,16 @@ def _plain(value: Any) -> Any:
             return str(value)
 
 
-def _cell(value: Any) -> Any:
-    plain = _plain(value)
-    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
+def _cell(value: Any) -> str:
+    match _plain(value):
+        case None:
+            return ""
+        case str() as text:
+            return csv_cell(text)
+        case dict() | list() as nested:
+            return csv_cell(json_text(nested))
+        case number:
+            return str(number)
 
 
 def _is_number(value: Any) -> bool:

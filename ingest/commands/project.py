@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from ingest.commands.output import Advance
+from ingest.commands.spark_messages import without_plan
 from ingest.errors import StoreError, UsageError
+from ingest.escapes import json_in_script
+from ingest.landing.privacy import persons_umask
 
 # The page that dbt generates can load a tracker from here. It does so only when the project allows it, and
 # binloom's does not; the site still has no business to know the address.
 _TRACKER = "//d1fc8wv8zag5ca.cloudfront.net/2.9.0/sp.js"
+
+_MESSAGE_CHARACTERS = 1000
 
 
 @dataclass
@@ -78,18 +83,21 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
         result = dbtRunner(callbacks=[watch]).invoke([*arguments, *map(str, places), *map(str, quiet)])
     if result.exception is not None:
         raise StoreError(
-            f"dbt {arguments[0]} could not run: {_in_one_line(result.exception)}.",
+            f"dbt {arguments[0]} could not run: {_what_failed(result.exception)}.",
             hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
         ) from result.exception
     run = DbtRun(bool(result.success))
     for node in getattr(result.result, "results", None) or []:
         status = str(node.status)
+        # A hook is no model; it is told only when it fails.
+        if status == "success" and node.node.resource_type == "operation":
+            continue
         run.counts[status] += 1
         name = getattr(getattr(node, "node", None), "name", "?")
         if status == "warn":
             run.warnings.append(name)
         elif status in ("error", "fail", "runtime error"):
-            run.failures.append(f"{name}: {_in_one_line(node.message)}")
+            run.failures.append(f"{name}: {_what_failed(node.message)}")
     return run
 
 
@@ -122,12 +130,15 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
     page = site / "index.html"
     try:
         text = (home / "target" / "static_index.html").read_text()
-        site.mkdir(parents=True, exist_ok=True)
-        for artifact in ("manifest.json", "catalog.json"):
-            shutil.copyfile(home / "target" / artifact, site / artifact)
-        draft = site / ".index.html"
-        draft.write_text(text.replace(_TRACKER, "data:text/javascript,"))
-        draft.replace(page)
+        with contextlib.nullcontext() if site.is_relative_to(home) else persons_umask():
+            site.mkdir(parents=True, exist_ok=True)
+            for artifact in ("manifest.json", "catalog.json"):
+                shutil.copyfile(home / "target" / artifact, site / artifact)
+                document = (site / artifact).read_text()
+                text = text.replace(document, json_in_script(document))
+            draft = site / ".index.html"
+            draft.write_text(text.replace(_TRACKER, "data:text/javascript,"))
+            draft.replace(page)
     except OSError as error:
         raise StoreError(
             f"The site could not be written to {site}: {error.strerror} ({error.filename}).",
@@ -135,6 +146,12 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
             path=str(site),
         ) from error
     return page
+
+
+def _what_failed(message: object) -> str:
+    """An error of dbt in one line that a person can read: without Spark's plan, no longer than a paragraph."""
+    line = _in_one_line(without_plan(str(message)))
+    return line if len(line) <= _MESSAGE_CHARACTERS else f"{line[:_MESSAGE_CHARACTERS]} ..., the log has the rest"
 
 
 def _in_one_line(message: object) -> str:

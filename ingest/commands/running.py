@@ -4,6 +4,7 @@ import contextlib
 import io
 import logging
 import os
+import shlex
 import sys
 import tempfile
 import traceback
@@ -16,12 +17,15 @@ import typer
 
 from ingest.commands.output import say
 from ingest.errors import EXIT_DONE, EXIT_SOURCE, EXIT_USAGE, BinloomError
+from ingest.escapes import visible
+from ingest.landing.privacy import keep_private
 
 EXIT_INTERRUPTED = 130
 
 
 def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; nothing but a kill gets past this."""
+    keep_private()
     logging.lastResort = None  # Libraries' warnings are not for the person at the terminal.
     for stream in (sys.stdout, sys.stderr):
         # Rows are UTF-8 wherever they go, and a file's name need not be.
@@ -78,12 +82,12 @@ def _log(trace: str) -> Path:
     from ingest.landing.session import binloom_home
 
     moment = datetime.now(UTC)
-    entry = f"{moment.isoformat(timespec='seconds')} binloom {' '.join(sys.argv[1:])}\n{trace}\n"
+    entry = f"{moment.isoformat(timespec='seconds')} binloom {shlex.join(sys.argv[1:])}\n{trace}"
     for folder in (binloom_home() / "logs", Path(tempfile.gettempdir())):
         path = folder / f"binloom-{moment:%Y%m%d-%H%M%S}-{os.getpid()}.log"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(entry)
+            path.write_text("".join(f"{visible(line)}\n" for line in entry.splitlines()))
         except OSError:
             continue
         return path

@@ -1,9 +1,8 @@
 """`binloom docs`: the lineage site."""
 
-import sys
 from pathlib import Path
 
-from ingest.commands.output import progress
+from ingest.commands.output import print_line, progress
 from ingest.commands.project import build_site, project_dir
 from ingest.errors import EXIT_DONE
 
@@ -18,5 +17,5 @@ def print_site(directory: Path | None) -> int:
         # The site is there before anything has landed: it describes tables, not what is in them.
         ensure_tables(launch.session(), warehouse_dir(home))
         page = build_site((directory or project_dir() / "site").absolute(), home, advance)
-    sys.stdout.write(f"{page}\n")
+    print_line(str(page))
     return EXIT_DONE

@@ -1,12 +1,11 @@
 """`binloom status`: how far sources are received and landed, in words and rows."""
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ingest.commands.output import Format, human_bytes, print_rows, print_table
+from ingest.commands.output import Format, human_bytes, print_line, print_rows, print_table
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 
 if TYPE_CHECKING:
@@ -99,10 +98,10 @@ def _source_row(one: "SourceStatus") -> list[object]:
 
 def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> None:
     if not sources:
-        sys.stdout.write("Nothing is landed yet. Begin with: binloom ingest --source NAME --binlog-dir DIR --all\n")
+        print_line("Nothing is landed yet. Begin with: binloom ingest --source NAME --binlog-dir DIR --all")
     for one in sources:
         server = f"{one.flavor} {one.server_version}, server id {one.server_id}" if one.flavor else "no file landed yet"
-        sys.stdout.write(f"{one.source_id}  ({server}, epoch {one.epoch or 0})\n")
+        print_line(f"{one.source_id}  ({server}, epoch {one.epoch or 0})")
         segments = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in sorted(one.segments.items()))
         facts = {
             "landed": f"{one.row_events} row changes in {one.transactions} transactions",
@@ -113,18 +112,18 @@ def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> Non
             "quarantine": _quarantine(one.quarantined_rows),
         }
         for label, text in facts.items():
-            sys.stdout.write(f"  {label + ':':<12}{text}\n")
+            print_line(f"  {label + ':':<12}{text}")
         for gap in one.gaps:
-            sys.stdout.write(f"  {'gap:':<12}{_gap(gap)}\n")
-        sys.stdout.write("\n")
+            print_line(f"  {'gap:':<12}{_gap(gap)}")
+        print_line()
         if only_sources:
             continue
         columns = ("epoch", "binlog_file", "state", "file_size", "bytes_landed", "transactions", "row_events")
         print_table(columns, [[getattr(file, name) for name in columns] for file in one.files])
         for file in one.files:
             if file.error:
-                sys.stdout.write(f"  {file.binlog_file}: {file.error}\n")
-        sys.stdout.write("\n")
+                print_line(f"  {file.binlog_file}: {file.error}")
+        print_line()
 
 
 def _up_to(one: "SourceStatus") -> str:

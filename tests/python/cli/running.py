@@ -22,7 +22,7 @@ def binloom(
     obey_permissions: bool = False,
     cwd: Path = PROJECT,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command and wait for its end.
+    """Run a command as a person who keeps nothing from anybody (umask 0), and wait for its end.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def binloom(
     environment = {**os.environ, **(env or {})}
     if home is not None:
         environment["BINLOOM_HOME"] = str(home)
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, umask=0)
 
 
 def assert_sentence(result: "subprocess.CompletedProcess[str]", code: int, *needles: str) -> None:

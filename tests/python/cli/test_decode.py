@@ -67,6 +67,22 @@ def test_partial_images_say_which_columns_they_have() -> None:
                 assert all(row[image][n] is None for n in range(len(row[image])) if n not in present)
 
 
+def test_changes_of_documents_that_the_log_does_not_have() -> None:
+    path = FIXTURES / "mysql-partial-json-minimal.binlog"
+    rows = changes(path)
+    told = [row for row in rows if "undecoded_columns" in row]
+    assert told and told == [row for row in rows if "json_changes" in row]
+    (first, *_) = told
+    assert (first["undecoded_columns"], first["after_columns"], first["after"]) == ([1], [], [None] * 5)
+    assert first["json_changes"][1:] == [
+        {"column_ordinal": 1, "operation": "replace", "path": "$.deep.n", "value": "22"},
+        {"column_ordinal": 1, "operation": "insert", "path": "$.fresh", "value": '{"k": 1}'},
+    ]
+    text = binloom("decode", "--format", "text", path)
+    assert (text.returncode, text.stderr) == (0, "")
+    assert "    @2  (not logged) → (changed in part: remove $.tags[0]; remove $.deep.list[0])\n" in text.stdout
+
+
 def test_both_servers_tell_the_same_story() -> None:
     """The samples come from the same statements, so the values that no clock made are equal."""
     stories = []

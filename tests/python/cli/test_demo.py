@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.python.cli.running import assert_sentence, binloom
+from tests.python.permissions import GROUP_AND_OTHERS, open_to
 from tests.python.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -51,6 +52,11 @@ def test_it_tells_the_history_of_one_order(demo: "subprocess.CompletedProcess[st
     assert changes == ["INSERT"] + ["UPDATE"] * 5
     for step in ("new → paid", "paid → shipped", "shipped → cancelled", "cancelled → shipped", "12.90 → 66.60"):
         assert step in history
+
+
+def test_nobody_else_can_read_what_is_in_the_home(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
+    assert open_to(GROUP_AND_OTHERS, home) == []
+    assert {"gx", "site", "target", "warehouse"} <= {path.name for path in (home / "demo").iterdir()}
 
 
 def test_the_site_needs_no_network(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ingest.binlog.batches import ROW_EVENTS
 from ingest.commands import lines
+from ingest.escapes import json_visible, visible
 
 NAMES = {"named": ["id", 'a "quoted", name'], "unnamed": None}.get
 
@@ -22,11 +23,22 @@ at_ease = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 texts = st.one_of(
     st.none(),
     st.text(max_size=8),
-    st.text(alphabet='"\\,\n\r\t\x00\x01\x1f\x7f \u2028é𝄞', max_size=6),
+    st.text(alphabet='"\\,\n\r\t\x00\x01\x1f\x7f\x9b \u2028\u202e\ufeff\U000e0041é…©𝄞', max_size=6),
     st.sampled_from(["", "null", "0", '{"a": [1, "b"]}']),
 )
 images = st.lists(texts, min_size=2, max_size=2)
 ordinals = st.one_of(st.none(), st.lists(st.integers(0, 1), max_size=2))
+json_changes = st.none() | st.lists(
+    st.fixed_dictionaries(
+        {
+            "column_ordinal": st.integers(0, 1),
+            "operation": st.sampled_from(["replace", "insert", "remove"]),
+            "path": st.sampled_from(["$", '$."a \\" b"[0]', "$.é"]),
+            "value": texts,
+        }
+    ),
+    max_size=2,
+)
 
 
 @st.composite
@@ -47,13 +59,15 @@ def row_batches(draw: st.DrawFn) -> pa.RecordBatch:
                     "server_id": st.just(1),
                     "gtid": st.one_of(st.none(), st.sampled_from(["0-1-2", "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"])),
                     "table_map_id": st.sampled_from(["named", "unnamed", "never seen"]),
-                    "schema_name": st.sampled_from(["shop", 'sh"op']),
+                    "schema_name": st.sampled_from(["shop", 'sh"op', "=1+1", "\x1b[2J\u202e"]),
                     "table_name": st.sampled_from(["orders", "naïve,\\table"]),
                     "column_count": st.just(2),
                     "before_values": images,
                     "after_values": images,
                     "before_columns": ordinals,
                     "after_columns": ordinals,
+                    "undecoded_columns": ordinals,
+                    "json_changes": json_changes,
                 }
             ),
             max_size=6,
@@ -61,7 +75,8 @@ def row_batches(draw: st.DrawFn) -> pa.RecordBatch:
     )
     columns = []
     for field in ROW_EVENTS:
-        column = pa.array([row[field.name] for row in rows])
+        plain = field.type if pa.types.is_list(field.type) else None
+        column = pa.array([row[field.name] for row in rows], plain)
         if pa.types.is_dictionary(field.type):
             column = column.cast(pa.string()).dictionary_encode()
         columns.append(column.cast(field.type))
@@ -73,7 +88,15 @@ def row_batches(draw: st.DrawFn) -> pa.RecordBatch:
 @given(row_batches())
 def test_json_lines_are_those_of_json_dumps(batch: pa.RecordBatch) -> None:
     expected = b"".join(lines.json_line(row, NAMES) for row in batch.to_pylist())
-    assert b"".join(lines.json_lines(batch, NAMES)) == expected
+    printed = b"".join(lines.json_lines(batch, NAMES))
+    assert printed == expected
+    assert visible(printed.decode(), keep="\n") == printed.decode()
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert [row["table_name"] for row in rows] == batch["table_name"].to_pylist()
+    for row, before, after in zip(
+        rows, batch["before_values"].to_pylist(), batch["after_values"].to_pylist(), strict=True
+    ):
+        assert row["before"] in (None, before) and row["after"] in (None, after)
 
 
 @at_ease
@@ -85,6 +108,7 @@ def test_csv_lines_hold_the_same_as_the_json_lines(batch: pa.RecordBatch) -> Non
     for cells, row in zip(rows, batch.to_pylist(), strict=True):
         change = json.loads(lines.json_line(row, NAMES))
         expected = [_cell(change.get(column)) for column in lines.CSV_COLUMNS]
+        assert visible(text, keep="\n\r\t") == text
         assert cells == expected
 
 
@@ -123,6 +147,8 @@ def _batch_of(
         "after_values": images,
         "before_columns": [None] * count,
         "after_columns": after_columns or [None] * count,
+        "undecoded_columns": [None] * count,
+        "json_changes": [None] * count,
     }
     arrays = []
     for field in ROW_EVENTS:
@@ -137,4 +163,6 @@ def _batch_of(
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return json_visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return visible(f"'{value}" if value == "=1+1" else str(value))

@@ -1,0 +1,73 @@
+"""Who a source's follower is to servers: drawn once, and kept in `replica.json` beside the files of the spool."""
+
+import json
+import os
+import secrets
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from ingest.errors import StoreError
+from ingest.landing.checkpoint import spool_folder
+from ingest.landing.store import make_folder, publish, store_errors
+from ingest.sources.replication import Replica
+
+REPLICA: Final = "replica.json"
+
+# People give their servers small numbers: the upper half is free.
+_LOWEST: Final = 1 << 31
+_HIGHEST: Final = (1 << 32) - 1
+
+
+def replica_of(source_id: str, home: Path, server_id: int | None = None) -> Replica:
+    """Return who follows a source from a home: always the same, and nobody else.
+
+    A name made of the source and the home would be that of every machine that has both under the same names.
+    Must be called by who holds the right to land the source: two at once would draw two.
+
+    Parameters
+    ----------
+    source_id
+        Name of the source.
+    home
+        Folder that binloom keeps everything under. A copy of it is the same replica.
+    server_id
+        The number that a person gave, which wins over the one drawn.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written, or is not what was written there.
+    """
+    folder = spool_folder(source_id, home)
+    replica = _read(folder / REPLICA)
+    if replica is None:
+        replica = Replica(_LOWEST + secrets.randbelow(_HIGHEST - _LOWEST), str(uuid.uuid4()))
+        _write(replica, folder)
+    return replica if server_id is None else Replica(server_id, replica.server_uuid)
+
+
+def _read(path: Path) -> Replica | None:
+    try:
+        said = json.loads(path.read_bytes())
+        replica = Replica(said["server_id"], str(uuid.UUID(said["server_uuid"])))
+        if not (isinstance(replica.server_id, int) and 0 < replica.server_id <= _HIGHEST):
+            raise ValueError(f"{replica.server_id!r} is no server_id")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError(
+            f"{path} cannot be read: {error}.",
+            hint="Delete it: following then goes on as another replica.",
+            path=str(path),
+        ) from error
+    return replica
+
+
+def _write(replica: Replica, folder: Path) -> None:
+    path, temporary = folder / REPLICA, folder / f".{REPLICA}.{os.getpid()}.tmp"
+    with store_errors(path):
+        make_folder(folder)
+        temporary.write_text(json.dumps(asdict(replica), indent=2) + "\n")
+        publish(temporary, path)

@@ -1,0 +1,65 @@
+"""A home is closed to others, and nothing outside it changes."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.landing.privacy import GROUP_VARIABLE, keep_private, persons_umask
+from ingest.landing.session import prepare_home
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    """A person who keeps nothing from anybody; what a test does to the umask ends with it."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> str:
+    """The permissions of a path, in octal."""
+    return f"{path.stat().st_mode & 0o7777:o}"
+
+
+@pytest.mark.parametrize(("group_access", "closed"), [("", "700"), ("0", "700"), ("1", "750")])
+def test_a_home_is_closed_when_it_is_made_and_when_it_was_open(
+    group_access: str, closed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(GROUP_VARIABLE, group_access)
+    new, old = tmp_path / "new", tmp_path / "old"
+    for folder in ("warehouse/binlog_raw.db", "metastore", "spool", "logs"):
+        (old / folder).mkdir(parents=True)
+    for home in (new, old):
+        prepare_home(home)
+        assert {path.name: mode(path) for path in [home, *home.iterdir()] if mode(path) != closed} == {}
+    assert mode(tmp_path / "old" / "warehouse" / "binlog_raw.db") == "777"
+
+
+def test_a_folder_with_other_things_in_it_keeps_its_permissions(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "srv", tmp_path / "elsewhere"
+    for folder in (home / "somebody's", elsewhere):
+        folder.mkdir(parents=True)
+    (home / "spool").symlink_to(elsewhere)
+    prepare_home(home)
+    assert [mode(path) for path in (home, home / "somebody's", elsewhere)] == ["777"] * 3
+    assert mode(home / "warehouse") == "700"
+
+
+def test_the_group_of_new_files_stays_that_of_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(GROUP_VARIABLE, "1")
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o2777)
+    prepare_home(home)
+    assert (mode(home), mode(home / "warehouse")) == ("2750", "2750")
+
+
+def test_files_of_a_command_are_private_but_not_those_outside_the_home(tmp_path: Path) -> None:
+    keep_private()
+    (tmp_path / "inside").touch()
+    with persons_umask():
+        (tmp_path / "outside").touch()
+    (tmp_path / "again").touch()
+    assert [mode(tmp_path / name) for name in ("inside", "outside", "again")] == ["600", "666", "600"]
