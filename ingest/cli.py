@@ -16,7 +16,8 @@ from ingest.commands.running import run_app
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.binlog import SchemaHints, TableFilter
+    from ingest.binlog import TableFilter
+    from ingest.sources.snapshot import SchemaSnapshot
 
 app = typer.Typer(
     name="binloom",
@@ -56,6 +57,27 @@ TlsCert = Annotated[
     str | None, typer.Option("--tls-cert", "--ssl-cert", metavar="FILE", help="Certificate of the client.")
 ]
 TlsKey = Annotated[str | None, typer.Option("--tls-key", "--ssl-key", metavar="FILE", help="Key of the client.")]
+SslMode = Annotated[
+    str | None,
+    typer.Option(
+        "--ssl-mode",
+        "--tls-mode",
+        metavar="MODE",
+        help="DISABLED, PREFERRED (default), REQUIRED, VERIFY_CA, or VERIFY_IDENTITY (default with --tls-ca).",
+    ),
+]
+EnableCleartextPlugin = Annotated[
+    bool, typer.Option("--enable-cleartext-plugin", help="Send the password in clear text if the server asks.")
+]
+GetServerPublicKey = Annotated[
+    bool,
+    typer.Option(
+        "--get-server-public-key", help="Without TLS, send it under a key of the server that nothing has verified."
+    ),
+]
+ServerPublicKeyPath = Annotated[
+    str | None, typer.Option("--server-public-key-path", metavar="FILE", help="The server's RSA key in PEM.")
+]
 ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
 
 
@@ -113,8 +135,8 @@ def decode(
     from ingest.commands.decode import decode_files
 
     _end_with_the_pipe()
-    filter, hints = _table_filter(schemas, tables, exclude_tables), _hints(snapshot_dir)
-    raise typer.Exit(decode_files(files, format, hints, filter, start_position, stop_position, skip_bad_checksum))
+    filter, snapshot = _table_filter(schemas, tables, exclude_tables), _snapshot(snapshot_dir)
+    raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))
 
 
 @app.command(short_help="Land a schema snapshot: the names that a binlog lacks.")
@@ -148,6 +170,10 @@ def snapshot(
     tls_ca: TlsCa = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
+    ssl_mode: SslMode = None,
+    enable_cleartext_plugin: EnableCleartextPlugin = False,
+    get_server_public_key: GetServerPublicKey = False,
+    server_public_key_path: ServerPublicKeyPath = None,
 ) -> None:
     """Land what tables look like, from a live server or from files. The same snapshot again changes nothing."""
     from ingest.commands.landing import snapshot_from_ddl, snapshot_from_files, snapshot_from_server
@@ -170,7 +196,19 @@ def snapshot(
         raise UsageError("None of --server, --from-dir and --from-ddl is given.", hint="Give one of them.")
     from ingest.sources.server import ServerAddress
 
-    address = ServerAddress.of(server, port, user, defaults_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key)
+    address = ServerAddress.of(
+        server,
+        port,
+        user,
+        defaults_file,
+        enable_cleartext_plugin=enable_cleartext_plugin,
+        get_server_public_key=get_server_public_key,
+        server_public_key_path=server_public_key_path,
+        tls_ca=tls_ca,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        tls_mode=ssl_mode,
+    )
     raise typer.Exit(snapshot_from_server(source, address))
 
 
@@ -230,9 +268,15 @@ def follow(
     tls_ca: TlsCa = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
+    ssl_mode: SslMode = None,
+    enable_cleartext_plugin: EnableCleartextPlugin = False,
+    get_server_public_key: GetServerPublicKey = False,
+    server_public_key_path: ServerPublicKeyPath = None,
     server_id: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="server_id of binloom as a replica; else made of the name."),
+        typer.Option(
+            min=1, max=4294967295, metavar="N", help="server_id of binloom as a replica; else drawn once for the home."
+        ),
     ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics to Prometheus there.")
@@ -271,7 +315,19 @@ def follow(
         raise UsageError(f"{' and '.join(given)} say different starts.", hint="Give one of them.")
     if start_pos is not None and start_file is None:
         raise UsageError("--start-pos is a position in --start-file.", hint="Give both.")
-    address = ServerAddress.of(server, port, user, defaults_file, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key)
+    address = ServerAddress.of(
+        server,
+        port,
+        user,
+        defaults_file,
+        enable_cleartext_plugin=enable_cleartext_plugin,
+        get_server_public_key=get_server_public_key,
+        server_public_key_path=server_public_key_path,
+        tls_ca=tls_ca,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        tls_mode=ssl_mode,
+    )
     options = FollowOptions(
         start=Start(start_gtid, start_file, start_pos, from_now),
         interval=seconds(interval, "--interval"),
@@ -360,13 +416,12 @@ def _table_filter(schemas: str | None, tables: str | None, exclude_tables: str |
     return TableFilter.parse(schemas, tables, exclude_tables)
 
 
-def _hints(snapshot_dir: Path | None) -> "SchemaHints | None":
+def _snapshot(snapshot_dir: Path | None) -> "SchemaSnapshot | None":
     if snapshot_dir is None:
         return None
-    from ingest.binlog import SchemaHints
     from ingest.sources.snapshot_files import read_snapshot_dir
 
-    return SchemaHints.from_columns(read_snapshot_dir(snapshot_dir).columns)
+    return read_snapshot_dir(snapshot_dir)
 
 
 def _end_with_the_pipe() -> None:

@@ -1,26 +1,22 @@
 """Landing segments again whose values were decoded with other hints than the history of the schema gives.
 
-dbt says which (model `segments_to_land_again`) and what their tables looked like (mart `table_versions`); both are read
-from the warehouse without Spark.
+A run finds those itself that it has the files of. dbt says which others there are (model `segments_to_land_again`), and
+that is read from the warehouse without Spark.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from ingest.errors import UsageError
-from ingest.landing.checkpoint import log_place
 from ingest.landing.land import filter_words
 from ingest.landing.record import SourceRecord
 from ingest.landing.segments import COMPACTED_START, FIRST_EVENT, Segment
 from ingest.landing.session import model_dirs
-from ingest.landing.store import data_files
-
-if TYPE_CHECKING:
-    from ingest.binlog import SchemaHints
+from ingest.landing.store import BUILD_ANEW, data_files, read_errors
 
 Row = dict[str, Any]
 
@@ -76,55 +72,6 @@ def reopened(segments: Sequence[Segment], run_id: str, recorded_at: Any, filter_
     return states
 
 
-def version_hints(source_id: str, epoch: int, home: Path) -> "SchemaHints":
-    """Return what the history of the schema tells the decoder in an epoch.
-
-    A version that began in an earlier epoch is true from the beginning, one of a later epoch only where nothing else is
-    known, as with snapshots (`ingest.landing.snapshots.load_hints`).
-    """
-    from ingest.binlog import SchemaHints
-
-    return SchemaHints.from_columns(_hint_rows(source_id, epoch, home))
-
-
-def _hint_rows(source_id: str, epoch: int, home: Path) -> Iterator[Row]:
-    versions = [
-        row
-        for row in _mart_rows("table_versions", home)
-        if row["source_id"] == source_id and row["evidence"] != "table_map"
-    ]
-    places: dict[tuple[str, str], dict[tuple[str | None, int | None], list[Row]]] = {}
-    for version in sorted(versions, key=_beginning):
-        began, _ = _beginning(version)
-        table = version["schema_name"], version["table_name"]
-        if began > epoch and table in places:
-            continue
-        place = (version["valid_from_binlog_file"], version["valid_from_pos"]) if began == epoch else (None, None)
-        places.setdefault(table, {})[place] = version["columns"]
-    for (schema, name), of_table in places.items():
-        for (binlog_file, position), columns in of_table.items():
-            for column in columns:
-                yield {
-                    "schema_name": schema,
-                    "table_name": name,
-                    "column_name": column["name"],
-                    "ordinal_position": column["ordinal"] + 1,
-                    "data_type": column["data_type"],
-                    "column_type": column["column_type"],
-                    "character_set": column["character_set"],
-                    "is_nullable": column["is_nullable"],
-                    "binlog_file": binlog_file,
-                    "binlog_pos": position,
-                }
-
-
-def _beginning(version: Row) -> tuple[int, tuple[int, int]]:
-    """Epoch and place in it from which a version holds; before everything when nothing tells."""
-    if version["valid_from_epoch"] is None:
-        return -1, (-1, -1)
-    return version["valid_from_epoch"], log_place(version["valid_from_binlog_file"], version["valid_from_pos"])
-
-
 def _mart_rows(model: str, home: Path) -> Iterator[Row]:
     """Yield the rows of a table of dbt, in whatever schema it was built."""
     folders = model_dirs(model, home)
@@ -135,4 +82,6 @@ def _mart_rows(model: str, home: Path) -> Iterator[Row]:
         )
     for folder in folders:
         for path in data_files(folder):
-            yield from pq.ParquetFile(path).read().to_pylist()
+            with read_errors(path, BUILD_ANEW):
+                rows = pq.ParquetFile(path).read().to_pylist()
+            yield from rows

@@ -1,7 +1,6 @@
 """How far a followed server is received: `checkpoint.json` beside the files of the spool."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -9,7 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from ingest.errors import StoreError
-from ingest.landing.store import escape, make_folder, publish, store_errors
+from ingest.landing.names import escape
+from ingest.landing.store import replacing
 from ingest.sources.directory import binlog_path
 
 CHECKPOINT = "checkpoint.json"
@@ -125,9 +125,5 @@ class Checkpoint:
         StoreError
             The folder cannot be written.
         """
-        path = folder / CHECKPOINT
-        temporary = folder / f".{CHECKPOINT}.{os.getpid()}.tmp"
-        with store_errors(path):
-            make_folder(folder)
+        with replacing(folder / CHECKPOINT) as temporary:
             temporary.write_text(json.dumps(asdict(self), default=datetime.isoformat, indent=2) + "\n")
-            publish(temporary, path)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ingest.binlog.gtid_sets import gtid_union
+from ingest.errors import StoreError
 from ingest.landing.batches import LANDED_SCHEMAS, LandedKind
 from ingest.landing.land import now
 from ingest.landing.locks import source_stem
@@ -23,7 +24,16 @@ from ingest.landing.plan import SEGMENT_BYTES
 from ingest.landing.record import Row, SourceRecord
 from ingest.landing.segments import COMPACTED_START, Segment, first_byte
 from ingest.landing.session import metastore_holder, raw_table_dir
-from ingest.landing.store import append_table, data_files, read_part, segment_folder, store_errors, sync_folder
+from ingest.landing.store import (
+    LAND_ANEW,
+    append_table,
+    data_files,
+    read_errors,
+    read_part,
+    segment_folder,
+    store_errors,
+    sync_folder,
+)
 from ingest.landing.stream import StreamLanding
 from ingest.landing.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, RawTable
 from ingest.landing.task import GROUP_ROWS, SegmentFile
@@ -63,7 +73,8 @@ def compact_closed_files(landing: StreamLanding, part_bytes: int = SEGMENT_BYTES
     """
     compacted = []
     for epoch, name in list(landing.record.files):
-        if _is_worth_it(landing.record, epoch, name, part_bytes):
+        # A stale segment is to be landed again, which takes its file.
+        if _is_worth_it(landing.record, epoch, name, part_bytes) and not landing.is_stale(epoch, name):
             file_size = landing.record.files[epoch, name]["file_size"]
             segment = Segment(landing.source_id, epoch, name, COMPACTED_START, file_size)
             _compact(landing, segment, landing.record.states[epoch, name], part_bytes)
@@ -76,6 +87,8 @@ def _is_worth_it(record: SourceRecord, epoch: int, name: str, part_bytes: int) -
     return (
         sum(state["segment_end"] - state["segment_start"] < part_bytes // FEW_PARTS for state in states) > 1
         and all(state["status"] == "completed" for state in states)
+        # The folder of a compacted segment is written once: a second time would begin with deleting its rows.
+        and all(state["segment_start"] != COMPACTED_START for state in states)
         and len({state["table_filter"] for state in states}) == 1
         and record.is_landed(epoch, name, row["file_size"])
         and (not row["is_in_use"] or _has_later(record, epoch, row))
@@ -96,9 +109,12 @@ def _compact(landing: StreamLanding, whole: Segment, states: Sequence[Row], part
     _remove_files(whole, landing.home)
     for number, part in enumerate(_parts(states, part_bytes)):
         for kind in SEGMENT_TABLES:
+            found = 0
             with SegmentFile(kind, whole, landing.home, landing.run_id, f"part-{number}.parquet") as file:
                 for batch in _rows(kind, [_segment(landing, state) for state in part], landing.home):
                     file.write(batch)
+                    found += batch.num_rows
+                _require_all(kind, found, part, whole)
                 file.finish()
     pa.default_memory_pool().release_unused()
     merged = whole.state(
@@ -111,9 +127,22 @@ def _compact(landing: StreamLanding, whole: Segment, states: Sequence[Row], part
         max_event_at=max((state["max_event_at"] for state in states if state["max_event_at"]), default=None),
         table_filter=states[0]["table_filter"],
         gtids=str(gtid_union(state["gtids"] for state in states)) or None,
+        hints_used=landing.hints_used(whole, states),
     )
     replaced = [{**state, "status": "replaced", "run_id": landing.run_id, "recorded_at": moment} for state in states]
     landing.record_states([merged, *replaced])
+
+
+def _require_all(kind: LandedKind, found: int, states: Sequence[Row], whole: Segment) -> None:
+    """Refuse to replace segments by fewer rows than were landed of them: these are the only copy."""
+    landed = sum(state[kind] or 0 for state in states) if kind in ("row_events", "transactions") else found
+    if found != landed:
+        raise StoreError(
+            f"Table {kind} has {found} rows of {whole.binlog_file} (epoch {whole.epoch}) from position "
+            f"{first_byte(states[0])} to {states[-1]['segment_end']}, but {landed} were landed: a file is missing "
+            "in the warehouse. Nothing of it is compacted.",
+            hint=LAND_ANEW,
+        )
 
 
 def _parts(states: Sequence[Row], part_bytes: int) -> Iterator[list[Row]]:
@@ -136,9 +165,17 @@ def _rows(kind: LandedKind, segments: Sequence[Segment], home: Path) -> Iterator
     dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     for segment in segments:
         for path in data_files(segment_folder(SEGMENT_TABLES[kind], segment, home)):
-            with pq.ParquetFile(path, read_dictionary=dictionaries) as file:
+            with read_errors(path), pq.ParquetFile(path, read_dictionary=dictionaries) as file:
                 for batch in file.iter_batches(GROUP_ROWS):
-                    yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+                    yield from _as_now(pa.Table.from_batches([batch]), schema).to_batches()
+
+
+def _as_now(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows with the columns that their table has now: those that it got since they were landed are NULL."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+    return rows.select(schema.names).cast(schema)
 
 
 def _segment(landing: StreamLanding, state: Row) -> Segment:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ingest.binlog import SchemaHints, TableFilter
+    from ingest.sources.snapshot import SchemaSnapshot
 
 FORMAT = "mysql_binlog"
 _OPTIONS = {
@@ -58,6 +59,7 @@ class SegmentPartition(InputPartition):
     path: Path
     start: int
     end: int
+    hints: "SchemaHints | None"
 
 
 class BinlogSource(DataSource):
@@ -96,7 +98,7 @@ class BinlogSource(DataSource):
                 hint="Leave the schema out, and select columns afterwards.",
             )
         return BinlogReader(
-            self._kind, self._paths, self._tables, self._hints, self._segment_bytes, self._skip_bad_checksum
+            self._kind, self._paths, self._tables, self._snapshot, self._segment_bytes, self._skip_bad_checksum
         )
 
     @cached_property
@@ -141,14 +143,13 @@ class BinlogSource(DataSource):
         return TableFilter.parse(*(self.options.get(name) for name in ("schemas", "tables", "excludeTables")))
 
     @property
-    def _hints(self) -> "SchemaHints | None":
+    def _snapshot(self) -> "SchemaSnapshot | None":
         directory = self.options.get("snapshotDir")
         if directory is None:
             return None
-        from ingest.binlog import SchemaHints
         from ingest.sources.snapshot_files import read_snapshot_dir
 
-        return SchemaHints.from_columns(read_snapshot_dir(Path(directory)).columns)
+        return read_snapshot_dir(Path(directory))
 
 
 class BinlogReader(DataSourceReader):
@@ -159,14 +160,14 @@ class BinlogReader(DataSourceReader):
         kind: LandedKind,
         paths: Sequence[Path],
         tables: "TableFilter | None",
-        hints: "SchemaHints | None",
+        snapshot: "SchemaSnapshot | None",
         segment_bytes: int,
         skip_bad_checksum: bool,
     ) -> None:
         self._kind = kind
         self._paths = paths
         self._tables = tables
-        self._hints = hints
+        self._snapshot = snapshot
         self._segment_bytes = segment_bytes
         self._skip_bad_checksum = skip_bad_checksum
 
@@ -179,20 +180,27 @@ class BinlogReader(DataSourceReader):
             A file is none, cannot be read, or is damaged.
         """
         try:
+            files = _files(self._paths)
+            hints: dict[Path, SchemaHints | None] = {}
+            if self._snapshot is not None:
+                from ingest.landing.schema_history import hints_by_file
+
+                hints = hints_by_file(self._snapshot, files, self._skip_bad_checksum)
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-                return [one for segments in pool.map(self._segments, _files(self._paths)) for one in segments]
+                found = pool.map(lambda path: self._segments(path, hints.get(path)), files)
+                return [one for segments in found for one in segments]
         except BinloomError as error:
             # What reaches the notebook is the sentence, and not where in here it was raised.
             raise error.with_traceback(None) from None
 
-    def _segments(self, path: Path) -> list[SegmentPartition]:
+    def _segments(self, path: Path, hints: "SchemaHints | None") -> list[SegmentPartition]:
         from ingest.binlog import scan_binlog
 
         scan = scan_binlog(path, segment_bytes=self._segment_bytes, skip_bad_checksum=self._skip_bad_checksum)
         error = damage(scan, self._skip_bad_checksum)
         if error is not None:
             raise error
-        return [SegmentPartition(path, segment.start, segment.end) for segment in scan.segments]
+        return [SegmentPartition(path, segment.start, segment.end, hints) for segment in scan.segments]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a segment.
@@ -211,7 +219,7 @@ class BinlogReader(DataSourceReader):
         try:
             log = open_binlog(
                 partition.path,
-                hints=self._hints,
+                hints=partition.hints,
                 tables=self._tables,
                 start=partition.start,
                 end=partition.end,

@@ -1,6 +1,6 @@
 """The files of a spool as far as they are durable: what a follower lands."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingest.binlog.scan import Scanner
@@ -48,6 +48,15 @@ class DurableFiles:
                 scan = self._scanners[file.path].scan(upto)
                 found.append(SpoolFile(file.path, epoch, upto, scan, is_closed=not is_current))
         return found
+
+    def left_out_files(self) -> Iterator[SpoolFile]:
+        """Yield those that are closed and landed, as far as they are still there."""
+        checkpoint = self._spool.checkpoint
+        assert checkpoint is not None
+        for epoch in range(checkpoint.epoch + 1):
+            for file in self._spool.files(epoch):
+                if file.path in self.left_out:
+                    yield SpoolFile(file.path, epoch, file.path.stat().st_size, is_closed=True)
 
     def leave_out(self, path: Path) -> None:
         """Forget a file that has no more to give."""

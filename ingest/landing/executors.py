@@ -19,6 +19,7 @@ from ingest.landing.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCE
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
 
 if TYPE_CHECKING:
+    from pyspark import Broadcast
     from pyspark.sql import SparkSession
 
     from ingest.binlog import SchemaHints
@@ -30,6 +31,9 @@ Outcomes = list[SegmentResult | TaskFailure]
 
 class Executor(Protocol):
     """What a landing needs of whoever runs its tasks."""
+
+    def use(self, hints: "SchemaHints | None") -> None:
+        """Tell the tasks that are submitted from now on what is known of the schema."""
 
     def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
         """Land segments, one after the other, in the background."""
@@ -47,16 +51,19 @@ class Executor(Protocol):
 class LocalExecutor:
     """Tasks in this process, one after the other, without Spark. Partitions are left for `register_pending`."""
 
-    def __init__(self, hints: "SchemaHints | None") -> None:
-        self._hints = hints
+    def __init__(self) -> None:
+        self._hints: SchemaHints | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="land")
 
-    def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
-        return self._pool.submit(self._run, works)
+    def use(self, hints: "SchemaHints | None") -> None:
+        self._hints = hints
 
-    def _run(self, works: Sequence[SegmentWork]) -> Outcomes:
+    def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
+        return self._pool.submit(self._run, works, self._hints)
+
+    def _run(self, works: Sequence[SegmentWork], hints: "SchemaHints | None") -> Outcomes:
         try:
-            return [run_task(work, self._hints) for work in works]
+            return [run_task(work, hints) for work in works]
         finally:
             # This process lives for weeks: what Arrow keeps for the next batch would stay with it.
             pa.default_memory_pool().release_unused()
@@ -74,13 +81,16 @@ class LocalExecutor:
 class SparkExecutor:
     """Spark, as far as landing needs it: one job for each group of segments, and a session for the tables."""
 
-    def __init__(self, launch: SparkLaunch, hints: "SchemaHints | None") -> None:
+    def __init__(self, launch: SparkLaunch) -> None:
         self._launch = launch
         self._context = launch.context()
-        # Those of ten thousand tables are megabytes: once for each worker, not for each task.
-        self._hints = self._context.broadcast(hints)
+        self.use(None)
         self._pool = ThreadPoolExecutor(max(1, self._context.defaultParallelism), thread_name_prefix="land")
         self._session: SparkSession | None = None
+
+    def use(self, hints: "SchemaHints | None") -> None:
+        # Those of ten thousand tables are megabytes: once for each worker, not for each task.
+        self._hints = self._context.broadcast(hints)
 
     @property
     def session(self) -> "SparkSession":
@@ -97,18 +107,17 @@ class SparkExecutor:
 
     def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
         """Let Spark land segments, one after the other; jobs run side by side, as many as there are cores."""
-        return self._pool.submit(self._run, works)
+        return self._pool.submit(self._run, works, self._hints)
 
-    def _run(self, works: Sequence[SegmentWork]) -> Outcomes:
+    def _run(self, works: Sequence[SegmentWork], hints: "Broadcast[SchemaHints | None]") -> Outcomes:
         from py4j.protocol import Py4JJavaError
 
-        hints = self._hints
         try:
             job = self._context.parallelize([works], 1).map(lambda group: [run_task(one, hints.value) for one in group])
             outcomes: Outcomes = job.collect()[0]
         except Py4JJavaError as error:
             if len(works) > 1:  # a worker died: on which of them?
-                return [outcome for work in works for outcome in self._run([work])]
+                return [outcome for work in works for outcome in self._run([work], hints)]
             return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, error), str(error))]
         return outcomes
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
@@ -22,11 +22,11 @@ from ingest.landing.gaps import Gap, gaps, record_gap
 from ingest.landing.handover import Decision, Start, begin, gap_gist, go_on
 from ingest.landing.land import IngestResult
 from ingest.landing.receiver import Receiver
+from ingest.landing.replica import replica_of
 from ingest.landing.schema_watch import SchemaWatch, wait_until
 from ingest.landing.spool import FIRST_EVENT, Spool
 from ingest.landing.standing import find_standing
 from ingest.landing.stream import StreamLanding
-from ingest.sources.replication import Replica
 from ingest.sources.server import Server, ServerAddress, ServerIdentity, check_server, require_usable
 from ingest.sources.view import ServerView, look
 
@@ -75,7 +75,7 @@ class FollowOptions:
     accept_gap
         Go on behind a gap.
     replica_id
-        The server_id that binloom has as a replica; None for one made of the source's name.
+        The server_id that binloom has as a replica; None for the one that was drawn for this home.
     spool_max_age, spool_max_size
         Seconds and bytes beyond which files of the spool that are landed and closed are deleted; None for none.
     """
@@ -115,11 +115,10 @@ class Follower:
         self, source_id: str, address: ServerAddress, options: FollowOptions, home: Path, watcher: Watcher
     ) -> None:
         self._source_id = source_id
-        self._address = address
+        self._address = replace(address, warn=lambda sentence: self._say(f"warning: {sentence}"))
         self._options = options
         self._home = home.absolute()
         self._watcher = watcher
-        self._replica = Replica.of(f"binloom {source_id} {self._home}", options.replica_id)
         self._wake = threading.Event()
         self._is_stopped = False
         self._said: set[str] = set()
@@ -147,6 +146,7 @@ class Follower:
             The warehouse cannot be written, or another command lands this source.
         """
         with StreamLanding(self._source_id, self._home) as self._landing:
+            self._replica = replica_of(self._source_id, self._home, self._options.replica_id)
             self._spool = Spool(self._source_id, self._home)
             self._spool.drop_unsynced()
             self._schema = SchemaWatch(self._landing, self._address, self._spool, self._say)
@@ -258,7 +258,7 @@ class Follower:
             self._spool.drop_unsynced()
         if self._target is None or decision.opens:
             self._target = view.end
-        self._schema.begin()
+        self._schema.begin(is_behind_gap=decision.gap is not None)
 
     def _fill_gaps(self, behind: Checkpoint) -> None:
         """A gap before which following had stopped, and that is none on this server, is filled."""
@@ -387,7 +387,8 @@ class Follower:
         files = self._schema.catch_up(self._durable.files, self._wait_for, is_patient)
         if files is None:
             return False
-        result = self._landing.land(files)
+        stale = [file for file in self._durable.left_out_files() if self._landing.is_stale(file.epoch, file.path.name)]
+        result = self._landing.land([*stale, *files])
         for warning in result.warnings:
             self._say(warning)
         for problem in result.problems:
@@ -401,7 +402,10 @@ class Follower:
             compact_closed_files(self._landing)
         remove_replaced(self._landing, KEEP_REPLACED_SECONDS)
         merge_logs(self._landing)
-        self._spool.prune(self._durable.left_out, self._options.spool_max_age, self._options.spool_max_size)
+        for gone in self._spool.prune(
+            self._durable.left_out, self._options.spool_max_age, self._options.spool_max_size
+        ):
+            self._durable.left_out.remove(gone)
         self._watcher.landed(result, self._spool, self._landing)
         return True
 

@@ -7,22 +7,27 @@ by file. Readers of the models see only segments that are completed.
 """
 
 import contextlib
+import json
 import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ingest.errors import EXIT_DONE, UsageError
+from ingest.binlog.format import read_format
+from ingest.binlog.hints import SchemaHints
+from ingest.errors import EXIT_DONE, BinloomError
 from ingest.landing.executors import Executor, SparkExecutor, grouped
 from ingest.landing.locks import SourceLock, source_stem
+from ingest.landing.names import require_file_name, require_source_name
 from ingest.landing.plan import (
     SEGMENT_BYTES,
     FilePlan,
@@ -34,17 +39,18 @@ from ingest.landing.plan import (
     plan_batches,
 )
 from ingest.landing.record import Row, SourceRecord
+from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.segments import FIRST_EVENT, Segment
 from ingest.landing.session import SparkLaunch, binloom_home, prepare_home
 from ingest.landing.store import append_rows, append_table, read_table
 from ingest.landing.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
-from ingest.sources.directory import BinlogPath
+from ingest.sources.directory import BinlogPath, find_binlogs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ingest.binlog import SchemaHints, TableFilter
+    from ingest.binlog import TableFilter
 
 # A commit costs half a second: seldom enough not to matter, often enough that a crash costs little.
 COMMIT_SECONDS = 10.0
@@ -159,6 +165,8 @@ def ingest(
 
     Raises
     ------
+    UsageError
+        The warehouse cannot keep the name of the source or of a file.
     BinlogError
         The only file given is no binlog or cannot be read.
     SourceIdentityError
@@ -168,8 +176,9 @@ def ingest(
     JavaMissingError, MetastoreLockedError, StoreError
         Spark or the warehouse cannot be used.
     """
-    if not source_id.strip():
-        raise UsageError("The name of the source is empty.", hint="Give a name with --source, such as --source shop.")
+    require_source_name(source_id)
+    for file in files:
+        require_file_name(file.path)
     started = time.monotonic()
     options = options or IngestOptions()
     home = (home or binloom_home()).absolute()
@@ -201,6 +210,10 @@ def ingest(
             if todo:
                 launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
                 run.land(todo, launch)
+        # More is known now of what was landed before.
+        for _, stale in groupby(run.reopen_stale(identified.files), lambda file: file.epoch):
+            launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
+            run.land(list(stale), launch)
         run.warn_of_missing_names()
     log.debug("Spark has ended")
     result.seconds = time.monotonic() - started
@@ -288,6 +301,7 @@ class Run:
         self._progress = progress
         self._stem = f"{source_stem(result.source_id)}-{result.run_id}"
         self._files_written = 0
+        self.history = SchemaHistory.load(record, home)
         self.hints: SchemaHints | None = None
         self._filter = filter_text(options.tables)
         self._known_maps: set[str] | None = None
@@ -311,6 +325,43 @@ class Run:
         self.record_states(reopened(segments, self.result.run_id, now(), self._filter))
         names = {segment.binlog_file for segment in segments}
         return [file for file in files if file.name in names]
+
+    def reopen_stale(self, files: Iterable[IdentifiedFile]) -> list[IdentifiedFile]:
+        """Open the segments of these files that were decoded with less than is known now, or with something else.
+
+        Returns
+        -------
+        list of IdentifiedFile
+            The files that have such segments.
+        """
+        from ingest.landing.again import reopened
+
+        reopened_files = []
+        for file in files:
+            stale = list(self.stale_segments(file.epoch, file.file.name))
+            if stale:
+                self.record_states(reopened(stale, self.result.run_id, now(), self._filter))
+                reopened_files.append(replace(file, is_landed=False))
+        return reopened_files
+
+    def stale_segments(self, epoch: int, binlog_file: str) -> Iterator[Segment]:
+        """Yield the segments of a file that were decoded with less than is known now, or with something else."""
+        hints = self.history.hints(epoch) or SchemaHints()
+        for state in self._record.states.get((epoch, binlog_file), []):
+            # Segments that were landed by earlier versions do not say what they were decoded with.
+            if state["status"] != "completed" or state["table_filter"] != self._filter or not state.get("hints_used"):
+                continue
+            source = self.result.source_id
+            segment = Segment(source, epoch, binlog_file, state["segment_start"], state["segment_end"])
+            used = json.loads(state["hints_used"])
+            if used != _hints_used(hints, segment, _tables_of(state)):
+                yield segment
+
+    def merged_hints(self, whole: Segment, states: Iterable[Row]) -> str | None:
+        """What `segments` says of the hints of a segment that is made of others, none of which is stale."""
+        hints = self.history.hints(whole.epoch) or SchemaHints()
+        used = _hints_used(hints, whole, {table for state in states for table in _tables_of(state)})
+        return json.dumps(used, sort_keys=True) if used else None
 
     def record_identities(self, identified: Identified, epoch: int) -> None:
         """Record what is new about the servers of an epoch."""
@@ -337,11 +388,16 @@ class Run:
         batches = plan_batches(
             files, self._record, options.segment_bytes, os.cpu_count() or 1, options.skip_bad_checksum
         )
+        self._read_neighbours(files)
+        if self.history.looks_ahead(files[0].epoch, files[0].file.name):
+            # A snapshot that was taken later tells of the files before it, when all statements between are known.
+            everything = list(batches)
+            self._take_scans(plan for plans in everything for plan in plans)
+            batches = iter(everything)
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
             # The next batch is scanned while tasks work on this one.
             upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
-            self.hints = self._load_hints(files[0].epoch)
-            tasks = SparkExecutor(launch, self.hints)
+            tasks = SparkExecutor(launch)
             log.debug("Spark takes tasks")
             try:
                 while (plans := upcoming.result()) is not None:
@@ -351,16 +407,12 @@ class Run:
                 tasks.close()
         tasks.finish(self.result.run_id)
 
-    def _load_hints(self, epoch: int) -> "SchemaHints | None":
-        from ingest.landing.again import version_hints
-        from ingest.landing.snapshots import load_hints
-
-        load = version_hints if self._options.again else load_hints
-        return load(self.result.source_id, epoch, self._home)
-
     def land_plans(self, plans: Sequence[FilePlan], tasks: Executor) -> None:
-        """Record what was scanned, and decode and commit what is to be landed of it."""
+        """Record what was scanned, and decode and commit what is to be landed of it: files of one epoch."""
         segments = self._begin(plans)
+        self._take_scans(plans)
+        self.hints = self.history.hints(plans[0].file.epoch) if plans else None
+        tasks.use(self.hints)
         works = [self._work(segment, plans) for segment in segments]
         pending = {tasks.submit(group) for group in grouped(works, self._options.segment_bytes)}
         finished: list[SegmentResult] = []
@@ -381,6 +433,40 @@ class Run:
         self._report("committing")
         for first in range(0, len(finished), COMMIT_SEGMENTS):
             self._commit(tasks, finished[first : first + COMMIT_SEGMENTS])
+
+    def _take_scans(self, plans: Iterable[FilePlan]) -> None:
+        for plan in plans:
+            if plan.scan is not None:
+                self.history.add_scan(plan.file.epoch, plan.file.file.name, plan.scan)
+
+    def _read_neighbours(self, files: Sequence[IdentifiedFile]) -> None:
+        """Look for statements in files beside these that nobody asked for, and that lie between them and a snapshot."""
+        from ingest.binlog import scan_binlog
+
+        first, epoch = files[0].file, files[0].epoch
+        snapshots = self.history.sequences_of_snapshots(epoch)
+        if not snapshots:
+            return
+        known = [*snapshots, *(file.file.sequence for file in files if file.file.sequence is not None)]
+        writer = read_format(first.path).server_id
+        named = {file.file.name for file in files}
+        for beside in find_binlogs(first.path.parent):
+            if beside.name in named or beside.base != first.base or beside.sequence is None:
+                continue
+            if not min(known) <= beside.sequence <= max(known) or self._is_recorded(epoch, beside):
+                continue
+            with contextlib.suppress(BinloomError, OSError):
+                recorded = self._record.files.get((epoch, beside.name))
+                found = read_format(beside.path)
+                is_of_series = recorded is None or recorded["fingerprint"] == found.fingerprint
+                if found.server_id == writer and is_of_series:
+                    self.history.add_scan(epoch, beside.name, scan_binlog(beside.path))
+
+    def _is_recorded(self, epoch: int, file: BinlogPath) -> bool:
+        """Whether all of a file is landed, going by its name and size."""
+        with contextlib.suppress(OSError):
+            return self._record.is_landed(epoch, file.name, file.path.stat().st_size)
+        return True
 
     def _begin(self, plans: Sequence[FilePlan]) -> list[Segment]:
         """Record what was scanned, what is about to be done, and what cannot be."""
@@ -455,6 +541,7 @@ class Run:
                         min_event_at=outcome.min_event_at,
                         max_event_at=outcome.max_event_at,
                         gtids=str(outcome.gtids) or None,
+                        hints_used=self._hints_used(outcome),
                     )
                 )
                 self.result.segments += 1
@@ -468,6 +555,17 @@ class Run:
                 )
         self.record_states(states)
         log.debug("%d segments are committed", len(results))
+
+    def _hints_used(self, outcome: SegmentResult) -> str | None:
+        """What `segments` says of the hints that a segment was decoded with; None where no value depends on any."""
+        tables = {
+            (table_map["schema_name"], table_map["table_name"])
+            for batch in outcome.table_maps
+            for table_map in batch.select(["schema_name", "table_name", "hint", "unknown_hints"]).to_pylist()
+            if table_map["hint"] != "metadata" or table_map["unknown_hints"]
+        }
+        used = _hints_used(self.hints or SchemaHints(), outcome.segment, tables)
+        return json.dumps(used, sort_keys=True) if used else None
 
     def record_states(self, states: Sequence[Row]) -> None:
         """Record rows of `segments`, all of them or none."""
@@ -501,7 +599,7 @@ class Run:
     def _is_nameless(self, table_map: dict[str, Any]) -> bool:
         if not table_map["columns"] or table_map["columns"][0]["name"] is not None:
             return False
-        return self.hints is None or self.hints.for_table(table_map["schema_name"], table_map["table_name"]) is None
+        return self.hints is None or not self.hints.is_known(table_map["schema_name"], table_map["table_name"])
 
     def _state(self, segment: Segment, status: Any, **facts: Any) -> dict[str, Any]:
         return segment.state(status, self.result.run_id, now(), table_filter=self._filter, **facts)
@@ -523,6 +621,19 @@ class Run:
                 f"`binloom snapshot --source {source} --server HOST` (or `--from-dir DIR`), then run ingest for new "
                 "files or `dbt run`."
             )
+
+
+def _tables_of(state: Row) -> list[tuple[str, str]]:
+    """The tables of a segment whose values depend on hints, by its latest row of `segments`."""
+    return [(schema, name) for schema, name in map(json.loads, json.loads(state.get("hints_used") or "{}"))]
+
+
+def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """A hash of what is known of each table in a segment, by its schema and name as JSON."""
+    return {
+        json.dumps(table): hints.digest(table, segment.binlog_file, max(segment.start, FIRST_EVENT), segment.end)
+        for table in tables
+    }
 
 
 def now() -> datetime:

@@ -17,8 +17,9 @@ ORPHAN_SECONDS = 60.0
 
 def source_stem(source_id: str) -> str:
     """Return a file name for a source: readable, and distinct for distinct sources."""
-    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", source_id)[:40]
-    return f"{readable}-{hashlib.sha256(source_id.encode()).hexdigest()[:8]}"
+    # Spark passes over files whose names begin with an underscore.
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", source_id)[:40].lstrip("_")
+    return f"{readable or 'source'}-{hashlib.sha256(source_id.encode()).hexdigest()[:8]}"
 
 
 class SourceLock:
@@ -38,19 +39,20 @@ class SourceLock:
         folder = home / "locks"
         self._source_id = source_id
         self._run_id = run_id
-        self._held: IO[str] | None = None
+        self._held: IO[bytes] | None = None
         self.path = folder / f"{source_stem(source_id)}.lock"
         self.run_path = self.path.with_suffix(".run")
 
     def __enter__(self) -> Self:
         with store_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            held = open(self.path, "a+")
+            # Without a buffer: on a full disk, one that could not be written would be written again when it is closed.
+            held = open(self.path, "ab+", buffering=0)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             held.seek(0)
-            holder = held.read().strip()
+            holder = held.read().decode().strip()
             held.close()
             who = f" (pid {holder})" if holder else ""
             raise IngestInProgressError(
@@ -60,10 +62,10 @@ class SourceLock:
             ) from None
         self._held = held
         try:
-            held.seek(0)
-            held.truncate()
-            held.write(str(os.getpid()))
-            held.flush()
+            with store_errors(self.path):
+                held.seek(0)
+                held.truncate()
+                held.write(str(os.getpid()).encode())
             self._begin_run()
         except BaseException:
             held.close()

@@ -14,7 +14,7 @@ from ingest.landing.lag import Lag, done_upto, find_lag, landed_gtids, last_land
 from ingest.landing.record import Row, SourceRecord
 from ingest.landing.session import binloom_home, model_dirs
 from ingest.landing.spool import Spool
-from ingest.landing.store import data_files, read_rows
+from ingest.landing.store import BUILD_ANEW, data_files, read_errors, read_rows
 from ingest.landing.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
 
 _TABLES = (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS, STREAM_GAPS)
@@ -254,8 +254,10 @@ def _quarantined(home: Path) -> dict[str, Counter[str]] | None:
     counts: dict[str, Counter[str]] = {}
     for folder in folders:
         for path in [*data_files(folder), *folder.glob("*=*/**/*.parquet")]:
-            part = pq.ParquetFile(path)
-            if {"source_id", "reason"} <= set(part.schema_arrow.names):
-                for row in part.read(columns=["source_id", "reason"]).to_pylist():
-                    counts.setdefault(row["source_id"], Counter())[row["reason"]] += 1
+            with read_errors(path, BUILD_ANEW):
+                part = pq.ParquetFile(path)
+                is_ours = {"source_id", "reason"} <= set(part.schema_arrow.names)
+                rows = part.read(columns=["source_id", "reason"]).to_pylist() if is_ours else []
+            for row in rows:
+                counts.setdefault(row["source_id"], Counter())[row["reason"]] += 1
     return counts

@@ -119,6 +119,8 @@ class FilePlan:
         Bytes after the last complete transaction of a file that is still being written.
     passed_over
         Number of events in the file that are passed over because their checksums are wrong.
+    scan
+        The scan, None when the file could not be read.
     """
 
     file: IdentifiedFile
@@ -130,6 +132,7 @@ class FilePlan:
     is_recorded: bool = False
     unfinished_bytes: int = 0
     passed_over: int = 0
+    scan: "Scan | None" = None
 
 
 class EpochBook:
@@ -395,6 +398,7 @@ def plan_from_scan(
     key = (file.epoch, file.file.name)
     states = record.states.get(key, [])
     plan = _plan_with(file, _file_row(file, scan, record.source_id), record)
+    plan.scan = scan
     plan.passed_over = scan.checksum_failures if skip_bad_checksum else 0
     good_end = max(scan.complete_end, _landed_end(states))
     error = damage(scan, skip_bad_checksum, f"What stands before position {good_end} is landed. ")

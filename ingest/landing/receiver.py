@@ -5,16 +5,20 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, STOP
-from ingest.binlog.format import format_of_event
 from ingest.binlog.packets import Run, Special
-from ingest.errors import BinloomError, BrokenStreamError
+from ingest.errors import BrokenStreamError
 from ingest.landing.checkpoint import Checkpoint, ServerEnd
 from ingest.landing.spool import FIRST_EVENT, ReceivedFile, Spool
-from ingest.sources.replication import POSITION_LIMIT, Replica, ReplicationStream, rotate_event_target
+from ingest.sources.replication import (
+    POSITION_LIMIT,
+    Replica,
+    ReplicationStream,
+    rotate_event_target,
+    stream_format,
+)
 from ingest.sources.server import ServerAddress
 
 SYNC_SECONDS: Final = 1.0
@@ -53,7 +57,7 @@ class Receiver:
         standing: Checkpoint,
         on_change: Callable[[], None],
     ) -> None:
-        self.failure: BinloomError | None = None
+        self.failure: Exception | None = None
         self.server_end: ServerEnd | None = standing.server
         self.bytes_received = 0
         self._spool = spool
@@ -87,10 +91,10 @@ class Receiver:
     def _run(self) -> None:
         try:
             self._receive()
-        except BinloomError as error:
-            self.failure = error
         except OSError as error:
             self.failure = BrokenStreamError(f"The connection to {self._address} broke: {error}.")
+        except Exception as error:  # whoever asks for the failure raises it
+            self.failure = error
         finally:
             if self._file is not None:
                 self._file.close()
@@ -131,7 +135,7 @@ class Receiver:
                 known = self._file.end - (stream.packets.position - len(piece.data))
                 self._file.append(piece.data[known:], piece.sure - known)
             elif piece.code == ROTATE and (piece.is_artificial or not piece.end_position):
-                self._turn_to(rotate_event_target(piece), stream)
+                self._turn_to(rotate_event_target(piece, self._address), stream)
             elif piece.code == FORMAT_DESCRIPTION:
                 self._begin(piece, stream)
             elif piece.code in (ROTATE, STOP) and not piece.is_artificial:
@@ -156,7 +160,7 @@ class Receiver:
 
     def _begin(self, event: Special, stream: ReplicationStream) -> None:
         """Take a format description: of a file that begins, or made up of the one that is gone on with."""
-        format = format_of_event(event.event, Path(self._next_file))
+        format = stream_format(event, self._next_file, self._address)
         if format.has_checksums and not event.has_checksum:
             raise BrokenStreamError(f"The format description of {self._next_file} was changed on its way.")
         stream.packets.has_checksums = format.has_checksums

@@ -54,14 +54,17 @@ class SchemaWatch:
         self._taken: SchemaSnapshot | None = None
         self._waits_since: float | None = None
 
-    def begin(self) -> None:
-        """Take a snapshot where the source has none of the epoch; it is landed before what follows."""
+    def begin(self, is_behind_gap: bool = False) -> None:
+        """Take a snapshot where the source has none of the epoch, or what is lost may have changed the schema.
+
+        It is landed before what follows.
+        """
         checkpoint = self._checkpoint
         # What was read over an earlier connection may be another server's.
         self._taken = None
         known = read_rows(SCHEMA_SNAPSHOTS, self._landing.home, ["epoch"], source_id=self._landing.source_id)
         # Of an unknown epoch are those from before there was more than one.
-        if checkpoint.epoch not in {row["epoch"] or 0 for row in known}:
+        if is_behind_gap or checkpoint.epoch not in {row["epoch"] or 0 for row in known}:
             # What changed the schema before is not in the epoch's log: here it is as behind a DDL statement.
             states = self._landing.record.states.get((checkpoint.epoch, checkpoint.binlog_file), [])
             self._ends = [(checkpoint.binlog_file, max(FIRST_EVENT, done_upto(states)))]
@@ -197,7 +200,7 @@ class SchemaWatch:
         if self._last != _content(snapshot):
             self._last = _content(snapshot)
             land_snapshot(self._landing.source_id, snapshot, self._landing.home, self._checkpoint.epoch)
-            self._landing.reload_hints()
+            self._landing.reload_snapshots()
 
 
 def wait_until(is_true: Callable[[], bool], seconds: float) -> bool:
@@ -211,4 +214,4 @@ def wait_until(is_true: Callable[[], bool], seconds: float) -> bool:
 
 
 def _content(snapshot: SchemaSnapshot) -> list[Any]:
-    return [snapshot.columns, snapshot.keys, snapshot.foreign_keys]
+    return [snapshot.columns, snapshot.keys, snapshot.foreign_keys, snapshot.defaults]

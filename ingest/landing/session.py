@@ -6,6 +6,7 @@ sooner, it starts while files are being scanned, and what it prints goes to a lo
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -21,6 +22,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
+from ingest.landing.privacy import close_home, private_umask
 
 HOME_VARIABLE = "BINLOOM_HOME"
 MASTER_VARIABLE = "BINLOOM_SPARK_MASTER"
@@ -29,6 +31,8 @@ DEFAULT_HOME = ".binloom"
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
 JAVA_NEEDED = 17
+# As Java and Derby have it from the operating system.
+NO_SPACE = os.strerror(errno.ENOSPC)
 JVM_START_SECONDS = 120.0
 JVM_END_SECONDS = 30.0
 # Beside the jars that its classes are from. Written by `ingest.landing.class_archive`.
@@ -141,6 +145,8 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
                 "-Duser.timezone=UTC",
             ]
         ),
+        # Hadoop gives every file permissions of its own making, whatever the umask of the process.
+        "spark.hadoop.fs.permissions.umask-mode": f"{private_umask():03o}",
         "spark.local.dir": f"{home}/tmp",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -162,7 +168,7 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
 
 
 def prepare_home(home: Path) -> None:
-    """Create the folders and the log configuration that a session needs.
+    """Create the folders and the log configuration that a session needs, and close the home to others.
 
     Raises
     ------
@@ -176,10 +182,11 @@ def prepare_home(home: Path) -> None:
         text = _LOG4J.format(logs=home / "logs")
         if not configuration.exists() or configuration.read_text() != text:
             configuration.write_text(text)
+        close_home(home)
     except OSError as error:
         raise StoreError(
             f"binloom cannot write to its folder {home}: {error.strerror}.",
-            hint=f"Make it writable, or set {HOME_VARIABLE} to a folder that is.",
+            hint=f"Make room or give permission, or set {HOME_VARIABLE} to a folder that can be written.",
             path=str(home),
         ) from error
 
@@ -286,6 +293,12 @@ def spark_errors(home: Path) -> Iterator[None]:
                 hint="Wait until that binloom or dbt command has ended, or end it, and try again.",
                 path=str(home / "metastore"),
             ) from error
+        if NO_SPACE in text:
+            raise StoreError(
+                f"Spark cannot write to {home}: {NO_SPACE}.",
+                hint="Make room, and run the same command again; what is complete is kept.",
+                path=str(home),
+            ) from error
         raise StoreError(f"Spark failed: {text.splitlines()[0]}", hint=f"More is in {log}.", path=str(log)) from error
 
 
@@ -374,7 +387,13 @@ class SparkLaunch:
             # The JVM ends when its standard input is closed: with this process, however that ends.
             # A session of its own, so that Ctrl-C reaches it through Spark and not as a signal.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, process_group=0
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                process_group=0,
+                umask=private_umask(),
             )
 
     def _class_options(self) -> list[str]:

@@ -6,14 +6,16 @@ and byte for byte the server's own.
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, Self
 
 from ingest.binlog import Scan
 from ingest.binlog.format import FLAG_IN_USE, MAGIC
 from ingest.binlog.scan import Scanner
+from ingest.errors import StoreError
 from ingest.landing.checkpoint import Checkpoint, spool_folder
+from ingest.landing.names import require_server_file
 from ingest.landing.store import make_folder, store_errors, sync_folder
 from ingest.sources.directory import BinlogPath, binlog_path
 
@@ -43,7 +45,14 @@ class Spool:
         return self.folder / f"epoch-{epoch}" if epoch else self.folder
 
     def path(self, epoch: int, binlog_file: str) -> Path:
-        """Return where a file lies."""
+        """Return where a file lies.
+
+        Raises
+        ------
+        BrokenStreamError
+            The name, which the server gave, is not that of a binlog file in this folder.
+        """
+        require_server_file(binlog_file)
         return self.epoch_folder(epoch) / binlog_file
 
     def files(self, epoch: int) -> list[BinlogPath]:
@@ -55,12 +64,25 @@ class Spool:
         return sorted((file for file in found if file.sequence is not None), key=lambda file: file.sequence or 0)
 
     def write_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Say how far the spool is durable."""
+        """Say how far the spool is durable.
+
+        Raises
+        ------
+        BrokenStreamError
+            The name of its file, which the server gave, is not that of a binlog file in this folder.
+        """
+        require_server_file(checkpoint.binlog_file)
         checkpoint.write(self.folder)
         self.checkpoint = checkpoint
 
     def drop_unsynced(self) -> None:
-        """Take away what came after the checkpoint: nothing says that it is whole on the disk."""
+        """Take away what came after the checkpoint: nothing says that it is whole on the disk.
+
+        Raises
+        ------
+        StoreError
+            A file cannot be cut or deleted, or has less than the checkpoint says.
+        """
         checkpoint = self.checkpoint
         if checkpoint is None:
             leftovers = [file.path for file in self.files(0)]
@@ -71,11 +93,15 @@ class Spool:
                 for file in self.files(checkpoint.epoch)
                 if (file.sequence or 0) > (current.sequence or 0) or file.base != current.base
             ]
-            with store_errors(current.path):
-                if current.path.exists():
-                    os.truncate(current.path, checkpoint.position)
+            if current.path.exists():
+                if checkpoint.position > FIRST_EVENT:
+                    _cut(current.path, checkpoint.position)
+                else:
+                    # It had only begun, and is begun anew.
+                    leftovers.append(current.path)
         for path in leftovers:
-            path.unlink()
+            with store_errors(path):
+                path.unlink()
 
     def size(self) -> tuple[int, int]:
         """Return how many files there are, and their bytes."""
@@ -111,6 +137,28 @@ class Spool:
 
     def _all(self) -> Iterator[Path]:
         return (path for path in self.folder.rglob("*") if path.is_file() and binlog_path(path).sequence is not None)
+
+
+def _cut(path: Path, size: int) -> None:
+    """Cut a file to the bytes that are durable."""
+    found = path.stat().st_size
+    if found < size:
+        raise StoreError(
+            f"{path} has {found} bytes, but {size} were received: somebody or something has cut it.",
+            hint="Delete the file and run the same command again: the server sends it once more, if it still has it.",
+            path=str(path),
+        )
+    if found > size:
+        with store_errors(path), open(path, "r+b", buffering=0) as file:
+            file.truncate(size)
+            # The event that closed the file, if there was one, was its last, and is gone.
+            _change_flags(file.fileno(), lambda flags: flags | FLAG_IN_USE)
+
+
+def _change_flags(descriptor: int, change: Callable[[int], int]) -> None:
+    """Change the flags of a file's format description, which say whether the server still writes to the file."""
+    flags = int.from_bytes(os.pread(descriptor, 2, FIRST_EVENT + _FLAGS), "little")
+    os.pwrite(descriptor, change(flags).to_bytes(2, "little"), FIRST_EVENT + _FLAGS)
 
 
 class ReceivedFile:
@@ -186,9 +234,9 @@ class ReceivedFile:
     def mark_closed(self) -> None:
         """Say that the server does not write to it any more, as the server does in its own."""
         with store_errors(self.path):
-            flags = os.pread(self._descriptor, 2, FIRST_EVENT + _FLAGS)
-            cleared = int.from_bytes(flags, "little") & ~FLAG_IN_USE
-            os.pwrite(self._descriptor, cleared.to_bytes(2, "little"), FIRST_EVENT + _FLAGS)
+            # What closed it is on the disk before the flag says so.
+            os.fdatasync(self._descriptor)
+            _change_flags(self._descriptor, lambda flags: flags & ~FLAG_IN_USE)
 
     def close(self) -> None:
         """Stop writing to it."""

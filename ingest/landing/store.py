@@ -15,24 +15,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.errors import StoreError
+from ingest.landing.names import partition_step
 from ingest.landing.segments import Segment
 from ingest.landing.session import raw_table_dir
 from ingest.landing.tables import RawTable
 
 COMPRESSION = "zstd"
 
-# What Hive, and Spark with it, escapes in the names of partition folders.
-_ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
-
-
-def escape(value: str) -> str:
-    """Return a partition value as it stands in a folder's name."""
-    return "".join(f"%{ord(sign):02X}" if sign in _ESCAPED else sign for sign in value)
-
 
 def partition_folder(values: Mapping[str, str | int]) -> str:
     """Return the path of a partition below its table's folder: `source_id=…/epoch=…`."""
-    return "/".join(f"{name}={escape(str(value))}" for name, value in values.items())
+    return "/".join(partition_step(name, value) for name, value in values.items())
 
 
 def segment_folder(table: RawTable, segment: Segment, home: Path | None = None) -> Path:
@@ -47,9 +40,31 @@ def store_errors(what: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{what} cannot be written: {error.strerror or error}.",
+            f"{what} cannot be written: {os.strerror(error.errno) if error.errno else error}.",
             hint="Make room or give permission, and run the same command again; what is complete is kept.",
             path=str(what),
+        ) from error
+
+
+LAND_ANEW = (
+    "Put the file back from a copy. Where there is none, set BINLOOM_HOME to an empty folder and land the binlog files "
+    "again there: they give the same tables."
+)
+BUILD_ANEW = "`dbt build --full-refresh` makes the table anew."
+
+
+@contextlib.contextmanager
+def read_errors(path: Path, hint: str = LAND_ANEW) -> Iterator[None]:
+    """Turn what Arrow says of a cut or damaged Parquet file into a `StoreError`; a missing file stays missing."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(
+            f"{path} cannot be read, it was cut or damaged after it was written: {str(error).splitlines()[0]}",
+            hint=hint,
+            path=str(path),
         ) from error
 
 
@@ -72,6 +87,27 @@ def make_folder(folder: Path) -> None:
     for step in reversed(missing):
         step.mkdir(exist_ok=True)
         sync_folder(step.parent)
+
+
+@contextlib.contextmanager
+def replacing(final: Path) -> Iterator[Path]:
+    """Give a hidden name to write a file under; it gets its own name at the end, or is taken away when that fails.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written, or its folder cannot be made.
+    """
+    temporary = final.parent / f".{final.name}.{os.getpid()}.tmp"
+    with store_errors(final):
+        try:
+            make_folder(final.parent)
+            yield temporary
+            publish(temporary, final)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
 
 
 def publish(temporary: Path, final: Path) -> None:
@@ -101,13 +137,9 @@ def append_table(table: RawTable, data: pa.Table, name: str, home: Path | None =
     """Write an Arrow table as one file of an unpartitioned table, in one step."""
     if not data.num_rows:
         return
-    folder = raw_table_dir(table.name, home)
-    temporary = folder / f".{name}.{os.getpid()}.tmp"
-    final = folder / f"{name}.parquet"
-    with store_errors(final):
-        make_folder(folder)
-        pq.write_table(data.select(table.columns.names).cast(table.columns), temporary, **writer_options(table.columns))
-        publish(temporary, final)
+    rows = data.select(table.columns.names).cast(table.columns)
+    with replacing(raw_table_dir(table.name, home) / f"{name}.parquet") as temporary:
+        pq.write_table(rows, temporary, **writer_options(table.columns))
 
 
 def writer_options(schema: pa.Schema) -> dict[str, Any]:
@@ -166,7 +198,8 @@ def _read_table(
 
 def read_part(table: RawTable, path: Path, columns: Sequence[str]) -> pa.Table:
     """Return columns of one file of a raw table; one that was written before a column was added has nulls there."""
-    part = pq.ParquetFile(path).read(columns=list(columns))
+    with read_errors(path):
+        part = pq.ParquetFile(path).read(columns=list(columns))
     for name in columns:
         if name not in part.column_names:
             part = part.append_column(name, pa.nulls(part.num_rows, table.columns.field(name).type))

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Self
 from ingest.landing.executors import LocalExecutor
 from ingest.landing.land import IngestOptions, IngestResult, Progress, Run, silent
 from ingest.landing.locks import SourceLock
+from ingest.landing.names import require_source_name
 from ingest.landing.plan import FilePlan, IdentifiedFile, plan_file, plan_from_scan
 from ingest.landing.record import Row, SourceRecord
+from ingest.landing.segments import Segment
 from ingest.landing.session import prepare_home
-from ingest.landing.snapshots import load_hints
 from ingest.sources.directory import binlog_path
 
 if TYPE_CHECKING:
-    from ingest.binlog import Scan, SchemaHints
+    from ingest.binlog import Scan
 
 
 @dataclass(frozen=True)
@@ -69,17 +70,19 @@ class StreamLanding:
 
     Raises
     ------
+    UsageError
+        The warehouse cannot keep the name of the source.
     IngestInProgressError
         On entry, when another command lands this source.
     """
 
     def __init__(self, source_id: str, home: Path, options: IngestOptions | None = None) -> None:
+        require_source_name(source_id)
         self.source_id = source_id
         self.home = home.absolute()
         self._options = options or IngestOptions()
         self.run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
         self._said: set[str] = set()
-        self._hints: dict[int, SchemaHints | None] = {}
         prepare_home(self.home)
         self.lock = SourceLock(self.home, source_id, self.run_id)
 
@@ -110,10 +113,18 @@ class StreamLanding:
         """Record rows of `segments`, all of them or none."""
         self._run.record_states(rows)
 
-    def reload_hints(self) -> None:
+    def reload_snapshots(self) -> None:
         """Decode with the schema snapshots that are landed by now."""
-        self._hints.clear()
+        self._run.history.reload_snapshots(self.home)
         self._said.clear()
+
+    def is_stale(self, epoch: int, binlog_file: str) -> bool:
+        """Whether a file was landed with less than is known now of the tables in it, or with something else."""
+        return any(self._run.stale_segments(epoch, binlog_file))
+
+    def hints_used(self, whole: Segment, states: Sequence[Row]) -> str | None:
+        """What `segments` says of the hints of a compacted segment, from the rows of the segments it is made of."""
+        return self._run.merged_hints(whole, states)
 
     def land(self, files: Sequence[SpoolFile], progress: Progress = silent) -> IngestResult:
         """Land what is not landed yet of files, in their order. With nothing new, nothing is written.
@@ -143,25 +154,23 @@ class StreamLanding:
         result.files_skipped = len(files) - len(todo)
         if todo:
             self._land(todo)
+        # More is known now of what was landed before.
+        stale = {file.file.path for file in self._run.reopen_stale(one for _, one in identified)}
+        if stale:
+            self._land([(file, self._identified(file)) for file in files if file.path in stale])
         result.warnings = [text for text in result.warnings if text not in self._said]
         self._said.update(result.warnings)
         result.seconds = time.monotonic() - started
         return result
 
     def _land(self, files: Sequence[tuple[SpoolFile, IdentifiedFile]]) -> None:
-        for epoch, of_epoch in groupby(files, lambda file: file[0].epoch):
-            self._run.hints = self._hints_of(epoch)
-            executor = LocalExecutor(self._run.hints)
+        for _, of_epoch in groupby(files, lambda file: file[0].epoch):
+            executor = LocalExecutor()
             try:
                 self._run.land_plans([self._plan(*file) for file in of_epoch], executor)
             finally:
                 executor.close()
         self._run.warn_of_missing_names()
-
-    def _hints_of(self, epoch: int) -> "SchemaHints | None":
-        if epoch not in self._hints:
-            self._hints[epoch] = load_hints(self.source_id, epoch, self.home)
-        return self._hints[epoch]
 
     def _identified(self, file: SpoolFile) -> IdentifiedFile:
         path = binlog_path(file.path)

@@ -57,6 +57,10 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "after_values": "Values after the change in column order as the server prints them; all NULL for a DELETE",
     "before_columns": "0-based ordinals present in a partial before image; NULL when the image is full",
     "after_columns": "0-based ordinals present in a partial after image; NULL when the image is full",
+    "undecoded_columns": "0-based ordinals of columns that the change gave a value that is not known: json_changes has "
+    "what was changed in it; NULL for none",
+    "json_changes": "Changes of parts of JSON documents that the log does not have, in their order: operation "
+    "(replace, insert, remove), path, value (JSON text, NULL for remove); NULL for none",
     "xid": "Transaction number of the storage engine, NULL for transactions that end without an XID event",
     "xa_xid": "Identifier of the XA transaction as XA COMMIT takes it, such as X'6162',X'',1; NULL outside of XA",
     "thread_id": "Connection id of the client that wrote it, on the server that wrote it",
@@ -78,9 +82,15 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "sql_mode": "sql_mode that the statement ran with, NULL when the event does not say",
     "time_zone": "time_zone that the statement ran with, NULL when the event does not say",
     "character_set_client": "Character set that the statement was sent in, NULL when the event does not say",
+    "collation_server": "Collation that a database gets when it is created without one, NULL when the event does not "
+    "say or servers name it differently",
     "sql_text": "Text of the statement; of its context what mysqlbinlog prints, such as SET INSERT_ID=5",
     "columns": "Columns in order: of a table map, the table's as it describes them; of an action, those it defines",
     "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
+    "hints_used": "JSON object: a hash of what was known of each table whose values depend on it when the segment was "
+    "decoded, by schema and name",
+    "unknown_hints": "Columns whose text depends on what nothing tells: their ordinals, and the missing hint (sign, "
+    "charset, labels, or type); NULL for none",
     "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its "
     "logs started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions "
     "that this one has not)",
@@ -89,7 +99,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "action_ordinal": "0-based position of the action in what the statement does",
     "action": "What is done: create_table, add_column ... as the documentation lists them; other changes no columns",
     "statement_type": "Verb and object of the statement, such as ALTER TABLE",
-    "other_schema_name": "Schema of other_table_name",
+    "other_schema_name": "Schema of other_table_name; of convert_character_set without one, the schema whose default "
+    "it takes where that is not the table's",
     "other_table_name": "Of a rename the new name; of create_like the model; of exchange_partition the other table",
     "place": "Where the column is put: first, after (after_column), or NULL for the end, or where it was",
     "after_column": "Column that the column is put behind",
@@ -156,8 +167,10 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "primary_key_ordinal": "1-based position of the column in the primary key, NULL outside of it",
     "data_type": "Name of the type without length and attributes",
     "column_type": "Type with length and attributes",
-    "character_set": "Character set of the column, NULL for types without one; of an action, that of the new default",
-    "collation": "Collation of the column, NULL for types without one; of an action, that of the new default",
+    "character_set": "Character set of the column, NULL for types without one; of an action, that of the new default; "
+    "of a schema or table in a snapshot, its default",
+    "collation": "Collation of the column, NULL for types without one; of an action, that of the new default; of a "
+    "schema or table in a snapshot, its default",
     "is_nullable": "Whether the column takes NULL",
     "column_default": "Default as information_schema says, NULL when there is none",
     "is_generated": "Whether the column is computed from others",
@@ -311,7 +324,7 @@ SEGMENTS = RawTable(
             *_timestamps("min_event_at", "max_event_at"),
             *_strings("error", "run_id"),
             *_timestamps("recorded_at"),
-            *_strings("table_filter", "gtids"),
+            *_strings("table_filter", "gtids", "hints_used"),
         ]
     ),
 )
@@ -384,6 +397,12 @@ SCHEMA_COLUMNS = RawTable(
     ),
 )
 
+SCHEMA_DEFAULTS = RawTable(
+    "schema_defaults",
+    "The default character set of a schema, or of a table, in a schema snapshot",
+    pa.schema([*_strings("snapshot_id", "schema_name", "table_name", "character_set", "collation")]),
+)
+
 SCHEMA_KEYS = RawTable(
     "schema_keys", "A column of a primary or unique key in a schema snapshot", pa.schema(_KEY_COLUMNS)
 )
@@ -404,6 +423,7 @@ RAW_TABLES: dict[str, RawTable] = {
         UNSUPPORTED_EVENTS,
         SCHEMA_SNAPSHOTS,
         SCHEMA_COLUMNS,
+        SCHEMA_DEFAULTS,
         SCHEMA_KEYS,
         FOREIGN_KEYS,
     )
@@ -448,8 +468,13 @@ def spark_type(arrow_type: pa.DataType) -> str:
 
 
 def sql_literal(text: str) -> str:
-    """Return a text as a string literal of Spark SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """Return a text as a string literal of Spark SQL, as macro text_literal does.
+
+    Beside what would end it, `{` is written as its code point: Spark puts the value of a setting for `${name}`, in
+    literals too.
+    """
+    signs = (sign if sign.isprintable() and sign not in "\\'{" else f"\\U{ord(sign):08x}" for sign in text)
+    return f"'{''.join(signs)}'"
 
 
 def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:

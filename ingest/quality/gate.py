@@ -1,13 +1,16 @@
 """Running the gate: facts, expectations, Data Docs."""
 
+import html
 import logging
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, unknown_source
+from ingest.escapes import visible
 from ingest.landing.partitions import open_tables
 from ingest.landing.session import SparkLaunch, binloom_home, spark_errors
 from ingest.landing.store import read_rows
@@ -151,6 +154,7 @@ def _validate(home: Path, facts: "dict[str, pd.DataFrame]") -> GateResult:
     results: list[CheckResult] = []
     for suite in suites():
         name = suite.name
+        shown, names = _in_html(facts[name])
         data = source.add_dataframe_asset(name=name).add_batch_definition_whole_dataframe("all")
         validation = context.validation_definitions.add_or_update(
             gx.ValidationDefinition(name=name, data=data, suite=context.suites.add_or_update(suite))
@@ -166,15 +170,25 @@ def _validate(home: Path, facts: "dict[str, pd.DataFrame]") -> GateResult:
                 },
             )
         )
-        outcome = checkpoint.run(batch_parameters={"dataframe": facts[name]})
+        outcome = checkpoint.run(batch_parameters={"dataframe": shown})
         for run in outcome.run_results.values():
-            results.extend(_check_result(name, len(facts[name]), one) for one in run.results)
+            results.extend(_check_result(name, len(shown), one, names) for one in run.results)
     page = home / "gx" / "uncommitted" / "data_docs" / "local_site" / "index.html"
     success = all(result.success for result in results)
     return GateResult(success, results, page, len(facts[SEGMENTS_SUITE]), len(facts[FILES_SUITE]))
 
 
-def _check_result(suite: str, checked: int, outcome: Any) -> CheckResult:
+def _in_html(facts: "pd.DataFrame") -> "tuple[pd.DataFrame, dict[str, str]]":
+    """Return facts with names in HTML, and the names by what they are there.
+
+    Great Expectations puts values into the pages of Data Docs as they are.
+    """
+    texts = [key for key in _KEYS if key in facts.columns and key not in ("epoch", "segment_start")]
+    shown = {name: html.escape(visible(name)) for key in texts for name in facts[key].unique()}
+    return facts.assign(**{key: facts[key].map(shown) for key in texts}), {shown[name]: name for name in shown}
+
+
+def _check_result(suite: str, checked: int, outcome: Any, names: Mapping[str, str]) -> CheckResult:
     config = outcome.expectation_config
     detail = outcome.result or {}
     broken = "" if not outcome.exception_info.get("raised_exception") else " (the check itself failed)"
@@ -186,5 +200,8 @@ def _check_result(suite: str, checked: int, outcome: Any) -> CheckResult:
         bool(outcome.success),
         checked,
         int(detail.get("unexpected_count") or 0),
-        [", ".join(f"{name} {place[name]}" for name in _KEYS if name in place) for place in places[:EXAMPLES]],
+        [
+            ", ".join(f"{key} {names.get(place[key], place[key])}" for key in _KEYS if key in place)
+            for place in places[:EXAMPLES]
+        ],
     )

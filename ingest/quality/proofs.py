@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from ingest.landing.session import binloom_home, model_dirs
-from ingest.landing.store import data_files, read_rows
+from ingest.landing.store import BUILD_ANEW, data_files, read_errors, read_rows
 from ingest.landing.tables import SEGMENTS
 
 TABLE = "proofs"
@@ -90,7 +90,10 @@ def read_proofs(source_id: str | None = None, home: Path | None = None) -> Proof
     if not parts:
         return None
     folder = max(parts, key=lambda path: path.stat().st_mtime).parent
-    rows = [row for path in data_files(folder) for row in pq.ParquetFile(path).read(columns=_COLUMNS).to_pylist()]
+    rows = []
+    for path in data_files(folder):
+        with read_errors(path, BUILD_ANEW):
+            rows += pq.ParquetFile(path).read(columns=_COLUMNS).to_pylist()
     built_at = datetime.fromtimestamp(max(path.stat().st_mtime for path in data_files(folder)), UTC)
     landed_at = [row["recorded_at"] for row in read_rows(SEGMENTS, home, ["recorded_at"])]
     results = [

@@ -117,6 +117,7 @@ class Follower:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                umask=0,
             )
 
     def run(self, *more: str) -> tuple[int, str]:

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 
 from ingest.binlog import open_binlog
 from ingest.landing.batches import LANDED_SCHEMAS, LandedKind, landed_batches
+from ingest.landing.record import SourceRecord
+from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.segments import latest_states
 from ingest.landing.session import raw_table_dir
-from ingest.landing.snapshots import load_hints
 from ingest.landing.store import data_files, partition_folder, read_rows, read_table
 from ingest.landing.tables import SEGMENT_TABLES, SEGMENTS, TABLE_MAPS
 
@@ -75,8 +76,9 @@ class Decoded:
     def __init__(self, files: Iterable[tuple[int, Path]], hints_of: Tables) -> None:
         parts: dict[LandedKind, list[pa.Table]] = {kind: [] for kind in SEGMENT_TABLES}
         self.table_maps: dict[str, Any] = {}
+        history = SchemaHistory.load(SourceRecord.load(hints_of.source, hints_of.home), hints_of.home)
         for epoch, path in files:
-            hints = load_hints(hints_of.source, epoch, hints_of.home)
+            hints = history.hints(epoch)
             for kind, batch in landed_batches(open_binlog(path, hints=hints)):
                 if kind == "table_maps":
                     self.table_maps |= _by_id(batch.to_pylist())

@@ -9,6 +9,7 @@ from tests.python.commands import binloom, build, rows_of
 from tests.python.follow.conftest import SERVER_OPTIONS
 from tests.python.follow.follower import Follower
 from tests.python.follow.tables import Tables, assert_same_tables
+from tests.python.permissions import GROUP_AND_OTHERS, open_to
 from tests.servers import DISTRIBUTIONS
 from tests.servers.accounts import create_account
 from tests.servers.load import Load
@@ -59,6 +60,13 @@ def test_the_marts_are_the_same(home: Path, name: str, mart: str) -> None:
     assert followed
     missing, extra = sorted(set(read) - set(followed)), sorted(set(followed) - set(read))
     assert followed == read, f"{len(missing)} are missing, {len(extra)} too many: {missing[:3]} {extra[:3]}"
+
+
+def test_nobody_else_can_read_what_is_in_the_home(home: Path) -> None:
+    # Here dbt itself was told to write its own files there, and those have the umask of the person.
+    opened = [path for path in open_to(GROUP_AND_OTHERS, home) if not path.startswith(("target", "logs/dbt.log"))]
+    assert opened == []
+    assert {"locks", "logs", "metastore", "spool", "warehouse"} <= {path.name for path in home.iterdir()}
 
 
 def texts_of(home: Path, mart: str, source: str) -> list[str]:

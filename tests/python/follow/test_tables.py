@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.binlog import scan_binlog
+from ingest.landing.record import SourceRecord
+from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.segments import Segment, Status
 from ingest.landing.session import raw_table_dir
 from ingest.landing.store import append_rows, append_table, data_files, partition_folder
@@ -24,9 +26,12 @@ SEGMENT_BYTES = 8_000
 
 def landed(home: Path) -> Tables:
     """A home with one file in several segments, landed without Spark."""
-    for number, found in enumerate(scan_binlog(FILE, segment_bytes=SEGMENT_BYTES).segments):
+    scan = scan_binlog(FILE, segment_bytes=SEGMENT_BYTES)
+    history = SchemaHistory(SourceRecord(SOURCE))
+    history.add_scan(0, FILE.name, scan)
+    for number, found in enumerate(scan.segments):
         segment = Segment(SOURCE, 0, FILE.name, found.start, found.end)
-        result = land_segment(SegmentWork(segment, FILE, home, "run", home / "run"))
+        result = land_segment(SegmentWork(segment, FILE, home, "run", home / "run"), history.hints(0))
         maps = pa.Table.from_batches(result.table_maps) if result.table_maps else None
         known = Tables(home, SOURCE).table_maps
         if maps is not None:

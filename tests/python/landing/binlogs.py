@@ -5,6 +5,9 @@ import zlib
 from pathlib import Path
 
 from ingest.binlog import scan_binlog
+from ingest.sources.information_schema import take_snapshot
+from ingest.sources.server import Server, ServerAddress
+from ingest.sources.snapshot import SchemaSnapshot
 from tests.python.places import SAMPLES
 
 SHOP = SAMPLES / "shop-mysql"
@@ -80,3 +83,9 @@ def of_41(*statements: str, is_first: bool = True, server_id: int = 1) -> bytes:
         for text in statements
     )
     return b"\xfebin" + (start if is_first else b"") + b"".join(queries)
+
+
+def snapshot_of(host: str, port: int) -> SchemaSnapshot:
+    """The schema of a server as it is now."""
+    with Server(ServerAddress(host, port, "root")) as live:
+        return take_snapshot(live)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.errors import UsageError
-from ingest.landing.again import listed_segments, reopened, version_hints
+from ingest.landing.again import listed_segments, reopened
 from ingest.landing.record import SourceRecord
 from ingest.landing.segments import Segment
 from ingest.landing.session import warehouse_dir
@@ -68,34 +68,3 @@ def test_a_compacted_segment_makes_way_for_one_that_can_be_landed() -> None:
 def test_other_filters_than_they_were_landed_with_are_refused(home: Path) -> None:
     with pytest.raises(UsageError, match=r"b\.000001 was landed with the filter tables: t"):
         listed_segments(record("tables: t"), ["b.000001"], None, home)
-
-
-def test_hints_are_those_of_the_versions_from_where_they_hold(tmp_path: Path) -> None:
-    def version(epoch: int | None, name: str | None, pos: int | None, kind: str, by: str = "ddl") -> dict[str, Any]:
-        column = {"ordinal": 0, "name": "c", "data_type": "int", "column_type": kind, "character_set": None}
-        return {
-            "source_id": "shop",
-            "schema_name": "s",
-            "table_name": "t",
-            "evidence": by,
-            "valid_from_epoch": epoch,
-            "valid_from_binlog_file": name,
-            "valid_from_pos": pos,
-            "columns": [{**column, "is_nullable": True}],
-        }
-
-    versions = [
-        version(1, "b.000001", 700, "int unsigned"),
-        version(None, None, None, "int"),
-        version(0, "b.000009", 100, "int unsigned"),
-        version(2, "b.000001", 4, "int"),
-        version(None, None, None, "int", by="table_map"),
-    ]
-    mart(tmp_path, "table_versions", versions)
-
-    def is_unsigned(epoch: int, position: int) -> bool:
-        (column,) = version_hints("shop", epoch, tmp_path).for_table("s", "t", "b.000001", position) or ()
-        return column.is_unsigned
-
-    # What began in an earlier epoch holds from the beginning of the next, what a later one brings does not.
-    assert [is_unsigned(0, 100), is_unsigned(1, 100), is_unsigned(1, 800)] == [False, True, True]

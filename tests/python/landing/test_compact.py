@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from ingest.landing.compact import FEW_FILES, compact_closed_files, merge_logs, remove_replaced
@@ -17,7 +18,7 @@ from ingest.landing.session import raw_table_dir
 from ingest.landing.store import read_rows
 from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.landing.tables import SEGMENTS
-from tests.python.landing.binlogs import SHOP, in_use
+from tests.python.landing.binlogs import SHOP, in_use, transaction_ends
 from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import current_rows, segment_rows
 from tests.python.places import PROJECT
@@ -70,6 +71,16 @@ def test_the_same_rows_in_one_segment_for_each_file(home: Path) -> None:
     )
     assert state["gtids"] == "5ca1ab1e-0000-4000-8000-0000b1d1003e:1-56"
     assert state["min_event_at"] == min(one["min_event_at"] for one in old.states[0, NAMES[0]] if one["min_event_at"])
+
+
+def test_what_was_landed_before_its_table_got_a_column_is_compacted(home: Path) -> None:
+    added = ["undecoded_columns", "json_changes"]
+    before = current_rows(home, "row_events", SOURCE)
+    for path in raw_table_dir("row_events", home).rglob("*.parquet"):
+        pq.write_table(pq.ParquetFile(path).read().drop_columns(added), path)
+    with StreamLanding(SOURCE, home) as landing:
+        assert len(compact_closed_files(landing)) == len(NAMES)
+    assert current_rows(home, "row_events", SOURCE) == before
 
 
 def test_a_compacted_file_is_landed(home: Path) -> None:
@@ -138,6 +149,20 @@ def test_what_is_left_alone(tmp_path: Path) -> None:
         landing.open_epoch({"epoch": 0, "start_file": NAMES[0], "start_pos": 158})
         landing.land([SpoolFile(SHOP / NAMES[0], 0, len(DATA))])
         assert compact_closed_files(landing) == []
+
+
+def test_a_file_that_grew_after_it_was_compacted_keeps_its_rows(tmp_path: Path) -> None:
+    end = transaction_ends(SHOP / NAMES[0])[20]
+    with StreamLanding(SOURCE, tmp_path / "whole") as landing:
+        landing.land([SpoolFile(SHOP / NAMES[0], 0, len(DATA))])
+    with StreamLanding(SOURCE, tmp_path / "home", SMALL) as landing:
+        for upto in (end, len(DATA)):
+            landing.land([SpoolFile(SHOP / NAMES[0], 0, upto)])
+            compact_closed_files(landing)
+    states = SourceRecord.load(SOURCE, tmp_path / "home").states[0, NAMES[0]]
+    assert [state["segment_start"] for state in states][:2] == [0, end]
+    for table in TABLES:
+        assert current_rows(tmp_path / "home", table, SOURCE) == current_rows(tmp_path / "whole", table, SOURCE)
 
 
 def test_nothing_is_deleted_beside_a_process_that_holds_the_metastore(home: Path) -> None:

@@ -1,6 +1,7 @@
 """Landing real files with Spark: what is there afterwards, what is skipped, what a bad file costs."""
 
 import os
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from ingest.errors import (
 from ingest.landing import IngestOptions, IngestResult, executors, ingest, land_snapshot, status
 from ingest.landing.locks import SourceLock
 from ingest.landing.partitions import open_tables
+from ingest.landing.record import SourceRecord
+from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.session import raw_table_dir, warehouse_dir
 from ingest.landing.tables import STATEMENTS, ensure_tables
 from ingest.sources.directory import find_binlogs
@@ -96,12 +99,15 @@ def test_values_in_the_tables_are_those_of_the_decoder(session: Any, home: Path,
     names += ["after_values", "table_name"]
     frame = session.table("binlog_raw.row_events").where("source_id='values'").select(names)
     landed = sorted(tuple(row) for row in frame.collect())
+    # The log creates its tables, so it tells all that their values depend on.
+    hints = SchemaHistory.load(SourceRecord.load("values", home), home).hints(0)
     expected = sorted(
         (file.name, *(row[name] for name in names[1:]))
         for file in find_binlogs(logs)
-        for batch in open_binlog(file.path).row_batches()
+        for batch in open_binlog(file.path, hints=hints).row_batches()
         for row in batch.to_pylist()
     )
+    assert "new" in {value for row in expected for value in row[-2]}
     assert [(*row[:4], row[5:]) for row in landed] == [(*row[:4], row[5:]) for row in expected]
     # Spark hands timestamps out in the zone of this process, without saying so.
     assert [row[4].timestamp() for row in landed] == [row[4].timestamp() for row in expected]
@@ -331,13 +337,42 @@ def test_filter_is_recorded_and_another_one_later_is_said(session: Any, home: Pa
     assert "tables: orders" in warning
 
 
-def test_missing_snapshot_is_said_once_and_a_landed_one_is_used(session: Any, home: Path, logs: Path) -> None:
-    without = land("unnamed", logs, home)
+def test_missing_snapshot_is_said_once_and_a_landed_one_is_used(
+    session: Any, home: Path, logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # The file before it creates the tables.
+    alone = tmp_path_factory.mktemp("alone")
+    shutil.copy(logs / "binlog.000002", alone)
+    without = land("unnamed", alone, home)
     assert len(without.warnings) == 1 and "binloom snapshot --source unnamed" in without.warnings[0]
     land_snapshot("named", read_snapshot_dir(SHOP / "schema"), home)
-    assert land("named", logs, home).warnings == []
-    hints = [{row[-1] for row in raw_rows(session, "table_maps", source)} for source in ("unnamed", "named")]
-    assert hints[0] != hints[1]
+    assert land("named", alone, home).warnings == []
+    maps = session.table("binlog_raw.table_maps").where("source_id in ('unnamed', 'named')")
+    hints = {(row.source_id, row.hint, row.unknown_hints is None) for row in maps.collect()}
+    assert ("unnamed", "metadata", False) in hints
+    assert {one[1:] for one in hints if one[0] == "named"} <= {("snapshot", True), ("metadata", True)}
+
+
+def test_a_snapshot_that_comes_later_lands_again_what_it_tells_of(
+    session: Any, home: Path, logs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    alone = tmp_path_factory.mktemp("alone")
+    shutil.copy(logs / "binlog.000002", alone)
+    land("late", alone, home)
+    land_snapshot("late", read_snapshot_dir(SHOP / "schema"), home)
+    assert land("late", alone, home).segments > 0
+    land("in_time", logs, home)
+    values = {source: raw_values(session, source, "binlog.000002") for source in ("late", "in_time")}
+    assert values["late"] == values["in_time"]
+    assert land("late", alone, home).segments == 0
+
+
+def raw_values(session: Any, source: str, binlog_file: str) -> list[tuple[Any, ...]]:
+    """Positions and values of the rows of a file."""
+    session.catalog.refreshTable("binlog_raw.row_events")
+    rows = session.table("binlog_raw.row_events").where(f"source_id = '{source}' and binlog_file = '{binlog_file}'")
+    places = ["start_pos", "row_ordinal"]
+    return [tuple(row) for row in rows.select(*places, "before_values", "after_values").orderBy(*places).collect()]
 
 
 def test_snapshot_lands_once(session: Any, home: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
-from ingest.landing.session import SparkLaunch, find_java, metastore_holder, prepare_home, spark_settings
+from ingest.landing.session import SparkLaunch, find_java, metastore_holder, prepare_home, spark_errors, spark_settings
 
 
 def fake_java(folder: Path, release: str) -> Path:
@@ -61,6 +61,17 @@ def test_home_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file")
     with pytest.raises(StoreError, match="binloom cannot write to its folder"):
         prepare_home(tmp_path / "home")
+
+
+def test_a_disk_that_is_full_under_spark_is_told_in_a_sentence(tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    def fail() -> None:
+        with spark_errors(tmp_path):
+            raise PySparkException("org.apache.spark.SparkException: Job aborted.\n… No space left on device\n…")
+
+    with pytest.raises(StoreError, match=f"^Spark cannot write to {tmp_path}: No space left on device. Make room"):
+        fail()
 
 
 def test_settings_keep_everything_under_the_home(tmp_path: Path) -> None:

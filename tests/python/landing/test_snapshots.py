@@ -1,13 +1,18 @@
 """What schema snapshots tell the decoder: file names start over with each epoch, positions count in their own."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from ingest.binlog import SchemaHints
 from ingest.landing import land_snapshot
-from ingest.landing.snapshots import load_hints
+from ingest.landing.record import SourceRecord
+from ingest.landing.schema_history import SchemaHistory
+from ingest.landing.store import read_rows
+from ingest.landing.tables import SCHEMA_DEFAULTS
 from ingest.sources.snapshot import SchemaSnapshot
 
 CLOCK = count()
@@ -37,17 +42,31 @@ def snapshot(place: tuple[str, int] | None, **tables: str) -> SchemaSnapshot:
     return SchemaSnapshot("server" if place else "files", taken_at, name, position, columns=columns)
 
 
+def hints_of(home: Path, epoch: int) -> SchemaHints | None:
+    """What is known of the source in an epoch."""
+    return SchemaHistory.load(SourceRecord.load("s", home), home).hints(epoch)
+
+
 def column(home: Path, epoch: int, binlog_file: str, position: int, table: str = "t") -> str | None:
     """Name of the column of a table as the decoder is told it at a place."""
-    hints = load_hints("s", epoch, home)
+    hints = hints_of(home, epoch)
     assert hints is not None
-    columns = hints.for_table("shop", table, binlog_file, position)
-    return columns[0].name if columns else None
+    definitions = hints.definitions("shop", table, binlog_file, position)
+    return definitions[0][0].name if definitions else None
 
 
 def test_without_a_snapshot_there_are_no_hints(home: Path) -> None:
     land_snapshot("another", snapshot(None, t="a"), home)
-    assert load_hints("s", 0, home) is None
+    assert hints_of(home, 0) is None
+
+
+def test_defaults_are_landed_with_their_snapshot(home: Path) -> None:
+    default = {"schema_name": "shop", "table_name": None, "character_set": "latin1", "collation": "latin1_bin"}
+    without = land_snapshot("s", snapshot(None, t="a"), home)
+    assert read_rows(SCHEMA_DEFAULTS, home) == []
+    with_one = land_snapshot("s", replace(snapshot(None, t="a"), defaults=[default]), home)
+    assert with_one.is_new and with_one.snapshot_id != without.snapshot_id
+    assert read_rows(SCHEMA_DEFAULTS, home) == [{"snapshot_id": with_one.snapshot_id, **default}]
 
 
 def test_files_of_the_same_names_in_two_epochs(home: Path) -> None:
@@ -56,7 +75,8 @@ def test_files_of_the_same_names_in_two_epochs(home: Path) -> None:
     land_snapshot("s", snapshot(("binlog.000001", 900), t="after_reset"), home, 1)
     assert column(home, 0, "binlog.000001", 950) == "first"
     assert column(home, 0, "binlog.000006", 4) == "altered"
-    assert column(home, 1, "binlog.000001", 899) == "altered"  # as it was at the end of the epoch before
+    # As it was at the end of the epoch before is a doubt, which gives way to what a snapshot shows.
+    assert column(home, 1, "binlog.000001", 899) == "after_reset"
     assert column(home, 1, "binlog.000001", 900) == "after_reset"
     assert column(home, 1, "binlog.000006", 4) == "after_reset"
     assert column(home, 2, "binlog.000001", 4) == "after_reset"
@@ -68,7 +88,8 @@ def test_files_of_other_names_in_the_next_epoch(home: Path) -> None:
     land_snapshot("s", snapshot(("binlog.000002", 500), t="next"), home, 1)
     assert column(home, 0, "mysql-bin.000009", 100) == "first"
     assert column(home, 0, "mysql-bin.000100", 4) == "first"
-    assert column(home, 1, "binlog.000002", 499) == "first"
+    assert column(home, 1, "binlog.000002", 499) == "next"
+    assert column(home, 2, "binlog.000001", 4) == "next"
     assert column(home, 1, "binlog.000003", 4) == "next"
 
 

@@ -10,8 +10,9 @@ import pytest
 from ingest.errors import IngestInProgressError, StoreError
 from ingest.landing.batches import LANDED_SCHEMAS
 from ingest.landing.locks import SourceLock, TaskLock, source_stem
+from ingest.landing.names import escape
 from ingest.landing.session import raw_table_dir
-from ingest.landing.store import append_rows, escape, partition_folder, read_rows
+from ingest.landing.store import append_rows, partition_folder, read_rows
 from ingest.landing.tables import COLUMN_DESCRIPTIONS, RAW_TABLES, SEGMENT_TABLES, SOURCES, spark_type, sql_literal
 
 
@@ -87,7 +88,7 @@ def test_segment_tables_hold_what_is_landed_of_a_log_and_where_it_is_from() -> N
 
 
 def test_literals_are_escaped_for_spark() -> None:
-    assert sql_literal("it's a \\ back") == "'it\\'s a \\\\ back'"
+    assert sql_literal("it's a \\ {back}") == r"'it\U00000027s a \U0000005c \U0000007bback}'"
 
 
 def test_one_ingest_of_a_source_at_a_time(tmp_path: Path) -> None:

@@ -1,0 +1,369 @@
+"""What is known of a source's tables at every position of its log, for the decoder: snapshots, and statements since.
+
+The evidence is what is landed (snapshots, and the DDL of completed segments) and what a scan found in files that are
+about to be landed. Needs no Spark.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.binlog.hints import BEFORE_ALL, Definition, SchemaHints, definition_of, place_of
+from ingest.ddl.actions import Action, Flavor
+from ingest.ddl.batches import statement_actions, version_of
+from ingest.ddl.history import BEGINNING, Event, Handover, Hole, Observation, Place, Version, last_shown, versions_of
+from ingest.ddl.shapes import TableId
+from ingest.ddl.verbs import may_be_ddl
+from ingest.errors import BinloomError
+from ingest.landing.checkpoint import log_place
+from ingest.landing.record import Row, SourceRecord
+from ingest.landing.segments import FIRST_EVENT, Segment, first_byte, is_done
+from ingest.landing.store import data_files, read_part, read_rows, read_table, segment_folder
+from ingest.landing.tables import DDL_ACTIONS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_SNAPSHOTS, STATEMENTS, RawTable
+from ingest.sources.directory import BinlogPath, binlog_path
+from ingest.sources.snapshot import SchemaSnapshot
+
+if TYPE_CHECKING:
+    from ingest.binlog.scan import Scan
+
+# Of what stands at one position: what is lost there, the statement that ends there, a snapshot that was taken there.
+_LOST: Final = -1
+_STATEMENT: Final = 0
+_SNAPSHOT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """A snapshot: its row, its columns by table, and its default character sets."""
+
+    row: Row
+    tables: Mapping[TableId, Sequence[Row]]
+    defaults: Sequence[Row]
+
+    def place(self, epoch: int) -> Place | None:
+        """Where it was taken; one of an unknown epoch counts in each. None where nothing tells."""
+        name, position, own = self.row["binlog_file"], self.row["binlog_pos"], self.row["epoch"]
+        if not name or position is None:
+            return None
+        return (epoch if own is None else own, *log_place(name, position), _SNAPSHOT)
+
+
+class SchemaHistory:
+    """The evidence of one source, and what comes of it.
+
+    Parameters
+    ----------
+    record
+        What is recorded of the source; of a file that is not recorded nothing is known but what a scan tells.
+    """
+
+    def __init__(self, record: SourceRecord) -> None:
+        self._record = record
+        self._snapshots: list[_Snapshot] = []
+        # By epoch and file: its statements by where they stand in it, and the ranges that were looked through.
+        self._actions: dict[tuple[int, str], dict[tuple[int, int, int], tuple[int, Action]]] = {}
+        self._ranges: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        self._scanned: dict[tuple[int, str], int] = {}
+        # How many batches of the statements that a scan found are parsed: the scan of a file that grows adds to them.
+        self._parsed: dict[tuple[int, str], tuple[list[pa.RecordBatch], int]] = {}
+        self._made: dict[int, tuple[object, SchemaHints | None]] = {}
+
+    @classmethod
+    def load(cls, record: SourceRecord, home: Path) -> "SchemaHistory":
+        """Read what is landed of a source."""
+        history = cls(record)
+        history.reload_snapshots(home)
+        for (epoch, name), states in record.states.items():
+            done = [state for state in states if is_done(state)]
+            if done:
+                history._ranges[epoch, name] = [(first_byte(state), state["segment_end"]) for state in done]
+            segments = [
+                Segment(record.source_id, epoch, name, state["segment_start"], state["segment_end"])
+                for state in done
+                if state["status"] == "completed"
+            ]
+            # Few files have any.
+            if segments and segment_folder(DDL_ACTIONS, segments[0], home).parent.is_dir():
+                row = record.files.get((epoch, name)) or {}
+                server = cast(Flavor, row.get("flavor") or "mysql"), row.get("server_version")
+                for segment in segments:
+                    history._add_statements(epoch, name, _ddl_statements(segment, home), *server)
+        return history
+
+    @classmethod
+    def of_snapshot(cls, snapshot: SchemaSnapshot) -> "SchemaHistory":
+        """Begin with a snapshot that is not landed."""
+        history = cls(SourceRecord(""))
+        row: dict[str, Any] = {"epoch": None, "taken_at": snapshot.taken_at, "snapshot_id": ""}
+        row |= {"binlog_file": snapshot.binlog_file, "binlog_pos": snapshot.binlog_pos}
+        history._snapshots.append(_Snapshot(row, _by_table(snapshot.columns), snapshot.defaults))
+        return history
+
+    def reload_snapshots(self, home: Path) -> None:
+        """Read the snapshots that are landed by now."""
+        heads = read_rows(SCHEMA_SNAPSHOTS, home, source_id=self._record.source_id)
+        columns, defaults = (read_table(table, home) for table in (SCHEMA_COLUMNS, SCHEMA_DEFAULTS))
+        self._snapshots = [
+            _Snapshot(
+                head,
+                _by_table(_of_snapshot(columns, head["snapshot_id"])),
+                _of_snapshot(defaults, head["snapshot_id"]),
+            )
+            for head in heads
+        ]
+
+    def add_scan(self, epoch: int, binlog_file: str, scan: "Scan") -> None:
+        """Take what a scan found in a file, whether it is landed or not."""
+        flavor = cast(Flavor, scan.format.flavor)
+        batches, parsed = self._parsed.get((epoch, binlog_file), ([], 0))
+        if batches is not scan.ddl_statements:
+            parsed = 0
+        for batch in scan.ddl_statements[parsed:]:
+            self._add_statements(epoch, binlog_file, batch.to_pylist(), flavor, scan.format.server_version)
+        self._parsed[epoch, binlog_file] = scan.ddl_statements, len(scan.ddl_statements)
+        # A file that grows is scanned again and again.
+        others = [found for found in self._ranges.get((epoch, binlog_file), []) if found[1] > scan.complete_end]
+        self._ranges[epoch, binlog_file] = [*others, (FIRST_EVENT, scan.complete_end)]
+        self._scanned[epoch, binlog_file] = scan.complete_end
+
+    def _add_statements(
+        self, epoch: int, binlog_file: str, statements: Iterable[Row], flavor: Flavor, server_version: str | None
+    ) -> None:
+        actions = self._actions.setdefault((epoch, binlog_file), {})
+        for row in statements:
+            if row["kind"] != "QUERY" or not may_be_ddl(row["sql_text"] or ""):
+                continue
+            # A statement inside a payload is in force where the payload begins, which is the position of its rows.
+            end = row["start_pos"] if row["payload_ordinal"] > 0 else row["end_pos"]
+            for ordinal, action in enumerate(statement_actions(row, flavor, version_of(server_version))):
+                actions[row["start_pos"], row["payload_ordinal"], ordinal] = end, action
+
+    def sequences_of_snapshots(self, epoch: int) -> list[int]:
+        """Return the numbers of the files that snapshots of an epoch were taken in."""
+        return [place[1] for place in self._places_of_snapshots(epoch) if place[0] == epoch]
+
+    def looks_ahead(self, epoch: int, binlog_file: str) -> bool:
+        """Whether there is a snapshot that was taken behind the beginning of a file, or nobody knows where."""
+        places = [snapshot.place(epoch) for snapshot in self._snapshots]
+        return any(place is None or place[:2] > (epoch, _sequence(binlog_file)) for place in places)
+
+    # --- what comes of it ---
+
+    def hints(self, epoch: int) -> SchemaHints | None:
+        """Return what the decoder is told in an epoch; None when there is no evidence at all.
+
+        The same object as the last time when nothing new is known.
+        """
+        state = (
+            [snapshot.row["snapshot_id"] for snapshot in self._snapshots],
+            {file: len(actions) for file, actions in self._actions.items()},
+            list(self._holes(list(self._places_of_snapshots(epoch)))),
+        )
+        if epoch not in self._made or self._made[epoch][0] != state:
+            self._made[epoch] = state, self._hints(epoch)
+        return self._made[epoch][1]
+
+    def _hints(self, epoch: int) -> SchemaHints | None:
+        folds_case = self._folds_case()
+        versions = versions_of(self._events(epoch, folds_case))
+        if not versions:
+            return None
+        files = {(file_epoch, _sequence(name)): name for file_epoch, name in {*self._ranges, *self._actions}}
+        files |= {(epoch, _sequence(name)): name for name in self._files_of_snapshots(epoch)}
+        hints = SchemaHints(folds_case=folds_case)
+        for table, of_table in versions.items():
+            known = list(_alternatives(of_table))
+            before = [one for place, one in known if place < (epoch,)]
+            entries = [(BEFORE_ALL, before[-1])] if before else []
+            for place, one in known:
+                if place[:1] == (epoch,):
+                    name = files.get((epoch, place[1])) if len(place) > 1 else None
+                    at = place_of(name, max(place[2], 0)) if name else BEFORE_ALL
+                    entries = [entry for entry in entries if entry[0] != at] + [(at, one)]
+            hints.tables[table] = sorted(entries, key=itemgetter(0)) or [(BEFORE_ALL, ())]
+        return hints
+
+    def _files_of_snapshots(self, epoch: int) -> Iterator[str]:
+        for snapshot in self._snapshots:
+            if snapshot.row["binlog_file"] and snapshot.row["epoch"] in (None, epoch):
+                yield snapshot.row["binlog_file"]
+
+    def _places_of_snapshots(self, epoch: int) -> Iterator[Place]:
+        for snapshot in self._snapshots:
+            if (place := snapshot.place(epoch)) is not None:
+                yield place
+
+    def _events(self, epoch: int, folds_case: bool) -> list[tuple[Place, Event]]:
+        """The evidence in the order of the log, as it counts in an epoch."""
+        actions = sorted(self._placed_actions(folds_case), key=lambda one: one[0])
+        events: list[tuple[Place, int, Event]] = [(place, 0, action) for place, action in actions]
+        epochs = {file_epoch for file_epoch, _ in self._ranges} | {
+            snapshot.row["epoch"] for snapshot in self._snapshots if snapshot.row["epoch"] is not None
+        }
+        events += [((one,), 0, Handover()) for one in sorted(epochs | {epoch})[1:]]
+        by_age = sorted(self._snapshots, key=lambda one: one.row["taken_at"] or _NEVER)
+        for number, snapshot in enumerate(by_age):
+            if (place := snapshot.place(epoch)) is not None:
+                events.append((place, number, Observation(snapshot.tables, snapshot.defaults)))
+        events += [(place, 0, Hole()) for place in self._holes(list(self._places_of_snapshots(epoch)))]
+        unplaced = [snapshot for snapshot in by_age if snapshot.place(epoch) is None]
+        latest = {table: (snapshot, rows) for snapshot in unplaced for table, rows in snapshot.tables.items()}
+        for table, (snapshot, rows) in latest.items():
+            shown = last_shown(table, rows, actions, _reads_the_same)
+            place = (*shown[:3], _SNAPSHOT) if shown else BEGINNING
+            defaults = [row for row in snapshot.defaults if row["table_name"] in (None, table[1])]
+            defaults = [row for row in defaults if row["schema_name"] == table[0]]
+            events.append((place, 0, Observation({table: rows}, defaults)))
+        events.sort(key=lambda one: one[:2])
+        return [(place, event) for place, _, event in events]
+
+    def _placed_actions(self, folds_case: bool) -> Iterator[tuple[Place, Action]]:
+        for (epoch, name), actions in self._actions.items():
+            for (start, payload_ordinal, ordinal), (end, action) in actions.items():
+                place = (epoch, _sequence(name), end, _STATEMENT, start, payload_ordinal, ordinal)
+                yield place, _folded(action) if folds_case else action
+
+    def _holes(self, observed: Sequence[Place]) -> Iterator[Place]:
+        """Where a range begins that does not go on where the last one ended, or the last snapshot was taken."""
+        ranges = sorted(
+            (epoch, _sequence(name), start, end, self._end_of(epoch, name))
+            for (epoch, name), of_file in self._ranges.items()
+            for start, end in of_file
+        )
+        last: tuple[int, int, int, int] | None = None
+        for epoch, sequence, start, end, file_end in ranges:
+            if last is not None and last[0] == epoch:
+                goes_on = (last[1] == sequence and last[2] >= start) or (
+                    last[1] == sequence - 1 and last[2] >= last[3] and start <= FIRST_EVENT
+                )
+                if not goes_on:
+                    yield (epoch, sequence, start, _LOST)
+            elif any(place[0] == epoch and place[1:3] < (sequence, start) for place in observed):
+                yield (epoch, sequence, start, _LOST)
+            if last is None or last[:3] < (epoch, sequence, end):
+                last = (epoch, sequence, end, file_end)
+        if last is not None and any(place[0] == last[0] and place[1:3] > last[1:3] for place in observed):
+            yield (*last[:3], _SNAPSHOT + 1)
+
+    def _end_of(self, epoch: int, binlog_file: str) -> int:
+        """Where the events of a file end, as far as anybody knows."""
+        row = self._record.files.get((epoch, binlog_file))
+        return self._scanned.get((epoch, binlog_file)) or (row["file_size"] if row else 0)
+
+    def _folds_case(self) -> bool:
+        """Whether no table of a snapshot has a capital: the server may keep all names in lower case."""
+        names = {name for snapshot in self._snapshots for table in snapshot.tables for name in table}
+        return bool(names) and all(name == name.lower() for name in names)
+
+
+def hints_by_file(
+    snapshot: SchemaSnapshot, paths: Iterable[Path], skip_bad_checksum: bool = False
+) -> dict[Path, SchemaHints | None]:
+    """What a snapshot and the statements in files tell of their tables, for files that are decoded and not landed.
+
+    Files of one folder and base name are one log. What cannot be read of a file is left out.
+    """
+    from ingest.binlog.scan import scan_binlog
+
+    logs: dict[tuple[Path, str], list[BinlogPath]] = {}
+    for path in paths:
+        file = binlog_path(path)
+        logs.setdefault((path.parent, file.base), []).append(file)
+    found: dict[Path, SchemaHints | None] = {}
+    for files in logs.values():
+        history = SchemaHistory.of_snapshot(snapshot)
+        for file in files:
+            with contextlib.suppress(BinloomError, OSError):
+                scan = scan_binlog(file.path, skip_bad_checksum=skip_bad_checksum)
+                history.add_scan(0, file.name, scan)
+        found |= dict.fromkeys((file.path for file in files), history.hints(0))
+    return found
+
+
+_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[Definition, ...]]]:
+    """What a table may look like from each place on.
+
+    A snapshot shows what was so since the last statement before it. Where that is not what came of the statements,
+    something happened that was not logged, and nobody knows when.
+    """
+    for number, version in enumerate(versions):
+        following = versions[number + 1] if number + 1 < len(versions) else None
+        later = definition_of(following.columns or ()) if following is not None and following.is_observed else None
+        own = None if version.columns is None else definition_of(version.columns)
+        if own is None or (version.is_doubtful and later is not None):
+            yield version.place, () if later is None else (later,)
+        elif later is None:
+            yield version.place, (own,)
+        else:
+            own, later = _filled(own, later), _filled(later, own)
+            yield version.place, (own,) if own == later else (own, later)
+
+
+def _filled(definition: Definition, other: Definition) -> Definition:
+    """A definition with the character sets and labels that another one of the same columns has and it lacks."""
+    if [column.name for column in definition] != [column.name for column in other]:
+        return definition
+    return tuple(
+        replace(
+            column,
+            charset=same.charset if column.charset is None else column.charset,
+            members=same.members if column.members is None else column.members,
+        )
+        for column, same in zip(definition, other, strict=True)
+    )
+
+
+def _reads_the_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    (one,), (two,) = definition_of([row]), definition_of([other])
+    charsets = {one.charset, two.charset} - {None}
+    facts = [(column.data_type, column.is_unsigned, column.members, column.fraction_digits) for column in (one, two)]
+    return facts[0] == facts[1] and len(charsets) < 2
+
+
+def _ddl_statements(segment: Segment, home: Path) -> list[dict[str, Any]]:
+    """The rows of `statements` of a segment that are DDL: `ddl_actions` holds less of what they do than their text."""
+    actions = [read_part(DDL_ACTIONS, path, ["start_pos"]) for path in _files(DDL_ACTIONS, segment, home)]
+    if not actions:
+        return []
+    places = pa.concat_tables(actions)["start_pos"]
+    found: list[dict[str, Any]] = []
+    for path in _files(STATEMENTS, segment, home):
+        statements = read_part(STATEMENTS, path, STATEMENTS.file_schema.names)
+        found += statements.filter(pc.is_in(statements["start_pos"], value_set=places)).to_pylist()
+    return found
+
+
+def _files(table: RawTable, segment: Segment, home: Path) -> Iterable[Path]:
+    return data_files(segment_folder(table, segment, home))
+
+
+def _folded(action: Action) -> Action:
+    """An action of a server that keeps names of tables in lower case."""
+    names = ("schema_name", "table_name", "other_schema_name", "other_table_name")
+    return replace(action, **{name: said.lower() for name in names if (said := getattr(action, name)) is not None})
+
+
+def _sequence(binlog_file: str) -> int:
+    return log_place(binlog_file, 0)[0]
+
+
+def _by_table(rows: Iterable[Row]) -> dict[TableId, list[Row]]:
+    tables: dict[TableId, list[Row]] = {}
+    for row in rows:
+        tables.setdefault((row["schema_name"], row["table_name"]), []).append(row)
+    return tables
+
+
+def _of_snapshot(table: pa.Table, snapshot_id: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.filter(pc.equal(table["snapshot_id"], snapshot_id)).to_pylist()
+    return rows
