@@ -1,7 +1,11 @@
-{% macro hint_difference(hint, decoded, defined) -%}
-{#- Only what the text of a value depends on; with metadata the log says signs and character sets itself. Without a
-    character set text that is UTF-8 is text, so that a column of UTF-8 is as it should be. Labels with a backslash are
-    left out: it is written in several ways. -#}
+{% macro hint_difference(hint, unknown_hint, decoded, defined) -%}
+{#- Only what the text of a value depends on. What was not known is a difference when the version tells it, also when it
+    is what the decoder took it for: its rows are in quarantine. With metadata the log says signs and character sets
+    itself. Where nothing says that the character set was not known, text that is UTF-8 is text, so that a column of UTF-8
+    is as it should be. Labels with a backslash are left out: it is written in several ways. -#}
+{%- set is_unsigned -%}
+({{ defined }}.column_type rlike '(?i)unsigned|zerofill')
+{%- endset -%}
 {%- set labels -%}
 concat(
     lower({{ decoded }}.type), '(',
@@ -10,34 +14,52 @@ concat(
 {%- endset -%}
 {%- set charset -%}
 case
-    when {{ defined }}.data_type in ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob') then 'binary'
+    when
+        {{ defined }}.data_type in (
+            'binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob', 'vector'
+        )
+        then 'binary'
     else regexp_replace(lower({{ defined }}.character_set), '^utf8$', 'utf8mb3')
 end
 {%- endset -%}
 case
     when
-        {{ hint }} != 'metadata'
-        and {{ defined }}.data_type in ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
-        and coalesce({{ decoded }}.is_unsigned, false) != ({{ defined }}.column_type rlike '(?i)unsigned|zerofill')
-        then if(coalesce({{ decoded }}.is_unsigned, false), 'signed', 'unsigned')
+        {{ unknown_hint }} = 'sign'
+        or (
+            {{ hint }} != 'metadata'
+            and {{ defined }}.data_type in ('tinyint', 'smallint', 'mediumint', 'int', 'bigint')
+            and coalesce({{ decoded }}.is_unsigned, false) != {{ is_unsigned }}
+        )
+        then if({{ is_unsigned }}, 'unsigned', 'signed')
     when
-        {{ defined }}.data_type in ('inet4', 'inet6', 'uuid') and {{ decoded }}.type = 'STRING'
-        then {{ defined }}.data_type
-    when
-        {{ defined }}.data_type in ('enum', 'set')
-        and not {{ defined }}.column_type like '%\\%'
-        and coalesce({{ labels }}, '') != {{ defined }}.column_type
+        ({{ unknown_hint }} = 'type' and {{ defined }}.data_type = 'binary')
+        or ({{ defined }}.data_type in ('inet4', 'inet6', 'uuid') and {{ decoded }}.type = 'STRING')
         then {{ defined }}.column_type
     when
-        {{ hint }} != 'metadata'
-        and {{ defined }}.data_type in (
-            'char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext', 'binary', 'varbinary', 'tinyblob', 'blob',
-            'mediumblob', 'longblob'
+        -- A server shows the bytes of labels that are not in the column's character set, and nothing tells their own.
+        not {{ defined }}.column_type rlike '[(,]x\''
+        and (
+            {{ unknown_hint }} = 'labels'
+            or (
+                {{ defined }}.data_type in ('enum', 'set')
+                and not {{ defined }}.column_type like '%\\%'
+                and coalesce({{ labels }}, '') != {{ defined }}.column_type
+            )
         )
-        and coalesce(regexp_replace(lower({{ decoded }}.charset), '^utf8$', 'utf8mb3'), 'utf8mb4')
-        != coalesce({{ charset }}, coalesce({{ decoded }}.charset, 'utf8mb4'))
-        and not (
-            {{ decoded }}.charset is null and {{ charset }} in ('utf8mb3', 'utf8mb4', 'ascii')
+        then {{ defined }}.column_type
+    when
+        {{ unknown_hint }} = 'charset'
+        or (
+            {{ hint }} != 'metadata'
+            and {{ defined }}.data_type in (
+                'char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext', 'binary', 'varbinary', 'tinyblob',
+                'blob', 'mediumblob', 'longblob'
+            )
+            and coalesce(regexp_replace(lower({{ decoded }}.charset), '^utf8$', 'utf8mb3'), 'utf8mb4')
+            != coalesce({{ charset }}, coalesce({{ decoded }}.charset, 'utf8mb4'))
+            and not (
+                {{ decoded }}.charset is null and {{ charset }} in ('utf8mb3', 'utf8mb4', 'ascii')
+            )
         )
         then concat('character set ', {{ charset }})
 end

@@ -11,7 +11,7 @@ false
         {%- endfor -%}
 (
         {%- for key, names in groups.items() %}
-    ({{ key }} and binlog_file in ({{ names | unique | join(', ') }}))
+    ({{ key }} and binlog_file in ({{ names | unique(case_sensitive=true) | join(', ') }}))
             {%- if not loop.last %} or {% endif -%}
         {%- endfor %}
 )

@@ -2,7 +2,11 @@
     config(
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
-        pre_hook=["{{ create_built_files() }}", "{{ drop_stale_chain_files('window_fingerprint') }}"],
+        pre_hook=[
+            "{{ create_built_files() }}",
+            "{{ forget_built(built_files()) }}",
+            "{{ drop_stale_chain_files('window_fingerprint') }}",
+        ],
         post_hook="{{ record_built_files('window_fingerprint') }}",
     )
 }}

@@ -3,7 +3,11 @@
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         options=lean_parquet_options(),
-        pre_hook=["{{ create_built_files() }}", "{{ drop_stale_chain_files('fingerprint') }}"],
+        pre_hook=[
+            "{{ create_built_files() }}",
+            "{{ forget_built(built_files()) }}",
+            "{{ drop_stale_chain_files('fingerprint') }}",
+        ],
         post_hook="{{ record_built_files('fingerprint') }}",
     )
 }}

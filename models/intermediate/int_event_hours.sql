@@ -54,6 +54,7 @@ ingredients as (
         bindings.table_version_id,
         bindings.reason,
         bindings.confidence,
+        bindings.unknown_hints,
         completed_segments.file_sequence,
         {{ position_reached(
             'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
@@ -118,9 +119,17 @@ final as (
                 ','
             )
         ) as fingerprint,
-        -- The first and the last row of a range exist; whether there are others between is not known here.
-        coalesce(bool_or(table_version_id is not null and reason is null and (holds_first or holds_last)), false)
-            as has_bound_rows
+        -- The first and the last row of a range exist; whether there are others between is not known here, nor whether
+        -- a value of each depends on what is not known.
+        coalesce(
+            bool_or(
+                table_version_id is not null
+                and reason is null
+                and unknown_hints is null
+                and (holds_first or holds_last)
+            ),
+            false
+        ) as has_bound_rows
     from ingredients
     group by event_hour
 

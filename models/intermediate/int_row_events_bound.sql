@@ -1,5 +1,12 @@
 {{ config(materialized='view') }}
 
+{%- set is_uncertain -%}
+(
+    {{ depends_on_a_hint('row_events.before_values', 'bindings.unknown_hints') }}
+    or {{ depends_on_a_hint('row_events.after_values', 'bindings.unknown_hints') }}
+)
+{%- endset %}
+
 with
 
 row_events as (
@@ -38,6 +45,7 @@ final as (
                 size(bindings.column_names) != size(row_events.before_values)
                 or size(bindings.column_names) != size(row_events.after_values)
                 then 'column_count_mismatch'
+            when bindings.unknown_hints is not null and {{ is_uncertain }} then 'value_uncertain'
         end as reason,
         case
             when bindings.table_map_id is null then 'the table map of the row event was not landed'
@@ -46,6 +54,8 @@ final as (
                 size(bindings.column_names) != size(row_events.before_values)
                 or size(bindings.column_names) != size(row_events.after_values)
                 then 'the row does not have as many values as its table map has columns'
+            when bindings.unknown_hints is not null and {{ is_uncertain }}
+                then {{ unknown_hints_in_words('bindings.unknown_hints', 'bindings.column_names') }}
         end as detail
     from row_events
     inner join completed_segments

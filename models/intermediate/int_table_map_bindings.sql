@@ -397,24 +397,29 @@ unioned as (
 final as (
 
     select
-        source_id,
-        table_map_id,
-        table_version_id,
-        schema_name,
-        table_name,
-        column_count,
-        column_names,
-        primary_key_ordinals,
-        confidence,
-        reason,
-        detail,
-        cast(valid_from_epoch as int) as valid_from_epoch,
-        cast(valid_from_file_sequence as bigint) as valid_from_file_sequence,
-        cast(valid_from_pos as bigint) as valid_from_pos,
-        cast(valid_to_epoch as int) as valid_to_epoch,
-        cast(valid_to_file_sequence as bigint) as valid_to_file_sequence,
-        cast(valid_to_pos as bigint) as valid_to_pos
+        unioned.source_id,
+        unioned.table_map_id,
+        unioned.table_version_id,
+        unioned.schema_name,
+        unioned.table_name,
+        unioned.column_count,
+        unioned.column_names,
+        unioned.primary_key_ordinals,
+        unioned.confidence,
+        unioned.reason,
+        unioned.detail,
+        table_maps.unknown_hints,
+        cast(unioned.valid_from_epoch as int) as valid_from_epoch,
+        cast(unioned.valid_from_file_sequence as bigint) as valid_from_file_sequence,
+        cast(unioned.valid_from_pos as bigint) as valid_from_pos,
+        cast(unioned.valid_to_epoch as int) as valid_to_epoch,
+        cast(unioned.valid_to_file_sequence as bigint) as valid_to_file_sequence,
+        cast(unioned.valid_to_pos as bigint) as valid_to_pos
     from unioned
+    inner join table_maps
+        on
+            unioned.source_id = table_maps.source_id
+            and unioned.table_map_id = table_maps.table_map_id
 
 )
 

@@ -20,6 +20,7 @@ final as (
         row_event_counts.table_name,
         table_maps.hint,
         count(distinct row_event_counts.table_map_id) as table_maps,
+        array_sort(array_distinct(flatten(collect_list(table_maps.unknown_hints.hint)))) as unknown_hints,
         sum(row_event_counts.row_events) as row_events,
         min(row_event_counts.first_event_at) as first_event_at,
         max(row_event_counts.last_event_at) as last_event_at

@@ -49,7 +49,10 @@ suspect_segments as (
         on
             row_event_counts.source_id = bindings.source_id
             and row_event_counts.table_map_id = bindings.table_map_id
-    where bindings.table_map_id is null or bindings.reason is not null
+    where
+        bindings.table_map_id is null
+        or bindings.reason is not null
+        or bindings.unknown_hints is not null
 
 ),
 
@@ -80,7 +83,9 @@ unbound as (
         row_events.before_values,
         row_events.after_values,
         row_events.before_columns,
-        row_events.after_columns
+        row_events.after_columns,
+        row_events.undecoded_columns,
+        row_events.json_changes
     from row_events
     inner join suspect_segments
         on {{ same_segment('row_events', 'suspect_segments') }}
@@ -115,7 +120,11 @@ undecoded as (
         cast(null as array<string>) as before_values,
         cast(null as array<string>) as after_values,
         cast(null as array<int>) as before_columns,
-        cast(null as array<int>) as after_columns
+        cast(null as array<int>) as after_columns,
+        cast(null as array<int>) as undecoded_columns,
+        cast(
+            null as array<struct<column_ordinal: int, operation: string, path: string, value: string>>
+        ) as json_changes
     from unsupported_events
     inner join completed_segments
         on {{ same_segment('unsupported_events', 'completed_segments') }}

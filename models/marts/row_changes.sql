@@ -9,10 +9,12 @@
 {{
     config(
         materialized='incremental',
+        on_schema_change='append_new_columns',
         partition_by=['event_hour'],
         options=lean_parquet_options(repeating_columns, filtered_columns),
         pre_hook=[
             "{{ create_built_event_hours() }}",
+            "{{ forget_built(built_event_hours()) }}",
             "{{ drop_emptied_hours() }}",
             "set spark.sql.maxConcurrentOutputFileWriters = 8",
         ],
@@ -97,7 +99,8 @@ final as (
         case
             when event_type = 'UPDATE'
                 then {{ changed_columns(
-                    'column_names', 'before_values', 'after_values', 'before_columns', 'after_columns'
+                    'column_names', 'before_values', 'after_values', 'before_columns', 'after_columns',
+                    'undecoded_columns'
                 ) }}
         end as changed_columns,
         case
@@ -106,6 +109,16 @@ final as (
         case
             when event_type != 'DELETE' then {{ row_image('column_names', 'after_values', 'after_columns') }}
         end as row_after,
+        transform(undecoded_columns, place -> column_names[place]) as undecoded_columns,
+        transform(
+            json_changes,
+            change -> named_struct(
+                'column_name', column_names[change.column_ordinal],
+                'operation', change.operation,
+                'path', change.path,
+                'value', change.value
+            )
+        ) as json_changes,
         table_version_id,
         binding_confidence,
         thread_id,

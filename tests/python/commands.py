@@ -30,8 +30,16 @@ def command(home: Path, *words: str) -> None:
     """Run a command to its good end."""
     paths = {"BINLOOM_HOME": str(home), "PYTHONPATH": str(PROJECT)}
     environment = {**os.environ, **paths, "JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED_OPTIONS)}
+    # By a person who keeps nothing from anybody: what is private is so by binloom's own doing.
     done = subprocess.run(
-        words, env=environment, cwd=PROJECT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        words,
+        env=environment,
+        cwd=PROJECT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        umask=0,
     )
     assert done.returncode == 0, f"{' '.join(words)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 

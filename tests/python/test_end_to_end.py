@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
+from ingest.landing.privacy import GROUP_VARIABLE
 from tests.python.binlog import workload, workload_own, workload_tables
 from tests.python.binlog.workload import SCHEMA, Table
 from tests.python.commands import binloom, build
+from tests.python.permissions import OTHERS, closed_to_the_group, open_to
 from tests.servers import DISTRIBUTIONS
 from tests.servers.rows import table_rows
 
@@ -46,9 +48,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Run the workload on both servers, land it while they run, and build the models."""
+def group_access() -> Iterator[pytest.MonkeyPatch]:
+    """The environment of this module's commands."""
+    with pytest.MonkeyPatch.context() as environment:
+        yield environment
+
+
+@pytest.fixture(scope="module")
+def story(home: Path, tmp_path_factory: pytest.TempPathFactory, group_access: pytest.MonkeyPatch) -> Story:
+    """Run the workload on both servers, land it while they run, and build the models; the group may read them."""
     result = Story()
+    group_access.setenv(GROUP_VARIABLE, "1")
     for name, distribution in DISTRIBUTIONS.items():
         with distribution.start(tmp_path_factory.mktemp(name)) as server:
             tables = workload_tables.tables(server, workload_tables.server_charsets(server), seed=3)
@@ -154,3 +164,10 @@ def test_what_was_rolled_back_and_what_has_no_images_is_told(home: Path, story: 
         (APART, "t", "INSERT", 1),
         (APART, "t", "DELETE", 1),
     }
+
+
+def test_the_group_can_read_what_is_in_the_home_and_others_cannot(home: Path, story: Story) -> None:
+    # Only who owns a metastore can open it. What dbt writes for itself has the umask of the person.
+    own = ("metastore", "derby.log", "target", "logs/dbt.log")
+    assert [path for path in closed_to_the_group(home) if not path.startswith(own)] == []
+    assert [path for path in open_to(OTHERS, home) if not path.startswith(("target", "logs/dbt.log"))] == []

@@ -11,13 +11,14 @@ PACKAGE = PROJECT / "ingest"
 
 MAY_IMPORT = {
     "errors": set(),
+    "escapes": set(),
     "binlog": {"errors"},
     "ddl": {"errors"},
     "sources": {"errors", "binlog", "ddl"},
     "landing": {"errors", "binlog", "ddl", "sources"},
-    "quality": {"errors", "binlog", "ddl", "sources", "landing"},
-    "commands": {"errors", "binlog", "ddl", "sources", "landing", "quality"},
-    "cli": {"errors", "binlog", "ddl", "sources", "landing", "quality", "commands"},
+    "quality": {"errors", "escapes", "binlog", "ddl", "sources", "landing"},
+    "commands": {"errors", "escapes", "binlog", "ddl", "sources", "landing", "quality"},
+    "cli": {"errors", "escapes", "binlog", "ddl", "sources", "landing", "quality", "commands"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}
 

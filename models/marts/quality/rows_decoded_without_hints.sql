@@ -42,6 +42,7 @@ final as (
         counted.table_name,
         counted.table_map_id,
         any_value(table_maps.column_count) as column_count,
+        any_value(table_maps.unknown_hints) as unknown_hints,
         sum(counted.row_events) as row_events,
         min(counted.first_position).binlog_file as first_binlog_file,
         min(counted.first_position).first_pos as first_pos,
@@ -52,7 +53,7 @@ final as (
         on
             counted.source_id = table_maps.source_id
             and counted.table_map_id = table_maps.table_map_id
-            and table_maps.hint = 'none'
+            and table_maps.unknown_hints is not null
     group by
         counted.source_id,
         counted.schema_name,

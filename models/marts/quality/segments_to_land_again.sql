@@ -30,21 +30,63 @@ table_versions as (
 
 ),
 
-pairs as (
+described as (
 
-    select distinct
+    select
         bindings.source_id,
         bindings.table_map_id,
+        bindings.valid_from_epoch,
+        bindings.valid_from_file_sequence,
+        bindings.valid_from_pos,
+        bindings.valid_to_epoch,
+        bindings.valid_to_file_sequence,
+        bindings.valid_to_pos,
         bindings.table_version_id,
-        table_maps.hint,
-        table_maps.columns as map_columns,
-        table_versions.columns as version_columns
+        table_versions.columns
     from bindings
-    inner join table_maps
-        on bindings.source_id = table_maps.source_id and bindings.table_map_id = table_maps.table_map_id
     inner join table_versions
         on bindings.table_version_id = table_versions.table_version_id and table_versions.evidence != 'table_map'
     where bindings.reason is null
+
+    union all
+
+    -- Where the log itself has the names, but not all that values depend on, a version with these names may tell it.
+    select
+        bindings.source_id,
+        bindings.table_map_id,
+        table_versions.valid_from_epoch,
+        table_versions.valid_from_file_sequence,
+        table_versions.valid_from_pos,
+        table_versions.valid_to_epoch,
+        table_versions.valid_to_file_sequence,
+        table_versions.valid_to_pos,
+        table_versions.table_version_id,
+        table_versions.columns
+    from bindings
+    inner join table_versions
+        on
+            bindings.source_id = table_versions.source_id
+            and bindings.schema_name = table_versions.schema_name
+            and bindings.table_name = table_versions.table_name
+            and bindings.column_names = table_versions.column_names
+            and table_versions.evidence != 'table_map'
+    where bindings.confidence = 'exact' and bindings.unknown_hints is not null
+
+),
+
+pairs as (
+
+    select distinct
+        described.source_id,
+        described.table_map_id,
+        described.table_version_id,
+        table_maps.hint,
+        table_maps.unknown_hints,
+        table_maps.columns as map_columns,
+        described.columns as version_columns
+    from described
+    inner join table_maps
+        on described.source_id = table_maps.source_id and described.table_map_id = table_maps.table_map_id
 
 ),
 
@@ -55,7 +97,8 @@ paired_columns as (
         table_map_id,
         table_version_id,
         hint,
-        explode(arrays_zip(map_columns, version_columns)) as paired
+        unknown_hints,
+        posexplode(arrays_zip(map_columns, version_columns)) as (ordinal, paired)
     from pairs
 
 ),
@@ -67,7 +110,9 @@ differences as (
         table_map_id,
         table_version_id,
         paired.version_columns.name as column_name,
-        {{ hint_difference('hint', 'paired.map_columns', 'paired.version_columns') }} as difference
+        {{ hint_difference(
+            'hint', 'map_from_entries(unknown_hints)[ordinal]', 'paired.map_columns', 'paired.version_columns'
+        ) }} as difference
     from paired_columns
 
 ),
@@ -104,18 +149,18 @@ final as (
             and wrong_maps.table_map_id = row_event_counts.table_map_id
     inner join completed_segments
         on {{ same_segment('row_event_counts', 'completed_segments') }}
-    inner join bindings
+    inner join described
         on
-            wrong_maps.source_id = bindings.source_id
-            and wrong_maps.table_map_id = bindings.table_map_id
-            and wrong_maps.table_version_id = bindings.table_version_id
+            wrong_maps.source_id = described.source_id
+            and wrong_maps.table_map_id = described.table_map_id
+            and wrong_maps.table_version_id = described.table_version_id
             and {{ position_reached(
                 'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
-                'bindings.valid_from'
+                'described.valid_from'
             ) }}
             and {{ position_before(
                 'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
-                'bindings.valid_to'
+                'described.valid_to'
             ) }}
     group by
         row_event_counts.source_id,

@@ -29,7 +29,9 @@ final as (
         before_values,
         after_values,
         before_columns,
-        after_columns
+        after_columns,
+        undecoded_columns,
+        json_changes
     from landed
 
 )

@@ -25,7 +25,8 @@ final as (
         table_name,
         column_count,
         columns,
-        hint
+        hint,
+        unknown_hints
     from ranked
     where copy = 1
 

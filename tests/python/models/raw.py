@@ -9,26 +9,44 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ingest.binlog.hints import enum_members
 from ingest.landing.tables import RAW_SCHEMA, RAW_TABLES, SEGMENT_TABLES, ensure_tables
 
-WIRE_TYPES = {"int": ("LONG", 0), "varchar": ("VARCHAR", 80), "text": ("BLOB", 2), "datetime": ("DATETIME2", 0)}
+WIRE_TYPES = {
+    "int": ("LONG", 0),
+    "varchar": ("VARCHAR", 80),
+    "text": ("BLOB", 2),
+    "datetime": ("DATETIME2", 0),
+    "enum": ("ENUM", 1),
+}
+# What values depend on and only metadata or a snapshot tells.
+HINTS = {"int": "sign", "varchar": "charset", "text": "charset", "enum": "labels"}
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+def data_type(kind: str) -> str:
+    """The type without labels and attributes."""
+    return kind.partition("(")[0].partition(" ")[0]
 
 
 @dataclass
 class Table:
-    """A table as the server has it: columns as (name, type of information_schema), the first one the key."""
+    """A table as the server has it: columns as (name, type of information_schema), the first one the key.
+
+    Without `hints_known` nothing but names and types of the wire was known when its rows were decoded.
+    """
 
     name: str
     columns: list[tuple[str, str]]
     names_logged: bool = False
     schema: str = "shop"
+    hints_known: bool = True
 
     @property
     def table_map_id(self) -> str:
         """Identifier of the table map; another one when the columns are others."""
         described = [f"{name if self.names_logged else ''} {kind}" for name, kind in self.columns]
-        return f"{self.schema}.{self.name}: {', '.join(described)}"
+        return f"{self.schema}.{self.name}{'' if self.hints_known else '?'}: {', '.join(described)}"
 
     def table_map(self, source: str) -> dict[str, Any]:
         """Row of raw table table_maps."""
@@ -41,16 +59,24 @@ class Table:
             "columns": [
                 {
                     "ordinal": ordinal,
-                    "type": WIRE_TYPES[kind][0],
-                    "metadata": WIRE_TYPES[kind][1],
+                    "type": WIRE_TYPES[data_type(kind)][0],
+                    "metadata": WIRE_TYPES[data_type(kind)][1],
                     "is_nullable": ordinal > 0,
-                    "is_unsigned": False,
+                    "is_unsigned": kind.endswith("unsigned") if self.hints_known else None,
+                    "members": enum_members(kind) if self.hints_known and data_type(kind) == "enum" else None,
                     "name": name if self.names_logged else None,
                     "is_primary_key": ordinal == 0 if self.names_logged else None,
                 }
                 for ordinal, (name, kind) in enumerate(self.columns)
             ],
             "hint": "metadata" if self.names_logged else "none",
+            "unknown_hints": None
+            if self.hints_known
+            else [
+                {"ordinal": ordinal, "hint": HINTS[data_type(kind)]}
+                for ordinal, (_, kind) in enumerate(self.columns)
+                if data_type(kind) in HINTS
+            ],
         }
 
 
@@ -204,7 +230,7 @@ class RawTables:
                     "ordinal_position": ordinal + 1,
                     "column_key": "PRI" if ordinal == 0 else "",
                     "primary_key_ordinal": 1 if ordinal == 0 else None,
-                    "data_type": kind,
+                    "data_type": data_type(kind),
                     "column_type": kind,
                     "is_nullable": ordinal > 0,
                     "is_generated": False,

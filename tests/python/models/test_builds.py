@@ -3,8 +3,10 @@
 The tests of this module are one story, told in order on one warehouse.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ WIDER = Table("wider", [("id", "int"), ("a", "varchar"), ("b", "varchar")])
 NARROWER_IN_SNAPSHOT = Table("wider", [("id", "int"), ("a", "varchar")])
 RETYPED = Table("retyped", [("id", "int"), ("at", "datetime")])
 RETYPED_IN_SNAPSHOT = Table("retyped", [("id", "int"), ("at", "varchar")])
+LINES = Table("lines", [("id", "int"), ("state", "enum('new','paid')"), ("quantity", "int unsigned")])
+LINES_WITHOUT_HINTS = replace(LINES, hints_known=False)
 
 MARTS = [
     "row_changes",
@@ -40,8 +44,9 @@ MARTS = [
 ]
 # What proofs are counted from, file by file or hour by hour.
 COUNTED = ["int_gtid_ranges", "int_transaction_checks", "int_row_change_counts", "int_statement_format_changes"]
-# All that is looked at here; the first build is of everything but unit tests, which the demo runs.
-LOOKED_AT = [f"+{model}" for model in [*MARTS, *COUNTED, "row_events_unaccounted_for", "failed_segments"]]
+# All that is looked at here; the first build is of everything but unit tests, which test_plain_commands.py runs.
+QUALITY = ["row_events_unaccounted_for", "failed_segments", "segments_to_land_again"]
+LOOKED_AT = [f"+{model}" for model in [*MARTS, *COUNTED, *QUALITY]]
 
 
 def contents(spark: Any) -> dict[str, list[str]]:
@@ -86,7 +91,7 @@ def violations(spark: Any, model: str) -> int:
 
 @pytest.fixture(scope="module")
 def first_build(raw: RawTables, dbt: Dbt) -> dict[str, str]:
-    """Two hours of six tables, some of which nobody can name, and one event that nobody can read."""
+    """Two hours of seven tables, some of which nobody can name, and one event that nobody can read."""
     raw.snapshot("s1", [IN_SNAPSHOT, NARROWER_IN_SNAPSHOT, RETYPED_IN_SNAPSHOT], ("binlog.000001", 4))
     raw.land(
         "binlog.000001",
@@ -97,6 +102,7 @@ def first_build(raw: RawTables, dbt: Dbt) -> dict[str, str]:
             Change(IN_NO_SNAPSHOT, NOON + HOUR, after=["1", "?"]),
             Change(WIDER, NOON + HOUR, after=["1", "a", "b"]),
             Change(RETYPED, NOON + HOUR, after=["1", "2026-11-01 12:00:00"]),
+            Change(LINES_WITHOUT_HINTS, NOON + HOUR, after=["1", "2", "10"]),
         ],
         undecoded=[
             {"start_pos": 9000, "end_pos": 9100, "event_type": "PARTIAL_UPDATE_ROWS", "reason": "unsupported event"},
@@ -136,6 +142,8 @@ def test_what_cannot_be_named_is_quarantined_with_its_reason(first_build: dict[s
         ("mystery", "unknown_table"): 1,
         ("wider", "column_count_mismatch"): 1,
         ("retyped", "column_type_mismatch"): 1,
+        # Its values are uncertain as well: first of all it must be named.
+        ("lines", "unknown_table"): 1,
         # Not the heartbeat: no row is missing with it.
         (None, "decode_error"): 1,
     }
@@ -143,23 +151,25 @@ def test_what_cannot_be_named_is_quarantined_with_its_reason(first_build: dict[s
 
 
 def test_rows_are_counted_by_what_they_were_decoded_with(first_build: dict[str, str], spark: Any) -> None:
-    hints = spark.sql("select table_name, hint, table_maps, row_events from binloom.decoding_hints").collect()
-    assert {tuple(row) for row in hints} == {
-        ("customers", "metadata", 1, 1),
-        ("orders", "none", 1, 2),
-        ("mystery", "none", 1, 1),
-        ("wider", "none", 1, 1),
-        ("retyped", "none", 1, 1),
-    }
-    rows = spark.sql(
-        "select table_name, row_events, first_binlog_file, first_pos from binloom_quality.rows_decoded_without_hints"
+    hints = spark.sql(
+        "select table_name, hint, table_maps, array_join(unknown_hints, ' '), row_events from binloom.decoding_hints"
     ).collect()
-    assert {tuple(row) for row in rows} == {
-        ("orders", 2, "binlog.000001", 1300),
-        ("mystery", 1, "binlog.000001", 3300),
-        ("wider", 1, "binlog.000001", 4300),
-        ("retyped", 1, "binlog.000001", 5300),
+    assert {tuple(row) for row in hints} == {
+        ("customers", "metadata", 1, "", 1),
+        ("orders", "none", 1, "", 2),
+        ("mystery", "none", 1, "", 1),
+        ("wider", "none", 1, "", 1),
+        ("retyped", "none", 1, "", 1),
+        ("lines", "none", 1, "labels sign", 1),
     }
+    (row,) = spark.sql(
+        "select table_name, row_events, first_binlog_file, first_pos, to_json(unknown_hints) "
+        "from binloom_quality.rows_decoded_without_hints"
+    ).collect()
+    assert (*row[:4], [tuple(one.values()) for one in json.loads(row[4])]) == (
+        *("lines", 1, "binlog.000001", 6300),
+        [(0, "sign"), (1, "labels"), (2, "sign")],
+    )
 
 
 def test_building_again_changes_nothing(first_build: dict[str, str], spark: Any, dbt: Dbt, home: Path) -> None:
@@ -180,6 +190,9 @@ def test_one_more_file_rewrites_only_its_hours(
             Change(IN_SNAPSHOT, NOON + 4 * HOUR, ["7", "paid", "x"]),
             Change(IN_NO_SNAPSHOT, NOON + 4 * HOUR, after=["2", "?"]),
             Change(IN_NO_SNAPSHOT, NOON + 5 * HOUR, after=["3", "?"]),
+            Change(LINES_WITHOUT_HINTS, NOON + 5 * HOUR, after=["2", None, "10"]),
+            Change(LINES_WITHOUT_HINTS, NOON + 5 * HOUR, ["2", None, "10"], ["2", "1", "10"]),
+            Change(LINES_WITHOUT_HINTS, NOON + 6 * HOUR, after=["3", None, "-1"]),
         ],
     )
     dbt("run", "--select", *LOOKED_AT)
@@ -193,11 +206,59 @@ def test_a_late_snapshot_mends_the_hours_that_it_names(
     first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
 ) -> None:
     files = hour_files(home)
-    raw.snapshot("s2", [IN_NO_SNAPSHOT, IN_SNAPSHOT], ("binlog.000002", 4000))
+    raw.snapshot("s2", [IN_NO_SNAPSHOT, IN_SNAPSHOT, LINES], ("binlog.000002", 4000))
     dbt("run", "--select", *LOOKED_AT)
     assert ("mystery", "unknown_table") not in reasons(spark)
     assert hours_of(spark, "mystery") == ["2026-11-01-13", "2026-11-01-16", "2026-11-01-17"]
     assert rewritten(files, hour_files(home)) == {"2026-11-01-13", "2026-11-01-16", "2026-11-01-17"}
+    assert violations(spark, "row_events_unaccounted_for") == 0
+
+
+def test_values_that_nobody_knew_are_shown_once_they_are_landed_again(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt
+) -> None:
+    def lines() -> list[tuple[str, dict[str, str | None]]]:
+        """Files and images of the table's rows."""
+        found = spark.sql(
+            "select * from binloom.row_changes where table_name = 'lines' order by file_sequence, start_pos"
+        )
+        return [(row.binlog_file, row.row_after) for row in found.collect()]
+
+    def to_land_again() -> list[tuple[str, list[str]]]:
+        found = spark.sql("select binlog_file, differences from binloom_quality.segments_to_land_again order by 1")
+        return [tuple(row) for row in found.collect()]
+
+    # The snapshot has named the table: a number without a minus and NULL are what they are, all else waits.
+    assert lines() == [("binlog.000002", {"id": "2", "state": None, "quantity": "10"})]
+    uncertain = spark.sql(
+        "select binlog_file, detail, before_values, after_values from binloom.quarantined_row_events "
+        "where reason = 'value_uncertain' order by file_sequence, start_pos"
+    ).collect()
+    detail = "nothing tells the sign of id, quantity and the labels of state at this position"
+    assert [tuple(row) for row in uncertain] == [
+        ("binlog.000001", detail, [None, None, None], ["1", "2", "10"]),
+        ("binlog.000002", detail, ["2", None, "10"], ["2", "1", "10"]),
+        ("binlog.000002", detail, [None, None, None], ["3", None, "-1"]),
+    ]
+    differences = ["id: signed", "quantity: unsigned", "state: enum('new','paid')"]
+    assert to_land_again() == [("binlog.000001", differences), ("binlog.000002", differences)]
+    raw.land(
+        "binlog.000002",
+        [
+            Change(NAMED, NOON + HOUR, ["1", "Ann"], ["1", None]),
+            Change(LINES, NOON + 5 * HOUR, after=["2", None, "10"]),
+            Change(LINES, NOON + 5 * HOUR, ["2", None, "10"], ["2", "new", "10"]),
+            Change(LINES, NOON + 6 * HOUR, after=["3", None, "4294967295"]),
+        ],
+    )
+    dbt("run", "--select", *LOOKED_AT)
+    assert lines() == [
+        ("binlog.000002", {"id": "2", "state": None, "quantity": "10"}),
+        ("binlog.000002", {"id": "2", "state": "new", "quantity": "10"}),
+        ("binlog.000002", {"id": "3", "state": None, "quantity": "4294967295"}),
+    ]
+    assert reasons(spark)["lines", "value_uncertain"] == 1
+    assert to_land_again() == [("binlog.000001", differences)]
     assert violations(spark, "row_events_unaccounted_for") == 0
 
 

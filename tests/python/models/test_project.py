@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 import yaml
 
@@ -36,13 +37,15 @@ def test_sources_list_every_raw_column() -> None:
     assert listed == {table.name: table.columns.names for table in RAW_TABLES.values()}
 
 
-def test_profile_has_the_settings_of_the_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("group_access", ["", "1"])
+def test_profile_has_the_settings_of_the_session(
+    group_access: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("BINLOOM_HOME", str(tmp_path))
-    text = re.sub(
-        r"{{ env_var\('(\w+)', '([^']*)'\)[^}]*}}",
-        lambda found: os.environ.get(found[1], found[2]),
-        (PROJECT / "profiles.yml").read_text(),
-    )
+    monkeypatch.setenv("BINLOOM_GROUP_ACCESS", group_access)
+    template = jinja2.Environment(autoescape=False)
+    template.filters["as_number"] = int
+    text = template.from_string((PROJECT / "profiles.yml").read_text()).render(env_var=os.environ.get)
     profile: dict[str, Any] = yaml.safe_load(text)["binloom"]["outputs"]["local"]["server_side_parameters"]
     settings = spark_settings(tmp_path)
     assert settings.keys() - profile.keys() <= ONLY_INGEST

@@ -1,4 +1,4 @@
-"""Two hundred random DDL statements between row changes: rows are named as a server names them that logs the names.
+"""Two hundred random DDL statements between row changes: names and values are those of a server that logs the metadata.
 
 Each kind of server runs the same story twice, once as it is and once with binlog_row_metadata=FULL, which is the
 answer. All sources lie in one warehouse, so that one build judges them all; the second one follows when snapshots and
@@ -12,13 +12,10 @@ from typing import Any
 
 import pytest
 
-from ingest.landing import IngestOptions, ingest, land_snapshot
+from ingest.landing import ingest, land_snapshot
 from ingest.landing.tables import RAW_TABLES
 from ingest.sources.directory import find_binlogs
-from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server as Connection
-from ingest.sources.server import ServerAddress
-from ingest.sources.snapshot import SchemaSnapshot
+from tests.python.landing.binlogs import snapshot_of
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.servers.random_ddl import RandomDdl, run_step
 
@@ -43,8 +40,7 @@ CAPITALS = [
     "create table SHOP.Orders (Number int primary key, Note int)",
     "insert into shop.ORDERS values (4, 4)",
 ]
-# What was decoded without labels, signs and character sets is not text that can be compared.
-NAMED = "schema_name, table_name, event_type, map_keys(row_before), map_keys(row_after)"
+WHOLE = "schema_name, table_name, event_type, row_before, row_after, changed_columns"
 
 
 class Story:
@@ -67,10 +63,10 @@ class Story:
             self.directory = server.binlog_dir
             self.names = [path.name for path in server.binlogs()[first:-1]]
 
-    def land(self, home: Path, spark: Any, source: str, again: bool = False) -> None:
+    def land(self, home: Path, spark: Any, source: str) -> None:
         """Land the log."""
         found = find_binlogs(self.directory, self.names)
-        result = ingest(source, found, IngestOptions(again=again), session=spark, home=home)
+        result = ingest(source, found, session=spark, home=home)
         assert result.exit_code == 0, result.problems
 
 
@@ -83,12 +79,6 @@ def land_capitals(folder: Path, home: Path, spark: Any) -> None:
         server.flush()
         files = find_binlogs(server.binlog_dir, [path.name for path in server.binlogs()[:-1]])
         assert ingest("capitals", files, session=spark, home=home).exit_code == 0
-
-
-def snapshot_of(host: str, port: int) -> SchemaSnapshot:
-    """The schema of a server as it is now."""
-    with Connection(ServerAddress(host, port, "root")) as live:
-        return take_snapshot(live)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +108,7 @@ def first_build(
     land_capitals(tmp_path_factory.mktemp("capitals"), home, spark)
     build(spark, dbt)
     return {
-        f"{flavor}{suffix}": changes(spark, f"{flavor}{suffix}", NAMED)
+        f"{flavor}{suffix}": changes(spark, f"{flavor}{suffix}", WHOLE)
         for flavor in FLAVORS
         for suffix in ("", "_named", "_late")
     }
@@ -126,11 +116,11 @@ def first_build(
 
 @pytest.fixture(scope="module")
 def second_build(first_build: Any, stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt) -> list[str]:
-    """Add the first snapshot to those that had none, and land again what was decoded without it; its segments."""
+    """Add the first snapshot where there was none, and name the files again; which sources were to be landed again."""
     listed = [row.source_id for row in spark.sql("select * from binloom_quality.segments_to_land_again").collect()]
     for flavor in FLAVORS:
-        stories[flavor].land(home, spark, flavor, again=True)
         land_snapshot(f"{flavor}_late", stories[flavor].at_start, home)
+        stories[flavor].land(home, spark, f"{flavor}_late")
     build(spark, dbt)
     return listed
 
@@ -169,7 +159,9 @@ def without_places(found: list[Change]) -> list[Change]:
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
-def test_one_snapshot_at_the_start_names_every_row(first_build: dict[str, list[Change]], flavor: str) -> None:
+def test_one_snapshot_at_the_start_gives_every_row_its_names_and_values(
+    first_build: dict[str, list[Change]], flavor: str
+) -> None:
     assert len(first_build[flavor]) > STEPS
     assert without_places(first_build[flavor]) == without_places(first_build[f"{flavor}_named"])
 
@@ -199,16 +191,13 @@ def test_the_first_snapshot_mends_it(
     second_build: list[str], first_build: dict[str, list[Change]], spark: Any, flavor: str
 ) -> None:
     assert quarantined(spark, f"{flavor}_late") == []
-    assert changes(spark, f"{flavor}_late", NAMED) == first_build[flavor]
+    assert changes(spark, f"{flavor}_late", WHOLE) == first_build[flavor]
 
 
-@pytest.mark.parametrize("flavor", FLAVORS)
-def test_what_was_decoded_without_hints_is_landed_again(second_build: list[str], spark: Any, flavor: str) -> None:
-    assert flavor in second_build
-    whole = "schema_name, table_name, event_type, row_before, row_after, changed_columns"
-    assert without_places(changes(spark, flavor, whole)) == without_places(changes(spark, f"{flavor}_named", whole))
-    again = spark.sql(f"select * from binloom_quality.segments_to_land_again where source_id = '{flavor}'").collect()
-    assert again == []
+def test_nothing_is_to_be_landed_again(second_build: list[str], spark: Any) -> None:
+    # Without a snapshot before, CREATE TABLE IF NOT EXISTS tells the models a little more than the decoder goes by.
+    assert not {*FLAVORS} & {*second_build}
+    assert spark.sql("select * from binloom_quality.segments_to_land_again").collect() == []
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)

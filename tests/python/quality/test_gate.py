@@ -4,17 +4,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from ingest.errors import UnknownSourceError
+from ingest.escapes import visible
 from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.compact import compact_closed_files
 from ingest.landing.session import raw_table_dir
 from ingest.landing.stream import SpoolFile, StreamLanding
-from ingest.quality.gate import GateResult, run_gate
+from ingest.quality.gate import GateResult, _silence, _validate, run_gate
+from ingest.quality.suites import DEFINITIONS_SUITE, FILES_SUITE, SEGMENTS_SUITE
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import (
@@ -217,6 +220,33 @@ def test_events_that_were_passed_over_and_encrypted_files_are_explained(
     result = run_gate("around", session, home)
     assert failed(result) == []
     assert result.files == 3
+
+
+def test_names_are_no_html_in_data_docs(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>\x1b[2J'\"&$x{{ 1 }}"
+    file = {"source_id": name, "epoch": 0, "binlog_file": name}
+    counts = ("value_count_mismatches", "table_map_mismatches", "null_positions", "null_keys", "unknown_event_types")
+    pairs = ("landed_row_events", "counted_row_events", "landed_transactions", "counted_transactions")
+    places = {"segment_start": 4, "segment_end": 9, "first_start_pos": 4, "last_end_pos": 9}
+    table = {"source_id": name, "schema_name": name, "table_name": name, "definition_id": "a"}
+    facts = {
+        SEGMENTS_SUITE: {**file, **dict.fromkeys(counts, 1), **dict.fromkeys(pairs, 1), **places},
+        FILES_SUITE: {**file, "unexplained_uncovered_bytes": 1},
+        DEFINITIONS_SUITE: {**table, "counted_columns": 1, "described_columns": 2},
+    }
+    _silence()
+    result = _validate(tmp_path, {suite: pd.DataFrame([row]) for suite, row in facts.items()})
+    shown = f"source_id {name}, epoch 0, binlog_file {name}"
+    assert {one.examples[0] for one in result.results if not one.success} == {
+        f"{shown}, segment_start 4",
+        shown,
+        f"source_id {name}, schema_name {name}, table_name {name}, definition_id a",
+    }
+    pages = [page.read_text() for page in (tmp_path / "gx").rglob("*.html")]
+    assert sum("&lt;script&gt;alert(1)" in page for page in pages) == len(facts)
+    for page in pages:
+        assert "<script>alert" not in page
+        assert visible(page, keep="\n\r\t") == page
 
 
 def test_unknown_source(session: Any, home: Path) -> None:

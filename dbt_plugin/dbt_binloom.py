@@ -1,0 +1,43 @@
+"""A plugin of dbt: an error of Spark is a paragraph, without the plan behind it.
+
+dbt loads each module on Python's path whose name begins with `dbt_`; `.ci/setup` puts this folder there. Spark adds the
+plan of all models below to an error, and pyspark prints the error once more as a line of JSON. No setting reaches
+either: the plan is written where the settings of the session are not known, in a thread of dbt's.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt.plugins.manager import dbtPlugin
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.logger import PySparkLogger
+
+from ingest.commands.spark_messages import without_plan
+
+# Of pyspark.errors.
+_REPEATING_LOGGER = "SQLQueryContextLogger"
+_with_plan = SparkConnectionManager.exception_handler
+
+
+@contextmanager
+def _without_plan(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
+    try:
+        with _with_plan(manager, sql):
+            yield
+    except Exception as error:
+        # dbt names the model of an error that is its own; one that a row raises dbt-spark hands on as it is.
+        text = error.msg if isinstance(error, DbtRuntimeError) else str(error)
+        raise DbtRuntimeError(without_plan(text).removeprefix("Runtime Error\n").strip()) from error
+
+
+class ShortErrors(dbtPlugin):
+    """Cuts what dbt-spark makes of an error, and keeps pyspark from repeating it."""
+
+    def initialize(self) -> None:
+        PySparkLogger.getLogger(_REPEATING_LOGGER).setLevel(logging.CRITICAL + 1)
+        SparkConnectionManager.exception_handler = _without_plan
+
+
+plugins = [ShortErrors]

@@ -1,0 +1,170 @@
+"""dbt as people use it: commands that leave out what they need, models that fail, what a dead build left.
+
+The tests of this module are one story, told in order on one warehouse.
+"""
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.commands import project
+from tests.python.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
+from tests.python.models.raw import NOON, Change, RawTables, Table
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+Dbt = Callable[..., dict[str, str]]
+
+CUSTOMERS = Table("customers", [("id", "int"), ("name", "varchar")], names_logged=True)
+SEEDS = ["column_types", "event_types"]
+
+
+@pytest.fixture(scope="module")
+def first_run(raw: RawTables, dbt: Dbt) -> dict[str, str]:
+    """`dbt run` where something has landed and nothing was built."""
+    raw.land(
+        "binlog.000001",
+        [
+            Change(CUSTOMERS, NOON, after=["1", "Ann"]),
+            Change(CUSTOMERS, NOON + timedelta(hours=1), ["1", "Ann"], ["1", "Bob"]),
+        ],
+        undecoded=[
+            {"start_pos": 9000, "end_pos": 9100, "event_type": "PARTIAL_UPDATE_ROWS", "reason": "unsupported event"}
+        ],
+    )
+    return dbt("run")
+
+
+def contents(spark: Any, *tables: str) -> dict[str, list[str]]:
+    """All rows of some tables, as sorted JSON texts."""
+    return {
+        table: sorted(row[0] for row in spark.sql(f"select to_json(struct(*)) from {table}").collect())
+        for table in tables
+    }
+
+
+def test_a_run_loads_the_seeds_that_it_leaves_out(first_run: dict[str, str], spark: Any, dbt: Dbt) -> None:
+    assert set(first_run.values()) == {"success"}, first_run
+    tables = [f"binloom_seeds.{name}" for name in SEEDS]
+    loaded = contents(spark, *tables, "binloom.quarantined_row_events")
+    dbt("seed")
+    assert contents(spark, *tables, "binloom.quarantined_row_events") == loaded
+    assert all(loaded.values())
+    schemas = [spark.table(table).schema for table in tables]
+    # Cut short, as a build that is killed leaves it.
+    spark.sql("drop table binloom_seeds.column_types")
+    spark.sql("create table binloom_seeds.column_types (wire_type string, wire_metadata string, data_type string)")
+    dbt("run", "--select", "int_table_map_bindings")
+    assert contents(spark, *tables, "binloom.quarantined_row_events") == loaded
+    assert [spark.table(table).schema for table in tables] == schemas
+
+
+def test_a_model_and_what_it_is_made_of_can_be_built_alone(first_run: dict[str, str], spark: Any, dbt: Dbt) -> None:
+    spark.sql("drop table binloom.table_activity_hourly")
+    states = dbt("build", "--select", "+row_changes", "--exclude-resource-type", "unit_test")
+    assert set(states.values()) == {"success", "pass"}, states
+    assert "activity_counts_every_row_event" not in states
+    # A test of what a model counts runs when that model is selected, and finds what is wrong.
+    states = dbt("build", "--select", "table_activity_hourly")
+    assert states["activity_counts_every_row_event"] == "pass"
+    spark.sql("insert into binloom.table_activity_hourly select * from binloom.table_activity_hourly")
+    states = dbt("test", "--select", "table_activity_hourly")
+    assert states["activity_counts_every_row_event"] == "fail"
+
+
+def test_every_unit_test_holds(first_run: dict[str, str], dbt: Dbt) -> None:
+    states = Counter(dbt("test", "--select", "test_type:unit").values())
+    # Hooks succeed, tests pass.
+    assert states.keys() <= {"success", "pass"} and states["pass"] > 50, states
+
+
+def test_what_a_dead_build_left_is_cleared(
+    first_run: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+) -> None:
+    tables = ["binloom.row_changes", "binloom.transactions", "binloom_quality.quarantined_tables"]
+    whole = contents(spark, *tables)
+    schema, quality = home / "warehouse" / "binloom.db", home / "warehouse" / "binloom_quality.db"
+    staged = schema / "row_changes"
+    # Killed while it made a table, in the middle of a partition, and before it knew of another one.
+    spark.sql("drop table binloom_quality.quarantined_tables")
+    spark.sql("drop table binloom_seeds.event_types")
+    leftovers = [
+        home / "warehouse" / "binloom_seeds.db" / "event_types" / "part-1.parquet",
+        quality / "quarantined_tables" / "_temporary" / "0" / "task_1" / "part-1.parquet",
+        schema / "transactions" / "_temporary" / "0" / "task_1" / "part-1.parquet",
+        staged / ".spark-staging-1" / "event_hour=2026-11-01-12" / "part-1.parquet",
+        staged / ".spark-staging-2" / "_temporary" / "0" / "task_1" / "event_hour=x" / "part-1.parquet",
+        schema
+        / "row_changes"
+        / ".spark-staging-3"
+        / "_temporary"
+        / "0"
+        / "_temporary"
+        / "attempt_1"
+        / "part-1.parquet",
+    ]
+    (kept,) = (schema / "transactions" / "source_id=shop" / "epoch=0").iterdir()
+    gone = kept.with_name("binlog_file=binlog.000009")
+    shutil.copytree(kept, gone)
+    for file in leftovers:
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"half a file")
+    spark.sql("alter table binlog_raw.segments set tblproperties ('binloom.build.binloom' = 'killed')")
+    for table in tables[:2]:
+        spark.catalog.refreshTable(table)
+    states = dbt("seed")
+    assert set(states.values()) == {"success"}, states
+    assert [file for file in leftovers if file.exists()] == []
+    states = dbt("run", "--select", "row_changes", "transactions", "quarantined_tables")
+    assert set(states.values()) == {"success"}, states
+    assert not gone.exists()
+    assert sorted(path.name for path in staged.glob(".*")) == []
+    assert contents(spark, *tables) == whole
+    assert spark.sql("show tables in binlog_raw like 'left*'").count() == 0
+
+
+def test_what_is_well_is_left_alone(first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path) -> None:
+    somebodys = home / "warehouse" / "binloom.db" / "row_changes" / ".spark-staging-of-somebody" / "part-1.parquet"
+    somebodys.parent.mkdir()
+    somebodys.write_bytes(b"half a file")
+    dbt("run", "--select", "quarantined_tables")
+    assert somebodys.exists()
+    shutil.rmtree(somebodys.parent)
+
+
+def test_a_full_refresh_first_forgets_what_was_built(
+    first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = ["binloom.row_changes", "binloom_intermediate.row_changes_built_hours"]
+    whole = contents(spark, *tables)
+    spoilt = copied_project(tmp_path, {})
+    model = spoilt / "models" / "marts" / "row_changes.sql"
+    model.write_text(model.read_text().replace("select * from final", "select * from final where raise_error('x')"))
+    with monkeypatch.context() as inside:
+        inside.chdir(spoilt)
+        assert project.run_dbt(["run", "--full-refresh", "--select", "row_changes"], home).counts == Counter(error=1)
+    # Else a table that is cut short behind `create table` would pass for whole.
+    assert contents(spark, tables[1]) == {tables[1]: []}
+    dbt("run", "--select", "row_changes")
+    assert contents(spark, *tables) == whole
+
+
+def test_a_model_that_fails_is_told_in_a_paragraph(
+    first_run: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {"int_misspelt": ANALYSIS_ERROR, "int_spoilt": RUNTIME_ERROR}
+    monkeypatch.chdir(copied_project(tmp_path, models))
+    run = project.run_dbt(["run", "--select", *models], home)
+    assert not run.success and run.counts == Counter(error=2)
+    misspelt, spoilt = sorted(run.failures)
+    assert re.match(r"int_misspelt: .*\(models/intermediate/int_misspelt\.sql\).*`no_such_column`.*line \d+", misspelt)
+    assert re.match(r"int_spoilt: .*\(models/intermediate/int_spoilt\.sql\).*spoilt customers", spoilt)
+    for failure in run.failures:
+        assert len(failure) < 1500 and "\n" not in failure
+        assert "plan" not in failure and "Relation" not in failure and "Exception" not in failure
