@@ -175,8 +175,8 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
 def enum_members(column_type: str) -> tuple[str, ...] | None:
     """The labels in `enum('a','b')` or `set(…)`: quotes doubled, control characters and backslashes escaped.
 
-    None when the server shows the bytes of a label (`x'6394'`): it does so where they are not in the column's character
-    set, as behind a conversion of the table, and nothing tells which one they are in.
+    None when the server shows the bytes of a label (`x'6394'`), or cuts the text within one: it does so where they are
+    not in the column's character set, as behind a conversion of the table, and nothing tells which one they are in.
 
     Source: server, sql/sql_show.cc, `append_unescaped`.
     """
@@ -198,4 +198,4 @@ def enum_members(column_type: str) -> tuple[str, ...] | None:
             at += 1
         members.append("".join(label))
         at += 2
-    return None if column_type[at : at + 1] == "x" else tuple(members)
+    return tuple(members) if column_type[at - 1 : at] == ")" else None

@@ -229,10 +229,6 @@ def test_in_segments_side_by_side(log: Log, home: Path, session: Any, truth: lis
     assert differing(landed(home, source), truth) == []
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="some rows of a followed log stay uncertain, in quarantine, where the snapshot before tells them",
-)
 def test_followed_with_pauses(log: Log, home: Path, truth: list[Change], request: Any) -> None:
     assert differing(landed(home, request.node.callspec.id), truth) == []
 
