@@ -2,7 +2,8 @@
 
 dbt loads each module on Python's path whose name begins with `dbt_`; `.ci/setup` puts this folder there. Spark adds the
 plan of all models below to an error, and pyspark prints the error once more as a line of JSON. No setting reaches
-either: the plan is written where the settings of the session are not known, in a thread of dbt's.
+either: the plan is written where the settings of the session are not known, in a thread of dbt's. A full disk is
+named: Spark and Hive keep it in the stack, or to themselves.
 """
 
 import logging
@@ -14,7 +15,8 @@ from dbt.plugins.manager import dbtPlugin
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.logger import PySparkLogger
 
-from ingest.commands.spark_messages import without_plan
+from ingest.commands.spark_messages import told
+from ingest.landing.session import binloom_home
 
 # Of pyspark.errors.
 _REPEATING_LOGGER = "SQLQueryContextLogger"
@@ -29,7 +31,7 @@ def _without_plan(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
     except Exception as error:
         # dbt names the model of an error that is its own; one that a row raises dbt-spark hands on as it is.
         text = error.msg if isinstance(error, DbtRuntimeError) else str(error)
-        raise DbtRuntimeError(without_plan(text).removeprefix("Runtime Error\n").strip()) from error
+        raise DbtRuntimeError(told(text, binloom_home()).removeprefix("Runtime Error\n").strip()) from error
 
 
 class ShortErrors(dbtPlugin):

@@ -33,6 +33,7 @@ DEFAULT_MEMORY = "2g"
 JAVA_NEEDED = 17
 # As Java and Derby have it from the operating system.
 NO_SPACE = os.strerror(errno.ENOSPC)
+FULL_BELOW_BYTES = 1 << 20
 JVM_START_SECONDS = 120.0
 JVM_END_SECONDS = 30.0
 # Beside the jars that its classes are from. Written by `ingest.landing.class_archive`.
@@ -155,6 +156,8 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
+        # Derby is in this process: what fails once, on a full disk, fails again. The default is ten times, 2 s apart.
+        "spark.hadoop.hive.hmshandler.retry.attempts": "1",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -293,13 +296,22 @@ def spark_errors(home: Path) -> Iterator[None]:
                 hint="Wait until that binloom or dbt command has ended, or end it, and try again.",
                 path=str(home / "metastore"),
             ) from error
-        if NO_SPACE in text:
+        # Hive says that it cannot instantiate something, and keeps the reason to itself.
+        if NO_SPACE in text or is_full(home):
             raise StoreError(
                 f"Spark cannot write to {home}: {NO_SPACE}.",
                 hint="Make room, and run the same command again; what is complete is kept.",
                 path=str(home),
             ) from error
         raise StoreError(f"Spark failed: {text.splitlines()[0]}", hint=f"More is in {log}.", path=str(log)) from error
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk of a folder has no room for the smallest write of Spark or its metastore."""
+    try:
+        return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
+    except OSError:
+        return False
 
 
 class SparkLaunch:

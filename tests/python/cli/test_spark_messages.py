@@ -1,6 +1,11 @@
 """Errors of Spark as dbt hands them on: what a person needs is kept, the plan and the stack are not."""
 
-from ingest.commands.spark_messages import without_plan
+from pathlib import Path
+
+import pytest
+
+from ingest.commands import spark_messages
+from ingest.commands.spark_messages import told, without_plan
 
 ANALYSIS = """Runtime Error
   [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `nosuch` cannot be resolved. SQLSTATE: 42703; line 1 pos 7;
@@ -25,3 +30,15 @@ def test_an_error_of_a_row_keeps_the_expression() -> None:
 
 def test_the_stack_of_a_server_is_left_out() -> None:
     assert without_plan(SERVER) == "Error in query: [X] wrong. SQLSTATE: 1"
+
+
+def test_a_full_disk_in_the_stack_is_told(tmp_path: Path) -> None:
+    text = "[TASK_WRITE_FAILED] Failed.\n\tat a.b(C)\nCaused by: java.io.IOException: No space left on device"
+    expected = f"No space left on device on the disk of {tmp_path}. Make room, and run the same command again."
+    assert told(text, tmp_path).splitlines() == ["[TASK_WRITE_FAILED] Failed.", expected]
+    assert told(SERVER, tmp_path) == without_plan(SERVER)
+
+
+def test_a_full_disk_that_hive_does_not_tell_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_messages, "is_full", lambda folder: folder == tmp_path)
+    assert "No space left on device" in told("Unable to instantiate SessionHiveMetaStoreClient", tmp_path)
