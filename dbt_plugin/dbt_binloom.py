@@ -15,7 +15,7 @@ from dbt.plugins.manager import dbtPlugin
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.logger import PySparkLogger
 
-from ingest.commands.spark_messages import told
+from binloom.commands.spark_messages import told
 from ingest.landing.session import binloom_home
 
 # Of pyspark.errors.

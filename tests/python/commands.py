@@ -16,7 +16,7 @@ DBT = Path(sys.executable).with_name("dbt")
 
 def binloom(home: Path, *arguments: str) -> None:
     """Run a command of binloom."""
-    command(home, sys.executable, "-m", "ingest.cli", *arguments)
+    command(home, sys.executable, "-m", "binloom.cli", *arguments)
 
 
 def build(home: Path, *marts: str) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.cli import app
-from ingest.commands.running import run_app
+from binloom.cli import app
+from binloom.commands.running import run_app
 from ingest.escapes import visible
 from tests.python.binlog import forge
 

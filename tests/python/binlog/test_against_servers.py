@@ -196,7 +196,7 @@ def test_changes_that_are_logged_as_statements_are_there(recorder: Recorder, set
 @pytest.mark.parametrize("setting", each(DEFAULTS))
 def test_binloom_decode_prints_the_same_rows(recorder: Recorder, setting: Setting) -> None:
     recording = recorder(setting)
-    command = [sys.executable, "-m", "ingest.cli", "decode", str(recording.binlog)]
+    command = [sys.executable, "-m", "binloom.cli", "decode", str(recording.binlog)]
     done = subprocess.run(
         [*command, "--snapshot-dir", str(recording.schema_dir)], capture_output=True, text=True, check=True
     )

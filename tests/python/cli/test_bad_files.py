@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from binloom.commands.decode import decode_files
+from binloom.commands.output import Format
 from ingest.binlog import open_binlog
-from ingest.commands.decode import decode_files
-from ingest.commands.output import Format
 from tests.python.cli.running import assert_sentence, binloom
 from tests.python.places import SAMPLES
 

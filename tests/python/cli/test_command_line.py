@@ -58,7 +58,7 @@ def test_wrong_usage_is_a_sentence_and_exit_code_2(arguments: list[str], needle:
 
 def test_inspect_and_decode_load_no_spark() -> None:
     script = (
-        "import sys; from ingest.commands.running import run_app; from ingest.cli import app;"
+        "import sys; from binloom.commands.running import run_app; from binloom.cli import app;"
         f"run_app(app, ['inspect', {str(SAMPLE)!r}]); run_app(app, ['decode', {str(SAMPLE)!r}]);"
         "print(sorted(m for m in ('pyspark', 'dbt', 'great_expectations', 'pymysql', 'duckdb') if m in sys.modules),"
         "file=sys.stderr)"
@@ -69,7 +69,8 @@ def test_inspect_and_decode_load_no_spark() -> None:
 
 def test_help_is_there_at_once() -> None:
     script = (
-        "import sys; from ingest.commands.running import run_app; from ingest.cli import app; run_app(app, ['--help']);"
+        "import sys; from binloom.cli import app; from binloom.commands.running import run_app\n"
+        "run_app(app, ['--help'])\n"
         "print([m for m in ('pyspark', 'dbt', 'numba', 'pyarrow', 'numpy') if m in sys.modules], file=sys.stderr)"
     )
     result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
@@ -119,7 +120,7 @@ def test_rows_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
 
 def test_a_bug_is_one_line_and_its_traceback_is_kept(tmp_path: Path) -> None:
     script = (
-        "import sys, typer; from ingest.commands.running import run_app\n"
+        "import sys, typer; from binloom.commands.running import run_app\n"
         "app = typer.Typer()\n"
         "@app.command()\n"
         "def broken() -> None:\n"

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from ingest.commands.metrics import FollowMetrics
-from ingest.commands.output import Format, print_line, print_rows, progress, say, waiting
+from binloom.commands.metrics import FollowMetrics
+from binloom.commands.output import Format, print_line, print_rows, progress, say, waiting
 from ingest.escapes import csv_cell, json_in_script, json_visible, visible
 from tests.python.places import PROJECT
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from binloom.commands import lines
 from ingest.binlog.batches import ROW_EVENTS
-from ingest.commands import lines
 from ingest.escapes import json_visible, visible
 
 NAMES = {"named": ["id", 'a "quoted", name'], "unnamed": None}.get

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ingest.commands.metrics import FollowMetrics, MetricsServer
+from binloom.commands.metrics import FollowMetrics, MetricsServer
 from ingest.errors import UsageError
 from ingest.landing.lag import Lag
 from tests.python.places import PROJECT

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.commands import spark_messages
-from ingest.commands.spark_messages import told, without_plan
+from binloom.commands import spark_messages
+from binloom.commands.spark_messages import told, without_plan
 
 ANALYSIS = """Runtime Error
   [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `nosuch` cannot be resolved. SQLSTATE: 42703; line 1 pos 7;

@@ -100,7 +100,7 @@ class Follower:
         live = ["--server", self.address.host, "--port", str(self.address.port)]
         account = ["--defaults-file", str(self.defaults_file)]
         settings = ["--source", self.source, "--interval", self.interval]
-        return [sys.executable, "-m", "ingest.cli", "follow", *settings, *live, *account, *self.options, *more]
+        return [sys.executable, "-m", "binloom.cli", "follow", *settings, *live, *account, *self.options, *more]
 
     def start(self, *more: str) -> None:
         """Start it; whatever is not landed yet waits for `wait_until_landed`."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ingest.commands import project
+from binloom.commands import project
 from tests.python.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.python.models.raw import NOON, Change, RawTables, Table
 

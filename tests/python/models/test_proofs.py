@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.commands.gate import check
-from ingest.commands.output import Format
+from binloom.commands.output import Format
+from binloom.commands.quality import check
 from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.partitions import open_tables
 from ingest.landing.session import raw_table_dir

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingest.commands.gate import text_lines
+from binloom.commands.quality import text_lines
 from ingest.quality.gate import CheckResult, GateResult
 from ingest.quality.proofs import Proof
 from ingest.quality.suites import suites

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ingest.cli import app
-from ingest.commands.running import run_app
+from binloom.cli import app
+from binloom.commands.running import run_app
 from ingest.errors import AccessRefusedError, SourceError
 from ingest.landing.checkpoint import Checkpoint
 from ingest.landing.receiver import Receiver

@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from ingest.commands.output import say
+from binloom.commands.output import say
 from ingest.errors import EXIT_DONE, EXIT_SOURCE, EXIT_USAGE, BinloomError
 from ingest.escapes import visible
 from ingest.landing.privacy import keep_private

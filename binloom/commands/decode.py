@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.commands.output import Format, iso, progress, say
+from binloom.commands.output import Format, iso, progress, say
 from ingest.errors import EXIT_DONE, BinloomError, CorruptBinlogError
 from ingest.escapes import visible
 
@@ -36,7 +36,7 @@ def decode_files(
     file does not keep the next one from being read: its error is printed when it is met.
     """
     if format is Format.CSV:
-        from ingest.commands.lines import CSV_COLUMNS
+        from binloom.commands.lines import CSV_COLUMNS
 
         _write((",".join(CSV_COLUMNS) + "\n").encode())
     exit_code = EXIT_DONE
@@ -117,7 +117,7 @@ def _between(batch: Any, start: int | None, stop: int | None) -> Any:
 
 
 def _lines(batch: Any, log: "Binlog", format: Format, path: Path) -> Iterator[Any]:
-    from ingest.commands import lines
+    from binloom.commands import lines
 
     match format:
         case Format.JSON:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ingest.commands.output import (
+from binloom.commands.output import (
     Format,
     human,
     human_bytes,
@@ -18,7 +18,7 @@ from ingest.commands.output import (
     say,
     waiting,
 )
-from ingest.commands.report import Report, report_on
+from binloom.commands.report import Report, report_on
 from ingest.errors import (
     EXIT_CHECK_FAILED,
     EXIT_DONE,

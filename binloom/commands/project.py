@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ingest.commands.output import Advance
-from ingest.commands.spark_messages import without_plan
+from binloom.commands.output import Advance
+from binloom.commands.spark_messages import without_plan
 from ingest.errors import StoreError, UsageError
 from ingest.escapes import json_in_script
 from ingest.landing.privacy import persons_umask
@@ -40,10 +40,10 @@ def project_dir() -> Path:
     UsageError
         When there is none.
     """
-    import ingest
+    import binloom
 
     here = Path.cwd()
-    for folder in (here, *here.parents, Path(ingest.__file__).parents[1]):
+    for folder in (here, *here.parents, Path(binloom.__file__).parents[1]):
         if (folder / "dbt_project.yml").is_file() and (folder / "ingest").is_dir():
             return folder
     raise UsageError(

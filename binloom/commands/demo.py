@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ingest.commands.gate import summary as gate_summary
-from ingest.commands.landing import land_files, summary
-from ingest.commands.output import print_line, print_table, progress, say
-from ingest.commands.project import build_site, project_dir, run_dbt
+from binloom.commands.ingest import land_files, summary
+from binloom.commands.output import print_line, print_table, progress, say
+from binloom.commands.project import build_site, project_dir, run_dbt
+from binloom.commands.quality import summary as gate_summary
 from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
 
 SOURCES = ("shop-mysql", "shop-mariadb")

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from ingest.commands.metrics import FollowMetrics, MetricsServer
-from ingest.commands.output import human_bytes, print_line, say
+from binloom.commands.metrics import FollowMetrics, MetricsServer
+from binloom.commands.output import human_bytes, print_line, say
 from ingest.errors import EXIT_DONE, EXIT_SOURCE, JavaMissingError, MetastoreLockedError, UsageError
 from ingest.landing.follow import Follower, FollowOptions
 from ingest.landing.gaps import gaps

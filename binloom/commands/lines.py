@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.commands.output import iso
+from binloom.commands.output import iso
 from ingest.escapes import UNSEEN_BEYOND_ASCII, csv_cell, json_visible
 
 CSV_COLUMNS = (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ingest.commands.output import Format, human_bytes, print_line, print_rows, print_table
+from binloom.commands.output import Format, human_bytes, print_line, print_rows, print_table
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ingest.commands.output import print_line, progress
-from ingest.commands.project import build_site, project_dir
+from binloom.commands.output import print_line, progress
+from binloom.commands.project import build_site, project_dir
 from ingest.errors import EXIT_DONE
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest.commands.output import Format
-from ingest.commands.running import run_app
+from binloom.commands.output import Format
+from binloom.commands.running import run_app
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def inspect(
 
     Exit code 1 when a file is damaged.
     """
-    from ingest.commands.inspect import inspect_files, list_events
+    from binloom.commands.inspect import inspect_files, list_events
 
     _end_with_the_pipe()
     if events or filter_type or limit is not None:
@@ -132,7 +132,7 @@ def decode(
 
     What cannot be decoded is said on stderr; exit code 3 when a file is damaged.
     """
-    from ingest.commands.decode import decode_files
+    from binloom.commands.decode import decode_files
 
     _end_with_the_pipe()
     filter, snapshot = _table_filter(schemas, tables, exclude_tables), _snapshot(snapshot_dir)
@@ -176,7 +176,7 @@ def snapshot(
     server_public_key_path: ServerPublicKeyPath = None,
 ) -> None:
     """Land what tables look like, from a live server or from files. The same snapshot again changes nothing."""
-    from ingest.commands.landing import snapshot_from_ddl, snapshot_from_files, snapshot_from_server
+    from binloom.commands.snapshot import snapshot_from_ddl, snapshot_from_files, snapshot_from_server
 
     given = {"--server": server, "--from-dir": from_dir, "--from-ddl": from_ddl}
     chosen = [option for option, value in given.items() if value is not None]
@@ -233,7 +233,7 @@ def ingest(
 
     A damaged file lands up to its last complete transaction, the next one is still taken; exit code 3.
     """
-    from ingest.commands.landing import ingest_files
+    from binloom.commands.ingest import ingest_files
 
     if all_files == (files is not None):
         raise UsageError("Which files are meant?", hint="Give either --all or --files a,b.")
@@ -298,7 +298,7 @@ def follow(
     Ends in order at SIGINT or SIGTERM, and goes on from there when it is started again. Needs no Java while it runs.
     Exit code 3 when a part of the log is lost (see --accept-gap), or the server cannot be used.
     """
-    from ingest.commands.follow import follow_server, seconds, size
+    from binloom.commands.follow import follow_server, seconds, size
     from ingest.landing.follow import FollowOptions
     from ingest.landing.handover import Start
     from ingest.sources.server import ServerAddress
@@ -351,7 +351,7 @@ def compact(
 
     `binloom follow` does it by itself when a file has closed.
     """
-    from ingest.commands.landing import compact_source
+    from binloom.commands.compact import compact_source
 
     raise typer.Exit(compact_source(source, keep))
 
@@ -366,7 +366,7 @@ def status(
 
     Exit code 1 when a part of a file failed, or a gap has stopped the following of a server.
     """
-    from ingest.commands.status import print_status
+    from binloom.commands.status import print_status
 
     raise typer.Exit(print_status(source, format, sources))
 
@@ -380,7 +380,7 @@ def quality(
 
     Exit code 1 when an expectation does not hold, or a proof fails that is no warning.
     """
-    from ingest.commands.gate import check
+    from binloom.commands.quality import check
 
     raise typer.Exit(check(source, format))
 
@@ -391,7 +391,7 @@ def demo() -> None:
 
     It keeps to $BINLOOM_HOME/demo, which it empties first.
     """
-    from ingest.commands.demo import run_demo
+    from binloom.commands.demo import run_demo
 
     raise typer.Exit(run_demo())
 
@@ -403,7 +403,7 @@ def docs(
     ] = None,
 ) -> None:
     """Build the lineage site: one page that opens from the disk and needs no network."""
-    from ingest.commands.site import print_site
+    from binloom.commands.docs import print_site
 
     raise typer.Exit(print_site(directory))
 

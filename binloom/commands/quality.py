@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ingest.commands.output import Format, print_line, print_rows, progress, say
+from binloom.commands.output import Format, print_line, print_rows, progress, say
 from ingest.errors import EXIT_CHECK_FAILED
 
 if TYPE_CHECKING:

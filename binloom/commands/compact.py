@@ -1,0 +1,26 @@
+"""`binloom compact`: put small segments together."""
+
+from binloom.commands.output import print_line, progress
+from ingest.errors import EXIT_DONE
+
+
+def compact_source(source: str, keep_seconds: float) -> int:
+    """Put the small segments and files of a source together; print what came of it."""
+    from ingest.landing import status
+    from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
+    from ingest.landing.session import binloom_home
+    from ingest.landing.stream import StreamLanding
+
+    home = binloom_home()
+    status(source, home)  # A name that nothing was landed under is a mistake.
+    with progress(f"compacting {source}"), StreamLanding(source, home) as landing:
+        compacted = compact_closed_files(landing)
+        removed = remove_replaced(landing, keep_seconds)
+        merged = merge_logs(landing)
+        kept = len(landing.record.replaced)
+    later = f"; the files of {kept} are kept until later" if kept else ""
+    print_line(
+        f"{source}: {len(compacted)} files compacted, {removed} small segments removed{later}, "
+        f"{merged} files of states merged"
+    )
+    return EXIT_DONE

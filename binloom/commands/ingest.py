@@ -1,0 +1,68 @@
+"""`binloom ingest`: land binlog files, and tell what landed."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from binloom.commands.output import human_bytes, print_line, progress, say
+
+if TYPE_CHECKING:
+    from ingest.binlog import TableFilter
+    from ingest.landing import IngestResult
+
+
+def ingest_files(
+    source: str,
+    directory: Path,
+    files: Sequence[str] | None,
+    tables: "TableFilter | None",
+    new_epoch: bool,
+    skip_bad_checksum: bool,
+    again: bool = False,
+) -> int:
+    """Land binlog files of a folder; print what came of it, and each problem on stderr."""
+    result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again)
+    nothing = "nothing is to be landed again: segments_to_land_again lists no segment of these files"
+    print_line(f"{source}: {nothing if again and not result.files else summary(result)}")
+    sys.stdout.flush()
+    for warning in result.warnings:
+        say(warning)
+    for problem in result.problems:
+        say(str(problem.error))
+    return result.exit_code
+
+
+def land_files(
+    source: str,
+    directory: Path,
+    files: Sequence[str] | None = None,
+    tables: "TableFilter | None" = None,
+    new_epoch: bool = False,
+    skip_bad_checksum: bool = False,
+    again: bool = False,
+) -> "IngestResult":
+    """Land binlog files of a folder under a bar that shows how far it is."""
+    from ingest.landing import IngestOptions, ingest
+    from ingest.sources.directory import find_binlogs
+
+    found = find_binlogs(directory, files)
+    with progress(f"landing {source}") as advance:
+        return ingest(
+            source,
+            found,
+            IngestOptions(tables=tables, new_epoch=new_epoch, skip_bad_checksum=skip_bad_checksum, again=again),
+            progress=lambda done, total, what: advance(done, total),
+        )
+
+
+def summary(result: "IngestResult") -> str:
+    """Say what an ingest came to, in a line."""
+    if not result.segments and not result.problems:
+        return f"nothing new, all {result.files} files are landed ({result.seconds:.1f} s)"
+    skipped = f", {result.files_skipped} skipped as landed before" if result.files_skipped else ""
+    broken = f", {len(result.problems)} with problems" if result.problems else ""
+    return (
+        f"{result.row_events} row changes in {result.transactions} transactions landed,"
+        f" {human_bytes(result.bytes)} of {result.files} files{skipped}{broken} ({result.seconds:.1f} s)"
+    )

@@ -1,0 +1,63 @@
+"""`binloom snapshot`: land what the tables of a source look like."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from binloom.commands.output import print_line, progress, say
+from ingest.errors import EXIT_DONE
+
+if TYPE_CHECKING:
+    from ingest.landing.snapshots import SnapshotResult
+    from ingest.sources.server import ServerAddress
+    from ingest.sources.snapshot import SchemaSnapshot
+
+
+def snapshot_from_server(source: str, address: "ServerAddress") -> int:
+    """Land the schema of a live server, after checking that its binlog says what binloom needs."""
+    from ingest.landing import land_snapshot
+    from ingest.sources.information_schema import take_snapshot
+    from ingest.sources.server import Server, check_server, require_usable
+
+    address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
+    with progress(f"reading the schema of {address}"), Server(address) as server:
+        findings = check_server(server)
+        require_usable(server, findings)
+        snapshot = take_snapshot(server)
+        landed = land_snapshot(source, snapshot)
+    for finding in findings:
+        say(f"{finding.level}: {finding.message}")
+    _print_snapshot(source, snapshot, landed)
+    return EXIT_DONE
+
+
+def snapshot_from_files(source: str, directory: Path) -> int:
+    """Land the schema that files in a folder hold."""
+    from ingest.landing import land_snapshot
+    from ingest.sources.snapshot_files import read_snapshot_dir
+
+    snapshot = read_snapshot_dir(directory)
+    _print_snapshot(source, snapshot, land_snapshot(source, snapshot))
+    return EXIT_DONE
+
+
+def snapshot_from_ddl(
+    source: str, path: Path, schema: str | None, binlog_file: str | None, binlog_pos: int | None
+) -> int:
+    """Land the schema that a file of DDL statements comes to."""
+    from ingest.landing import land_snapshot
+    from ingest.sources.snapshot_ddl import read_snapshot_ddl
+
+    snapshot = read_snapshot_ddl(path, schema, binlog_file, binlog_pos)
+    landed = land_snapshot(source, snapshot)
+    _print_snapshot(source, snapshot, landed)
+    return EXIT_DONE
+
+
+def _print_snapshot(source: str, snapshot: "SchemaSnapshot", landed: "SnapshotResult") -> None:
+    verb = "landed" if landed.is_new else "already landed"
+    where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
+    print_line(
+        f"{source}: {verb} a schema snapshot of {landed.tables} tables with {landed.columns} columns"
+        f" and {landed.foreign_keys} foreign key columns{where}"
+    )
