@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.generate import log_size, prepare, rounds, size_in_bytes
 from benchmarks.measure import forget_peak, peak_bytes, processor_seconds, resident_bytes
 from benchmarks.plot import Curve, Panel, write_svg
-from ingest.landing.store import read_rows
-from ingest.landing.tables import SEGMENTS
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.tables import SEGMENTS
 from tests.python.follow.follower import Follower
 from tests.servers import Server, mysql
 from tests.servers.accounts import create_account

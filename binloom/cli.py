@@ -194,7 +194,7 @@ def snapshot(
         raise typer.Exit(snapshot_from_files(source, from_dir))
     if server is None and defaults_file is None:
         raise UsageError("None of --server, --from-dir and --from-ddl is given.", hint="Give one of them.")
-    from ingest.sources.server import ServerAddress
+    from ingest.sources.address import ServerAddress
 
     address = ServerAddress.of(
         server,
@@ -299,9 +299,9 @@ def follow(
     Exit code 3 when a part of the log is lost (see --accept-gap), or the server cannot be used.
     """
     from binloom.commands.follow import follow_server, seconds, size
-    from ingest.landing.follow import FollowOptions
-    from ingest.landing.handover import Start
-    from ingest.sources.server import ServerAddress
+    from ingest.follow.follower import FollowOptions
+    from ingest.follow.handover import Start
+    from ingest.sources.address import ServerAddress
 
     if server is None and defaults_file is None:
         raise UsageError("Which server is meant?", hint="Give --server, or a --defaults-file that names its host.")

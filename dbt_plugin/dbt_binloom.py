@@ -16,7 +16,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.logger import PySparkLogger
 
 from binloom.commands.spark_messages import told
-from ingest.landing.session import binloom_home
+from ingest.warehouse.home import binloom_home
 
 # Of pyspark.errors.
 _REPEATING_LOGGER = "SQLQueryContextLogger"

@@ -1,5 +1,5 @@
 {% macro register_landed_segments() %}
-    {#- What `binloom follow` lands, it lands without a metastore: see ingest.landing.partitions. A session lists the
+    {#- What `binloom follow` lands, it lands without a metastore: see ingest.warehouse.partitions. A session lists the
         files of an unpartitioned table once. It does so here, before partitions are registered: the segments that
         models of this run call completed are all known, and so are those of the files that they know. -#}
     {%- set found = {} -%}

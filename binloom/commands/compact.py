@@ -6,10 +6,10 @@ from ingest.errors import EXIT_DONE
 
 def compact_source(source: str, keep_seconds: float) -> int:
     """Put the small segments and files of a source together; print what came of it."""
-    from ingest.landing import status
+    from ingest.follow.overview import status
     from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
-    from ingest.landing.session import binloom_home
-    from ingest.landing.stream import StreamLanding
+    from ingest.landing.held import StreamLanding
+    from ingest.warehouse.home import binloom_home
 
     home = binloom_home()
     status(source, home)  # A name that nothing was landed under is a mistake.

@@ -156,9 +156,9 @@ def run_demo() -> int:
     home = _fresh_home()
 
     from ingest.landing import land_snapshot
-    from ingest.landing.session import SparkLaunch
     from ingest.quality.gate import run_gate
     from ingest.sources.snapshot_files import read_snapshot_dir
+    from ingest.warehouse.spark import SparkLaunch
 
     _heading("A shop's morning, recorded on real servers")
     with SparkLaunch(home, short_lived=True) as launch:
@@ -196,7 +196,8 @@ def run_demo() -> int:
 
 def _fresh_home() -> Path:
     """Return the demo's home, emptied; from here on it is the home of this process and what it starts."""
-    from ingest.landing.session import HOME_VARIABLE, binloom_home, metastore_holder
+    from ingest.warehouse.home import HOME_VARIABLE, binloom_home
+    from ingest.warehouse.spark import metastore_holder
 
     home = binloom_home() / "demo"
     if (holder := metastore_holder(home)) is not None:

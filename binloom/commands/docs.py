@@ -9,8 +9,9 @@ from ingest.errors import EXIT_DONE
 
 def print_site(directory: Path | None) -> int:
     """Build the site into a folder, `site/` of the project by default, and print where it is."""
-    from ingest.landing.session import SparkLaunch, binloom_home, warehouse_dir
-    from ingest.landing.tables import ensure_tables
+    from ingest.warehouse.catalog import ensure_tables
+    from ingest.warehouse.home import binloom_home, warehouse_dir
+    from ingest.warehouse.spark import SparkLaunch
 
     home = binloom_home()
     with progress("drawing the lineage") as advance, SparkLaunch(home, short_lived=True) as launch:

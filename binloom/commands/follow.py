@@ -13,14 +13,14 @@ from types import FrameType
 from binloom.commands.metrics import FollowMetrics, MetricsServer
 from binloom.commands.output import human_bytes, print_line, say
 from ingest.errors import EXIT_DONE, EXIT_SOURCE, JavaMissingError, MetastoreLockedError, UsageError
-from ingest.landing.follow import Follower, FollowOptions
-from ingest.landing.gaps import gaps
-from ingest.landing.lag import find_lag, last_landed_at
-from ingest.landing.land import IngestResult
-from ingest.landing.session import binloom_home
-from ingest.landing.spool import Spool
-from ingest.landing.stream import StreamLanding
-from ingest.sources.server import ServerAddress
+from ingest.follow.follower import Follower, FollowOptions
+from ingest.follow.lag import find_lag, last_landed_at
+from ingest.follow.spool import Spool
+from ingest.landing.held import StreamLanding
+from ingest.landing.options import IngestResult
+from ingest.sources.address import ServerAddress
+from ingest.warehouse.gaps import gaps
+from ingest.warehouse.home import binloom_home
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _SECONDS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -56,8 +56,8 @@ def follow_server(
 
 def _register(home: Path) -> None:
     """Make tables and what landed known to Spark, unless others do it: who has the metastore, or opens it next."""
-    from ingest.landing.partitions import open_tables
-    from ingest.landing.session import SparkLaunch, spark_errors
+    from ingest.warehouse.partitions import open_tables
+    from ingest.warehouse.spark import SparkLaunch, spark_errors
 
     with (
         contextlib.suppress(JavaMissingError, MetastoreLockedError),

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from ingest.errors import UsageError
 from ingest.escapes import visible
-from ingest.landing.lag import Lag
+from ingest.follow.lag import Lag
 
 
 class FollowMetrics(Collector):

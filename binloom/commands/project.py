@@ -13,7 +13,7 @@ from binloom.commands.output import Advance
 from binloom.commands.spark_messages import without_plan
 from ingest.errors import StoreError, UsageError
 from ingest.escapes import json_in_script
-from ingest.landing.privacy import persons_umask
+from ingest.warehouse.privacy import persons_umask
 
 # The page that dbt generates can load a tracker from here. It does so only when the project allows it, and
 # binloom's does not; the site still has no business to know the address.

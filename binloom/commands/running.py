@@ -18,7 +18,7 @@ import typer
 from binloom.commands.output import say
 from ingest.errors import EXIT_DONE, EXIT_SOURCE, EXIT_USAGE, BinloomError
 from ingest.escapes import visible
-from ingest.landing.privacy import keep_private
+from ingest.warehouse.privacy import keep_private
 
 EXIT_INTERRUPTED = 130
 
@@ -79,7 +79,7 @@ def _bug(error: Exception) -> int:
 
 def _log(trace: str) -> Path:
     """Write a traceback below $BINLOOM_HOME, or to the temporary folder when that cannot be written."""
-    from ingest.landing.session import binloom_home
+    from ingest.warehouse.home import binloom_home
 
     moment = datetime.now(UTC)
     entry = f"{moment.isoformat(timespec='seconds')} binloom {shlex.join(sys.argv[1:])}\n{trace}"

@@ -9,7 +9,7 @@ from ingest.errors import EXIT_DONE
 
 if TYPE_CHECKING:
     from ingest.landing.snapshots import SnapshotResult
-    from ingest.sources.server import ServerAddress
+    from ingest.sources.address import ServerAddress
     from ingest.sources.snapshot import SchemaSnapshot
 
 
@@ -17,7 +17,8 @@ def snapshot_from_server(source: str, address: "ServerAddress") -> int:
     """Land the schema of a live server, after checking that its binlog says what binloom needs."""
     from ingest.landing import land_snapshot
     from ingest.sources.information_schema import take_snapshot
-    from ingest.sources.server import Server, check_server, require_usable
+    from ingest.sources.server import Server
+    from ingest.sources.server_check import check_server, require_usable
 
     address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
     with progress(f"reading the schema of {address}"), Server(address) as server:

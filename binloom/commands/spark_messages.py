@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ingest.landing.session import NO_SPACE, is_full
+from ingest.warehouse.home import NO_SPACE, is_full
 
 # An error of the analysis ends with its line and a semicolon, the plan follows. A server adds the stack of Java.
 _PLAN_OR_STACK = re.compile(r"(;[ \t]*\n|\n\s*at [\w.$]+\().*", re.DOTALL)

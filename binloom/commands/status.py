@@ -9,8 +9,8 @@ from binloom.commands.output import Format, human_bytes, print_line, print_rows,
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 
 if TYPE_CHECKING:
-    from ingest.landing.overview import FileStatus, SourceStatus
-    from ingest.landing.record import Row
+    from ingest.follow.overview import FileStatus, SourceStatus
+    from ingest.warehouse.record import Row
 
 FILE_COLUMNS = (
     "source_id",
@@ -71,7 +71,7 @@ def print_status(source: str | None, format: Format, only_sources: bool = False)
     int
         1 when a part of a file failed, or a gap has stopped the following of a server.
     """
-    from ingest.landing import status
+    from ingest.follow.overview import status
 
     sources = status(source)
     if format is Format.TEXT:

@@ -1,7 +1,7 @@
 """Arrow schemas of what the decoder yields, one batch kind for each raw table that it fills.
 
 The landing adds `source_id, epoch, binlog_file, segment_start` as partition columns; see
-`ingest.landing.tables`.
+`ingest.warehouse.tables`.
 """
 
 from typing import Literal

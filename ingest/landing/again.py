@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ingest.errors import UsageError
-from ingest.landing.land import filter_words
-from ingest.landing.record import SourceRecord
-from ingest.landing.segments import COMPACTED_START, FIRST_EVENT, Segment
-from ingest.landing.session import model_dirs
-from ingest.landing.store import BUILD_ANEW, data_files, read_errors
+from ingest.landing.options import filter_words
+from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors
+from ingest.warehouse.home import model_dirs
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import COMPACTED_START, FIRST_EVENT, Segment
 
 Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""Spark's classes, left by one JVM for the next: `python -m ingest.landing.class_archive`, which `make setup` calls.
+"""Spark's classes, left by one JVM for the next: `python -m ingest.warehouse.class_archive`, which `make setup` calls.
 
 A session spends most of its start on reading and checking thousands of classes. A JVM can write them to a file as they
 stand in its memory when it ends, and the next one maps that file (JEP 350, dynamic class data sharing). A JVM that
@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 from ingest.errors import BinloomError, StoreError
-from ingest.landing.land import ingest
-from ingest.landing.session import CLASS_ARCHIVE, SparkLaunch
+from ingest.landing.ingest_files import ingest
 from ingest.sources.directory import find_binlogs
+from ingest.warehouse.spark import CLASS_ARCHIVE, SparkLaunch
 
 # What is loaded for these is loaded for most of what dbt asks.
 _QUERY = """

@@ -17,14 +17,11 @@ import pyarrow.parquet as pq
 
 from ingest.binlog.gtid_sets import gtid_union
 from ingest.errors import StoreError
-from ingest.landing.batches import LANDED_SCHEMAS, LandedKind
-from ingest.landing.land import now
-from ingest.landing.locks import source_stem
+from ingest.landing.held import StreamLanding
 from ingest.landing.plan import SEGMENT_BYTES
-from ingest.landing.record import Row, SourceRecord
-from ingest.landing.segments import COMPACTED_START, Segment, first_byte
-from ingest.landing.session import metastore_holder, raw_table_dir
-from ingest.landing.store import (
+from ingest.landing.run import now
+from ingest.landing.task import GROUP_ROWS, SegmentFile
+from ingest.warehouse.files import (
     LAND_ANEW,
     append_table,
     data_files,
@@ -34,9 +31,13 @@ from ingest.landing.store import (
     store_errors,
     sync_folder,
 )
-from ingest.landing.stream import StreamLanding
-from ingest.landing.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, RawTable
-from ingest.landing.task import GROUP_ROWS, SegmentFile
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
+from ingest.warehouse.locks import source_stem
+from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.segments import COMPACTED_START, Segment, first_byte
+from ingest.warehouse.spark import metastore_holder
+from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, RawTable
 
 # Up to this many files of a table that grows by a file with each write, nothing is gained by putting them together.
 FEW_FILES = 32

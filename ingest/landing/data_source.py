@@ -22,10 +22,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ingest.errors import BinloomError, UsageError
-from ingest.landing.batches import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.landing.plan import SEGMENT_BYTES, damage
-from ingest.landing.tables import SEGMENT_PARTITION, spark_type
 from ingest.sources.directory import find_binlogs
+from ingest.warehouse.catalog import spark_type
+from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
+from ingest.warehouse.tables import SEGMENT_PARTITION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from ingest.errors import BinloomError, StoreError
-from ingest.landing.partitions import confirm_registered, open_tables, register_partitions
-from ingest.landing.segments import Segment
-from ingest.landing.session import SparkLaunch, spark_errors
-from ingest.landing.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, TABLE_MAPS
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
+from ingest.warehouse.partitions import confirm_registered, open_tables, register_partitions
+from ingest.warehouse.segments import Segment
+from ingest.warehouse.spark import SparkLaunch, spark_errors
+from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, TABLE_MAPS
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -123,7 +123,7 @@ class SparkExecutor:
 
     def register(self, results: Sequence[SegmentResult]) -> None:
         with spark_errors(self._launch.home):
-            register_partitions(self.session, results)
+            register_partitions(self.session, [(outcome.segment, outcome.kinds) for outcome in results])
 
     def finish(self, run_id: str) -> None:
         """Say that what the run landed is registered, and let who goes on in the session see it."""

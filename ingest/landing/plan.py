@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import (
@@ -16,16 +15,16 @@ from ingest.errors import (
     BinloomError,
     CorruptBinlogError,
     EncryptedBinlogError,
-    SourceIdentityError,
     encrypted_binlog,
 )
-from ingest.landing.record import Row, SourceRecord
-from ingest.landing.segments import FIRST_EVENT, Segment, first_byte, is_done
+from ingest.landing.epochs import EpochBook
 from ingest.landing.skips import EpochStart
-from ingest.sources.directory import BinlogPath, binlog_path
+from ingest.sources.directory import BinlogPath
+from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT, Segment, first_byte, is_done
 
 if TYPE_CHECKING:
-    from ingest.binlog import FormatDescription, Scan
+    from ingest.binlog import Scan
 
 # One segment is about a second of work on one core, and what is lost at most when a task dies. It is a
 # constant, not a share of the work at hand: the same bytes give the same segments on every machine.
@@ -35,11 +34,6 @@ SEGMENT_BYTES = 128 << 20
 # long series is scanned whole, and a thousand small files do not make a thousand rows' files.
 BATCH_BYTES = 4 << 30
 BATCH_FILES = 256
-
-_NEW_EPOCH_HINT = (
-    "If the server was reset, restored, or replaced on purpose, run again with --new-epoch; "
-    "if it is another server, give it a --source of its own."
-)
 
 
 @dataclass(frozen=True)
@@ -133,164 +127,6 @@ class FilePlan:
     unfinished_bytes: int = 0
     passed_over: int = 0
     scan: "Scan | None" = None
-
-
-class EpochBook:
-    """Decides which epoch a file belongs to, and notes what is new about the source.
-
-    Parameters
-    ----------
-    record
-        What is recorded of the source.
-    new_epoch
-        Whether a series that starts over is meant: the next epoch is opened instead of an error. It
-        changes nothing where there would be no error, so that a command may be run again as it was.
-    """
-
-    def __init__(self, record: SourceRecord, new_epoch: bool = False) -> None:
-        self._record = record
-        self._is_meant = new_epoch
-        self._server_ids: dict[int, int | None] = {}
-        self._known: set[tuple[Any, ...]] = set()
-        for row in record.identities:
-            self._server_ids.setdefault(row["epoch"], row["server_id"])
-            self._known.add((row["epoch"], row["server_id"], row["flavor"], row["server_version"]))
-        # An epoch whose files were recorded just before a crash, and itself not yet.
-        for epoch, _ in record.files:
-            self._server_ids.setdefault(epoch, None)
-        self._current = max(self._server_ids, default=None)
-        self.new_rows: list[dict[str, Any]] = []
-        self.failovers: set[int] = set()
-
-    def epoch_of(self, file: BinlogPath, log_format: "FormatDescription", file_size: int) -> int:
-        """Return the epoch of a file; open the next one where that is due.
-
-        Raises
-        ------
-        SourceIdentityError
-            The file changed under its name, or another server writes to this source too.
-        """
-        epoch = self._recorded_epoch(file, log_format, file_size)
-        if epoch is None:
-            epoch = self._epoch_of_new(file, log_format)
-        if self._server_ids.get(epoch) is None:
-            self._server_ids[epoch] = _writer(log_format)
-        self._note(epoch, log_format)
-        return epoch
-
-    def epoch_of_encrypted(self, file: BinlogPath) -> int:
-        """Return the epoch of a file that does not say who wrote it: the one it was found in, else the current one."""
-        found = [
-            epoch for (epoch, name), row in self._record.files.items() if name == file.name and row["is_encrypted"]
-        ]
-        return max(found, default=self._current or 0)
-
-    def _recorded_epoch(self, file: BinlogPath, log_format: "FormatDescription", file_size: int) -> int | None:
-        same = [
-            (epoch, row)
-            for (epoch, name), row in self._record.files.items()
-            if name == file.name and row["fingerprint"] == log_format.fingerprint
-        ]
-        if not same:
-            return None
-        epoch, row = max(same, key=lambda item: item[0])
-        # A copy without the encryption is shorter.
-        if file_size < row["file_size"] and not row["is_encrypted"]:
-            if self._is_meant:
-                return None
-            raise SourceIdentityError(
-                f"{file.path} is {file_size:,} bytes, but was {row['file_size']:,} when it was last scanned: "
-                "a binlog never gets smaller.",
-                hint="Restore the whole file and run again. " + _NEW_EPOCH_HINT,
-                path=str(file.path),
-            )
-        return epoch
-
-    def _epoch_of_new(self, file: BinlogPath, log_format: "FormatDescription") -> int:
-        if self._current is None:
-            self._current = 0
-            return self._current
-        current_id, writer = self._server_ids[self._current], _writer(log_format)
-        is_failover = None not in (current_id, writer) and writer != current_id
-        conflict = self._returned(file, log_format) if is_failover else self._started_over(file, log_format)
-        if conflict is not None and not self._is_meant:
-            raise SourceIdentityError(conflict, hint=_NEW_EPOCH_HINT, path=str(file.path))
-        if is_failover or conflict is not None:
-            self._current += 1
-        if is_failover:
-            self.failovers.add(self._current)
-        return self._current
-
-    def _returned(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
-        """Say when the server of a file that is not the current epoch's wrote an earlier one."""
-        earlier = [epoch for epoch, server_id in self._server_ids.items() if server_id == log_format.server_id]
-        if not earlier:
-            return None
-        return (
-            f"{file.path} was written by the server with server_id {log_format.server_id}, which wrote epoch "
-            f"{max(earlier)} of source {self._record.source_id!r}; since then the server with server_id "
-            f"{self._server_ids[self._current or 0]} took over: two servers are writing under one source."
-        )
-
-    def _started_over(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
-        """Say when a file of the current epoch's server belongs to another series of files."""
-        assert self._current is not None
-        taken = self._record.files.get((self._current, file.name))
-        if taken is not None and taken["fingerprint"] is not None:
-            return (
-                f"{file.path} is not the file that was landed under this name: its format description event differs "
-                f"(server {log_format.server_version}, created {_when(log_format.created_at)}; landed was "
-                f"{taken['server_version']}, created {_when(taken['created_at'])})."
-            )
-        if file.sequence is None:
-            return None
-        written_at = _first_timestamp(file)
-        for (epoch, name), row in self._record.files.items():
-            other = binlog_path(file.path.with_name(name))
-            if epoch != self._current or other.base != file.base or other.sequence is None:
-                continue
-            if other.sequence > file.sequence and row["first_event_at"] and row["first_event_at"] < written_at:
-                return (
-                    f"{file.path} was begun on {_when(written_at)}, after {name}, which has a higher number and is "
-                    "landed: the server's files have started over."
-                )
-        return None
-
-    def _note(self, epoch: int, log_format: "FormatDescription") -> None:
-        identity = (epoch, _writer(log_format), log_format.flavor, log_format.server_version)
-        is_first = not any(known[0] == epoch for known in self._known)
-        if identity in self._known or (log_format.server_version is None and not is_first):
-            return
-        self._known.add(identity)
-        self.new_rows.append(
-            {
-                "source_id": self._record.source_id,
-                "epoch": epoch,
-                "server_id": _writer(log_format),
-                "flavor": log_format.flavor,
-                "server_version": log_format.server_version,
-                "change": "epoch_opened" if is_first else "server_changed",
-            }
-        )
-
-
-def _writer(log_format: "FormatDescription") -> int | None:
-    """Return the server_id of the server that wrote a file; None where no start event says it.
-
-    4.0 and 4.1 write one only to the first file, and the first event of another may be a replicated one.
-    """
-    return None if log_format.server_version is None else log_format.server_id
-
-
-def _first_timestamp(file: BinlogPath) -> datetime:
-    # Every event begins with its timestamp, and the first stands behind the magic number.
-    with file.path.open("rb") as handle:
-        head = handle.read(FIRST_EVENT + 4)
-    return datetime.fromtimestamp(int.from_bytes(head[FIRST_EVENT:], "little"), UTC)
-
-
-def _when(moment: datetime | None) -> str:
-    return "at a time it does not say" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 @dataclass

@@ -22,13 +22,12 @@ from ingest.ddl.history import BEGINNING, Event, Handover, Hole, Observation, Pl
 from ingest.ddl.shapes import TableId
 from ingest.ddl.verbs import may_be_ddl
 from ingest.errors import BinloomError
-from ingest.landing.checkpoint import log_place
-from ingest.landing.record import Row, SourceRecord
-from ingest.landing.segments import FIRST_EVENT, Segment, first_byte, is_done
-from ingest.landing.store import data_files, read_part, read_rows, read_table, segment_folder
-from ingest.landing.tables import DDL_ACTIONS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_SNAPSHOTS, STATEMENTS, RawTable
 from ingest.sources.directory import BinlogPath, binlog_path
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.warehouse.files import data_files, read_part, read_rows, read_table, segment_folder
+from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT, Segment, first_byte, is_done, log_place
+from ingest.warehouse.tables import DDL_ACTIONS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_SNAPSHOTS, STATEMENTS, RawTable
 
 if TYPE_CHECKING:
     from ingest.binlog.scan import Scan

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import UsageError
-from ingest.landing.record import SourceRecord
-from ingest.landing.segments import FIRST_EVENT
 from ingest.landing.transactions import transactions
 from ingest.sources.directory import BinlogPath, binlog_path
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT
 
 BEFORE_THE_START = "before the start that was asked for"
 LANDED_EARLIER = "landed in an earlier epoch"

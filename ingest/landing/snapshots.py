@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.landing.names import require_source_name
-from ingest.landing.session import binloom_home, prepare_home, raw_table_dir
-from ingest.landing.store import append_rows
-from ingest.landing.tables import FOREIGN_KEYS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_KEYS, SCHEMA_SNAPSHOTS
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.warehouse.files import append_rows
+from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir
+from ingest.warehouse.names import require_source_name
+from ingest.warehouse.tables import FOREIGN_KEYS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_KEYS, SCHEMA_SNAPSHOTS
 
 
 @dataclass(frozen=True)

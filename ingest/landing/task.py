@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import BinloomError, CorruptBinlogError
-from ingest.landing.batches import LANDED_SCHEMAS, LandedKind, landed_batches
-from ingest.landing.locks import TaskLock
-from ingest.landing.segments import Segment
-from ingest.landing.store import make_folder, publish, segment_folder, store_errors, writer_options
-from ingest.landing.tables import SEGMENT_TABLES
+from ingest.warehouse.files import make_folder, publish, segment_folder, store_errors, writer_options
+from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
+from ingest.warehouse.locks import TaskLock
+from ingest.warehouse.segments import Segment
+from ingest.warehouse.tables import SEGMENT_TABLES
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter

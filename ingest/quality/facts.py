@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from ingest.landing.segments import COMPACTED_START, STATUSES
-from ingest.landing.tables import RAW_SCHEMA, SCHEMA_COLUMNS, SCHEMA_SNAPSHOTS, TABLE_MAPS, sql_literal
+from ingest.warehouse.catalog import sql_literal
+from ingest.warehouse.segments import COMPACTED_START, STATUSES
+from ingest.warehouse.tables import RAW_SCHEMA, SCHEMA_COLUMNS, SCHEMA_SNAPSHOTS, TABLE_MAPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +33,7 @@ segment_states as (
         from {RAW_SCHEMA}.segments
         where {{of_source}}
     )
-    -- Each stands for bytes that no other one stands for: see ingest.landing.segments.is_current.
+    -- Each stands for bytes that no other one stands for: see ingest.warehouse.segments.is_current.
     where
         recency = 1
         and if(segment_start = {COMPACTED_START}, status = 'completed', status not in ('replaced', 'removed'))

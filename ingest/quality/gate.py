@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, unknown_source
 from ingest.escapes import visible
-from ingest.landing.partitions import open_tables
-from ingest.landing.session import SparkLaunch, binloom_home, spark_errors
-from ingest.landing.store import read_rows
-from ingest.landing.tables import SEGMENTS
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.home import binloom_home
+from ingest.warehouse.partitions import open_tables
+from ingest.warehouse.spark import SparkLaunch, spark_errors
+from ingest.warehouse.tables import SEGMENTS
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from ingest.landing.session import binloom_home, model_dirs
-from ingest.landing.store import BUILD_ANEW, data_files, read_errors, read_rows
-from ingest.landing.tables import SEGMENTS
+from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors, read_rows
+from ingest.warehouse.home import binloom_home, model_dirs
+from ingest.warehouse.tables import SEGMENTS
 
 TABLE = "proofs"
 _COLUMNS = [

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.errors import SourceError
-from ingest.sources.server import Server, ServerIdentity, binary_log_is_off, log_name, logs_cascades, server_identity
+from ingest.sources.server import Server, ServerIdentity, binary_log_is_off, log_name, server_identity
+from ingest.sources.server_check import logs_cascades
 from ingest.sources.snapshot import SchemaSnapshot, default_rows, schema_rows
 
 ATTEMPTS = 10

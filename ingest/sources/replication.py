@@ -22,8 +22,9 @@ from ingest.binlog.format import FormatDescription, format_of_event
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.packets import Message, Packets, Run, Special
 from ingest.errors import BinloomError, BrokenStreamError, NotABinlogError
+from ingest.sources.address import ServerAddress
 from ingest.sources.connection import GuardedConnection
-from ingest.sources.server import Server, ServerAddress, connect, log_name, source_error
+from ingest.sources.server import Server, connect, log_name, source_error
 
 FIRST_POSITION: Final = 4
 HEARTBEAT_SECONDS: Final = 3.0

@@ -1,27 +1,16 @@
-"""Live servers: connecting without a password on the command line, and checking that their binlog can be used."""
+"""A live server: a connection to it, what it answers, and its errors in sentences."""
 
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from configparser import RawConfigParser
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import pymysql
 import pymysql.cursors
-from pymysql.optionfile import Parser
 
-from ingest.errors import AccessRefusedError, BinloomError, SourceCheckError, SourceError, UsageError
-from ingest.sources.connection import GuardedConnection, Tls, TlsMode, Trust
-
-DEFAULT_PORT = 3306
-LAST_PORT = 65535
-OPTION_GROUPS = ("client", "binloom")
-PASSWORD_VARIABLES = ("BINLOOM_PASSWORD", "MYSQL_PWD")
-
-_SYSTEM_SCHEMAS = "('information_schema', 'performance_schema', 'sys')"
-_CASCADING = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
+from ingest.errors import AccessRefusedError, BinloomError, SourceError
+from ingest.sources.address import ServerAddress
+from ingest.sources.connection import GuardedConnection
 
 # So much of what a server says is in a message.
 _SAID_LIMIT = 500
@@ -38,179 +27,6 @@ _PURPOSES: dict[Need, str] = {
     "stream": "read its binary log",
     "schema": "read what its tables look like",
 }
-
-
-@dataclass(frozen=True)
-class ServerAddress:
-    """How a server is reached. The password is never printed.
-
-    Attributes
-    ----------
-    host, port, unix_socket
-        Where it listens; the socket is used when one is given and the host is local.
-    user, password
-        Who connects.
-    tls_ca, tls_cert, tls_key
-        Files for TLS; with a CA the server's certificate and name are verified.
-    tls_mode
-        What was said of TLS, None when nothing was.
-    trust
-        What a server may have that has not proved who it is.
-    warn
-        Takes a sentence, for a person, when it gets the password and has not; it may be the same one often.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT
-    user: str = "root"
-    password: str = field(default="", repr=False)
-    unix_socket: str | None = None
-    tls_ca: str | None = None
-    tls_cert: str | None = None
-    tls_key: str | None = None
-    tls_mode: TlsMode | None = None
-    trust: Trust = field(default_factory=Trust)
-    warn: Callable[[str], object] = field(default=lambda _: None, repr=False, compare=False)
-
-    @property
-    def tls(self) -> Tls:
-        """What TLS must give. An authority is there to verify by, so only `DISABLED` leaves it aside."""
-        mode = self.tls_mode
-        if self.tls_ca is not None and mode not in (TlsMode.DISABLED, TlsMode.VERIFY_CA):
-            mode = TlsMode.VERIFY_IDENTITY
-        elif mode is None:
-            mode = TlsMode.PREFERRED if self.tls_cert is None else TlsMode.REQUIRED
-        return Tls(mode, self.tls_ca, self.tls_cert, self.tls_key)
-
-    @classmethod
-    def of(
-        cls,
-        host: str | None = None,
-        port: int | None = None,
-        user: str | None = None,
-        defaults_file: Path | None = None,
-        environment: Mapping[str, str] = os.environ,
-        enable_cleartext_plugin: bool = False,
-        get_server_public_key: bool = False,
-        server_public_key_path: str | None = None,
-        **tls: str | None,
-    ) -> Self:
-        """Put an address together: what is said first, then the options file, then the environment.
-
-        Parameters
-        ----------
-        host, port, user
-            As given on the command line, None when not.
-        defaults_file
-            A `.my.cnf`; its groups `[client]` and `[binloom]` are read, the latter last.
-        environment
-            `BINLOOM_PASSWORD` or `MYSQL_PWD` hold the password when the file has none.
-        enable_cleartext_plugin, get_server_public_key, server_public_key_path
-            What a server may have that has not proved who it is, as given on the command line.
-        **tls
-            `tls_ca`, `tls_cert`, `tls_key` and `tls_mode` as given on the command line.
-
-        Raises
-        ------
-        UsageError
-            The options file or the server's key is missing or malformed, or an option is none that there is.
-        """
-        options = _read_options(defaults_file) if defaults_file else {}
-        password = options.get("password")
-        if password is None:
-            password = next((environment[name] for name in PASSWORD_VARIABLES if environment.get(name)), "")
-        try:
-            chosen_port = port or int(options.get("port") or DEFAULT_PORT)
-        except ValueError:
-            raise UsageError(
-                f"The port {options['port']!r} in {defaults_file} is not a number.", hint="Mend the file."
-            ) from None
-        if not 0 < chosen_port <= LAST_PORT:
-            raise UsageError(f"There is no port {chosen_port}.", hint=f"Ports are 1 to {LAST_PORT}.")
-        key_file = server_public_key_path or options.get("server-public-key-path")
-        return cls(
-            host=host or options.get("host") or "127.0.0.1",
-            port=chosen_port,
-            user=user or options.get("user") or environment.get("USER") or "root",
-            password=password,
-            # A host or port said on the command line means that one, not the socket of the file.
-            unix_socket=options.get("socket") if host is None and port is None else None,
-            tls_ca=tls.get("tls_ca") or options.get("ssl-ca") or options.get("ssl-capath"),
-            tls_cert=tls.get("tls_cert") or options.get("ssl-cert"),
-            tls_key=tls.get("tls_key") or options.get("ssl-key"),
-            tls_mode=_tls_mode(tls.get("tls_mode"), options),
-            trust=Trust(
-                enable_cleartext_plugin or bool(_is_on(options, "enable-cleartext-plugin")),
-                get_server_public_key or bool(_is_on(options, "get-server-public-key")),
-                _public_key(key_file) if key_file else None,
-            ),
-        )
-
-    def __str__(self) -> str:
-        return self.unix_socket or f"{self.host}:{self.port}"
-
-
-def _read_options(path: Path) -> dict[str, str]:
-    parser = Parser(interpolation=None)
-    try:
-        with path.open(encoding="utf-8") as file:
-            parser.read_file(file)
-    except OSError as error:
-        raise UsageError(
-            f"The options file {path} cannot be read: {error.strerror}.", hint="Check --defaults-file.", path=str(path)
-        ) from error
-    except Exception as error:  # configparser has no common class for what it finds wrong
-        first = str(error).splitlines()[0]
-        raise UsageError(
-            f"The options file {path} is malformed: {first}",
-            hint="It should look like a .my.cnf, with a group [client].",
-            path=str(path),
-        ) from None
-    options: dict[str, str] = {}
-    for group in OPTION_GROUPS:
-        if parser.has_section(group):
-            # The server's clients take `ssl_ca` for `ssl-ca`.
-            options.update({name.replace("_", "-"): _option(parser, group, name) for name in parser.options(group)})
-    return options
-
-
-def _option(parser: Parser, group: str, name: str) -> str:
-    # One that stands there without a value is on; pymysql's own `get` fails at it.
-    return "1" if RawConfigParser.get(parser, group, name) is None else parser.get(group, name)
-
-
-def _is_on(options: Mapping[str, str], name: str) -> bool | None:
-    """Whether an options file turns something on, None when it says nothing of it."""
-    return None if name not in options else options[name].lower() not in ("0", "off", "false")
-
-
-def _tls_mode(said: str | None, options: Mapping[str, str]) -> TlsMode | None:
-    """What was said of TLS: on the command line, or in an options file as clients of MySQL or of MariaDB take it."""
-    said = said or options.get("ssl-mode")
-    if said is not None:
-        try:
-            return TlsMode[said.upper()]
-        except KeyError:
-            raise UsageError(
-                f"There is no TLS mode {said!r}.", hint=f"There are: {', '.join(mode.name for mode in TlsMode)}."
-            ) from None
-    if _is_on(options, "ssl-verify-server-cert"):
-        return TlsMode.VERIFY_IDENTITY
-    if _is_on(options, "ssl"):
-        return TlsMode.REQUIRED
-    is_off = _is_on(options, "skip-ssl") or _is_on(options, "ssl") is False
-    return TlsMode.DISABLED if is_off else None
-
-
-def _public_key(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"The server's key {path} cannot be read: {error.strerror}.",
-            hint="Check --server-public-key-path.",
-            path=path,
-        ) from None
 
 
 def connect(address: ServerAddress, kind: type[GuardedConnection] = GuardedConnection, **options: Any) -> Any:
@@ -398,22 +214,6 @@ def _shortened(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class CheckFinding:
-    """Something about a server that a person should know before relying on its binlog.
-
-    Attributes
-    ----------
-    level
-        `error`: its binlog cannot be used; `warning`: something will be missing; `advice`: it could be better.
-    message
-        What was found and what to do.
-    """
-
-    level: Literal["error", "warning", "advice"]
-    message: str
-
-
-@dataclass(frozen=True)
 class ServerIdentity:
     """Who a server is."""
 
@@ -527,104 +327,3 @@ def gtid_purged(server: Server) -> str | None:
 def _gtids(server: Server, *names: str) -> str | None:
     """The one of these variables that the server has; MySQL breaks a long set into lines."""
     return next((value.replace("\n", "") for value in server.variables(*names).values() if value), None)
-
-
-def check_server(server: Server) -> list[CheckFinding]:
-    """Check that a server's binlog says what binloom needs.
-
-    Returns
-    -------
-    list of CheckFinding
-        Errors first. Empty when all is well.
-    """
-    facts = server.variables("version", "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata")
-    findings: list[CheckFinding] = []
-    if facts.get("log_bin", "ON").upper() not in ("ON", "1"):
-        findings.append(CheckFinding("error", "The binary log is off. Start the server with log_bin."))
-    # A server without the variable can only write rows.
-    binlog_format = facts.get("binlog_format", "ROW").upper()
-    if binlog_format != "ROW":
-        findings.append(
-            CheckFinding(
-                "error",
-                f"binlog_format is {binlog_format}: changes are logged as statements, which do not say what changed. "
-                "Set binlog_format=ROW; it holds for new connections.",
-            )
-        )
-    image = facts.get("binlog_row_image", "FULL").upper()
-    if image not in ("FULL", "FULL_NODUP"):
-        findings.append(
-            CheckFinding(
-                "warning",
-                f"binlog_row_image is {image}: columns that did not change are missing from what is logged. "
-                "Set binlog_row_image=FULL.",
-            )
-        )
-    cascading = _engine_cascades(server)
-    if cascading:
-        findings.append(
-            CheckFinding(
-                "warning",
-                f"{len(cascading)} foreign keys cascade inside the storage engine, and what they change is not logged: "
-                f"{', '.join(cascading)}.",
-            )
-        )
-    if not _may_see_tables(server):
-        findings.append(CheckFinding("error", str(server.lacks("schema"))))
-    metadata = facts.get("binlog_row_metadata")
-    if metadata is not None and metadata.upper() != "FULL":
-        findings.append(
-            CheckFinding(
-                "advice",
-                f"binlog_row_metadata is {metadata.upper()}: names of columns come from schema snapshots. With "
-                "binlog_row_metadata=FULL the binlog says them itself.",
-            )
-        )
-    return findings
-
-
-def _may_see_tables(server: Server) -> bool:
-    """Whether the user sees a table, or would if there were any.
-
-    A server never refuses to show tables: it hides them. What a role grants it does not say.
-    """
-    sees = f"select 1 from information_schema.tables where table_schema not in {_SYSTEM_SCHEMAS} limit 1"
-    if server.rows(sees):
-        return True
-    grants = [str(grant).upper().partition(" ON ") for row in server.rows("show grants") for grant in row.values()]
-    return any("SELECT" in granted or "ALL PRIVILEGES" in granted or not on for granted, on, _ in grants)
-
-
-def logs_cascades(server: Server) -> bool:
-    """Return whether the server logs what its foreign keys change in referring rows.
-
-    MySQL 9.6 and later carry cascades out above the storage engine, unless `innodb_native_foreign_keys` is on. Servers
-    without this variable leave them to the engine, which logs nothing.
-
-    Source: MySQL 9.7 Reference Manual, "Replication and Foreign Keys".
-    """
-    name = "innodb_native_foreign_keys"
-    return server.variables(name).get(name, "ON").upper() in ("OFF", "0")
-
-
-def _engine_cascades(server: Server) -> list[str]:
-    if logs_cascades(server):
-        return []
-    rows = server.rows(
-        "select constraint_schema as s, table_name as t, constraint_name as c, update_rule as u, delete_rule as d "
-        "from information_schema.referential_constraints "
-        f"where update_rule in {_CASCADING} or delete_rule in {_CASCADING} order by 1, 2, 3"
-    )
-    return [f"{row['s']}.{row['t']} {row['c']} (on update {row['u']}, on delete {row['d']})".lower() for row in rows]
-
-
-def require_usable(server: Server, findings: Sequence[CheckFinding]) -> None:
-    """Raise when a check found that the server's binlog cannot be used.
-
-    Raises
-    ------
-    SourceCheckError
-    """
-    errors = [finding.message for finding in findings if finding.level == "error"]
-    if errors:
-        raise SourceCheckError(f"The binlog of the server at {server.address} cannot be used. {' '.join(errors)}")

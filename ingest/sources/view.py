@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import binlog_position
 from ingest.sources.replication import FileHead, Replica, read_head
-from ingest.sources.server import Server, ServerAddress, ServerIdentity, binary_logs, executed_gtids, server_identity
+from ingest.sources.server import Server, ServerIdentity, binary_logs, executed_gtids, server_identity
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
-from ingest.landing.privacy import GROUP_VARIABLE
+from ingest.warehouse.privacy import GROUP_VARIABLE
 from tests.python.binlog import workload, workload_own, workload_tables
 from tests.python.binlog.workload import SCHEMA, Table
 from tests.python.commands import binloom, build

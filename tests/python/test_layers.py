@@ -1,6 +1,7 @@
-"""An import points one way: binloom → landing, quality, sources → binlog, ddl."""
+"""An import points one way, from binloom down to the bytes, and none goes in a circle."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -8,30 +9,37 @@ import pytest
 from tests.python.places import PROJECT
 
 PACKAGES = [PROJECT / "binloom", PROJECT / "ingest"]
-BELOW_BINLOOM = {"ingest.errors", "ingest.escapes", "ingest.binlog", "ingest.ddl", "ingest.sources"}
-BELOW_BINLOOM |= {"ingest.landing", "ingest.quality"}
 
+# A room, and what it may import. The order is that of the data, backwards.
+BYTES = {"ingest.errors", "ingest.escapes", "ingest.binlog", "ingest.ddl", "ingest.sources"}
+INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 MAY_IMPORT = {
+    "ingest": set(),
     "ingest.errors": set(),
     "ingest.escapes": set(),
     "ingest.binlog": {"ingest.errors"},
     "ingest.ddl": {"ingest.errors"},
     "ingest.sources": {"ingest.errors", "ingest.binlog", "ingest.ddl"},
-    "ingest.landing": {"ingest.errors", "ingest.binlog", "ingest.ddl", "ingest.sources"},
-    "ingest.quality": BELOW_BINLOOM - {"ingest.quality"},
-    "binloom.commands": BELOW_BINLOOM | {"binloom"},
-    "binloom.cli": BELOW_BINLOOM | {"binloom.commands"},
-    "binloom": BELOW_BINLOOM,
-    "ingest": set(),
+    "ingest.warehouse": BYTES,
+    "ingest.landing": BYTES | {"ingest.warehouse"},
+    "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
+    "ingest.quality": BYTES | {"ingest.warehouse", "ingest.landing"},
+    "binloom": INGEST,
+    "binloom.commands": INGEST | {"binloom"},
+    "binloom.cli": INGEST | {"binloom.commands"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}
 
+MOST_LINES = 500
 MODULES = sorted(module for package in PACKAGES for module in package.rglob("*.py"))
 
 
 def dotted(module: Path) -> str:
     """The dotted name of a module."""
     return ".".join(module.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__")
+
+
+BY_NAME = {dotted(module): module for module in MODULES}
 
 
 def room(name: str) -> str:
@@ -41,14 +49,16 @@ def room(name: str) -> str:
 
 def imported(module: Path) -> set[str]:
     """Dotted names that a module imports anywhere, also inside its functions."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: imports are absolute"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return {name for node in ast.walk(ast.parse(module.read_text())) for name in _names_of(node)}
+
+
+def _names_of(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        return {f"{node.module}.{alias.name}" for alias in node.names}
+    return set()
 
 
 @pytest.mark.parametrize("module", MODULES, ids=dotted)
@@ -58,6 +68,33 @@ def test_imports_point_one_way(module: Path) -> None:
     assert rooms - {here} <= MAY_IMPORT[here]
     if here in ("ingest.binlog", "ingest.ddl"):
         assert not {name.split(".")[0] for name in names} & NOT_IN_BINLOG
+
+
+def imported_at_once(module: Path) -> set[str]:
+    """The modules of the project that are imported when a module is."""
+    tree = ast.parse(module.read_text())
+    names = {
+        name
+        for node in tree.body
+        for one in ast.walk(node)
+        if not isinstance(node, ast.If | ast.FunctionDef | ast.ClassDef)
+        for name in _names_of(one)
+    }
+    return {
+        found
+        for name in names
+        if (found := next((one for one in (name, name.rpartition(".")[0]) if one in BY_NAME), None))
+    }
+
+
+def test_no_imports_in_a_circle() -> None:
+    order = graphlib.TopologicalSorter({name: imported_at_once(module) - {name} for name, module in BY_NAME.items()})
+    order.prepare()  # raises CycleError, which names the circle
+
+
+def test_a_module_fits_a_few_screens() -> None:
+    lengths = {dotted(module): len(module.read_text().splitlines()) for module in MODULES}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES and ".kernel." not in name} == {}
 
 
 def test_every_room_is_known() -> None:

@@ -104,7 +104,7 @@ def test_the_questions_in_the_docs_can_be_asked(demo: "subprocess.CompletedProce
     assert len(questions) == 3
     script = (
         "import json, pathlib, sys\n"
-        "from ingest.landing.session import SparkLaunch\n"
+        "from ingest.warehouse.spark import SparkLaunch\n"
         "with SparkLaunch(pathlib.Path(sys.argv[1]), short_lived=True) as launch:\n"
         "    for question in json.loads(sys.argv[2]):\n"
         "        print(json.dumps([list(row.asDict().values()) for row in launch.session().sql(question).collect()],"

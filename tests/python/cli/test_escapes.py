@@ -5,7 +5,6 @@ import io
 import json
 import re
 import unicodedata
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -122,6 +121,6 @@ def test_commands_print_for_people_in_one_place() -> None:
     writes = re.compile(r"\bprint\(|std(out|err)\.(buffer\.)?write")
     # The others are the help, which is the program's own, and those rows.
     allowed = {"output.py", "running.py", "decode.py"}
-    commands = Path(PROJECT / "ingest" / "commands")
+    commands = PROJECT / "binloom" / "commands"
     writing = {path.name for path in commands.glob("*.py") if writes.search(path.read_text())}
     assert writing == allowed

@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from binloom.commands.metrics import FollowMetrics, MetricsServer
 from ingest.errors import UsageError
-from ingest.landing.lag import Lag
+from ingest.follow.lag import Lag
 from tests.python.places import PROJECT
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

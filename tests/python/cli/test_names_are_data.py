@@ -9,8 +9,8 @@ import pyarrow.dataset as dataset
 import pytest
 
 from ingest.escapes import visible
-from ingest.landing.session import HOME_VARIABLE, raw_table_dir
-from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.landing.held import SpoolFile, StreamLanding
+from ingest.warehouse.home import HOME_VARIABLE, raw_table_dir
 from tests.python.nasty import (
     FILE,
     FOLDER,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ingest.landing.store import read_rows
-from ingest.landing.tables import SCHEMA_COLUMNS, SCHEMA_SNAPSHOTS
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.tables import SCHEMA_COLUMNS, SCHEMA_SNAPSHOTS
 from tests.python.cli.running import binloom
 
 STATEMENTS = "create table t (id int primary key, word varchar(9) character set latin1);\n"

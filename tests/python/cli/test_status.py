@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.checkpoint import CHECKPOINT
-from ingest.landing.gaps import Gap, record_gap
+from ingest.follow.checkpoint import CHECKPOINT
+from ingest.warehouse.gaps import Gap, record_gap
 from tests.python.cli.running import assert_sentence, binloom
 from tests.python.landing.followed import FILES, FollowedShop
 from tests.python.places import SAMPLES

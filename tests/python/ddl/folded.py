@@ -8,10 +8,10 @@ from ingest.binlog import open_binlog
 from ingest.ddl.actions import Action, Column, Flavor
 from ingest.ddl.batches import statement_actions, version_of
 from ingest.ddl.shapes import Shapes
-from ingest.landing.batches import landed_batches
+from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server as LiveServer
-from ingest.sources.server import ServerAddress
+from ingest.warehouse.landed import landed_batches
 from tests.servers import Server
 
 TableId = tuple[str, str]

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from ingest.landing.checkpoint import Checkpoint, spool_folder
-from ingest.landing.segments import latest_states
-from ingest.landing.store import read_rows
-from ingest.landing.tables import SEGMENTS, STREAM_GAPS
+from ingest.follow.checkpoint import Checkpoint, spool_folder
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.segments import latest_states
+from ingest.warehouse.tables import SEGMENTS, STREAM_GAPS
 from tests.python.follow.spool import assert_same_files
 from tests.python.follow.tables import Decoded, Tables, assert_same_tables
 from tests.python.places import PROJECT

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.binlog import open_binlog
-from ingest.landing.batches import LANDED_SCHEMAS, LandedKind, landed_batches
-from ingest.landing.record import SourceRecord
 from ingest.landing.schema_history import SchemaHistory
-from ingest.landing.segments import latest_states
-from ingest.landing.session import raw_table_dir
-from ingest.landing.store import data_files, partition_folder, read_rows, read_table
-from ingest.landing.tables import SEGMENT_TABLES, SEGMENTS, TABLE_MAPS
+from ingest.warehouse.files import data_files, partition_folder, read_rows, read_table
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import latest_states
+from ingest.warehouse.tables import SEGMENT_TABLES, SEGMENTS, TABLE_MAPS
 
 # What no two rows have in common, besides the epoch and the file.
 KEYS: Final[dict[str, list[str]]] = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.partitions import open_tables
-from ingest.landing.session import SparkLaunch
+from ingest.warehouse.partitions import open_tables
+from ingest.warehouse.spark import SparkLaunch
 from tests.python.commands import build, rows_of
 from tests.python.follow.follower import Follower
 from tests.servers import DISTRIBUTIONS, Server

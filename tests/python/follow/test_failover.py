@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest.landing.store import read_rows
-from ingest.landing.tables import SOURCES
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.tables import SOURCES
 from tests.python.follow.conftest import SERVER_OPTIONS
 from tests.python.follow.follower import SOURCE, Follower
 from tests.python.follow.proxy import Proxy

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.segments import latest_states
-from ingest.landing.store import read_rows
-from ingest.landing.tables import SCHEMA_COLUMNS, SEGMENTS
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.segments import latest_states
+from ingest.warehouse.tables import SCHEMA_COLUMNS, SEGMENTS
 from tests.python.follow.follower import NOTHING, SOURCE, Follower
 from tests.python.follow.secrecy import command_lines
 from tests.python.follow.tables import Decoded, assert_same_tables

@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.binlog import scan_binlog
-from ingest.landing.record import SourceRecord
 from ingest.landing.schema_history import SchemaHistory
-from ingest.landing.segments import Segment, Status
-from ingest.landing.session import raw_table_dir
-from ingest.landing.store import append_rows, append_table, data_files, partition_folder
-from ingest.landing.tables import SEGMENTS, TABLE_MAPS
 from ingest.landing.task import SegmentWork, land_segment
+from ingest.warehouse.files import append_rows, append_table, data_files, partition_folder
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import Segment, Status
+from ingest.warehouse.tables import SEGMENTS, TABLE_MAPS
 from tests.python.follow.follower import SOURCE
 from tests.python.follow.spool import FLAGS_AT, assert_same_files
 from tests.python.follow.tables import Decoded, Tables, assert_same_tables

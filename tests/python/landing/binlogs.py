@@ -5,8 +5,9 @@ import zlib
 from pathlib import Path
 
 from ingest.binlog import scan_binlog
+from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server, ServerAddress
+from ingest.sources.server import Server
 from ingest.sources.snapshot import SchemaSnapshot
 from tests.python.places import SAMPLES
 

@@ -12,9 +12,9 @@ import signal
 import sys
 from pathlib import Path
 
-from ingest.landing import IngestOptions, ingest, land
+from ingest.landing import IngestOptions, ingest, run
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
-from ingest.landing.stream import StreamLanding
+from ingest.landing.held import StreamLanding
 from ingest.sources.directory import find_binlogs
 from tests.python.landing.spark import all_rows, spark_home
 
@@ -29,7 +29,7 @@ def main() -> None:
     home = Path(sys.argv[2])
     if sys.argv[1] == "land":
         # Commits come often, so that a kill may find some segments committed and others not.
-        land.COMMIT_SECONDS, land.COMMIT_SEGMENTS = 0.0, 2
+        run.COMMIT_SECONDS, run.COMMIT_SEGMENTS = 0.0, 2
         ingest(SOURCE, find_binlogs(Path(sys.argv[3])), IngestOptions(segment_bytes=SEGMENT_BYTES), home=home)
     elif sys.argv[1] == "compact":
         with StreamLanding(SOURCE, home) as landing:

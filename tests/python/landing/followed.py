@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest.binlog import open_binlog
-from ingest.landing.checkpoint import Checkpoint, ServerEnd
-from ingest.landing.spool import Spool
-from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.follow.checkpoint import Checkpoint, ServerEnd
+from ingest.follow.spool import Spool
+from ingest.landing.held import SpoolFile, StreamLanding
 
 FILES = ("binlog.000001", "binlog.000002")
 RECEIVED_AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ingest.landing.partitions import open_tables
-from ingest.landing.session import SparkLaunch
-from ingest.landing.tables import RAW_TABLES
+from ingest.warehouse.partitions import open_tables
+from ingest.warehouse.spark import SparkLaunch
+from ingest.warehouse.tables import RAW_TABLES
 
 # Not the same from run to run, by their nature.
 RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at"}

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from ingest.landing.record import SourceRecord
-from ingest.landing.segments import Segment
-from ingest.landing.session import raw_table_dir
-from ingest.landing.store import segment_folder
-from ingest.landing.tables import RAW_TABLES
+from ingest.warehouse.files import segment_folder
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import Segment
+from ingest.warehouse.tables import RAW_TABLES
 from tests.python.landing.spark import RUN_COLUMNS
 
 

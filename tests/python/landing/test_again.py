@@ -10,9 +10,9 @@ import pytest
 
 from ingest.errors import UsageError
 from ingest.landing.again import listed_segments, reopened
-from ingest.landing.record import SourceRecord
-from ingest.landing.segments import Segment
-from ingest.landing.session import warehouse_dir
+from ingest.warehouse.home import warehouse_dir
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import Segment
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 COMPACTED = Segment("shop", 0, "b.000001", 0, 900)

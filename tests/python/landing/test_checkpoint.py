@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import StoreError
-from ingest.landing.checkpoint import CHECKPOINT, Checkpoint, ServerEnd, spool_folder
+from ingest.follow.checkpoint import CHECKPOINT, Checkpoint, ServerEnd, spool_folder
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
 END = ServerEnd("binlog.000007", 4000, "u:1-9", NOW, 3000)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import StoreError
-from ingest.landing import session
 from ingest.landing.class_archive import write_class_archive
-from ingest.landing.session import CLASS_ARCHIVE, SparkLaunch
+from ingest.warehouse import spark as session
+from ingest.warehouse.spark import CLASS_ARCHIVE, SparkLaunch
 from tests.python.landing.binlogs import SHOP
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.landing.compact import FEW_FILES, compact_closed_files, merge_logs, remove_replaced
-from ingest.landing.land import IngestOptions
-from ingest.landing.locks import source_stem
-from ingest.landing.record import SourceRecord
-from ingest.landing.session import raw_table_dir
-from ingest.landing.store import read_rows
-from ingest.landing.stream import SpoolFile, StreamLanding
-from ingest.landing.tables import SEGMENTS
+from ingest.landing.held import SpoolFile, StreamLanding
+from ingest.landing.options import IngestOptions
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.locks import source_stem
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.tables import SEGMENTS
 from tests.python.landing.binlogs import SHOP, in_use, transaction_ends
 from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import current_rows, segment_rows

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import StoreError
-from ingest.landing import status
-from ingest.landing.checkpoint import CHECKPOINT, Checkpoint
+from ingest.follow.checkpoint import CHECKPOINT, Checkpoint
+from ingest.follow.overview import status
+from ingest.follow.spool import Spool
 from ingest.landing.compact import compact_closed_files
-from ingest.landing.land import IngestOptions
-from ingest.landing.record import SourceRecord
-from ingest.landing.session import raw_table_dir, warehouse_dir
-from ingest.landing.snapshots import load_hints
-from ingest.landing.spool import Spool
-from ingest.landing.store import BUILD_ANEW, LAND_ANEW, read_table
-from ingest.landing.stream import SpoolFile, StreamLanding
-from ingest.landing.tables import RAW_TABLES
+from ingest.landing.held import SpoolFile, StreamLanding
+from ingest.landing.options import IngestOptions
+from ingest.landing.schema_history import SchemaHistory
 from ingest.quality.proofs import read_proofs
+from ingest.warehouse.files import BUILD_ANEW, LAND_ANEW, read_table
+from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.tables import RAW_TABLES
 from tests.python.landing.binlogs import SHOP, transaction_ends
 from tests.python.landing.followed import FILES, FollowedShop
 
@@ -52,9 +52,13 @@ def compact(home: Path) -> None:
         compact_closed_files(landing)
 
 
+def history(home: Path) -> None:
+    SchemaHistory.load(SourceRecord.load(SOURCE, home), home).hints(0)
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     **dict.fromkeys(("sources", "binlog_files", "segments"), lambda home: SourceRecord.load(SOURCE, home)),
-    **dict.fromkeys(("schema_snapshots", "schema_columns"), lambda home: load_hints(SOURCE, 0, home)),
+    **dict.fromkeys(("schema_snapshots", "schema_columns"), history),
     **dict.fromkeys(("row_events", "transactions", "statements", "ddl_actions"), compact),
     "table_maps": lambda home: read_table(RAW_TABLES["table_maps"], home, source_id=SOURCE),
 }

@@ -6,13 +6,19 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
+from binloom import register
 from ingest.binlog import scan_binlog
 from ingest.landing import ingest
-from ingest.landing.tables import SEGMENT_TABLES
 from ingest.sources.directory import find_binlogs
+from ingest.warehouse.tables import SEGMENT_TABLES
 from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(session: Any) -> None:
+    register(session)
 
 
 def load(session: Any, *paths: Path, **options: Any) -> Any:

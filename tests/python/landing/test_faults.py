@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.session import raw_table_dir
+from ingest.warehouse.home import raw_table_dir
 from tests.python.landing.binlogs import SHOP
 from tests.python.landing.faulted import SOURCE
 from tests.python.landing.stored import stored
@@ -59,7 +59,7 @@ def digests(home: Path) -> dict[str, object]:
 
 def committed(home: Path) -> int:
     """Number of segments that are completed."""
-    from ingest.landing.overview import status
+    from ingest.follow.overview import status
 
     return sum(one.segments.get("completed", 0) for one in status(home=home) if one.source_id == SOURCE)
 

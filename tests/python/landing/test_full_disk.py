@@ -13,12 +13,13 @@ import pytest
 
 from ingest.binlog.format import read_format
 from ingest.errors import StoreError
-from ingest.landing import IngestOptions, land_snapshot, status
-from ingest.landing.checkpoint import Checkpoint
+from ingest.follow.checkpoint import Checkpoint
+from ingest.follow.durable_files import DurableFiles
+from ingest.follow.overview import status
+from ingest.follow.spool import FIRST_EVENT, ReceivedFile, Spool
+from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
-from ingest.landing.durable_files import DurableFiles
-from ingest.landing.spool import FIRST_EVENT, ReceivedFile, Spool
-from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.landing.binlogs import SHOP, transaction_ends
 from tests.python.landing.full_disk import SmallDisk, file_size_limit, full_from_operation

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ingest.landing.gaps import Gap, gaps, record_gap
-from ingest.landing.store import read_rows
-from ingest.landing.tables import STREAM_GAPS
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.gaps import Gap, gaps, record_gap
+from ingest.warehouse.tables import STREAM_GAPS
 
 PURGED = Gap(0, "b.000002", 900, "u:1-5", 0, "b.000005", 4, "u:1-9", "u:6-9", "purged", "b.000002 is gone", "u")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.checkpoint import ServerEnd
-from ingest.landing.lag import find_lag, landed_gtids, last_landed_at
-from ingest.landing.record import SourceRecord
-from ingest.landing.spool import Spool
+from ingest.follow.checkpoint import ServerEnd
+from ingest.follow.lag import find_lag, landed_gtids, last_landed_at
+from ingest.follow.spool import Spool
+from ingest.warehouse.record import SourceRecord
 from tests.python.landing.binlogs import SHOP, SHOP_MARIADB
 from tests.python.landing.followed import FILES, FollowedShop
 

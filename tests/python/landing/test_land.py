@@ -19,15 +19,17 @@ from ingest.errors import (
     UnknownSourceError,
     UsageError,
 )
-from ingest.landing import IngestOptions, IngestResult, executors, ingest, land_snapshot, status
-from ingest.landing.locks import SourceLock
-from ingest.landing.partitions import open_tables
-from ingest.landing.record import SourceRecord
+from ingest.follow.overview import status
+from ingest.landing import IngestOptions, IngestResult, executors, ingest, land_snapshot
 from ingest.landing.schema_history import SchemaHistory
-from ingest.landing.session import raw_table_dir, warehouse_dir
-from ingest.landing.tables import STATEMENTS, ensure_tables
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.warehouse.catalog import create_statement, ensure_tables
+from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from ingest.warehouse.locks import SourceLock
+from ingest.warehouse.partitions import open_tables
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.tables import STATEMENTS
 from tests.python.landing.binlogs import (
     SHOP,
     SHOP_MARIADB,
@@ -119,7 +121,7 @@ def test_tables_from_before_a_column_was_added_get_it(session: Any, home: Path, 
     added = {"sql_mode", "time_zone", "character_set_client"}
     older = replace(STATEMENTS, columns=pa.schema([one for one in STATEMENTS.columns if one.name not in added]))
     session.sql("drop table binlog_raw.statements")
-    session.sql(older.ddl(str(raw_table_dir("statements", home))))
+    session.sql(create_statement(older, str(raw_table_dir("statements", home))))
     session.sql("alter table binlog_raw.statements recover partitions")
     session.sql("alter schema binlog_raw set dbproperties ('binloom.layout' = 'an older one')")
     assert not added & set(session.table("binlog_raw.statements").columns)
@@ -127,7 +129,7 @@ def test_tables_from_before_a_column_was_added_get_it(session: Any, home: Path, 
     assert before == raw_rows(session, "statements", "columns") != []
     # Once is enough: nothing is looked at any more.
     session.sql("drop table binlog_raw.statements")
-    session.sql(older.ddl(str(raw_table_dir("statements", home))))
+    session.sql(create_statement(older, str(raw_table_dir("statements", home))))
     assert ensure_tables(session, warehouse_dir(home)) == []
     assert not added & set(session.table("binlog_raw.statements").columns)
     session.sql("drop table binlog_raw.statements")

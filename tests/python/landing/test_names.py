@@ -14,19 +14,20 @@ from jinja2.sandbox import SandboxedEnvironment
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE
 from ingest.binlog.packets import Packets, Run, Special
 from ingest.errors import BrokenStreamError, SourceError, UsageError
+from ingest.follow.checkpoint import CHECKPOINT, Checkpoint
+from ingest.follow.receiver import Receiver
+from ingest.follow.spool import Spool
 from ingest.landing import ingest, land_snapshot
-from ingest.landing.checkpoint import CHECKPOINT, Checkpoint
-from ingest.landing.names import require_file_name, require_server_file, require_source_name
-from ingest.landing.receiver import Receiver
-from ingest.landing.segments import Segment
-from ingest.landing.spool import Spool
-from ingest.landing.store import read_rows, segment_folder
-from ingest.landing.stream import StreamLanding
-from ingest.landing.tables import ROW_EVENTS, SOURCES, sql_literal
+from ingest.landing.held import StreamLanding
+from ingest.sources.address import ServerAddress
 from ingest.sources.directory import BinlogPath
 from ingest.sources.replication import Replica
-from ingest.sources.server import ServerAddress
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.warehouse.catalog import sql_literal
+from ingest.warehouse.files import read_rows, segment_folder
+from ingest.warehouse.names import require_file_name, require_server_file, require_source_name
+from ingest.warehouse.segments import Segment
+from ingest.warehouse.tables import ROW_EVENTS, SOURCES
 from tests.python.binlog import forge
 from tests.python.binlog.test_packets import made_up, packets_of
 from tests.python.places import PROJECT

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ingest.landing import IngestOptions, ingest
-from ingest.landing.partitions import register_pending
-from ingest.landing.session import raw_table_dir
-from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.sources.directory import find_binlogs
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.partitions import register_pending
 from tests.python.landing.binlogs import SHOP, transaction_ends
 from tests.python.landing.spark import raw_rows, spark_home
 

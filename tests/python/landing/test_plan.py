@@ -9,8 +9,8 @@ import pytest
 from ingest.binlog import open_binlog, scan_binlog
 from ingest.errors import EncryptedBinlogError, NotABinlogError, SourceIdentityError
 from ingest.landing.plan import IdentifiedFile, identify, plan_batches, plan_file
-from ingest.landing.record import SourceRecord
 from ingest.sources.directory import binlog_path
+from ingest.warehouse.record import SourceRecord
 from tests.python.landing.binlogs import (
     SHOP,
     created_at,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.landing.privacy import GROUP_VARIABLE, keep_private, persons_umask
-from ingest.landing.session import prepare_home
+from ingest.warehouse.home import prepare_home
+from ingest.warehouse.privacy import GROUP_VARIABLE, keep_private, persons_umask
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import StoreError
-from ingest.landing.replica import REPLICA, replica_of
+from ingest.follow.replica import REPLICA, replica_of
 
 
 def test_a_home_keeps_its_replica(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
-from ingest.landing.session import SparkLaunch, find_java, metastore_holder, prepare_home, spark_errors, spark_settings
+from ingest.warehouse.home import prepare_home
+from ingest.warehouse.spark import SparkLaunch, find_java, metastore_holder, spark_errors, spark_settings
 
 
 def fake_java(folder: Path, release: str) -> Path:
@@ -123,7 +124,7 @@ def test_metastore_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
 _TWO_SESSIONS = """
 import sys
 from pathlib import Path
-from ingest.landing.session import SparkLaunch, metastore_holder
+from ingest.warehouse.spark import SparkLaunch, metastore_holder
 home = Path(sys.argv[1])
 for _ in range(2):
     with SparkLaunch(home, short_lived=True) as launch:

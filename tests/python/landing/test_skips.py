@@ -10,11 +10,12 @@ import pytest
 from ingest.binlog import open_binlog
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.errors import UsageError
-from ingest.landing import IngestOptions, ingest, status
-from ingest.landing.record import SourceRecord
+from ingest.follow.overview import status
+from ingest.landing import IngestOptions, ingest
+from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.skips import BEFORE_THE_START, LANDED_EARLIER
-from ingest.landing.stream import SpoolFile, StreamLanding
 from ingest.sources.directory import find_binlogs
+from ingest.warehouse.record import SourceRecord
 from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, of_server
 from tests.python.landing.stored import segment_rows
 

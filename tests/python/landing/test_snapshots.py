@@ -9,11 +9,11 @@ import pytest
 
 from ingest.binlog import SchemaHints
 from ingest.landing import land_snapshot
-from ingest.landing.record import SourceRecord
 from ingest.landing.schema_history import SchemaHistory
-from ingest.landing.store import read_rows
-from ingest.landing.tables import SCHEMA_DEFAULTS
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.tables import SCHEMA_DEFAULTS
 
 CLOCK = count()
 

@@ -8,12 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.errors import IngestInProgressError, StoreError
-from ingest.landing.batches import LANDED_SCHEMAS
-from ingest.landing.locks import SourceLock, TaskLock, source_stem
-from ingest.landing.names import escape
-from ingest.landing.session import raw_table_dir
-from ingest.landing.store import append_rows, partition_folder, read_rows
-from ingest.landing.tables import COLUMN_DESCRIPTIONS, RAW_TABLES, SEGMENT_TABLES, SOURCES, spark_type, sql_literal
+from ingest.warehouse.catalog import create_statement, spark_type, sql_literal
+from ingest.warehouse.files import append_rows, partition_folder, read_rows
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.landed import LANDED_SCHEMAS
+from ingest.warehouse.locks import SourceLock, TaskLock, source_stem
+from ingest.warehouse.names import escape
+from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES, SEGMENT_TABLES, SOURCES
 
 
 def test_partition_values_are_escaped_as_hive_does() -> None:
@@ -76,7 +77,7 @@ def test_every_column_is_described_and_has_a_spark_type() -> None:
         for field in table.columns:
             assert COLUMN_DESCRIPTIONS[field.name]
             assert spark_type(field.type)
-        assert f"create table if not exists binlog_raw.{table.name}" in table.ddl()
+        assert f"create table if not exists binlog_raw.{table.name}" in create_statement(table)
 
 
 def test_segment_tables_hold_what_is_landed_of_a_log_and_where_it_is_from() -> None:

@@ -8,11 +8,11 @@ import pytest
 from ingest.binlog import scan_binlog
 from ingest.errors import CorruptBinlogError, IngestInProgressError
 from ingest.landing import IngestOptions, ingest, land_snapshot
-from ingest.landing.record import SourceRecord
-from ingest.landing.session import warehouse_dir
-from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.warehouse.home import warehouse_dir
+from ingest.warehouse.record import SourceRecord
 from tests.python.landing.binlogs import SHOP, flip_bit, in_use, transaction_ends
 from tests.python.landing.stored import segment_rows, stored
 

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from ingest.binlog import open_binlog
+from ingest.follow.follower import Follower, FollowOptions, Start
 from ingest.landing import IngestOptions, ingest, land_snapshot
-from ingest.landing.follow import Follower, FollowOptions, Start
-from ingest.landing.record import SourceRecord
 from ingest.landing.schema_history import hints_by_file
-from ingest.landing.segments import FIRST_EVENT, Segment
-from ingest.landing.store import data_files, read_rows, segment_folder
-from ingest.landing.tables import ROW_EVENTS, TABLE_MAPS
+from ingest.sources.address import ServerAddress
 from ingest.sources.directory import find_binlogs
-from ingest.sources.server import ServerAddress
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.warehouse.files import data_files, read_rows, segment_folder
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT, Segment
+from ingest.warehouse.tables import ROW_EVENTS, TABLE_MAPS
 from tests.python.landing.binlogs import snapshot_of
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.servers.random_values import RandomValues

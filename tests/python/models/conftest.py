@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest.landing.session import SparkLaunch, warehouse_dir
+from ingest.warehouse.home import warehouse_dir
+from ingest.warehouse.spark import SparkLaunch
 from tests.python.models.invoke import run_dbt
 from tests.python.models.raw import RawTables
 

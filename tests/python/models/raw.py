@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ingest.binlog.hints import enum_members
-from ingest.landing.tables import RAW_SCHEMA, RAW_TABLES, SEGMENT_TABLES, ensure_tables
+from ingest.warehouse.catalog import ensure_tables
+from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, SEGMENT_TABLES
 
 WIRE_TYPES = {
     "int": ("LONG", 0),

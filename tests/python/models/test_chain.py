@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from ingest.landing import ingest, land_snapshot
+from ingest.sources.address import ServerAddress
 from ingest.sources.directory import find_binlogs
 from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server as Connection
-from ingest.sources.server import ServerAddress
 from tests.python.binlog import workload, workload_own, workload_tables
 from tests.python.binlog.mutations import events_of
 from tests.servers import Server, mariadb, mysql

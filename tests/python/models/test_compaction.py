@@ -7,12 +7,13 @@ import pytest
 
 from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import compact_closed_files, remove_replaced
-from ingest.landing.land import now
-from ingest.landing.segments import Segment
-from ingest.landing.session import SparkLaunch, warehouse_dir
-from ingest.landing.stream import SpoolFile, StreamLanding
-from ingest.landing.tables import ensure_tables
+from ingest.landing.held import SpoolFile, StreamLanding
+from ingest.landing.run import now
 from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.warehouse.catalog import ensure_tables
+from ingest.warehouse.home import warehouse_dir
+from ingest.warehouse.segments import Segment
+from ingest.warehouse.spark import SparkLaunch
 from tests.python.landing.binlogs import SHOP
 from tests.python.models.invoke import run_dbt
 

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 from dbt.cli.main import dbtRunner
 
-from ingest.landing.gaps import Gap, record_gap
-from ingest.landing.session import raw_table_dir, warehouse_dir
-from ingest.landing.store import append_rows
-from ingest.landing.tables import SCHEMA_SNAPSHOTS, SOURCES, STREAM_GAPS, ensure_tables
+from ingest.warehouse.catalog import create_statement, ensure_tables
+from ingest.warehouse.files import append_rows
+from ingest.warehouse.gaps import Gap, record_gap
+from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from ingest.warehouse.tables import SCHEMA_SNAPSHOTS, SOURCES, STREAM_GAPS
 from tests.python.models.raw import NOON, RawTables
 from tests.python.places import PROJECT
 
@@ -81,7 +82,7 @@ def test_a_warehouse_of_an_older_binloom_says_what_brings_it_up_to_date(
     for table, added in ((SOURCES, {"start_file", "start_pos", "gtids_before"}), (SCHEMA_SNAPSHOTS, {"epoch"})):
         older = replace(table, columns=pa.schema([field for field in table.columns if field.name not in added]))
         spark.sql(f"drop table {table.qualified_name}")
-        spark.sql(older.ddl(str(raw_table_dir(table.name, home))))
+        spark.sql(create_statement(older, str(raw_table_dir(table.name, home))))
     spark.sql("drop table binlog_raw.stream_gaps")
     spark.sql("alter schema binlog_raw set dbproperties ('binloom.layout' = 'an older one')")
     places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", home / "target"]

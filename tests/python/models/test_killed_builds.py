@@ -18,7 +18,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.landing.session import SHORT_LIVED_OPTIONS, SparkLaunch, raw_table_dir, warehouse_dir
+from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from ingest.warehouse.spark import SHORT_LIVED_OPTIONS, SparkLaunch
 from tests.python.commands import DBT
 from tests.python.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.python.models.invoke import run_dbt

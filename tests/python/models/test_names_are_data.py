@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ingest.landing.names import partition_step
-from ingest.landing.tables import sql_literal
+from ingest.warehouse.catalog import sql_literal
+from ingest.warehouse.names import partition_step
 from tests.python.landing.test_names import KEPT
 from tests.python.nasty import (
     FILE,

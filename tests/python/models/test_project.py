@@ -11,8 +11,8 @@ import jinja2
 import pytest
 import yaml
 
-from ingest.landing.session import spark_settings
-from ingest.landing.tables import COLUMN_DESCRIPTIONS, RAW_TABLES
+from ingest.warehouse.spark import spark_settings
+from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES
 from tests.python.places import PROJECT
 
 STAGING = PROJECT / "models" / "staging" / "binlog"

@@ -17,10 +17,10 @@ import pytest
 from binloom.commands.output import Format
 from binloom.commands.quality import check
 from ingest.landing import IngestOptions, ingest, land_snapshot
-from ingest.landing.partitions import open_tables
-from ingest.landing.session import raw_table_dir
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.partitions import open_tables
 from tests.python.landing.binlogs import flip_bit
 from tests.python.models import broken
 from tests.python.models.broken import Files

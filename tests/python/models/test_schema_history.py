@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ingest.landing import ingest, land_snapshot
-from ingest.landing.tables import RAW_TABLES
 from ingest.sources.directory import find_binlogs
+from ingest.warehouse.tables import RAW_TABLES
 from tests.python.landing.binlogs import snapshot_of
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.servers.random_ddl import RandomDdl, run_step

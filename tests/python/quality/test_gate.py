@@ -14,12 +14,12 @@ from ingest.errors import UnknownSourceError
 from ingest.escapes import visible
 from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.compact import compact_closed_files
-from ingest.landing.session import raw_table_dir
-from ingest.landing.stream import SpoolFile, StreamLanding
+from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.quality.gate import GateResult, _silence, _validate, run_gate
 from ingest.quality.suites import DEFINITIONS_SUITE, FILES_SUITE, SEGMENTS_SUITE
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.warehouse.home import raw_table_dir
 from tests.python.landing.binlogs import (
     SHOP,
     encrypted_by_mariadb,

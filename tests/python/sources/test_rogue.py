@@ -14,14 +14,16 @@ import pytest
 from binloom.cli import app
 from binloom.commands.running import run_app
 from ingest.errors import AccessRefusedError, SourceError
-from ingest.landing.checkpoint import Checkpoint
-from ingest.landing.receiver import Receiver
-from ingest.landing.spool import Spool
+from ingest.follow.checkpoint import Checkpoint
+from ingest.follow.receiver import Receiver
+from ingest.follow.spool import Spool
 from ingest.sources import connection, replication
+from ingest.sources.address import ServerAddress
 from ingest.sources.connection import TlsMode, Trust
 from ingest.sources.information_schema import binlog_position, take_snapshot
 from ingest.sources.replication import Replica, read_head
-from ingest.sources.server import Server, ServerAddress, binary_logs, check_server, server_identity
+from ingest.sources.server import Server, binary_logs, server_identity
+from ingest.sources.server_check import check_server
 from tests.servers.certificates import Authority, Certificate
 from tests.servers.rogue import OK, Line, Rogue, error, event, public_key, rows
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from ingest.errors import SourceCheckError, SourceError, UsageError
+from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import binlog_position, take_snapshot
-from ingest.sources.server import Server, ServerAddress, ServerIdentity, check_server, require_usable, server_identity
+from ingest.sources.server import Server, ServerIdentity, server_identity
+from ingest.sources.server_check import check_server, require_usable
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.servers import Server as LiveServer
 from tests.servers.accounts import create_account

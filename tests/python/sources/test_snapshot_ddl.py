@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from ingest.errors import SnapshotInputError
+from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server as Source
-from ingest.sources.server import ServerAddress
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from tests.servers import Server

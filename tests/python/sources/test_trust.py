@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import AccessRefusedError, SourceError, UsageError
+from ingest.sources.address import ServerAddress
 from ingest.sources.connection import Tls, TlsMode, Trust
 from ingest.sources.replication import Replica, read_head
-from ingest.sources.server import Server, ServerAddress
+from ingest.sources.server import Server
 from tests.servers import Server as LiveServer
 
 REPLICA = Replica(4712, "1b4e28ba-2fa1-11d2-883f-0016d3cca428")

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from ingest.binlog import SchemaHints
+from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server, ServerAddress
+from ingest.sources.server import Server
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.python.binlog.recordings import Setting

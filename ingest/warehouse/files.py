@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.errors import StoreError
-from ingest.landing.names import partition_step
-from ingest.landing.segments import Segment
-from ingest.landing.session import raw_table_dir
-from ingest.landing.tables import RawTable
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.names import partition_step
+from ingest.warehouse.segments import Segment
+from ingest.warehouse.tables import RawTable
 
 COMPRESSION = "zstd"
 

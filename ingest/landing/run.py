@@ -11,12 +11,10 @@ import json
 import logging
 import os
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,33 +22,29 @@ import pyarrow as pa
 
 from ingest.binlog.format import read_format
 from ingest.binlog.hints import SchemaHints
-from ingest.errors import EXIT_DONE, BinloomError
+from ingest.errors import BinloomError
 from ingest.landing.executors import Executor, SparkExecutor, grouped
-from ingest.landing.locks import SourceLock, source_stem
-from ingest.landing.names import require_file_name, require_source_name
+from ingest.landing.options import IngestOptions, IngestResult, Progress, filter_text
 from ingest.landing.plan import (
-    SEGMENT_BYTES,
     FilePlan,
     FileProblem,
     Identified,
     IdentifiedFile,
     content_name,
-    identify,
     plan_batches,
 )
-from ingest.landing.record import Row, SourceRecord
 from ingest.landing.schema_history import SchemaHistory
-from ingest.landing.segments import FIRST_EVENT, Segment
-from ingest.landing.session import SparkLaunch, binloom_home, prepare_home
-from ingest.landing.store import append_rows, append_table, read_table
-from ingest.landing.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
 from ingest.sources.directory import BinlogPath, find_binlogs
+from ingest.warehouse.files import append_rows, append_table, read_table
+from ingest.warehouse.locks import SourceLock, source_stem
+from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT, Segment
+from ingest.warehouse.spark import SparkLaunch
+from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from ingest.binlog import TableFilter
+    pass
 
 # A commit costs half a second: seldom enough not to matter, often enough that a crash costs little.
 COMMIT_SECONDS = 10.0
@@ -59,209 +53,6 @@ COMMIT_SEGMENTS = 256
 _MAP_NAMING = ["schema_name", "table_name", "columns"]
 
 log = logging.getLogger(__name__)
-
-# Called with the bytes landed so far, the bytes to land as far as known, and what is being done.
-Progress = Callable[[int, int, str], None]
-
-
-@dataclass(frozen=True)
-class IngestOptions:
-    """What a person can say about an ingest.
-
-    Attributes
-    ----------
-    tables
-        Which tables' rows to take; None for all. Segments landed with one filter are not landed again
-        with another.
-    new_epoch
-        That a series of files which starts over, or a server that comes back, is meant.
-    segment_bytes
-        About how many bytes of a file one task takes.
-    skip_bad_checksum
-        That events whose checksum is wrong are passed over, each with a row in `unsupported_events`,
-        instead of ending what is landed of their file.
-    again
-        Land what dbt lists in `segments_to_land_again`, with the hints that `table_versions` gives, and nothing
-        of other files.
-    """
-
-    tables: "TableFilter | None" = None
-    new_epoch: bool = False
-    segment_bytes: int = SEGMENT_BYTES
-    skip_bad_checksum: bool = False
-    again: bool = False
-
-
-@dataclass
-class IngestResult:
-    """What an ingest came to.
-
-    Attributes
-    ----------
-    source_id, run_id
-        The source, and the identifier of this run in `segments`.
-    files
-        Number of files that were given and are binlogs.
-    files_skipped
-        Number of those that were wholly landed already, and unchanged.
-    segments, bytes, row_events, transactions
-        What was landed by this run.
-    problems
-        Files, or parts of files, that could not be landed, each with its reason.
-    warnings
-        Sentences that a person should read once, such as that names cannot be bound yet.
-    seconds
-        How long it took.
-    """
-
-    source_id: str
-    run_id: str
-    files: int = 0
-    files_skipped: int = 0
-    segments: int = 0
-    bytes: int = 0
-    row_events: int = 0
-    transactions: int = 0
-    problems: list[FileProblem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def exit_code(self) -> int:
-        """Exit code for the command: that of the gravest problem, 0 without any."""
-        return max((problem.error.exit_code for problem in self.problems), default=EXIT_DONE)
-
-
-def ingest(
-    source_id: str,
-    files: Sequence[BinlogPath],
-    options: IngestOptions | None = None,
-    session: "SparkSession | None" = None,
-    progress: Progress | None = None,
-    home: Path | None = None,
-) -> IngestResult:
-    """Land binlog files under a source; what is landed already is skipped.
-
-    Parameters
-    ----------
-    source_id
-        Name of the source.
-    files
-        Files in the order in which they were written, as `ingest.sources.directory.find_binlogs` gives them.
-    options
-        Filters and intentions.
-    session
-        Session to use. Without one the active session is used, or one is started for this call, and
-        none at all when there is nothing to land.
-    progress
-        Called now and then with bytes done, bytes known to do, and a word.
-    home
-        Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
-
-    Returns
-    -------
-    IngestResult
-        With `exit_code` for the command, and `problems` and `warnings` to print.
-
-    Raises
-    ------
-    UsageError
-        The warehouse cannot keep the name of the source or of a file.
-    BinlogError
-        The only file given is no binlog or cannot be read.
-    SourceIdentityError
-        A file changed under its name or shrank, or another server writes to this source too.
-    IngestInProgressError
-        Another command lands this source.
-    JavaMissingError, MetastoreLockedError, StoreError
-        Spark or the warehouse cannot be used.
-    """
-    require_source_name(source_id)
-    for file in files:
-        require_file_name(file.path)
-    started = time.monotonic()
-    options = options or IngestOptions()
-    home = (home or binloom_home()).absolute()
-    prepare_home(home)
-    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
-    result = IngestResult(source_id, run_id)
-    with SourceLock(home, source_id, run_id) as lock, contextlib.ExitStack() as stack:
-        record = SourceRecord.load(source_id, home)
-        run = Run(result, record, options, home, lock, progress or silent)
-        if options.again:
-            files = run.open_again(files)
-        launch: SparkLaunch | None = None
-        if not _seem_landed(files, record):
-            # The JVM starts while the decoder is loaded and the files are scanned.
-            (progress or silent)(0, 0, "starting Spark")
-            launch = stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
-        identified = identify(files, record, options.new_epoch)
-        if len(files) == 1 and identified.problems:
-            raise identified.problems[0].error
-        result.files = len(identified.files) + len(identified.encrypted)
-        result.problems.extend(identified.problems)
-        result.files_skipped = sum(file.is_landed for file in identified.files)
-        result.warnings.extend(_filter_warnings(record, options))
-        run.record_encrypted(identified)
-        # One epoch after the other: what the one has landed is left out of the next, when that is of a replica.
-        for epoch in sorted({file.epoch for file in identified.files}):
-            run.record_identities(identified, epoch)
-            todo = [file for file in identified.files if file.epoch == epoch and not file.is_landed]
-            if todo:
-                launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
-                run.land(todo, launch)
-        # More is known now of what was landed before.
-        for _, stale in groupby(run.reopen_stale(identified.files), lambda file: file.epoch):
-            launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
-            run.land(list(stale), launch)
-        run.warn_of_missing_names()
-    log.debug("Spark has ended")
-    result.seconds = time.monotonic() - started
-    return result
-
-
-def silent(done: int, known: int, word: str) -> None:
-    """Tell nobody how far it is."""
-
-
-def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:
-    """Whether every file is landed, going by names and sizes alone."""
-    epochs = {epoch for epoch, _ in record.files}
-    with contextlib.suppress(OSError):
-        for file in files:
-            size = file.path.stat().st_size
-            if size > FIRST_EVENT and not any(record.is_landed(epoch, file.name, size) for epoch in epochs):
-                return False
-    return True
-
-
-def filter_text(tables: "TableFilter | None") -> str | None:
-    """Return a filter as it is recorded in `segments`, None when all tables are taken."""
-    if tables is None:
-        return None
-    parts = {"schemas": tables.schemas, "tables": tables.tables, "exclude_tables": tables.exclude_tables}
-    return "; ".join(f"{name}: {', '.join(sorted(patterns))}" for name, patterns in parts.items() if patterns) or None
-
-
-def filter_words(text: str | None) -> str:
-    """Say in a sentence which tables a filter of `segments` takes."""
-    return "all tables" if text is None else f"the filter {text}"
-
-
-def _filter_warnings(record: SourceRecord, options: IngestOptions) -> Iterator[str]:
-    wanted = filter_text(options.tables)
-    others = {
-        state["table_filter"]
-        for states in record.states.values()
-        for state in states
-        if state["status"] == "completed" and state["table_filter"] != wanted
-    }
-    if others:
-        what = " and ".join(sorted(map(filter_words, others)))
-        yield (
-            f"Files of source {record.source_id!r} were landed before with {what}; they are not landed again. "
-            "To land them with other filters, use another --source."
-        )
 
 
 def _passed_over(plan: FilePlan) -> str:

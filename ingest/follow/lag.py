@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
-from ingest.landing.checkpoint import Checkpoint
-from ingest.landing.record import Row, SourceRecord
-from ingest.landing.segments import FIRST_EVENT, is_done
-from ingest.landing.spool import Spool
+from ingest.follow.checkpoint import Checkpoint
+from ingest.follow.spool import Spool
 from ingest.sources.directory import binlog_path
+from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT, is_done
 
 # Intervals of a MySQL set; domain and number of MariaDB's GTIDs.
 _INTERVAL = re.compile(r":(\d+)(?:-(\d+))?(?=[:,]|$)")

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ingest.errors import IngestInProgressError, StoreError
-from ingest.landing.store import store_errors
+from ingest.warehouse.files import store_errors
 
 ORPHAN_SECONDS = 60.0
 

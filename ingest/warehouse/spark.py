@@ -6,7 +6,6 @@ sooner, it starts while files are being scanned, and what it prints goes to a lo
 """
 
 import contextlib
-import errno
 import fcntl
 import os
 import re
@@ -22,18 +21,14 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
-from ingest.landing.privacy import close_home, private_umask
+from ingest.warehouse.home import NO_SPACE, binloom_home, is_full, prepare_home
+from ingest.warehouse.privacy import private_umask
 
-HOME_VARIABLE = "BINLOOM_HOME"
 MASTER_VARIABLE = "BINLOOM_SPARK_MASTER"
 MEMORY_VARIABLE = "BINLOOM_DRIVER_MEMORY"
-DEFAULT_HOME = ".binloom"
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
 JAVA_NEEDED = 17
-# As Java and Derby have it from the operating system.
-NO_SPACE = os.strerror(errno.ENOSPC)
-FULL_BELOW_BYTES = 1 << 20
 JVM_START_SECONDS = 120.0
 JVM_END_SECONDS = 30.0
 # Beside the jars that its classes are from. Written by `ingest.landing.class_archive`.
@@ -83,46 +78,10 @@ SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240
 # What only landing gains from.
 _LANDING_SETTINGS = {
     # Workers import pyarrow and the decoder once, before they fork.
-    "spark.python.daemon.module": "ingest.landing.daemon",
+    "spark.python.daemon.module": "ingest.warehouse.daemon",
     # Else each partition that is registered has its folder listed, for statistics that nobody reads.
     "spark.hadoop.hive.stats.autogather": "false",
 }
-
-_LOG4J = """\
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-appender.file.type = RollingFile
-appender.file.name = file
-appender.file.fileName = {logs}/spark.log
-appender.file.filePattern = {logs}/spark.%i.log
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
-appender.file.policies.type = Policies
-appender.file.policies.size.type = SizeBasedTriggeringPolicy
-appender.file.policies.size.size = 10MB
-appender.file.strategy.type = DefaultRolloverStrategy
-appender.file.strategy.max = 2
-"""
-
-
-def binloom_home() -> Path:
-    """Return the folder that everything binloom keeps lies under, as an absolute path."""
-    return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME).absolute()
-
-
-def warehouse_dir(home: Path | None = None) -> Path:
-    """Return the folder that the tables lie under, as `<schema>.db/<table>/`."""
-    return (home or binloom_home()) / "warehouse"
-
-
-def raw_table_dir(table: str, home: Path | None = None) -> Path:
-    """Return the folder of a table of schema `binlog_raw`."""
-    return warehouse_dir(home) / "binlog_raw.db" / table
-
-
-def model_dirs(model: str, home: Path | None = None) -> list[Path]:
-    """Return the folders of a table that dbt built, in whatever schema."""
-    return [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
 
 
 def spark_settings(home: Path | None = None) -> dict[str, str]:
@@ -168,30 +127,6 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
         settings["spark.driver.host"] = "127.0.0.1"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
     return settings
-
-
-def prepare_home(home: Path) -> None:
-    """Create the folders and the log configuration that a session needs, and close the home to others.
-
-    Raises
-    ------
-    StoreError
-        When the folder cannot be written to.
-    """
-    try:
-        for folder in ("conf", "locks", "logs", "tmp", "warehouse"):
-            (home / folder).mkdir(parents=True, exist_ok=True)
-        configuration = home / "conf" / "log4j2.properties"
-        text = _LOG4J.format(logs=home / "logs")
-        if not configuration.exists() or configuration.read_text() != text:
-            configuration.write_text(text)
-        close_home(home)
-    except OSError as error:
-        raise StoreError(
-            f"binloom cannot write to its folder {home}: {error.strerror}.",
-            hint=f"Make room or give permission, or set {HOME_VARIABLE} to a folder that can be written.",
-            path=str(home),
-        ) from error
 
 
 def find_java() -> Path:
@@ -304,14 +239,6 @@ def spark_errors(home: Path) -> Iterator[None]:
                 path=str(home),
             ) from error
         raise StoreError(f"Spark failed: {text.splitlines()[0]}", hint=f"More is in {log}.", path=str(log)) from error
-
-
-def is_full(folder: Path) -> bool:
-    """Whether the disk of a folder has no room for the smallest write of Spark or its metastore."""
-    try:
-        return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
-    except OSError:
-        return False
 
 
 class SparkLaunch:
@@ -465,12 +392,9 @@ class SparkLaunch:
         if self._session is None:
             from pyspark.sql import SparkSession
 
-            from ingest.landing.data_source import register
-
             self.context()
             with spark_errors(self.home):
                 self._session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-            register(self._session)
         return self._session
 
     def stop(self) -> None:

@@ -4,16 +4,17 @@ A follower lands without Spark, and its folders wait until somebody opens a sess
 to which moment of `segments` all are known; macro register_landed_segments does the same for a plain dbt run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.landing.segments import Segment
-from ingest.landing.session import warehouse_dir
-from ingest.landing.store import read_rows
-from ingest.landing.tables import BINLOG_FILES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS, ensure_tables, sql_literal
-from ingest.landing.task import SegmentResult
+from ingest.warehouse.catalog import ensure_tables, sql_literal
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.home import warehouse_dir
+from ingest.warehouse.landed import LandedKind
+from ingest.warehouse.segments import Segment
+from ingest.warehouse.tables import BINLOG_FILES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,10 +69,18 @@ def confirm_registered(session: "SparkSession", home: Path, run_id: str) -> None
         _set_registered_until(session, _latest(news))
 
 
-def register_partitions(session: "SparkSession", results: Sequence[SegmentResult]) -> None:
-    """Make the folders of landed segments known to their tables, one statement for each table."""
+def register_partitions(session: "SparkSession", landed: Sequence[tuple[Segment, Collection[LandedKind]]]) -> None:
+    """Make the folders of landed segments known to their tables, one statement for each table.
+
+    Parameters
+    ----------
+    session
+        A session.
+    landed
+        Segments, each with the tables that have rows of it.
+    """
     for kind, table in SEGMENT_TABLES.items():
-        specs = [_partition_spec(outcome.segment) for outcome in results if kind in outcome.kinds]
+        specs = [_partition_spec(segment) for segment, kinds in landed if kind in kinds]
         for first in range(0, len(specs), PARTITIONS_A_STATEMENT):
             chunk = " ".join(specs[first : first + PARTITIONS_A_STATEMENT])
             session.sql(f"alter table {table.qualified_name} add if not exists {chunk}")

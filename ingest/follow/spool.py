@@ -14,10 +14,10 @@ from ingest.binlog import Scan
 from ingest.binlog.format import FLAG_IN_USE, MAGIC
 from ingest.binlog.scan import Scanner
 from ingest.errors import StoreError
-from ingest.landing.checkpoint import Checkpoint, spool_folder
-from ingest.landing.names import require_server_file
-from ingest.landing.store import make_folder, store_errors, sync_folder
+from ingest.follow.checkpoint import Checkpoint, spool_folder
 from ingest.sources.directory import BinlogPath, binlog_path
+from ingest.warehouse.files import make_folder, store_errors, sync_folder
+from ingest.warehouse.names import require_server_file
 
 FIRST_EVENT: Final = len(MAGIC)
 

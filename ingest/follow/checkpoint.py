@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from ingest.errors import StoreError
-from ingest.landing.names import escape
-from ingest.landing.store import replacing
-from ingest.sources.directory import binlog_path
+from ingest.warehouse.files import replacing
+from ingest.warehouse.names import escape
+from ingest.warehouse.segments import log_place
 
 CHECKPOINT = "checkpoint.json"
 
@@ -20,11 +20,6 @@ def spool_folder(source_id: str, home: Path) -> Path:
     name = escape(source_id)
     # These are folders that are there already.
     return home / "spool" / (name.replace(".", "%2E") if name in (".", "..") else name)
-
-
-def log_place(binlog_file: str, position: int) -> tuple[int, int]:
-    """Return a position in a server's log that can be compared with others of the same epoch."""
-    return binlog_path(Path(binlog_file)).sequence or 0, position
 
 
 @dataclass(frozen=True)

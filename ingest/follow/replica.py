@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from ingest.errors import StoreError
-from ingest.landing.checkpoint import spool_folder
-from ingest.landing.store import make_folder, publish, store_errors
+from ingest.follow.checkpoint import spool_folder
 from ingest.sources.replication import Replica
+from ingest.warehouse.files import make_folder, publish, store_errors
 
 REPLICA: Final = "replica.json"
 

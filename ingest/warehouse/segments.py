@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, get_args
+
+from ingest.sources.directory import binlog_path
 
 # What lies in a compacted segment is said by `completed`; the segments that it was made of are `replaced`, and
 # `removed` when their files are gone. `skipped` is left out on purpose.
@@ -113,3 +116,8 @@ def first_byte(row: Mapping[str, Any]) -> int:
 def rank(row: Mapping[str, Any]) -> tuple[datetime, int]:
     """Return what orders the rows of a segment: by when they were recorded."""
     return row["recorded_at"], STATUSES.index(row["status"])
+
+
+def log_place(binlog_file: str, position: int) -> tuple[int, int]:
+    """Return a position in a server's log that can be compared with others of the same epoch."""
+    return binlog_path(Path(binlog_file)).sequence or 0, position

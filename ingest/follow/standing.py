@@ -5,11 +5,11 @@ from pathlib import Path
 from ingest.binlog.format import read_format
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.binlog.scan import scan_binlog
-from ingest.landing.handover import Received, Standing
-from ingest.landing.lag import done_upto, landed_gtids
-from ingest.landing.record import SourceRecord
-from ingest.landing.spool import FIRST_EVENT, Spool
+from ingest.follow.handover import Received, Standing
+from ingest.follow.lag import done_upto, landed_gtids
+from ingest.follow.spool import FIRST_EVENT, Spool
 from ingest.landing.transactions import transactions
+from ingest.warehouse.record import SourceRecord
 
 
 def find_standing(spool: Spool, record: SourceRecord) -> Standing | None:

@@ -1,6 +1,6 @@
 """Spark's Python worker daemon, with what the tasks need loaded before it forks the workers.
 
-Spark runs it as `python -m ingest.landing.daemon` (setting `spark.python.daemon.module`). Every task
+Spark runs it as `python -m ingest.warehouse.daemon` (setting `spark.python.daemon.module`). Every task
 runs in a fork of this process, so imports and compiled kernels are paid for once.
 """
 

@@ -11,11 +11,11 @@ from typing import Literal
 
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import GapError, SourceIdentityError, UsageError
-from ingest.landing.gaps import Gap, GapStatus
 from ingest.sources.directory import binlog_path
 from ingest.sources.replication import FIRST_POSITION
 from ingest.sources.server import ServerIdentity
 from ingest.sources.view import ServerView
+from ingest.warehouse.gaps import Gap, GapStatus
 
 
 @dataclass(frozen=True)

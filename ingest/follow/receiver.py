@@ -10,8 +10,9 @@ from typing import Final
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, STOP
 from ingest.binlog.packets import Run, Special
 from ingest.errors import BrokenStreamError
-from ingest.landing.checkpoint import Checkpoint, ServerEnd
-from ingest.landing.spool import FIRST_EVENT, ReceivedFile, Spool
+from ingest.follow.checkpoint import Checkpoint, ServerEnd
+from ingest.follow.spool import FIRST_EVENT, ReceivedFile, Spool
+from ingest.sources.address import ServerAddress
 from ingest.sources.replication import (
     POSITION_LIMIT,
     Replica,
@@ -19,7 +20,6 @@ from ingest.sources.replication import (
     rotate_event_target,
     stream_format,
 )
-from ingest.sources.server import ServerAddress
 
 SYNC_SECONDS: Final = 1.0
 WAIT_SECONDS: Final = 0.1

@@ -1,24 +1,21 @@
 """The raw tables, all in one place: columns, types, partitions, descriptions.
 
-What is landed of a binlog is taken over from `ingest.landing.batches`; the landing puts the columns that
+What is landed of a binlog is taken over from `ingest.warehouse.landed`; the landing puts the columns that
 say where a row comes from in front. The Spark DDL, the Arrow schemas that files are written with, and
 the column descriptions all come from the same definition, so they cannot drift apart.
 """
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from ingest.binlog.batches import TIMESTAMP
-from ingest.landing.batches import LANDED_SCHEMAS, LandedKind
+from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 RAW_SCHEMA = "binlog_raw"
 
@@ -244,22 +241,6 @@ class RawTable:
         """Name with the schema, as SQL writes it."""
         return f"{RAW_SCHEMA}.{self.name}"
 
-    def ddl(self, folder: str | None = None) -> str:
-        """Return the Spark statement that creates the table when it is missing.
-
-        Parameters
-        ----------
-        folder
-            Where the files lie: with files in it already, Spark takes the table only with its location said.
-        """
-        columns = ",\n".join(f"    {_column_ddl(field)}" for field in self.columns)
-        partitioned = f"\npartitioned by ({', '.join(self.partition)})" if self.partition else ""
-        return (
-            f"create table if not exists {self.qualified_name} (\n{columns}\n)\nusing parquet{partitioned}"
-            + (f"\nlocation {sql_literal(folder)}" if folder else "")
-            + f"\ncomment {sql_literal(self.description)}"
-        )
-
 
 def _decoded(kind: LandedKind, description: str) -> RawTable:
     columns = [*LANDED_SCHEMAS[kind], *SEGMENT_PARTITION]
@@ -437,84 +418,3 @@ SEGMENT_TABLES: dict[LandedKind, RawTable] = {
     "ddl_actions": DDL_ACTIONS,
     "unsupported_events": UNSUPPORTED_EVENTS,
 }
-
-
-def spark_type(arrow_type: pa.DataType) -> str:
-    """Return the Spark SQL type of an Arrow type.
-
-    Raises
-    ------
-    TypeError
-        For an Arrow type that no raw table uses.
-    """
-    if pa.types.is_dictionary(arrow_type):
-        return spark_type(arrow_type.value_type)
-    if pa.types.is_list(arrow_type):
-        return f"array<{spark_type(arrow_type.value_type)}>"
-    if pa.types.is_map(arrow_type):
-        return f"map<{spark_type(arrow_type.key_type)},{spark_type(arrow_type.item_type)}>"
-    if pa.types.is_struct(arrow_type):
-        return f"struct<{','.join(f'`{field.name}`:{spark_type(field.type)}' for field in arrow_type)}>"
-    for matches, name in (
-        (pa.types.is_string, "string"),
-        (pa.types.is_int32, "int"),
-        (pa.types.is_int64, "bigint"),
-        (pa.types.is_boolean, "boolean"),
-        (pa.types.is_timestamp, "timestamp"),
-    ):
-        if matches(arrow_type):
-            return name
-    raise TypeError(f"no Spark type is known for the Arrow type {arrow_type}")
-
-
-def sql_literal(text: str) -> str:
-    """Return a text as a string literal of Spark SQL, as macro text_literal does.
-
-    Beside what would end it, `{` is written as its code point: Spark puts the value of a setting for `${name}`, in
-    literals too.
-    """
-    signs = (sign if sign.isprintable() and sign not in "\\'{" else f"\\U{ord(sign):08x}" for sign in text)
-    return f"'{''.join(signs)}'"
-
-
-def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
-    """Create schema `binlog_raw` and what is missing of its tables, or of the columns of one.
-
-    Costs three statements when everything is there already.
-
-    Parameters
-    ----------
-    session
-        Session to create them with.
-    warehouse
-        Folder that the tables lie under, as `binlog_raw.db/<table>/`.
-
-    Returns
-    -------
-    list of str
-        Names of the tables that were created.
-    """
-    session.sql(f"create schema if not exists {RAW_SCHEMA} comment 'What the binary logs say, as decoded'")
-    present = {row["tableName"] for row in session.sql(f"show tables in {RAW_SCHEMA}").collect()}
-    missing = [table for table in RAW_TABLES.values() if table.name not in present]
-    for table in missing:
-        session.sql(table.ddl(str(warehouse / f"{RAW_SCHEMA}.db" / table.name)))
-    _ensure_columns(session, [table for table in RAW_TABLES.values() if table.name in present])
-    return [table.name for table in missing]
-
-
-def _ensure_columns(session: "SparkSession", tables: Sequence[RawTable]) -> None:
-    """Add the columns that tables lack since they were created, which are NULL in all that is landed."""
-    layout = hashlib.sha256("".join(table.ddl() for table in RAW_TABLES.values()).encode()).hexdigest()
-    if any(layout in row["info_value"] for row in session.sql(f"describe schema extended {RAW_SCHEMA}").collect()):
-        return
-    for table in tables:
-        known = set(session.table(table.qualified_name).columns)
-        added = ", ".join(_column_ddl(field) for field in table.columns if field.name not in known)
-        if added:
-            session.sql(f"alter table {table.qualified_name} add columns ({added})")
-    session.sql(f"alter schema {RAW_SCHEMA} set dbproperties ('binloom.layout' = '{layout}')")
-
-
-def _column_ddl(field: pa.Field) -> str:
-    return f"`{field.name}` {spark_type(field.type)} comment {sql_literal(COLUMN_DESCRIPTIONS[field.name])}"

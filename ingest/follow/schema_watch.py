@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.errors import BrokenStreamError, SnapshotInputError, SourceError
-from ingest.landing.checkpoint import Checkpoint, log_place
-from ingest.landing.handover import is_same_server
-from ingest.landing.lag import done_upto
+from ingest.follow.checkpoint import Checkpoint
+from ingest.follow.handover import is_same_server
+from ingest.follow.lag import done_upto
+from ingest.follow.spool import FIRST_EVENT, Spool
+from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.snapshots import land_snapshot
-from ingest.landing.spool import FIRST_EVENT, Spool
-from ingest.landing.store import read_rows
-from ingest.landing.stream import SpoolFile, StreamLanding
-from ingest.landing.tables import SCHEMA_SNAPSHOTS
 from ingest.landing.transactions import transactions
+from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import take_snapshot
-from ingest.sources.server import Server, ServerAddress, server_identity
+from ingest.sources.server import Server, server_identity
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.segments import log_place
+from ingest.warehouse.tables import SCHEMA_SNAPSHOTS
 
 ATTEMPTS: Final = 5
 WAIT_SECONDS: Final = 10.0

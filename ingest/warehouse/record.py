@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
-from ingest.landing.segments import FIRST_EVENT, first_byte, is_done, latest_states, rank
-from ingest.landing.store import read_rows
-from ingest.landing.tables import BINLOG_FILES, SEGMENTS, SOURCES
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.segments import FIRST_EVENT, first_byte, is_done, latest_states, rank
+from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES
 
 Row = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ class SourceRecord:
         Latest row of `binlog_files` for each epoch and file name.
     states
         Latest rows of `segments` for each epoch and file name, ordered by the start of the segment, as
-        `ingest.landing.segments.latest_states` gives them.
+        `ingest.warehouse.segments.latest_states` gives them.
     replaced
         Rows of `segments` by epoch, file name and start: of segments whose rows are in a compacted one by now,
         and whose files are still there.

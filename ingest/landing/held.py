@@ -11,14 +11,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ingest.landing.executors import LocalExecutor
-from ingest.landing.land import IngestOptions, IngestResult, Progress, Run, silent
-from ingest.landing.locks import SourceLock
-from ingest.landing.names import require_source_name
+from ingest.landing.options import IngestOptions, IngestResult, Progress, silent
 from ingest.landing.plan import FilePlan, IdentifiedFile, plan_file, plan_from_scan
-from ingest.landing.record import Row, SourceRecord
-from ingest.landing.segments import Segment
-from ingest.landing.session import prepare_home
+from ingest.landing.run import Run
 from ingest.sources.directory import binlog_path
+from ingest.warehouse.home import prepare_home
+from ingest.warehouse.locks import SourceLock
+from ingest.warehouse.names import require_source_name
+from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.segments import Segment
 
 if TYPE_CHECKING:
     from ingest.binlog import Scan

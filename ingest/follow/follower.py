@@ -15,20 +15,23 @@ from ingest.errors import (
     SourceError,
     SourceIdentityError,
 )
-from ingest.landing.checkpoint import Checkpoint, ServerEnd, log_place
+from ingest.follow.checkpoint import Checkpoint, ServerEnd
+from ingest.follow.durable_files import DurableFiles
+from ingest.follow.handover import Decision, Start, begin, gap_gist, go_on
+from ingest.follow.receiver import Receiver
+from ingest.follow.replica import replica_of
+from ingest.follow.schema_watch import SchemaWatch, wait_until
+from ingest.follow.spool import FIRST_EVENT, Spool
+from ingest.follow.standing import find_standing
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
-from ingest.landing.durable_files import DurableFiles
-from ingest.landing.gaps import Gap, gaps, record_gap
-from ingest.landing.handover import Decision, Start, begin, gap_gist, go_on
-from ingest.landing.land import IngestResult
-from ingest.landing.receiver import Receiver
-from ingest.landing.replica import replica_of
-from ingest.landing.schema_watch import SchemaWatch, wait_until
-from ingest.landing.spool import FIRST_EVENT, Spool
-from ingest.landing.standing import find_standing
-from ingest.landing.stream import StreamLanding
-from ingest.sources.server import Server, ServerAddress, ServerIdentity, check_server, require_usable
+from ingest.landing.held import StreamLanding
+from ingest.landing.options import IngestResult
+from ingest.sources.address import ServerAddress
+from ingest.sources.server import Server, ServerIdentity
+from ingest.sources.server_check import check_server, require_usable
 from ingest.sources.view import ServerView, look
+from ingest.warehouse.gaps import Gap, gaps, record_gap
+from ingest.warehouse.segments import log_place
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from ingest.landing.locks import source_stem
-from ingest.landing.store import append_rows, read_rows
-from ingest.landing.tables import STREAM_GAPS
+from ingest.warehouse.files import append_rows, read_rows
+from ingest.warehouse.locks import source_stem
+from ingest.warehouse.tables import STREAM_GAPS
 
 GapReason = Literal["purged", "reset", "diverged"]
 GapStatus = Literal["found", "accepted", "unproven", "filled"]

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ingest.errors import unknown_source
-from ingest.landing.gaps import latest_gaps
-from ingest.landing.lag import Lag, done_upto, find_lag, landed_gtids, last_landed_at
-from ingest.landing.record import Row, SourceRecord
-from ingest.landing.session import binloom_home, model_dirs
-from ingest.landing.spool import Spool
-from ingest.landing.store import BUILD_ANEW, data_files, read_errors, read_rows
-from ingest.landing.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
+from ingest.follow.lag import Lag, done_upto, find_lag, landed_gtids, last_landed_at
+from ingest.follow.spool import Spool
+from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors, read_rows
+from ingest.warehouse.gaps import latest_gaps
+from ingest.warehouse.home import binloom_home, model_dirs
+from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
 
 _TABLES = (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS, STREAM_GAPS)
 

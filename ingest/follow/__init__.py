@@ -1,0 +1,1 @@
+"""A live server, followed as a replica does: received into a spool, and landed from it."""

@@ -1,0 +1,83 @@
+"""The folder that binloom keeps everything under: `$BINLOOM_HOME`."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from ingest.errors import StoreError
+from ingest.warehouse.privacy import close_home
+
+HOME_VARIABLE = "BINLOOM_HOME"
+DEFAULT_HOME = ".binloom"
+# As Java and Derby have it from the operating system.
+NO_SPACE = os.strerror(errno.ENOSPC)
+FULL_BELOW_BYTES = 1 << 20
+
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {logs}/spark.log
+appender.file.filePattern = {logs}/spark.%i.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+"""
+
+
+def binloom_home() -> Path:
+    """Return the folder that everything binloom keeps lies under, as an absolute path."""
+    return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME).absolute()
+
+
+def warehouse_dir(home: Path | None = None) -> Path:
+    """Return the folder that the tables lie under, as `<schema>.db/<table>/`."""
+    return (home or binloom_home()) / "warehouse"
+
+
+def raw_table_dir(table: str, home: Path | None = None) -> Path:
+    """Return the folder of a table of schema `binlog_raw`."""
+    return warehouse_dir(home) / "binlog_raw.db" / table
+
+
+def model_dirs(model: str, home: Path | None = None) -> list[Path]:
+    """Return the folders of a table that dbt built, in whatever schema."""
+    return [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
+
+
+def prepare_home(home: Path) -> None:
+    """Create the folders and the log configuration that a session needs, and close the home to others.
+
+    Raises
+    ------
+    StoreError
+        When the folder cannot be written to.
+    """
+    try:
+        for folder in ("conf", "locks", "logs", "tmp", "warehouse"):
+            (home / folder).mkdir(parents=True, exist_ok=True)
+        configuration = home / "conf" / "log4j2.properties"
+        text = _LOG4J.format(logs=home / "logs")
+        if not configuration.exists() or configuration.read_text() != text:
+            configuration.write_text(text)
+        close_home(home)
+    except OSError as error:
+        raise StoreError(
+            f"binloom cannot write to its folder {home}: {error.strerror}.",
+            hint=f"Make room or give permission, or set {HOME_VARIABLE} to a folder that can be written.",
+            path=str(home),
+        ) from error
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk of a folder has no room for the smallest write of Spark or its metastore."""
+    try:
+        return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
+    except OSError:
+        return False
