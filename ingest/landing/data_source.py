@@ -31,7 +31,7 @@ from ingest.warehouse.tables import SEGMENT_PARTITION
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ingest.binlog import SchemaHints, TableFilter
+    from ingest.binlog import Scan, SchemaHints, TableFilter
     from ingest.sources.snapshot import SchemaSnapshot
 
 FORMAT = "mysql_binlog"
@@ -74,7 +74,7 @@ class BinlogSource(DataSource):
     schemas, tables, excludeTables
         Which tables' rows to take, separated by commas, as `binloom ingest` takes them.
     snapshotDir
-        Folder with a schema snapshot as files, for labels and character sets that the log lacks.
+        Folder with a schema snapshot as files, for labels and character sets that the files do not tell.
     segmentBytes
         About how many bytes of a file one task reads.
     skipBadChecksum
@@ -181,27 +181,29 @@ class BinlogReader(DataSourceReader):
             A file is none, cannot be read, or is damaged.
         """
         try:
-            files = _files(self._paths)
-            hints: dict[Path, SchemaHints | None] = {}
-            if self._snapshot is not None:
-                from ingest.landing.schema_history import hints_by_file
+            from ingest.landing.schema_history import hints_of_scans
 
-                hints = hints_by_file(self._snapshot, files, self._skip_bad_checksum)
+            files = _files(self._paths)
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-                found = pool.map(lambda path: self._segments(path, hints.get(path)), files)
-                return [one for segments in found for one in segments]
+                scans = dict(zip(files, pool.map(self._scan, files), strict=True))
+            hints = hints_of_scans(self._snapshot, scans)
+            return [
+                SegmentPartition(path, segment.start, segment.end, hints[path])
+                for path, scan in scans.items()
+                for segment in scan.segments
+            ]
         except BinloomError as error:
             # What reaches the notebook is the sentence, and not where in here it was raised.
             raise error.with_traceback(None) from None
 
-    def _segments(self, path: Path, hints: "SchemaHints | None") -> list[SegmentPartition]:
+    def _scan(self, path: Path) -> "Scan":
         from ingest.binlog import scan_binlog
 
         scan = scan_binlog(path, segment_bytes=self._segment_bytes, skip_bad_checksum=self._skip_bad_checksum)
         error = damage(scan, self._skip_bad_checksum)
         if error is not None:
             raise error
-        return [SegmentPartition(path, segment.start, segment.end, hints) for segment in scan.segments]
+        return scan
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a segment.

@@ -97,9 +97,11 @@ class SchemaHistory:
         return history
 
     @classmethod
-    def of_snapshot(cls, snapshot: SchemaSnapshot) -> "SchemaHistory":
-        """Begin with a snapshot that is not landed."""
+    def of_snapshot(cls, snapshot: SchemaSnapshot | None) -> "SchemaHistory":
+        """Begin with a snapshot that is not landed, or with none."""
         history = cls(SourceRecord(""))
+        if snapshot is None:
+            return history
         row: dict[str, Any] = {"epoch": None, "taken_at": snapshot.taken_at, "snapshot_id": ""}
         row |= {"binlog_file": snapshot.binlog_file, "binlog_pos": snapshot.binlog_pos}
         history._snapshots.append(_Snapshot(row, _by_table(snapshot.columns), snapshot.defaults))
@@ -263,25 +265,35 @@ class SchemaHistory:
 
 
 def hints_by_file(
-    snapshot: SchemaSnapshot, paths: Iterable[Path], skip_bad_checksum: bool = False
+    snapshot: SchemaSnapshot | None, paths: Iterable[Path], skip_bad_checksum: bool = False
 ) -> dict[Path, SchemaHints | None]:
     """What a snapshot and the statements in files tell of their tables, for files that are decoded and not landed.
 
-    Files of one folder and base name are one log. What cannot be read of a file is left out.
+    What cannot be read of a file is left out.
     """
     from ingest.binlog.scan import scan_binlog
 
-    logs: dict[tuple[Path, str], list[BinlogPath]] = {}
+    paths, scans = list(paths), {}
     for path in paths:
+        with contextlib.suppress(BinloomError, OSError):
+            scans[path] = scan_binlog(path, skip_bad_checksum=skip_bad_checksum)
+    return dict.fromkeys(paths) | hints_of_scans(snapshot, scans)
+
+
+def hints_of_scans(snapshot: SchemaSnapshot | None, scans: Mapping[Path, "Scan"]) -> dict[Path, SchemaHints | None]:
+    """What a snapshot and the statements that scans found tell of the tables in each file.
+
+    Files of one folder and base name are one log.
+    """
+    logs: dict[tuple[Path, str], list[BinlogPath]] = {}
+    for path in scans:
         file = binlog_path(path)
         logs.setdefault((path.parent, file.base), []).append(file)
     found: dict[Path, SchemaHints | None] = {}
     for files in logs.values():
         history = SchemaHistory.of_snapshot(snapshot)
         for file in files:
-            with contextlib.suppress(BinloomError, OSError):
-                scan = scan_binlog(file.path, skip_bad_checksum=skip_bad_checksum)
-                history.add_scan(0, file.name, scan)
+            history.add_scan(0, file.name, scans[file.path])
         found |= dict.fromkeys((file.path for file in files), history.hints(0))
     return found
 
