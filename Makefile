@@ -13,7 +13,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export GX_ANALYTICS_ENABLED := False
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs bench lock clean
+.PHONY: help setup demo check test lint format docs bench lock clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -29,6 +29,10 @@ demo: setup  ## the whole way on a recorded shop, ends with a printed answer
 
 test: setup  ## all tests; those whose server is missing say so
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: setup  ## what a change needs at least: types, linters, tests without Spark and servers; two minutes
+	@bash .ci/lint $(BIN) changed
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not slow and not mysql and not mariadb and not mysql56 and not mariadb118" $(PYTEST_ARGS)
 
 lint: setup  ## ruff, mypy, sqlfluff, yamllint
 	@bash .ci/lint $(BIN)

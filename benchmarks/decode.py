@@ -23,7 +23,7 @@ def by_binloom(path: Path) -> dict[str, float]:
 
 def by_mysql_replication(path: Path, flavor: str, limit: float) -> dict[str, float]:
     """Decode until the time is up; the file's metadata is MINIMAL at most, as by default."""
-    from tests.python.binlog.mysql_replication import row_events
+    from tests.support.binlog.mysql_replication import row_events
 
     started, used = perf_counter(), process_time()
     rows = 0

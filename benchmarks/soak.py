@@ -29,10 +29,10 @@ from benchmarks.measure import forget_peak, peak_bytes, processor_seconds, resid
 from benchmarks.plot import Curve, Panel, write_svg
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.tables import SEGMENTS
-from tests.python.follow.follower import Follower
 from tests.servers import Server, mysql
 from tests.servers.accounts import create_account
 from tests.servers.replication import LogPosition, log_end, purge_before_current
+from tests.support.follow.follower import Follower
 
 LOOK_SECONDS = 0.5
 SAMPLE_SECONDS = 5.0

@@ -145,7 +145,7 @@ def conversion(charset: str) -> tuple[int, npt.NDArray[np.uint32] | None] | None
     """The kernel's code for a character set and its table, or None when it cannot be converted.
 
     The tables are the servers' own: each character set was converted by MySQL 9.7 and MariaDB 10.11
-    (`tests/servers/record_charsets.py`). A table stays alive in this function's cache, so its address may be kept.
+    (`tools/record_charsets.py`). A table stays alive in this function's cache, so its address may be kept.
     """
     charset = canonical(charset)
     if charset in _WIDE:

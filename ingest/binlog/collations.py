@@ -6,7 +6,7 @@ from importlib.resources import files
 
 @cache
 def collation_names() -> dict[int, str]:
-    """Names by id, as MySQL 9.7 and MariaDB 10.11 give them (`tests/servers/record_charsets.py`).
+    """Names by id, as MySQL 9.7 and MariaDB 10.11 give them (`tools/record_charsets.py`).
 
     An id that the two name differently is not in it.
     """

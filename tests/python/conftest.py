@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.python.landing.spark import spark_home
+from tests.support.landing.spark import spark_home
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

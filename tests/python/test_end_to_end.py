@@ -13,12 +13,12 @@ import pyarrow.dataset as dataset
 import pytest
 
 from ingest.warehouse.privacy import GROUP_VARIABLE
-from tests.python.binlog import workload, workload_own, workload_tables
-from tests.python.binlog.workload import SCHEMA, Table
-from tests.python.commands import binloom, build
-from tests.python.permissions import OTHERS, closed_to_the_group, open_to
 from tests.servers import DISTRIBUTIONS
 from tests.servers.rows import table_rows
+from tests.support.binlog import workload, workload_own, workload_tables
+from tests.support.binlog.workload import SCHEMA, Table
+from tests.support.commands import binloom, build
+from tests.support.permissions import OTHERS, closed_to_the_group, open_to
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.places import PROJECT
+from tests.support.places import PROJECT
 
 PACKAGES = [PROJECT / "binloom", PROJECT / "ingest"]
 

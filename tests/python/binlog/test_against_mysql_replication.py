@@ -6,17 +6,15 @@ a fraction, the year 0000, ENUM labels outside ASCII in another set than UTF-8, 
 
 import random
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.python.binlog import mysql_replication, recordings, workload_tables
-from tests.python.binlog.recordings import Recording, Setting
-from tests.python.binlog.replay import Change
-from tests.python.binlog.workload import Column, Table
+from tests.support.binlog import mysql_replication, recordings, workload_tables
+from tests.support.binlog.recordings import Recording, Setting
+from tests.support.binlog.replay import Change
+from tests.support.binlog.workload import Column, Table
 
 SETTINGS = [
     pytest.param(Setting.of("mysql", row_metadata="FULL"), id="mysql", marks=pytest.mark.mysql),
@@ -90,50 +88,5 @@ def _compare(
         for column, value in zip(table.all_columns, ours or (), strict=theirs is not None):
             if theirs is not None and (table.name, column.name) not in SKIPPED_COLUMNS:
                 peer = theirs[column.name]
-                if not _same(column, value, peer):
+                if not mysql_replication.is_same_value(column, value, peer):
                     wrong.setdefault((table.name, column.name), f"{value!r} for {peer!r}"[:300])
-
-
-def _same(column: Column, ours: str | None, theirs: Any) -> bool:
-    if ours is None:
-        # An empty SET comes as None.
-        return theirs is None
-    match column.kind:
-        case "float":
-            return bool(np.float32(ours) == np.float32(theirs))
-        case "double":
-            return float(ours) == theirs
-        case "set":
-            return {label for label in ours.split(",") if label} == (theirs or set())
-        case "binary":
-            # BINARY comes without its trailing zeros.
-            plain, peer = bytes.fromhex(ours.removeprefix("0x")), theirs or b""
-            is_padded = column.ddl.startswith(("binary", "char"))
-            return plain.rstrip(b"\0") == peer.rstrip(b"\0") if is_padded else plain == peer
-        case _:
-            return ours == _text(column, theirs)
-
-
-def _text(column: Column, value: Any) -> str | None:
-    """Return binloom's text form of a Python value."""
-    digits = int(column.ddl.partition("(")[2][:1] or 0) if column.kind in ("time", "datetime", "timestamp") else 0
-    match value:
-        case datetime():
-            return _with_fraction(f"{value:%Y-%m-%d %H:%M:%S}", value.microsecond, digits)
-        case date():
-            return value.isoformat()
-        case timedelta():
-            seconds = value.days * 86400 + value.seconds
-            clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-            return _with_fraction(clock, value.microseconds, digits)
-    match column.kind:
-        case "decimal":
-            return f"{value:f}"
-        case "bit":
-            return str(int(value, 2))
-        case _:
-            return str(value) if value is not None else None
-
-
-def _with_fraction(text: str, microseconds: int, digits: int) -> str:
-    return f"{text}.{microseconds:06}"[: len(text) + 1 + digits] if digits else text

@@ -17,10 +17,12 @@ import pytest
 
 from ingest.binlog import scan_binlog
 from ingest.binlog.charsets import canonical, charset_of
-from tests.python.binlog import recordings, workload, workload_own, workload_tables
-from tests.python.binlog.binlogtool_output import ToolChange
-from tests.python.binlog.binlogtool_values import agrees, is_differences
-from tests.python.binlog.recordings import (
+from tests.servers import Server, mysql56
+from tests.servers.rows import table_rows
+from tests.support.binlog import recordings, workload, workload_own, workload_tables
+from tests.support.binlog.binlogtool_output import ToolChange
+from tests.support.binlog.binlogtool_values import agrees, is_differences
+from tests.support.binlog.recordings import (
     DEFAULTS,
     MATRIX,
     MIXED,
@@ -30,10 +32,9 @@ from tests.python.binlog.recordings import (
     Recording,
     Setting,
 )
-from tests.python.binlog.replay import ABSENT, Absent, Change, Decoded, Values, changes_of_lines, difference, replay
-from tests.python.binlog.workload import Column, Table
-from tests.servers import Server, mysql56, record_formats
-from tests.servers.rows import table_rows
+from tests.support.binlog.replay import ABSENT, Absent, Change, Decoded, Values, changes_of_lines, difference, replay
+from tests.support.binlog.workload import Column, Table
+from tools import record_formats
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 
 from ingest.binlog import SchemaHints, open_binlog, scan_binlog
 from ingest.errors import BinlogError
-from tests.python.places import PROJECT
+from tests.support.places import PROJECT
 
 CORPUS = Path(os.environ.get("BINLOOM_CORPUS") or PROJECT.parent / "shared" / "corpus")
 FACTS = CORPUS / "FACTS.tsv"

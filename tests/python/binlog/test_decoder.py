@@ -15,9 +15,9 @@ from ingest.binlog.batches import SCHEMAS
 from ingest.binlog.buffers import ROW_CAPACITY
 from ingest.binlog.kernel import crc
 from ingest.errors import CorruptBinlogError, TruncatedBinlogError
-from tests.python.binlog import forge
-from tests.python.binlog.forge import FileMaker
-from tests.python.places import FIXTURES, SAMPLES
+from tests.support.binlog import forge
+from tests.support.binlog.forge import FileMaker
+from tests.support.places import FIXTURES, SAMPLES
 
 UUID = bytes(range(16))
 UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"

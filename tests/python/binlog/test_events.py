@@ -16,8 +16,8 @@ from ingest.binlog import FormatDescription, open_binlog
 from ingest.binlog.control import describe
 from ingest.binlog.events import EVENT_NAMES
 from ingest.binlog.listing import Event
-from tests.python.places import FIXTURES
 from tests.servers import Distribution, mariadb, mariadb118, mysql
+from tests.support.places import FIXTURES
 
 SOURCE = uuid.UUID("11111111-2222-3333-4444-555555555555")
 ROWS_TYPES = ("WRITE_ROWS", "UPDATE_ROWS", "DELETE_ROWS", "PARTIAL_UPDATE_ROWS")

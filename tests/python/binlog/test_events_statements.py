@@ -25,8 +25,8 @@ from ingest.binlog.statement_events import (
     describe_user_var,
     statement_text,
 )
-from tests.python.binlog.forge import decimal
 from tests.servers import Server
+from tests.support.binlog.forge import decimal
 
 CODES = {INTVAR, RAND, USER_VAR, LOAD, NEW_LOAD, CREATE_FILE, EXECUTE_LOAD_QUERY}
 

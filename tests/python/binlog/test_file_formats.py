@@ -12,9 +12,9 @@ import pytest
 
 from ingest.binlog import open_binlog, scan_binlog
 from ingest.errors import EncryptedBinlogError, NotABinlogError
-from tests.python.binlog import forge
-from tests.python.binlog.forge import TIMESTAMP, FileMaker
 from tests.python.binlog.test_decoder import everything, one_table
+from tests.support.binlog import forge
+from tests.support.binlog.forge import TIMESTAMP, FileMaker
 
 MAGIC = b"\xfebin"
 
@@ -160,6 +160,7 @@ def test_mariadbs_encrypted_events_are_not_read(tmp_path: Path) -> None:
         list(open_binlog(path).batches())
 
 
+@pytest.mark.slow
 def test_events_beyond_4_gib(tmp_path: Path) -> None:
     """Positions in headers wrap there; the bytes between are a hole, so that the file takes no room."""
     maker = FileMaker(checksum=False)

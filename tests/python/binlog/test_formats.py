@@ -1,4 +1,4 @@
-"""What few servers write, from files that were recorded once: `python -m tests.servers.record_formats`."""
+"""What few servers write, from files that were recorded once: `python -m tools.record_formats`."""
 
 import json
 
@@ -6,8 +6,8 @@ import pytest
 
 from ingest.binlog import SchemaHints, scan_binlog
 from ingest.sources.snapshot_files import read_snapshot_dir
-from tests.python.binlog.replay import Decoded, difference, replay
-from tests.python.places import FIXTURES
+from tests.support.binlog.replay import Decoded, difference, replay
+from tests.support.places import FIXTURES
 
 NAMES = sorted(path.name.removesuffix(".rows.json") for path in FIXTURES.glob("*.rows.json"))
 # Changes of documents, and no image that has the document: the final rows do not follow from the file.

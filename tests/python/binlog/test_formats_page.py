@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ingest.binlog.events import EVENT_NAMES
-from tests.python.binlog import format_page
-from tests.python.binlog.format_programs import COLUMN_PROGRAMS, EVENT_PROGRAMS
-from tests.python.binlog.format_specimens import COLUMNS, EVENTS, ColumnSpecimen, EventSpecimen
+from tests.support.binlog.format_programs import COLUMN_PROGRAMS, EVENT_PROGRAMS
+from tests.support.binlog.format_specimens import COLUMNS, EVENTS, ColumnSpecimen, EventSpecimen
+from tools import format_page
 
 PROGRAMS = [pytest.param("mysqlbinlog", marks=pytest.mark.mysql), "mysql-replication", "binloom"]
 EVENT_CELLS, COLUMN_CELLS = format_page.written()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.binlog import recordings, workload_tables
-from tests.python.places import FIXTURES, PROJECT, SAMPLES
 from tests.servers import Server
+from tests.support.binlog import recordings, workload_tables
+from tests.support.places import FIXTURES, PROJECT, SAMPLES
 
 MOST_MEGABYTES = 1500
 FILES = sorted(FIXTURES.glob("*.binlog")) + sorted(SAMPLES.glob("*/binlog.000002"))
@@ -20,7 +20,7 @@ FILES = sorted(FIXTURES.glob("*.binlog")) + sorted(SAMPLES.glob("*/binlog.000002
 def survive(seed: int, count: int, files: list[Path], environment: Mapping[str, str] | None = None) -> None:
     """Decode mutations of files in a process of its own; the failing one can be made again from what this says."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.python.binlog.mutations", str(seed), str(count), *map(str, files)],
+        [sys.executable, "-m", "tests.support.binlog.mutations", str(seed), str(count), *map(str, files)],
         cwd=PROJECT,
         env=os.environ | dict(environment or {}),
         capture_output=True,

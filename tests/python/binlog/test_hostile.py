@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.python.binlog import hostile
 from tests.python.binlog.test_corpus import CORPUS, ROWS
 from tests.python.binlog.test_fuzz import FILES, survive
-from tests.python.places import PROJECT
+from tests.support.binlog import hostile
+from tests.support.places import PROJECT
 
 CHECKED = {"BINLOOM_KERNEL_CHECKS": "1"}
 
@@ -27,7 +27,7 @@ def outcomes(request: pytest.FixtureRequest) -> Outcomes:
     """What came out of each hostile file, and out of the recorded ones and the corpora where they are."""
     files = [*FILES, *(CORPUS / row["file"] for row in ROWS)]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.python.binlog.hostile", *map(str, files)],
+        [sys.executable, "-m", "tests.support.binlog.hostile", *map(str, files)],
         cwd=PROJECT,
         env=os.environ | request.param,
         capture_output=True,
@@ -94,6 +94,7 @@ print(convert(0, 0, 2))
 """
 
 
+@pytest.mark.slow
 def test_the_checked_build_finds_what_is_not_the_kernels() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ACCESSES],

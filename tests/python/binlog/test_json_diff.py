@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ingest.binlog import patches, scan_binlog
 from ingest.binlog.json_diff import JsonDiffError, apply_changes, read_changes
-from tests.python.binlog import forge
-from tests.python.binlog.replay import Decoded
+from tests.support.binlog import forge
+from tests.support.binlog.replay import Decoded
 
 
 def apply_diffs(document: str, diffs: str) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from ingest.binlog import json_diff, patches
-from tests.python.binlog import recordings
-from tests.python.binlog.recordings import Setting
-from tests.python.binlog.replay import Decoded
 from tests.python.binlog.test_against_servers import assert_final_rows
-from tests.python.binlog.workload import Column, Table
 from tests.servers import Server
+from tests.support.binlog import recordings
+from tests.support.binlog.recordings import Setting
+from tests.support.binlog.replay import Decoded
+from tests.support.binlog.workload import Column, Table
 
 
 def assert_decodes(server: Server, literals: tuple[str, ...], directory: Path) -> None:

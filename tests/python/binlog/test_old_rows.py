@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from ingest.binlog import SchemaHints
 from ingest.binlog.filters import TableFilter
-from tests.python.binlog import forge
-from tests.python.binlog.forge import FileMaker
 from tests.python.binlog.test_decoder import everything
+from tests.support.binlog import forge
+from tests.support.binlog.forge import FileMaker
 
 settings.register_profile("binloom", deadline=None, max_examples=60)
 settings.load_profile("binloom")

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from ingest.binlog import SchemaHints, open_binlog
-from tests.python.binlog import forge, recordings, workload_tables
-from tests.python.binlog.recordings import Recording, Setting
 from tests.python.binlog.test_against_servers import assert_final_rows, each, server_of
 from tests.python.binlog.test_values import known_as
-from tests.python.binlog.workload import Column, Table
 from tests.servers import Server
+from tests.support.binlog import forge, recordings, workload_tables
+from tests.support.binlog.recordings import Recording, Setting
+from tests.support.binlog.workload import Column, Table
 
 Decoded = dict[str, list[dict[str, Any]]]
 Rows = dict[tuple[int, int], dict[str, Any]]

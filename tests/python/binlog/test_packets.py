@@ -11,7 +11,7 @@ import pytest
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE
 from ingest.binlog.packets import Message, Packets, Run, Special
 from ingest.errors import BrokenStreamError
-from tests.python.places import FIXTURES, SAMPLES
+from tests.support.places import FIXTURES, SAMPLES
 
 FILES = sorted([*SAMPLES.glob("*/*.00000?"), FIXTURES / "mariadb-checksum-none.binlog"])
 LONGEST = (1 << 24) - 1

@@ -9,9 +9,9 @@ import zstandard
 
 import ingest.binlog.walking
 from ingest.binlog import open_binlog, scan_binlog
-from tests.python.binlog import forge
-from tests.python.binlog.forge import FileMaker, packed
 from tests.python.binlog.test_decoder import everything, gtid_body, one_table
+from tests.support.binlog import forge
+from tests.support.binlog.forge import FileMaker, packed
 
 ZSTD, NONE = 0, 255
 

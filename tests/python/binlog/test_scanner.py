@@ -7,7 +7,7 @@ import pytest
 
 from ingest.binlog import open_binlog
 from ingest.binlog.scan import Scanner, scan_binlog
-from tests.python.places import FIXTURES, SAMPLES
+from tests.support.places import FIXTURES, SAMPLES
 
 FILES = sorted([*SAMPLES.glob("*/*.00000?"), *FIXTURES.glob("*.binlog")])
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ingest.binlog import SchemaHints, open_binlog
 from ingest.binlog.charsets import decode_text
-from tests.python.binlog import forge
+from tests.support.binlog import forge
 
 settings.register_profile("binloom", deadline=None, max_examples=60)
 settings.load_profile("binloom")

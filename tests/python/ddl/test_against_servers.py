@@ -9,7 +9,10 @@ from ingest.binlog import open_binlog
 from ingest.ddl.batches import version_of
 from ingest.ddl.shapes import Shapes
 from ingest.ddl.statements import actions_of
-from tests.python.ddl.folded import (
+from tests.python.ddl.test_statements import TYPES
+from tests.servers import Server
+from tests.servers.random_ddl import RandomDdl, run_step
+from tests.support.ddl.folded import (
     described,
     described_collations,
     described_databases,
@@ -18,9 +21,6 @@ from tests.python.ddl.folded import (
     observed,
     stated_actions,
 )
-from tests.python.ddl.test_statements import TYPES
-from tests.servers import Server
-from tests.servers.random_ddl import RandomDdl, run_step
 
 STEPS = 200
 STEPS_A_LOOK = 20

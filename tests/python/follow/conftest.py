@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.follow.follower import Address, Follower
-from tests.python.follow.proxy import Proxy
-from tests.python.follow.secrecy import assert_not_told
 from tests.servers import DISTRIBUTIONS, Distribution, Server
 from tests.servers.accounts import Account, create_account
+from tests.support.follow.follower import Address, Follower
+from tests.support.follow.proxy import Proxy
+from tests.support.follow.secrecy import assert_not_told
 
 # Table maps say all of their columns: what a row is decoded to does not depend on when a snapshot was taken.
 # MySQL has made certificates and would speak TLS unasked: the proxy could not see what it carries.

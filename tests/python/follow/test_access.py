@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.follow.follower import Follower
-from tests.python.follow.secrecy import assert_not_told
 from tests.servers import Distribution, Server
 from tests.servers.accounts import FOLLOWING, create_account, write_defaults_file
 from tests.servers.certificates import Authority
 from tests.servers.load import Load
+from tests.support.follow.follower import Follower
+from tests.support.follow.secrecy import assert_not_told
 
 pytestmark = pytest.mark.slow
 

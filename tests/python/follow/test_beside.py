@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.follow.follower import Follower
 from tests.servers import Server
 from tests.servers.accounts import Account
+from tests.support.follow.follower import Follower
 
 pytestmark = pytest.mark.slow
 

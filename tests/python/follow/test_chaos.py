@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.python.follow.follower import Follower
-from tests.python.follow.proxy import Proxy
 from tests.servers import Server
 from tests.servers.load import Load
 from tests.servers.replication import kill_dump_threads
+from tests.support.follow.follower import Follower
+from tests.support.follow.proxy import Proxy
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ import pytest
 
 from ingest.warehouse.partitions import open_tables
 from ingest.warehouse.spark import SparkLaunch
-from tests.python.commands import build, rows_of
-from tests.python.follow.follower import Follower
 from tests.servers import DISTRIBUTIONS, Server
 from tests.servers.accounts import create_account
 from tests.servers.replication import begin_again
+from tests.support.commands import build, rows_of
+from tests.support.follow.follower import Follower
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.slow, pytest.mark.spark]
 

@@ -11,11 +11,6 @@ import pytest
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.tables import SOURCES
 from tests.python.follow.conftest import SERVER_OPTIONS
-from tests.python.follow.follower import SOURCE, Follower
-from tests.python.follow.proxy import Proxy
-from tests.python.follow.secrecy import assert_not_told
-from tests.python.follow.spool import assert_same_files
-from tests.python.follow.tables import Decoded, Tables, assert_keys_are_unique
 from tests.servers import Distribution, Server
 from tests.servers.accounts import create_account
 from tests.servers.load import SCHEMA, Load
@@ -27,6 +22,11 @@ from tests.servers.replication import (
     replicate,
     wait_for_replica,
 )
+from tests.support.follow.follower import SOURCE, Follower
+from tests.support.follow.proxy import Proxy
+from tests.support.follow.secrecy import assert_not_told
+from tests.support.follow.spool import assert_same_files
+from tests.support.follow.tables import Decoded, Tables, assert_keys_are_unique
 
 pytestmark = pytest.mark.slow
 

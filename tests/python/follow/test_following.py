@@ -9,13 +9,13 @@ import pytest
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.segments import latest_states
 from ingest.warehouse.tables import SCHEMA_COLUMNS, SEGMENTS
-from tests.python.follow.follower import NOTHING, SOURCE, Follower
-from tests.python.follow.secrecy import command_lines
-from tests.python.follow.tables import Decoded, assert_same_tables
 from tests.servers import Distribution, Server, mariadb118, mysql56
 from tests.servers.accounts import Account, create_account
 from tests.servers.load import SCHEMA, Load
 from tests.servers.replication import executed_gtids, log_end
+from tests.support.follow.follower import NOTHING, SOURCE, Follower
+from tests.support.follow.secrecy import command_lines
+from tests.support.follow.tables import Decoded, assert_same_tables
 
 pytestmark = pytest.mark.slow
 

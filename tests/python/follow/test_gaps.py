@@ -9,12 +9,12 @@ import pytest
 
 from ingest.landing import ingest
 from ingest.sources.directory import binlog_path
-from tests.python.follow.follower import Follower
-from tests.python.follow.proxy import Proxy
-from tests.python.follow.tables import Decoded, assert_same_tables
 from tests.servers import Server
 from tests.servers.load import Load
 from tests.servers.replication import LogPosition, begin_again, log_end, purge_before_current
+from tests.support.follow.follower import Follower
+from tests.support.follow.proxy import Proxy
+from tests.support.follow.tables import Decoded, assert_same_tables
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.python.follow.proxy import COM_BINLOG_DUMP, Proxy
+from tests.support.follow.proxy import COM_BINLOG_DUMP, Proxy
 
 # A packet as a client sends it that wants a binlog.
 DUMP_COMMAND = bytes([11, 0, 0, 0, COM_BINLOG_DUMP]) + bytes(10)

@@ -7,7 +7,6 @@ import pymysql
 import pytest
 
 from tests.python.follow.conftest import SERVER_OPTIONS
-from tests.python.follow.tables import Decoded, Tables
 from tests.servers import Distribution, Server
 from tests.servers.accounts import create_account
 from tests.servers.certificates import Authority
@@ -23,6 +22,7 @@ from tests.servers.replication import (
     replicate,
     wait_for_replica,
 )
+from tests.support.follow.tables import Decoded, Tables
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.follow.follower import Follower
-from tests.python.follow.proxy import Proxy
 from tests.servers import Distribution, Server
 from tests.servers.load import Load
+from tests.support.follow.follower import Follower
+from tests.support.follow.proxy import Proxy
 
 pytestmark = pytest.mark.slow
 

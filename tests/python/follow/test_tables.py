@@ -15,10 +15,10 @@ from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import Segment, Status
 from ingest.warehouse.tables import SEGMENTS, TABLE_MAPS
-from tests.python.follow.follower import SOURCE
-from tests.python.follow.spool import FLAGS_AT, assert_same_files
-from tests.python.follow.tables import Decoded, Tables, assert_same_tables
-from tests.python.landing.binlogs import SHOP, flip_bit, in_use
+from tests.support.follow.follower import SOURCE
+from tests.support.follow.spool import FLAGS_AT, assert_same_files
+from tests.support.follow.tables import Decoded, Tables, assert_same_tables
+from tests.support.landing.binlogs import SHOP, flip_bit, in_use
 
 FILE = SHOP / "binlog.000001"
 SEGMENT_BYTES = 8_000

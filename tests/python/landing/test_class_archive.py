@@ -8,7 +8,7 @@ from ingest.errors import StoreError
 from ingest.landing.class_archive import write_class_archive
 from ingest.warehouse import spark as session
 from ingest.warehouse.spark import CLASS_ARCHIVE, SparkLaunch
-from tests.python.landing.binlogs import SHOP
+from tests.support.landing.binlogs import SHOP
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -18,10 +18,10 @@ from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import source_stem
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import SEGMENTS
-from tests.python.landing.binlogs import SHOP, in_use, transaction_ends
-from tests.python.landing.faulted import SOURCE
-from tests.python.landing.stored import current_rows, segment_rows
-from tests.python.places import PROJECT
+from tests.support.landing.binlogs import SHOP, in_use, transaction_ends
+from tests.support.landing.faulted import SOURCE
+from tests.support.landing.stored import current_rows, segment_rows
+from tests.support.places import PROJECT
 
 DATA = (SHOP / "binlog.000001").read_bytes()
 NAMES = ("binlog.000001", "binlog.000002")
@@ -112,7 +112,7 @@ def test_killed_between_any_two_changes_of_files(home: Path) -> None:
     # What is deleted stays so, and each process comes further; the last one is not killed.
     for operations in itertools.cycle((1, 2, 3, 7, 19, 40)):
         process = subprocess.run(
-            [sys.executable, "-m", "tests.python.landing.faulted", "compact", str(home), str(operations)],
+            [sys.executable, "-m", "tests.support.landing.faulted", "compact", str(home), str(operations)],
             cwd=PROJECT,
             stderr=subprocess.PIPE,
             check=False,

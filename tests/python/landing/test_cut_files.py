@@ -20,8 +20,8 @@ from ingest.warehouse.files import BUILD_ANEW, LAND_ANEW, read_table
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import RAW_TABLES
-from tests.python.landing.binlogs import SHOP, transaction_ends
-from tests.python.landing.followed import FILES, FollowedShop
+from tests.support.landing.binlogs import SHOP, transaction_ends
+from tests.support.landing.followed import FILES, FollowedShop
 
 SOURCE = "shop"
 

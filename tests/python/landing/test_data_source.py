@@ -1,5 +1,6 @@
 """The data source in a real session: the rows that `ingest` lands, cut where it cuts, and binloom's own errors."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from ingest.binlog import scan_binlog
 from ingest.landing import ingest
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.tables import SEGMENT_TABLES
-from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends
+from tests.support.landing.binlogs import SHOP, SHOP_MARIADB, flip_bit, in_use, transaction_ends
+from tests.support.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -49,6 +51,16 @@ def test_rows_are_those_that_ingest_lands(session: Any, home: Path) -> None:
         maps = load(session, folder, what="table_maps").drop("binlog_file").distinct()
         landed = session.table("binlog_raw.table_maps").where(f"source_id = '{source}'").select(maps.columns)
         assert rows(maps) == rows(landed)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/notebooks.md"])
+def test_the_documented_lines_run(session: Any, page: str) -> None:
+    (lines,) = re.findall(r"```python\n(.*?)```", (PROJECT / page).read_text(), re.DOTALL)
+    assert '"/var/lib/mysql"' in lines
+    names: dict[str, Any] = {"spark": session}
+    exec(lines.replace('"/var/lib/mysql"', repr(str(SHOP))), names)
+    wanted = load(session, SHOP, **({"tables": "shop.orders"} if "shop.orders" in lines else {}))
+    assert rows(names["changes"]) == rows(wanted)
 
 
 def test_one_partition_is_one_segment(session: Any) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from ingest.warehouse.home import raw_table_dir
-from tests.python.landing.binlogs import SHOP
-from tests.python.landing.faulted import SOURCE
-from tests.python.landing.stored import stored
-from tests.python.places import PROJECT
+from tests.support.landing.binlogs import SHOP
+from tests.support.landing.faulted import SOURCE
+from tests.support.landing.stored import stored
+from tests.support.places import PROJECT
 
 KILLS = 20
 SEED = 20260101
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def start(*arguments: str) -> "subprocess.Popen[str]":
     """The program, as the first of a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.python.landing.faulted", *arguments],
+        [sys.executable, "-m", "tests.support.landing.faulted", *arguments],
         cwd=PROJECT,
         text=True,
         stdout=subprocess.PIPE,

@@ -21,9 +21,11 @@ from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.sources.snapshot_files import read_snapshot_dir
-from tests.python.landing.binlogs import SHOP, transaction_ends
-from tests.python.landing.full_disk import SmallDisk, file_size_limit, full_from_operation
-from tests.python.landing.stored import current_rows, stored
+from tests.support.landing.binlogs import SHOP, transaction_ends
+from tests.support.landing.full_disk import SmallDisk, file_size_limit, full_from_operation
+from tests.support.landing.stored import current_rows, stored
+
+pytestmark = pytest.mark.slow
 
 SOURCE = "shop"
 NAMES = ("binlog.000001", "binlog.000002")

@@ -30,7 +30,7 @@ from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.partitions import open_tables
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import STATEMENTS
-from tests.python.landing.binlogs import (
+from tests.support.landing.binlogs import (
     SHOP,
     SHOP_MARIADB,
     created_at,
@@ -42,7 +42,7 @@ from tests.python.landing.binlogs import (
     of_server,
     transaction_ends,
 )
-from tests.python.landing.spark import all_rows, raw_rows
+from tests.support.landing.spark import all_rows, raw_rows
 
 pytestmark = [pytest.mark.spark]
 

@@ -11,7 +11,7 @@ from ingest.errors import EncryptedBinlogError, NotABinlogError, SourceIdentityE
 from ingest.landing.plan import IdentifiedFile, identify, plan_batches, plan_file
 from ingest.sources.directory import binlog_path
 from ingest.warehouse.record import SourceRecord
-from tests.python.landing.binlogs import (
+from tests.support.landing.binlogs import (
     SHOP,
     created_at,
     encrypted_by_mariadb,

@@ -16,8 +16,8 @@ from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.skips import BEFORE_THE_START, LANDED_EARLIER
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.record import SourceRecord
-from tests.python.landing.binlogs import SHOP, SHOP_MARIADB, of_server
-from tests.python.landing.stored import segment_rows
+from tests.support.landing.binlogs import SHOP, SHOP_MARIADB, of_server
+from tests.support.landing.stored import segment_rows
 
 FIRST, SECOND = SHOP / "binlog.000001", SHOP / "binlog.000002"
 UUID = "5ca1ab1e-0000-4000-8000-0000b1d1003e"

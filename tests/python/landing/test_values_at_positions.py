@@ -25,9 +25,9 @@ from ingest.warehouse.files import data_files, read_rows, segment_folder
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT, Segment
 from ingest.warehouse.tables import ROW_EVENTS, TABLE_MAPS
-from tests.python.landing.binlogs import snapshot_of
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.servers.random_values import RandomValues
+from tests.support.landing.binlogs import snapshot_of
 
 pytestmark = [
     *(pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.mysql56, pytest.mark.mariadb118),

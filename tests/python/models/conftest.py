@@ -10,8 +10,8 @@ import pytest
 
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.spark import SparkLaunch
-from tests.python.models.invoke import run_dbt
-from tests.python.models.raw import RawTables
+from tests.support.models.invoke import run_dbt
+from tests.support.models.raw import RawTables
 
 
 @pytest.fixture(scope="module")

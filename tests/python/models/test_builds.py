@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.python.models.raw import NOON, Change, RawTables, Table, XaEnd
+from tests.support.models.raw import NOON, Change, RawTables, Table, XaEnd
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -16,9 +16,9 @@ from ingest.sources.address import ServerAddress
 from ingest.sources.directory import find_binlogs
 from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server as Connection
-from tests.python.binlog import workload, workload_own, workload_tables
-from tests.python.binlog.mutations import events_of
 from tests.servers import Server, mariadb, mysql
+from tests.support.binlog import workload, workload_own, workload_tables
+from tests.support.binlog.mutations import events_of
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 

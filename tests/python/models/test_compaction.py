@@ -14,8 +14,8 @@ from ingest.warehouse.catalog import ensure_tables
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.segments import Segment
 from ingest.warehouse.spark import SparkLaunch
-from tests.python.landing.binlogs import SHOP
-from tests.python.models.invoke import run_dbt
+from tests.support.landing.binlogs import SHOP
+from tests.support.models.invoke import run_dbt
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -15,8 +15,8 @@ from ingest.warehouse.files import append_rows
 from ingest.warehouse.gaps import Gap, record_gap
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.tables import SCHEMA_SNAPSHOTS, SOURCES, STREAM_GAPS
-from tests.python.models.raw import NOON, RawTables
-from tests.python.places import PROJECT
+from tests.support.models.raw import NOON, RawTables
+from tests.support.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

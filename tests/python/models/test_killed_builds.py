@@ -20,11 +20,11 @@ import pytest
 
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.spark import SHORT_LIVED_OPTIONS, SparkLaunch
-from tests.python.commands import DBT
-from tests.python.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
-from tests.python.models.invoke import run_dbt
-from tests.python.models.raw import NOON, Change, RawTables, Table
-from tests.python.places import PROJECT
+from tests.support.commands import DBT
+from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
+from tests.support.models.invoke import run_dbt
+from tests.support.models.raw import NOON, Change, RawTables, Table
+from tests.support.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -8,8 +8,8 @@ import pytest
 
 from ingest.warehouse.catalog import sql_literal
 from ingest.warehouse.names import partition_step
-from tests.python.landing.test_names import KEPT
-from tests.python.nasty import (
+from tests.python.warehouse.test_names import KEPT
+from tests.support.nasty import (
     FILE,
     FOLDER,
     INCIDENT,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from binloom.commands import project
-from tests.python.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
-from tests.python.models.raw import NOON, Change, RawTables, Table
+from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
+from tests.support.models.raw import NOON, Change, RawTables, Table
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -13,7 +13,7 @@ import yaml
 
 from ingest.warehouse.spark import spark_settings
 from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES
-from tests.python.places import PROJECT
+from tests.support.places import PROJECT
 
 STAGING = PROJECT / "models" / "staging" / "binlog"
 

@@ -21,10 +21,10 @@ from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.partitions import open_tables
-from tests.python.landing.binlogs import flip_bit
-from tests.python.models import broken
-from tests.python.models.broken import Files
 from tests.servers import DISTRIBUTIONS, Server
+from tests.support.landing.binlogs import flip_bit
+from tests.support.models import broken
+from tests.support.models.broken import Files
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 

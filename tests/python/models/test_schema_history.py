@@ -15,9 +15,9 @@ import pytest
 from ingest.landing import ingest, land_snapshot
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.tables import RAW_TABLES
-from tests.python.landing.binlogs import snapshot_of
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.servers.random_ddl import RandomDdl, run_step
+from tests.support.landing.binlogs import snapshot_of
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 

@@ -20,7 +20,7 @@ from ingest.quality.suites import DEFINITIONS_SUITE, FILES_SUITE, SEGMENTS_SUITE
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
 from ingest.warehouse.home import raw_table_dir
-from tests.python.landing.binlogs import (
+from tests.support.landing.binlogs import (
     SHOP,
     encrypted_by_mariadb,
     encrypted_by_mysql,

@@ -9,7 +9,7 @@ from binloom.commands.quality import text_lines
 from ingest.quality.gate import CheckResult, GateResult
 from ingest.quality.proofs import Proof
 from ingest.quality.suites import suites
-from tests.python.places import PROJECT
+from tests.support.places import PROJECT
 
 SEGMENT = "source_id shop-mysql, epoch 0, binlog_file mysql-bin.000042, segment_start 1073741824"
 EXPECTATIONS = [(suite.name, one.description) for suite in suites() for one in suite.expectations]

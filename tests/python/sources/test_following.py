@@ -16,9 +16,9 @@ from ingest.sources.information_schema import binlog_position, take_snapshot
 from ingest.sources.replication import Replica, read_head
 from ingest.sources.server import Server, binary_logs, executed_gtids, gtid_purged, server_identity
 from ingest.sources.server_check import check_server
-from tests.python.places import PROJECT
 from tests.servers import Server as LiveServer
 from tests.servers import mysql
+from tests.support.places import PROJECT
 
 REPLICA = Replica(4711, "1b4e28ba-2fa1-11d2-883f-0016d3cca427")
 LEAST = {

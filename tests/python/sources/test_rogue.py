@@ -521,7 +521,7 @@ FIRST = [rotate(b"binlog.000001"), format_description()]
         [error(1236, "no")],
         [event(2, b"x", size=1)],
         [*FIRST, event(2, bytes(100), size=0xFFFFFFFF)],
-        [*FIRST, event(2, b"x")[:-1] + b"x"],
+        pytest.param([*FIRST, event(2, b"x")[:-1] + b"x"], marks=pytest.mark.slow),
     ],
 )
 def test_a_stream_that_is_none(log: Sequence[bytes], tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from ingest.binlog import SchemaHints
 from ingest.errors import SnapshotInputError
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
-from tests.python.landing.binlogs import SHOP
-from tests.python.places import FIXTURES
+from tests.support.landing.binlogs import SHOP
+from tests.support.places import FIXTURES
 
 VERSIONED = FIXTURES / "mariadb-versioned-and-generated-schema"
 VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables", "statistics", "schemata")

@@ -16,10 +16,12 @@ from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
-from tests.python.binlog.recordings import Setting
-from tests.python.binlog.replay import Decoded, difference, replay
 from tests.servers import Server as LiveServer
 from tests.servers.rows import table_rows
+from tests.support.binlog.recordings import Setting
+from tests.support.binlog.replay import Decoded, difference, replay
+
+pytestmark = pytest.mark.slow
 
 SCHEMA = "unlisted"
 COLUMNS = """

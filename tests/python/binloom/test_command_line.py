@@ -1,0 +1,138 @@
+"""The command line as such: help, wrong usage, streams, exit codes, the time to start."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import COMMAND, assert_sentence, binloom
+from tests.support.places import PROJECT, SAMPLES
+
+SAMPLE = SAMPLES / "shop-mysql" / "binlog.000001"
+
+
+def test_help_lists_the_commands_on_stdout() -> None:
+    result = binloom("--help")
+    assert result.returncode == 0 and result.stderr == ""
+    for command in (
+        "inspect",
+        "decode",
+        "snapshot",
+        "ingest",
+        "follow",
+        "compact",
+        "status",
+        "quality",
+        "demo",
+        "docs",
+    ):
+        assert command in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needle"),
+    [
+        (["frobnicate"], "frobnicate"),
+        (["inspect"], "FILE"),
+        (["decode", "--bogus", "x"], "--bogus"),
+        (["decode", "--format", "xml", "x"], "xml"),
+        (["decode", "--start-position", "soon", "x"], "--start-position"),
+        (["ingest", "--source", "s"], "--binlog-dir"),
+        (["ingest", "--source", "s", "--binlog-dir", "."], "--all"),
+        (["snapshot", "--source", "s"], "--server|--from-dir"),
+        (["snapshot", "--source", "s", "--server", "h", "--from-dir", "."], "--server|--from-dir"),
+        (["snapshot", "--source", "s", "--from-dir", ".", "--from-ddl", "x"], "--from-dir|--from-ddl"),
+        (["snapshot", "--source", "s", "--from-dir", ".", "--schema", "x"], "--schema|--from-ddl"),
+        (["snapshot", "--source", "s", "--from-ddl", "x", "--at-pos", "4"], "--at-file|--at-pos"),
+    ],
+)
+def test_wrong_usage_is_a_sentence_and_exit_code_2(arguments: list[str], needle: str, tmp_path: Path) -> None:
+    result = binloom(*arguments, home=tmp_path / "home")
+    assert_sentence(result, 2, needle)
+    assert result.stdout == ""
+    assert not (tmp_path / "home").exists(), "wrong usage must not leave anything behind"
+
+
+def test_inspect_and_decode_load_no_spark() -> None:
+    script = (
+        "import sys; from binloom.commands.running import run_app; from binloom.cli import app;"
+        f"run_app(app, ['inspect', {str(SAMPLE)!r}]); run_app(app, ['decode', {str(SAMPLE)!r}]);"
+        "print(sorted(m for m in ('pyspark', 'dbt', 'great_expectations', 'pymysql', 'duckdb') if m in sys.modules),"
+        "file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
+    assert result.returncode == 0 and result.stderr.strip() == "[]"
+
+
+def test_help_is_there_at_once() -> None:
+    script = (
+        "import sys; from binloom.cli import app; from binloom.commands.running import run_app\n"
+        "run_app(app, ['--help'])\n"
+        "print([m for m in ('pyspark', 'dbt', 'numba', 'pyarrow', 'numpy') if m in sys.modules], file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
+    assert result.stderr.strip() == "[]"
+
+
+def test_a_closed_pipe_ends_the_command_silently() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        process = subprocess.run(
+            [*COMMAND, "decode", str(SAMPLE)], cwd=PROJECT, stdout=write_end, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        os.close(write_end)
+    assert process.stderr == ""
+    assert process.returncode != 0
+
+
+def test_an_interrupt_ends_the_command_silently_with_130() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "decode", *[str(SAMPLE)] * 8],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell starts what goes on in its background with this signal ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        assert process.stdout is not None
+        # The rest does not fit into the pipe: the command is waiting for us.
+        process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        _, problems = process.communicate(timeout=60)
+    assert (process.returncode, problems) == (130, b"")
+
+
+def test_rows_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    latin1 = {"PYTHONIOENCODING": "latin-1", "LC_ALL": "C"}
+    result = binloom("decode", "--format", "text", SAMPLE, env=latin1)
+    assert result.returncode == 0 and "→" in result.stdout
+    # A name that is not UTF-8 is a name, too.
+    path = tmp_path / os.fsdecode(b"caf\xe9.000001")
+    path.write_bytes(SAMPLE.read_bytes())
+    result = binloom("inspect", path, env=latin1)
+    assert result.returncode == 0 and "caf\\udce9.000001" in result.stdout
+
+
+def test_a_bug_is_one_line_and_its_traceback_is_kept(tmp_path: Path) -> None:
+    script = (
+        "import sys, typer; from binloom.commands.running import run_app\n"
+        "app = typer.Typer()\n"
+        "@app.command()\n"
+        "def broken() -> None:\n"
+        "    raise RuntimeError('the roof is on fire\\nsecond line')\n"
+        "sys.exit(run_app(app, []))\n"
+    )
+    environment = {**os.environ, "BINLOOM_HOME": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=PROJECT, env=environment, capture_output=True, text=True
+    )
+    assert_sentence(result, 3, "bug in binloom: RuntimeError: the roof is on fire", "logs")
+    assert len(result.stderr.splitlines()) == 1
+    (log,) = (tmp_path / "logs").glob("*.log")
+    assert str(log) in result.stderr
+    assert "Traceback" in log.read_text() and "second line" in log.read_text()

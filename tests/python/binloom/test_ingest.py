@@ -1,0 +1,82 @@
+"""`binloom snapshot`, `ingest` and `status` on real files, through Spark."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.landing.binlogs import encrypted_by_mysql, flip_bit
+from tests.support.places import SAMPLES
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SHOP = SAMPLES / "shop-mysql"
+
+
+def test_a_cut_file_is_landed_as_far_as_it_goes_and_mended_by_a_whole_copy(tmp_path: Path) -> None:
+    home, logs = tmp_path / "home", tmp_path / "logs"
+    logs.mkdir()
+    whole = (SHOP / "binlog.000001").read_bytes()
+    (logs / "binlog.000001").write_bytes(whole[: len(whole) // 2])
+    shutil.copy(SHOP / "binlog.000002", logs)
+    ingest = ["ingest", "--source", "shop", "--binlog-dir", logs, "--all"]
+
+    snapshot = binloom("snapshot", "--source", "shop", "--from-dir", SHOP / "schema", home=home)
+    assert snapshot.returncode == 0 and "3 tables with 29 columns" in snapshot.stdout
+
+    first = binloom(*ingest, home=home)
+    assert_sentence(first, 3, "binlog.000001", r"position \d+", "landed")
+
+    states = _states(home, expected=1)
+    assert states["binlog.000001"]["state"] == "failed" and "position" in states["binlog.000001"]["error"]
+    assert 0 < states["binlog.000001"]["bytes_landed"] <= len(whole) // 2
+    assert states["binlog.000001"]["row_events"] > 0
+    assert states["binlog.000002"]["state"] == "landed"
+
+    (logs / "binlog.000001").write_bytes(whole)
+    second = binloom(*ingest, home=home)
+    assert (second.returncode, second.stderr) == (0, "")
+    states = _states(home, expected=0)
+    assert {file["state"] for file in states.values()} == {"landed"} and len(states) == 2
+    assert states["binlog.000001"]["row_events"] == len(binloom("decode", SHOP / "binlog.000001").stdout.splitlines())
+
+    third = binloom(*ingest, home=home)
+    assert third.returncode == 0 and "nothing new" in third.stdout
+
+
+def test_landing_again_needs_what_dbt_lists(tmp_path: Path) -> None:
+    again = binloom("ingest", "--source", "shop", "--binlog-dir", SHOP, "--all", "--again", home=tmp_path)
+    assert_sentence(again, 2, "segments_to_land_again", "dbt build")
+
+
+def test_bad_checksums_and_encrypted_files(tmp_path: Path) -> None:
+    home, logs = tmp_path / "home", tmp_path / "logs"
+    logs.mkdir()
+    whole = (SHOP / "binlog.000001").read_bytes()
+    (logs / "binlog.000001").write_bytes(flip_bit(whole, 9000))
+    (logs / "binlog.000002").write_bytes(encrypted_by_mysql(whole))
+    ingest = ["ingest", "--source", "shop", "--binlog-dir", logs]
+
+    stopped = binloom(*ingest, "--all", home=home)
+    assert stopped.returncode == 3
+    assert "binlog.000001 is broken at position 8796" in stopped.stderr and "--skip-bad-checksum" in stopped.stderr
+    assert (
+        "binlog.000002 is encrypted by its server" in stopped.stderr and "--read-from-remote-server" in stopped.stderr
+    )
+    assert {file["state"] for file in _states(home, expected=1).values()} == {"failed"}
+
+    skipped = binloom(*ingest, "--files", "binlog.000001", "--skip-bad-checksum", home=home)
+    assert skipped.returncode == 0 and "passed over because of a wrong checksum: 1." in skipped.stderr
+    states = _states(home, expected=1)
+    assert (states["binlog.000001"]["state"], states["binlog.000001"]["bytes_landed"]) == ("landed", len(whole))
+    decoded = binloom("decode", "--skip-bad-checksum", logs / "binlog.000001")
+    assert decoded.returncode == 0
+    assert states["binlog.000001"]["row_events"] == len(decoded.stdout.splitlines())
+
+
+def _states(home: Path, expected: int) -> dict[str, dict[str, object]]:
+    status = binloom("status", "--source", "shop", "--format", "json", home=home)
+    assert status.returncode == expected, status.stderr
+    return {file["binlog_file"]: file for file in map(json.loads, status.stdout.splitlines())}

@@ -1,0 +1,114 @@
+"""`binloom status` of a server that is followed: what is received, how far behind, and what is missing."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from ingest.follow.checkpoint import CHECKPOINT
+from ingest.warehouse.gaps import Gap, record_gap
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.landing.followed import FILES, FollowedShop
+from tests.support.places import SAMPLES
+
+pytestmark = pytest.mark.slow
+
+GAP = Gap(0, FILES[1], 900, "u:1-5", 0, "binlog.000005", 4, "u:1-9", "u:6-9", "purged", "Two files are gone.", "u")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> FollowedShop:
+    """The recorded shop on MySQL, landed but for the last transaction that was received, and the one that was not."""
+    shop = FollowedShop(SAMPLES / "shop-mysql", "shop", tmp_path / "home")
+    shop.land(FILES[1], shop.transactions[-2][1])
+    return shop
+
+
+def test_one_row_a_source(shop: FollowedShop) -> None:
+    result = binloom("status", "--sources", "--format", "json", home=shop.home)
+    assert (result.returncode, result.stderr) == (0, "")
+    (source,) = map(json.loads, result.stdout.splitlines())
+    landed = shop.transactions[-3]
+    number = landed[3].rpartition(":")[2]
+    assert source.pop("lag_seconds") > 0 and source.pop("row_events") > 300 and source.pop("last_event_at")
+    assert source.pop("spool_bytes") == sum(shop.spool.path(0, name).stat().st_size for name in FILES)
+    assert source.pop("segments") == {"completed": 2}
+    assert source == {
+        "source_id": "shop",
+        "epoch": 0,
+        "flavor": "mysql",
+        "server_version": shop.server_version,
+        "server_id": 1,
+        "server_uuid": shop.server_uuid,
+        "host": "db1",
+        "port": 3306,
+        "files": 2,
+        "transactions": len(shop.transactions) - 2,
+        "snapshots": 0,
+        "last_landed_file": FILES[1],
+        "last_landed_pos": landed[2],
+        "quarantined_rows": None,
+        "gaps": {},
+        "lag_bytes": shop.size - landed[2],
+        "lag_transactions": 2,
+        "lag_as_of": "2026-11-20T12:00:05Z",
+        "landed_gtids": f"{shop.server_uuid}:1-{number}",
+        "received_file": FILES[1],
+        "received_pos": shop.received,
+        "received_at": "2026-11-20T12:00:00Z",
+        "spool_files": 2,
+    }
+    (row,) = csv.DictReader(StringIO(binloom("status", "--sources", "--format", "csv", home=shop.home).stdout))
+    assert (row["received_pos"], row["segments"]) == (str(shop.received), '{"completed": 2}')
+
+
+def test_one_row_a_file_as_ever(shop: FollowedShop) -> None:
+    result = binloom("status", "--format", "json", home=shop.home)
+    assert result.returncode == 0
+    files = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(file["binlog_file"], file["state"]) for file in files] == [(FILES[0], "landed"), (FILES[1], "landed")]
+
+
+def test_in_words(shop: FollowedShop) -> None:
+    text = binloom("status", home=shop.home).stdout
+    assert f"server:     db1:3306, uuid {shop.server_uuid}\n" in text
+    assert f"received:   {FILES[1]}:{shop.received} at 2026-11-20 12:00:00 UTC\n" in text
+    assert re.search(r"lag:        \d+ \w+, [\d.]+ KiB, 2 transactions, as of 2026-11-20 12:00:05 UTC\n", text)
+    assert f"GTIDs:      {shop.server_uuid}:1-" in text
+    assert "in 2 files\n" in text and FILES[0] in text
+    assert FILES[0] not in binloom("status", "--sources", home=shop.home).stdout
+
+    assert shop.spool.checkpoint is not None
+    shop.spool.write_checkpoint(replace(shop.spool.checkpoint, position=shop.size))
+    shop.land(FILES[1], shop.size)
+    assert "lag:        none, as of 2026-11-20 12:00:05 UTC\n" in binloom("status", home=shop.home).stdout
+
+
+def test_a_gap_is_shown_and_fails_as_long_as_it_stops_following(shop: FollowedShop) -> None:
+    record_gap("shop", GAP, "found", shop.home)
+    result = binloom("status", home=shop.home)
+    assert result.returncode == 1
+    assert (
+        "gap:        found (purged) from binlog.000002:900 to binlog.000005:4, missing u:6-9: Two files are gone.\n"
+        in result.stdout
+    )
+    record_gap("shop", GAP, "accepted", shop.home)
+    result = binloom("status", "--sources", "--format", "json", home=shop.home)
+    assert (result.returncode, json.loads(result.stdout)["gaps"]) == (0, {"accepted": 1})
+
+
+def test_a_broken_checkpoint_is_a_sentence(shop: FollowedShop) -> None:
+    (shop.spool.folder / CHECKPOINT).write_text("{")
+    assert_sentence(binloom("status", home=shop.home), 3, r"checkpoint\.json cannot be read")
+
+
+def test_a_source_that_nobody_follows_has_nothing_of_it(shop: FollowedShop) -> None:
+    (shop.spool.folder / CHECKPOINT).unlink()
+    result = binloom("status", "--sources", "--format", "json", home=shop.home)
+    source = json.loads(result.stdout)
+    assert source["lag_seconds"] > 0 and source["received_file"] is source["lag_bytes"] is None
+    assert "received" not in binloom("status", home=shop.home).stdout

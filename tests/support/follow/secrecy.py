@@ -1,0 +1,36 @@
+"""A password is nowhere that anybody but its owner could read it."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.support.follow.follower import Follower
+
+
+def assert_not_told(password: str, follower: Follower) -> None:
+    """Look for a password in all that a follower has written: its home, what it said, its command line."""
+    secret = password.encode()
+    assert password not in " ".join(follower.command())
+    assert password not in follower.said()
+    told = [str(path) for path in sorted(follower.home.rglob("*")) if path.is_file() and secret in _content(path)]
+    assert not told, f"the password is in {told}"
+
+
+def command_lines(pid: int) -> str:
+    """Return what `ps` shows of a process and of all others of its session."""
+    shown = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            session = int((folder / "stat").read_text().rpartition(")")[2].split()[3])
+            if session == pid:
+                shown.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            pass
+    return "\n".join(shown)
+
+
+def _content(path: Path) -> bytes:
+    data = path.read_bytes()
+    if path.suffix == ".parquet":  # its pages are compressed
+        data += repr(pq.ParquetFile(path).read().to_pylist()).encode()
+    return data
