@@ -15,7 +15,7 @@ SEGMENT = "source_id shop-mysql, epoch 0, binlog_file mysql-bin.000042, segment_
 EXPECTATIONS = [(suite.name, one.description) for suite in suites() for one in suite.expectations]
 MODELS = [
     (model["name"], model["description"].split(". ")[0].strip().rstrip("."))
-    for file in sorted((PROJECT / "models" / "marts" / "quality").glob("_*__models.yml"))
+    for file in sorted((PROJECT / "models" / "marts" / "quality").rglob("_models.yml"))
     for model in yaml.safe_load(file.read_text())["models"]
     if model["name"] != "proofs"
 ]

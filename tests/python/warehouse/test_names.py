@@ -182,7 +182,7 @@ def test_a_rotate_that_names_a_path_begins_no_file(tmp_path: Path) -> None:
 
 def macro(*names: str) -> Any:
     """Macros as dbt renders them: its Jinja is sandboxed, too."""
-    text = "".join((PROJECT / "macros" / f"{name}.sql").read_text() for name in names)
+    text = "".join(path.read_text() for name in names for path in (PROJECT / "macros").rglob(f"{name}.sql"))
     return (
         SandboxedEnvironment(extensions=["jinja2.ext.do"])
         .from_string(text)
