@@ -13,7 +13,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export GX_ANALYTICS_ENABLED := False
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint format docs bench lock clean
+.PHONY: help setup demo check test lint format generate docs bench lock clean
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -41,6 +41,9 @@ format: setup  ## let ruff and sqlfluff rewrite what they can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/sqlfluff fix models macros tests/dbt
+
+generate: setup  ## files whose facts are kept elsewhere: dbt's sources and the descriptions of raw columns
+	@$(BIN)/python -m tools.generate
 
 docs: setup  ## the lineage site in site/
 	@$(BIN)/binloom docs

@@ -2,7 +2,8 @@
 
 What is landed of a binlog is taken over from `ingest.warehouse.landed`; the landing puts the columns that
 say where a row comes from in front. The Spark DDL, the Arrow schemas that files are written with, and
-the column descriptions all come from the same definition, so they cannot drift apart.
+the column descriptions all come from the same definition. `make generate` writes dbt's sources and the docs of
+their columns from it.
 """
 
 from dataclasses import dataclass
@@ -380,7 +381,7 @@ SCHEMA_COLUMNS = RawTable(
 
 SCHEMA_DEFAULTS = RawTable(
     "schema_defaults",
-    "The default character set of a schema, or of a table, in a schema snapshot",
+    "The default character set of a table, or of a schema (table_name is NULL), in a schema snapshot",
     pa.schema([*_strings("snapshot_id", "schema_name", "table_name", "character_set", "collation")]),
 )
 

@@ -1,7 +1,6 @@
 """What the project's own files say to each other: settings and descriptions that stand in two places are the same."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,29 +11,22 @@ import pytest
 import yaml
 
 from ingest.warehouse.spark import spark_settings
-from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES
+from ingest.warehouse.tables import COLUMN_DESCRIPTIONS
 from tests.support.places import PROJECT
-
-STAGING = PROJECT / "models" / "staging" / "binlog"
+from tools.generate import generated
 
 # What a plain `dbt build` does without: log files, workers in Python, and paths that must be absolute.
 ONLY_INGEST = {"spark.python.daemon.module"}
 
 
-def test_docs_of_raw_columns_are_those_of_the_tables() -> None:
-    blocks = re.findall(r"{% docs (\w+) %}\n(.*?)\n{% enddocs %}", (STAGING / "_binlog__docs.md").read_text(), re.S)
-    assert dict(blocks) == COLUMN_DESCRIPTIONS
+@pytest.mark.parametrize("path", generated(), ids=lambda path: path.name)
+def test_generated_files_are_up_to_date(path: Path) -> None:
+    assert path.read_text() == generated()[path], "run `make generate`"
 
 
 def test_descriptions_fit_into_the_metastore() -> None:
     # Derby's COLUMNS_V2.COMMENT. A table with a longer one Hive tries ten times, for twenty seconds in all.
     assert {name for name, text in COLUMN_DESCRIPTIONS.items() if len(text) > 256} == set()
-
-
-def test_sources_list_every_raw_column() -> None:
-    (source,) = yaml.safe_load((STAGING / "__sources.yml").read_text())["sources"]
-    listed = {table["name"]: [column["name"] for column in table["columns"]] for table in source["tables"]}
-    assert listed == {table.name: table.columns.names for table in RAW_TABLES.values()}
 
 
 @pytest.mark.parametrize("group_access", ["", "1"])

@@ -1,0 +1,52 @@
+"""`make generate`: writes the files whose facts are kept elsewhere, in one place.
+
+`test_project.py` fails when one of them is not as it is written here.
+"""
+
+from pathlib import Path
+
+from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES
+from tests.support.places import PROJECT
+
+STAGING = PROJECT / "models" / "staging" / "binlog"
+
+_FROM = "Generated from ingest/warehouse/tables.py by `make generate`."
+_SOURCE = (
+    "The contents of binary logs and schema snapshots, as `binloom ingest` and `binloom snapshot` landed them.",
+    "A pure function of the bytes of the files and of the snapshots.",
+)
+
+
+def main() -> None:
+    """Write every generated file."""
+    for path, text in generated().items():
+        path.write_text(text)
+        print(path.relative_to(PROJECT))
+
+
+def generated() -> dict[Path, str]:
+    """Return the text of each generated file."""
+    return {STAGING / "_binlog__docs.md": column_docs(), STAGING / "__sources.yml": sources()}
+
+
+def column_docs() -> str:
+    """The descriptions of the raw columns, for dbt's `doc()`."""
+    blocks = [f"{{% docs {name} %}}\n{text}\n{{% enddocs %}}" for name, text in COLUMN_DESCRIPTIONS.items()]
+    return "\n\n".join([f"Columns of the raw tables. {_FROM}", *blocks]) + "\n"
+
+
+def sources() -> str:
+    """The raw tables as sources of dbt."""
+    lines = [f"# {_FROM}", "sources:", "  - name: binlog", f"    schema: {RAW_SCHEMA}", "    description: >-"]
+    lines += [f"      {line}" for line in _SOURCE]
+    lines.append("    tables:")
+    for table in RAW_TABLES.values():
+        lines += [f"      - name: {table.name}", "        description: >-", f"          {table.description}."]
+        lines.append("        columns:")
+        for name in table.columns.names:
+            lines += [f"          - name: {name}", f"            description: \"{{{{ doc('{name}') }}}}\""]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
