@@ -37,10 +37,12 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "binlog_file": "Name of the binlog file without its folder",
     "segment_start": "Offset in the file at which the landed segment starts; 0 for a compacted one, the whole file",
     "segment_end": "Offset in the file just after the segment's last byte",
-    "start_pos": "Physical offset of the event's first byte in the file (of the payload, for an event inside one); of "
-    "an epoch, of the first event in start_file that is landed",
-    "end_pos": "Physical offset just after the event's last byte in the file (of the payload, for an event inside one)",
-    "payload_ordinal": "Position of the event inside a compressed transaction payload; 0 outside of one",
+    "start_pos": "Physical offset of the event's first byte in the file; for an event inside a payload, that of the "
+    "payload; in sources, the offset in start_file of the first event that is landed",
+    "end_pos": "Physical offset just after the event's last byte in the file; for an event inside a payload, that of "
+    "the payload",
+    "payload_ordinal": "Position of the event inside a compressed transaction payload; 0 for an event outside a "
+    "payload",
     "row_ordinal": "0-based position of the row inside its event",
     "transaction_pos": "start_pos of the transaction that the event belongs to",
     "event_type": "Kind of the change or event",
@@ -51,128 +53,134 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "schema_name": "Schema (database) of the table",
     "table_name": "Name of the table",
     "column_count": "Number of columns of the table when the row was written",
-    "before_values": "Values before the change in column order as the server prints them; all NULL for an INSERT",
-    "after_values": "Values after the change in column order as the server prints them; all NULL for a DELETE",
+    "before_values": "Values before the change, in column order, as the server prints them; all NULL for an INSERT",
+    "after_values": "Values after the change, in column order, as the server prints them; all NULL for a DELETE",
     "before_columns": "0-based ordinals present in a partial before image; NULL when the image is full",
     "after_columns": "0-based ordinals present in a partial after image; NULL when the image is full",
-    "undecoded_columns": "0-based ordinals of columns that the change gave a value that is not known: json_changes has "
-    "what was changed in it; NULL for none",
-    "json_changes": "Changes of parts of JSON documents that the log does not have, in their order: operation "
-    "(replace, insert, remove), path, value (JSON text, NULL for remove); NULL for none",
+    "undecoded_columns": "0-based ordinals of columns whose new value is unknown because the log has only a change "
+    "of the JSON document (see json_changes); NULL when there are none",
+    "json_changes": "Changes of JSON documents that the log does not contain, in order: operation (replace, insert, "
+    "remove), path, value (JSON text, NULL for remove); NULL when there are none",
     "xid": "Transaction number of the storage engine, NULL for transactions that end without an XID event",
     "xa_xid": "Identifier of the XA transaction as XA COMMIT takes it, such as X'6162',X'',1; NULL outside of XA",
-    "thread_id": "Connection id of the client that wrote it, on the server that wrote it",
+    "thread_id": "Connection id of the client on the server that first wrote the change",
     "started_at": "Timestamp of the transaction's first event, UTC",
     "committed_at": "When the transaction committed on this server; in microseconds where the server logs it, UTC",
     "original_committed_at": "When the transaction committed on the server that wrote it first, UTC",
     "is_ddl": "Whether the transaction is a statement that changes the schema",
-    "outcome": "How it ended: commit, rollback, xa_prepare or none",
+    "outcome": "How the transaction ended: commit, rollback, xa_prepare or none",
     "events": "Number of events",
     "row_events": "Number of changed rows",
     "transactions": "Number of transactions",
     "inserts": "Number of inserted rows",
     "updates": "Number of updated rows",
     "deletes": "Number of deleted rows",
-    "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the statement "
-    "whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement)",
+    "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the "
+    "statement whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement)",
     "default_schema": "Schema that the statement ran in",
-    "error_code": "Error that the statement ended with on the server that wrote it; 0 for none",
-    "sql_mode": "sql_mode that the statement ran with, NULL when the event does not say",
-    "time_zone": "time_zone that the statement ran with, NULL when the event does not say",
-    "character_set_client": "Character set that the statement was sent in, NULL when the event does not say",
-    "collation_server": "Collation that a database gets when it is created without one, NULL when the event does not "
-    "say or servers name it differently",
-    "sql_text": "Text of the statement; of its context what mysqlbinlog prints, such as SET INSERT_ID=5",
-    "columns": "Columns in order: of a table map, the table's as it describes them; of an action, those it defines",
-    "hint": "Where names and types beyond the wire format come from: metadata, snapshot or none",
-    "hints_used": "JSON object: a hash of what was known of each table whose values depend on it when the segment was "
-    "decoded, by schema and name",
-    "unknown_hints": "Columns whose text depends on what nothing tells: their ordinals, and the missing hint (sign, "
-    "charset, labels, or type); NULL for none",
-    "reason": "Why it could not be decoded; of a gap: purged (the server deleted logs that were not read), reset (its "
-    "logs started over, what stood behind from_pos cannot be read) or diverged (an earlier server had transactions "
-    "that this one has not)",
-    "detail": "More about the reason; of an action, what it does beyond what other columns say, or why it was not "
-    "understood",
-    "action_ordinal": "0-based position of the action in what the statement does",
-    "action": "What is done: create_table, add_column ... as the documentation lists them; other changes no columns",
+    "error_code": "Error that the statement ended with on the server that wrote it; 0 when it succeeded",
+    "sql_mode": "sql_mode that the statement ran with, NULL when the event does not contain it",
+    "time_zone": "time_zone that the statement ran with, NULL when the event does not contain it",
+    "character_set_client": "Character set of the statement's text, NULL when the event does not contain it",
+    "collation_server": "Collation of a database that is created without one, NULL when the event does not contain "
+    "it or servers name it differently",
+    "sql_text": "Text of the statement; for the context of a statement, the text that mysqlbinlog prints, such as "
+    "SET INSERT_ID=5",
+    "columns": "Columns in order: in table_maps, the table's columns; in ddl_actions, the columns that the action "
+    "defines",
+    "hint": "Source of the names and types that the wire format lacks: metadata, snapshot or none",
+    "hints_used": "JSON object by schema and table: a hash of the definition that the values were decoded with, for "
+    "each table whose values depend on it",
+    "unknown_hints": "Columns whose text depends on an unknown fact: ordinal, and the fact (sign, charset, labels, "
+    "or type); NULL when there are none",
+    "reason": "Why it could not be decoded; for a gap: purged (the server deleted logs that binloom had not read), "
+    "reset (the logs started over, the rest of the old ones is lost) or diverged (the server lacks transactions of "
+    "an earlier server)",
+    "detail": "More about the reason; for an action, an effect that no other column has, or why the statement was "
+    "not understood",
+    "action_ordinal": "0-based position of the action in its statement",
+    "action": "What the action does: create_table, add_column and others, as the documentation lists them; other "
+    "means that it changes no columns",
     "statement_type": "Verb and object of the statement, such as ALTER TABLE",
-    "other_schema_name": "Schema of other_table_name; of convert_character_set without one, the schema whose default "
-    "it takes where that is not the table's",
-    "other_table_name": "Of a rename the new name; of create_like the model; of exchange_partition the other table",
-    "place": "Where the column is put: first, after (after_column), or NULL for the end, or where it was",
-    "after_column": "Column that the column is put behind",
+    "other_schema_name": "Schema of other_table_name; for convert_character_set without a table's own default, the "
+    "schema whose default applies",
+    "other_table_name": "The new name in a rename, the model in create_like, the other table in exchange_partition",
+    "place": "Position of the column: first, after (see after_column), or NULL for the end, or for its present "
+    "position",
+    "after_column": "Column that precedes the new position",
     "key_columns": "Columns of the primary key, in its order",
-    "is_conditional": "Whether it is done only if it can be: IF EXISTS, IF NOT EXISTS, what OR REPLACE drops",
-    "server_uuid": "server_uuid of the server, NULL when only its files were seen",
+    "is_conditional": "Whether the action may do nothing: IF EXISTS, IF NOT EXISTS, the drop of OR REPLACE",
+    "server_uuid": "server_uuid of the server, NULL when binloom read only its files",
     "host": "Host that binloom connected to, NULL for files",
     "port": "Port that binloom connected to, NULL for files",
     "flavor": "mysql or mariadb",
     "server_version": "Version of the server that wrote the file",
     "observed_at": "When binloom saw it, UTC",
-    "change": "What was seen: epoch_opened or server_changed",
-    "start_file": "File that the epoch is landed from, said in the row that opened it; NULL for its first",
-    "gtids_before": "GTID set that is left out of the epoch because it was landed in an earlier one or stands before "
-    "the start asked for, said in the row that opened it; NULL for none",
+    "change": "epoch_opened or server_changed",
+    "start_file": "File in which landing of the epoch begins, in the row that opened the epoch; NULL for its first "
+    "file",
+    "gtids_before": "GTID set that is not landed in the epoch: an earlier epoch has it, or it precedes the requested "
+    "start; in the row that opened the epoch; NULL when there is none",
     "file_sequence": "Number at the end of the file's name; orders the files of an epoch",
     "file_size": "Size of the file in bytes when it was scanned",
     "fingerprint": "SHA-256 of the format description event; stays the same while the file grows and when it is closed",
     "format_version": "Version of the binlog format: 1, 3 or 4",
     "checksum_algorithm": "CRC32 or NONE, NULL when the server predates checksums",
-    "is_in_use": "Whether the file says that the server still writes to it, or did not close it",
+    "is_in_use": "Whether the header says that the server still writes to the file, or did not close it",
     "is_relay_log": "Whether the file is a relay log of a replica",
     "is_encrypted": "Whether the server encrypted the file",
-    "created_at": "When the server created the file, NULL when it does not say, UTC",
+    "created_at": "When the server created the file, UTC; NULL when the file does not contain it",
     "first_event_at": "Timestamp of the first event that has one, UTC",
     "last_event_at": "Timestamp of the last event that has one, UTC",
     "event_counts": "Number of events of each type",
     "bytes_covered": "Bytes of the magic number and of all whole, valid events",
     "checksum_failures": "Number of events whose checksum did not match",
-    "first_misplaced_pos": "Offset of the first event that says another end than it has: bytes before it were taken "
-    "out or put in; NULL for none, and where the server says none",
+    "first_misplaced_pos": "Offset of the first event whose recorded end is not its own: bytes before it were "
+    "removed or inserted; NULL when there is none, or the server records no ends",
     "previous_gtids": "GTID set that precedes the file, NULL when the server writes none",
-    "next_binlog_file": "Name of the next file as the ROTATE event at the end says, NULL without one",
+    "next_binlog_file": "Name of the next file in the ROTATE event at the end, NULL without one",
     "scanned_at": "When binloom scanned the file, UTC",
-    "status": "Of a segment: in_progress, completed, failed, skipped (on purpose), replaced (by a compacted one), "
-    "removed (replaced, files gone). Of a gap: found (following stopped), accepted (--accept-gap), unproven (maybe "
-    "nothing is missing), filled (read after all)",
+    "status": "For a segment: in_progress, completed, failed, skipped, replaced (by a compacted one), removed "
+    "(replaced, files deleted). For a gap: found (following stopped), accepted (--accept-gap), unproven (maybe "
+    "nothing is missing), filled (read later)",
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
     "error": "Why the segment failed or was skipped, NULL otherwise",
-    "table_filter": "Filter on schemas and tables that the segment was landed with, NULL when everything was taken",
-    "gtids": "GTIDs of the segment's transactions as a set, as the server writes one; NULL without any",
+    "table_filter": "Filter on schemas and tables that the segment was landed with, NULL without a filter",
+    "gtids": "GTIDs of the segment's transactions as a set in the server's notation; NULL without GTIDs",
     "run_id": "Identifier of the ingest run that recorded it",
-    "recorded_at": "When it was recorded, UTC",
+    "recorded_at": "When binloom recorded the row, UTC",
     "gap_id": "Hash of the source and of the position before the gap",
-    "from_epoch": "Epoch of the last that was read before the gap",
-    "from_file": "File of the last that was read before the gap",
+    "from_epoch": "Epoch of the last transaction that was read before the gap",
+    "from_file": "File of the last transaction that was read before the gap",
     "from_pos": "Offset in from_file just after the last transaction that was read before the gap",
     "from_gtids": "GTID set that had been read before the gap, NULL without GTIDs",
-    "to_epoch": "Epoch of the first that can be read after the gap",
-    "to_file": "File of the first that can be read after the gap",
+    "to_epoch": "Epoch of the first event that can be read after the gap",
+    "to_file": "File of the first event that can be read after the gap",
     "to_pos": "Offset in to_file of the first event that can be read after the gap",
     "to_gtids": "GTID set that precedes to_file on the server, NULL without GTIDs",
-    "missing_gtids": "GTIDs that are in the gap, NULL when they are not known",
+    "missing_gtids": "GTIDs in the gap, NULL when they are not known",
     "snapshot_id": "Hash of the snapshot's content and position",
     "taken_at": "When the snapshot was taken, UTC",
-    "binlog_pos": "Offset in the binlog file that the snapshot is true at, NULL when unknown",
-    "gtid_executed": "GTID set that the snapshot is true at, NULL when unknown",
-    "origin": "Where the snapshot comes from: server, files, ddl (statements of a dump) or binlog",
-    "logs_cascades": "Whether the server logs what its foreign keys change in referring rows, NULL when none was asked",
+    "binlog_pos": "Offset in binlog_file at which the snapshot was taken, NULL when unknown",
+    "gtid_executed": "GTID set that the server had executed when the snapshot was taken, NULL when unknown",
+    "origin": "Source of the snapshot: server, files, ddl (statements of a dump) or binlog",
+    "logs_cascades": "Whether the server logs the changes that foreign keys make in referring rows, NULL when no "
+    "server was asked",
     "column_name": "Name of the column",
     "ordinal_position": "1-based position of the column in its table or key",
-    "column_key": "PRI, UNI, MUL or empty, as information_schema says",
-    "primary_key_ordinal": "1-based position of the column in the primary key, NULL outside of it",
+    "column_key": "PRI, UNI, MUL or empty, as in information_schema",
+    "primary_key_ordinal": "1-based position of the column in the primary key, NULL for other columns",
     "data_type": "Name of the type without length and attributes",
     "column_type": "Type with length and attributes",
-    "character_set": "Character set of the column, NULL for types without one; of an action, that of the new default; "
-    "of a schema or table in a snapshot, its default",
-    "collation": "Collation of the column, NULL for types without one; of an action, that of the new default; of a "
-    "schema or table in a snapshot, its default",
+    "character_set": "Character set of the column, NULL for types without one; in an action, the new default; in "
+    "schema_defaults, the default of the schema or table",
+    "collation": "Collation of the column, NULL for types without one; in an action, the new default; in "
+    "schema_defaults, the default of the schema or table",
     "is_nullable": "Whether the column takes NULL",
-    "column_default": "Default as information_schema says, NULL when there is none",
+    "column_default": "Default as in information_schema, NULL without one",
     "is_generated": "Whether the column is computed from others",
-    "extra": "EXTRA as information_schema says, such as auto_increment",
+    "extra": "EXTRA as in information_schema, such as auto_increment",
     "constraint_name": "Name of the key or constraint; PRIMARY for the primary key",
     "referenced_schema_name": "Schema of the table that a foreign key refers to",
     "referenced_table_name": "Table that a foreign key refers to",
