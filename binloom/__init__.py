@@ -18,7 +18,7 @@ _HOMES = {"open_binlog": "ingest.binlog", "register": "ingest.landing.data_sourc
 
 
 def __getattr__(name: str) -> Any:
-    # `binloom --help` must not wait for the decoder, nor a script that decodes for Spark.
+    # Lazy imports: `binloom --help` must not load the decoder, and a script that decodes must not load Spark.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -1,7 +1,7 @@
-"""The commands of `binloom`, nothing else: options in, one call, exit code out.
+"""The commands of `binloom`: each one parses options, makes one call and returns an exit code.
 
-What a command needs is imported inside it, so that `binloom --help` is there at once and `inspect` and `decode`
-never load Spark.
+Commands import their modules inside the function, so that `binloom --help` starts at once, and `inspect` and
+`decode` never load Spark.
 """
 
 import signal
@@ -31,7 +31,7 @@ app = typer.Typer(
     epilog="Everything that binloom keeps lies under $BINLOOM_HOME (default: .binloom/ in the project).",
 )
 
-# `readable=False` leaves it to binloom's own errors to say what is wrong with a file.
+# `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE", readable=False, help="Binlog files, in the order they were written.")
 ]
@@ -425,7 +425,7 @@ def _snapshot(snapshot_dir: Path | None) -> "SchemaSnapshot | None":
 
 
 def _end_with_the_pipe() -> None:
-    """Let `| head` end the process at once and without a word, as it ends any other filter."""
+    """Let `| head` end the process at once and silently, like any other filter."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 

@@ -1,6 +1,6 @@
-"""What can go wrong, one class a condition, under one root.
+"""Errors that binloom raises: one class per condition, all derived from `BinloomError`.
 
-Every error says what was found, where, and what to do. Context is kept as attributes, and errors
+Every message names the finding, its location and the remedy. Context is kept as attributes. Errors
 survive pickling, because they travel from Spark workers to the driver.
 """
 
@@ -20,11 +20,11 @@ class BinloomError(Exception):
     Parameters
     ----------
     message
-        What was found, and where.
+        The finding and its location.
     hint
-        What to do about it.
+        The remedy.
     **context
-        Anything a program may want to read: `path`, `position`, `table`. Must be picklable.
+        Values that a program may read, such as `path`, `position`, `table`. They must be picklable.
     """
 
     exit_code = EXIT_USAGE
@@ -60,19 +60,19 @@ class UsageError(BinloomError):
 
 
 class BinlogError(BinloomError):
-    """A binlog file cannot be read, or not whole."""
+    """A binlog file cannot be read, or only in part."""
 
     exit_code = EXIT_SOURCE
 
 
 class BinlogNotFoundError(BinlogError):
-    """No file at that path."""
+    """No file exists at that path."""
 
     exit_code = EXIT_USAGE
 
 
 class BinlogNotReadableError(BinlogError):
-    """The file or directory is there but may not be read."""
+    """The file or directory exists but cannot be read."""
 
 
 class NotABinlogError(BinlogError):
@@ -86,7 +86,7 @@ class EncryptedBinlogError(BinlogError):
 
 
 def encrypted_binlog(path: Path, position: int | None = None) -> EncryptedBinlogError:
-    """The error for a file that MySQL encrypted as a whole, or MariaDB from `position` on."""
+    """Return the error for a file that MySQL encrypted as a whole, or that MariaDB encrypted from `position` on."""
     where, option, tool = "", "binlog_encryption=ON, magic fd 62 69 6e", "mysqlbinlog"
     if position is not None:
         where, option, tool = f" from position {position} on", "encrypt_binlog=ON", "mariadb-binlog"
@@ -99,11 +99,11 @@ def encrypted_binlog(path: Path, position: int | None = None) -> EncryptedBinlog
 
 
 class UnsupportedBinlogVersionError(BinlogError):
-    """The file's format version is not one that is decoded."""
+    """The decoder does not support the file's format version."""
 
 
 class CorruptBinlogError(BinlogError):
-    """An event whose bytes are wrong: what stands before `position` is good."""
+    """The bytes of an event are wrong. Everything before `position` is good."""
 
 
 class TruncatedBinlogError(CorruptBinlogError):
@@ -114,13 +114,13 @@ class TruncatedBinlogError(CorruptBinlogError):
 
 
 class SourceError(BinloomError):
-    """A server or a directory cannot give what is needed."""
+    """A server or a directory cannot provide the required data."""
 
     exit_code = EXIT_SOURCE
 
 
 class AccessRefusedError(SourceError):
-    """The server refuses the user, or what the user wants to do."""
+    """The server refuses the user, or an action of the user."""
 
 
 class SourceCheckError(SourceError):
@@ -128,11 +128,11 @@ class SourceCheckError(SourceError):
 
 
 class BrokenStreamError(SourceError):
-    """What came over a replication connection cannot be what the server sent, or the connection broke."""
+    """A replication connection broke, or delivered bytes that the server cannot have sent."""
 
 
 class GapError(SourceError):
-    """Following would leave a part of the binlog out: the server no longer has it."""
+    """Following would skip a part of the binlog, because the server no longer has it."""
 
 
 class SnapshotInputError(BinloomError):
@@ -140,7 +140,7 @@ class SnapshotInputError(BinloomError):
 
 
 class SourceIdentityError(BinloomError):
-    """A file or server is not the one this source had: changed under its name, shrunk, or two servers at once."""
+    """A file or server is not the one this source had: it changed under its name, shrank, or is a second server."""
 
     exit_code = EXIT_SOURCE
 
@@ -171,7 +171,7 @@ class UnknownSourceError(BinloomError):
 
 
 def unknown_source(source_id: str, known: Iterable[str], home: Path) -> UnknownSourceError:
-    """The error for a source that is not there, naming those that are."""
+    """Return the error for an unknown source; its hint names the known sources."""
     names = ", ".join(sorted(known))
     hint = (
         f"There are: {names}."

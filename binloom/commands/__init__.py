@@ -1,4 +1,4 @@
-"""The work of each command, in a module with its name. The others hold what several commands share.
+"""The implementation of each command, in a module of the same name. Other modules are shared by several commands.
 
-A module imports what it needs of `ingest` inside its functions: a command must not wait for Spark that it does not use.
+Modules import from `ingest` inside functions, so that a command that does not use Spark does not load it.
 """

@@ -1,18 +1,18 @@
-"""`binloom compact`: put small segments together."""
+"""`binloom compact`: merge small segments."""
 
 from binloom.commands.output import print_line, progress
 from ingest.errors import EXIT_DONE
 
 
 def compact_source(source: str, keep_seconds: float) -> int:
-    """Put the small segments and files of a source together; print what came of it."""
+    """Merge the small segments and files of a source; print the result."""
     from ingest.follow.overview import status
     from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
     from ingest.landing.held import StreamLanding
     from ingest.warehouse.home import binloom_home
 
     home = binloom_home()
-    status(source, home)  # A name that nothing was landed under is a mistake.
+    status(source, home)  # Raises an error for an unknown source.
     with progress(f"compacting {source}"), StreamLanding(source, home) as landing:
         compacted = compact_closed_files(landing)
         removed = remove_replaced(landing, keep_seconds)

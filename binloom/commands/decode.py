@@ -1,4 +1,4 @@
-"""`binloom decode`: the row changes of files on stdout, problems on stderr."""
+"""`binloom decode`: print the row changes of files to stdout, and problems to stderr."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ingest.binlog.decoder import Binlog
     from ingest.sources.snapshot import SchemaSnapshot
 
-# Where a start position is given, decoding begins at the last cut before it: cuts this far apart.
+# With a start position, decoding begins at the last segment boundary before it. Boundaries are this far apart.
 _CUT_BYTES = 16 << 20
-# A file full of the same problem should not bury the others.
+# Limit the messages: a file full of one problem must not hide the problems of other files.
 _PROBLEMS_SHOWN = 50
 
 
@@ -32,8 +32,8 @@ def decode_files(
 ) -> int:
     """Print the row changes of files in the order given; return the exit code.
 
-    As in mysqlbinlog, `start_position` counts in the first file and `stop_position` in the last one. A broken
-    file does not keep the next one from being read: its error is printed when it is met.
+    As in mysqlbinlog, `start_position` applies to the first file and `stop_position` to the last file. After a broken
+    file, the next file is still read; the error is printed at once.
     """
     if format is Format.CSV:
         from binloom.commands.lines import CSV_COLUMNS
@@ -73,7 +73,7 @@ def _decode_file(
     cut = _cut_before(path, start, skip_bad_checksum)
     log = open_binlog(path, hints=hints, tables=tables, start=cut, skip_bad_checksum=skip_bad_checksum)
     problems = 0
-    # Rows that scroll over a terminal show by themselves how far it is.
+    # Rows that scroll over a terminal need no progress bar.
     watched = not sys.stdout.isatty()
     try:
         with progress(f"decoding {path.name}", path.stat().st_size) if watched else nullcontext() as advance:
@@ -98,7 +98,7 @@ def _decode_file(
 
 
 def _cut_before(path: Path, position: int | None, skip_bad_checksum: bool) -> int | None:
-    """Return the transaction start from which `position` can be decoded: table maps stand before their rows."""
+    """Return a transaction start from which `position` can be decoded: rows need the table maps before them."""
     if position is None or position <= 4:
         return None
     from ingest.binlog import scan_binlog
@@ -129,7 +129,7 @@ def _lines(batch: Any, log: "Binlog", format: Format, path: Path) -> Iterator[An
 
 
 def _paragraph(row: dict[str, Any], log: "Binlog", path: Path) -> bytes:
-    """One row change for people: what happened, then a line per column, changed ones with an arrow."""
+    """Return one row change as text: a head line, then a line for each column, with an arrow if it changed."""
     names = log.column_names(row["table_map_id"])
     unknown = {one["ordinal"]: one["hint"] for one in log.unknown_hints(row["table_map_id"]) or ()}
     where = f"{path.name}:{row['start_pos']}"
@@ -159,7 +159,7 @@ def _paragraph(row: dict[str, Any], log: "Binlog", path: Path) -> bytes:
 
 
 def _shown(values: list[str | None], present: list[int] | None, ordinal: int) -> str | None:
-    """Text of one value, None when the image leaves the column out."""
+    """Return the text of one value, None when the row image does not contain the column."""
     if present is not None and ordinal not in present:
         return None
     value = values[ordinal]
@@ -170,7 +170,7 @@ def _shown(values: list[str | None], present: list[int] | None, ordinal: int) ->
 
 
 def _shown_changes(row: dict[str, Any], ordinal: int) -> str | None:
-    """What was changed in a JSON document that the log does not have; None for a column whose value is known."""
+    """Return the changes to a JSON document that the log does not contain in full; None if the value is known."""
     if ordinal not in (row["undecoded_columns"] or ()):
         return None
     changes = [change for change in row["json_changes"] if change["column_ordinal"] == ordinal]
@@ -179,7 +179,7 @@ def _shown_changes(row: dict[str, Any], ordinal: int) -> str | None:
 
 
 def _report(path: Path, batch: Any, already: int, start: int | None, stop: int | None) -> int:
-    """Put a sentence on stderr for each event that could not be decoded; return how many there are by now."""
+    """Print a sentence to stderr for each event that could not be decoded; return the new number of such events."""
     for row in batch.to_pylist():
         if not (start or 0) <= row["start_pos"] < (stop if stop is not None else sys.maxsize):
             continue

@@ -1,6 +1,7 @@
-"""`binloom demo`: a recorded morning of a shop, from binlog files to answers.
+"""`binloom demo`: from the binlog files of a recorded morning of a shop to answers.
 
-What is printed is asked of the marts, as a person would in an incident; nothing about the recording is known here.
+The answers are queries on the marts, as a person would ask them in an incident. This module contains no facts about the
+recording.
 """
 
 import os
@@ -19,12 +20,12 @@ from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, U
 SOURCES = ("shop-mysql", "shop-mariadb")
 _MARTS, _STAGING = "binloom", "binloom_staging"
 
-# What names a transaction.
+# Key columns of a transaction.
 _TRANSACTION = ("source_id", "epoch", "binlog_file", "transaction_pos")
 
-# Times leave Spark as text: as Python datetimes they would turn into the zone of this machine.
+# Times are selected as text: Python datetimes would be converted to this machine's time zone.
 
-# Rows per table and kind of change.
+# Number of rows for each table and kind of change.
 _PER_TABLE = """
 select
     source_id,
@@ -39,7 +40,7 @@ group by all
 order by source_id, full_name
 """
 
-# The transaction that updated the most rows of one table: nobody means to change that many at once.
+# The transaction that updated the most rows of one table: so many changes at once are probably a mistake.
 _DAMAGE = """
 with updates as (
 
@@ -88,7 +89,7 @@ where place = 1
 order by source_id desc
 """
 
-# What the person typed, where the server logs it (MariaDB does, MySQL with binlog_rows_query_log_events).
+# Original statement, if the server logs it (MariaDB does, MySQL with binlog_rows_query_log_events).
 _STATEMENT = """
 select sql_text
 from {staging}.stg_binlog__statements
@@ -102,7 +103,7 @@ order by start_pos
 limit 1
 """
 
-# Of the rows that this transaction hit, the one that had the most changes over the whole recording.
+# The row with the most changes in the whole recording, among the rows that this transaction changed.
 _MOST_CHANGED_ROW = """
 select
     hit.pk_values,
@@ -144,7 +145,7 @@ order by epoch, file_sequence, start_pos, payload_ordinal, row_ordinal
 
 
 def run_demo() -> int:
-    """Land the samples in a home of the demo's own, check, build, and print the answers."""
+    """Land the samples in a separate home for the demo, check, build, and print the answers."""
     started = time.monotonic()
     samples = project_dir() / "samples"
     for source in SOURCES:
@@ -162,7 +163,7 @@ def run_demo() -> int:
 
     _heading("A shop's morning, recorded on real servers")
     with SparkLaunch(home, short_lived=True) as launch:
-        # Once for all steps: each that finds no session would start a JVM of its own.
+        # One session for all steps: otherwise each step would start its own JVM.
         with progress("starting Spark"):
             spark = launch.session()
         for source in SOURCES:
@@ -195,7 +196,7 @@ def run_demo() -> int:
 
 
 def _fresh_home() -> Path:
-    """Return the demo's home, emptied; from here on it is the home of this process and what it starts."""
+    """Empty the demo's home, make it the home of this process and its children, and return it."""
     from ingest.warehouse.home import HOME_VARIABLE, binloom_home
     from ingest.warehouse.spark import metastore_holder
 
@@ -281,7 +282,7 @@ def _text(value: str | None) -> str:
 
 def _counts(counts: dict[str, int]) -> str:
     good = sum(counts.get(status, 0) for status in ("success", "pass"))
-    # Exposures are nodes too, with nothing to do.
+    # Exposures are nodes too, with status no-op.
     others = [f"{number} {status}" for status, number in counts.items() if status not in ("success", "pass", "no-op")]
     return ", ".join([f"{good} models and tests are good", *others])
 

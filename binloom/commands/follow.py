@@ -1,4 +1,4 @@
-"""`binloom follow`: a live server under one source, for as long as it is wanted."""
+"""`binloom follow`: follow a live server under one source until it is stopped."""
 
 import contextlib
 import re
@@ -36,9 +36,9 @@ def follow_server(
     metrics_address: str,
     register: bool,
 ) -> int:
-    """Follow a server until it is done or a signal comes; print a line for each landing, say on stderr what happens."""
+    """Follow a server until it is done or a signal comes; print a line for each landing, and messages to stderr."""
     home = binloom_home().absolute()
-    # A dbt build beside this process would not find the tables of a new warehouse.
+    # Register a new warehouse at once: otherwise a parallel dbt build would not find the tables.
     is_new = register and not (home / "metastore").exists()
     watcher = _Watcher(source, home, makes_tables=is_new)
     follower = Follower(source, address, options, home, watcher)
@@ -55,7 +55,10 @@ def follow_server(
 
 
 def _register(home: Path) -> None:
-    """Make tables and what landed known to Spark, unless others do it: who has the metastore, or opens it next."""
+    """Register the tables and landed segments with Spark.
+
+    Does nothing when another process holds the metastore or Java is missing: the next session registers them.
+    """
     from ingest.warehouse.partitions import open_tables
     from ingest.warehouse.spark import SparkLaunch, spark_errors
 
@@ -69,7 +72,7 @@ def _register(home: Path) -> None:
 
 @contextlib.contextmanager
 def _ended_by_signals(follower: Follower) -> Iterator[None]:
-    """Let SIGINT and SIGTERM end it in order, and a second one at once."""
+    """Let the first SIGINT or SIGTERM stop the follower in order, and a second one at once."""
 
     def end(number: int, frame: FrameType | None) -> None:
         follower.stop()
@@ -87,7 +90,7 @@ def _ended_by_signals(follower: Follower) -> Iterator[None]:
 
 
 class _Watcher:
-    """Tells a person and Prometheus what a follower does."""
+    """Reports the follower's progress to the user and to Prometheus."""
 
     def __init__(self, source: str, home: Path, makes_tables: bool) -> None:
         self.metrics = FollowMetrics(source)
@@ -145,7 +148,7 @@ def seconds(text: str, option: str) -> float:
     Raises
     ------
     UsageError
-        It is none.
+        The text is not valid.
     """
     match = _DURATION.fullmatch(text.strip())
     if match is None:
@@ -159,7 +162,7 @@ def size(text: str, option: str) -> int:
     Raises
     ------
     UsageError
-        It is none.
+        The text is not valid.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:

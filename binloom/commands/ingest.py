@@ -1,4 +1,4 @@
-"""`binloom ingest`: land binlog files, and tell what landed."""
+"""`binloom ingest`: land binlog files, and print a summary."""
 
 import sys
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def ingest_files(
     skip_bad_checksum: bool,
     again: bool = False,
 ) -> int:
-    """Land binlog files of a folder; print what came of it, and each problem on stderr."""
+    """Land binlog files of a folder; print a summary, and each problem to stderr."""
     result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again)
     nothing = "nothing is to be landed again: segments_to_land_again lists no segment of these files"
     print_line(f"{source}: {nothing if again and not result.files else summary(result)}")
@@ -42,7 +42,7 @@ def land_files(
     skip_bad_checksum: bool = False,
     again: bool = False,
 ) -> "IngestResult":
-    """Land binlog files of a folder under a bar that shows how far it is."""
+    """Land binlog files of a folder with a progress bar."""
     from ingest.landing import IngestOptions, ingest
     from ingest.sources.directory import find_binlogs
 
@@ -57,7 +57,7 @@ def land_files(
 
 
 def summary(result: "IngestResult") -> str:
-    """Say what an ingest came to, in a line."""
+    """Return the result of an ingest in one line."""
     if not result.segments and not result.problems:
         return f"nothing new, all {result.files} files are landed ({result.seconds:.1f} s)"
     skipped = f", {result.files_skipped} skipped as landed before" if result.files_skipped else ""

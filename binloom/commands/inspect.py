@@ -1,4 +1,4 @@
-"""`binloom inspect`: what a binlog file is, what is in it, and whether it is whole. Prints no row."""
+"""`binloom inspect`: describe a binlog file, its content and whether it is complete. Prints no rows."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ EVENT_COLUMNS = (
 
 
 def inspect_files(files: Sequence[Path], format: Format, verbose: bool) -> int:
-    """Print a report per file; return 1 when one of them is damaged, the error's code when one cannot be read."""
+    """Print a report for each file; return 1 if a file is damaged, or the error's code if a file cannot be read."""
     exit_code = EXIT_DONE
     reports = []
     for path in files:
@@ -67,7 +67,7 @@ def list_events(files: Sequence[Path], format: Format, limit: int | None, types:
     Raises
     ------
     UsageError
-        A type in `types` is none that a server has.
+        `types` contains an event type that no server has.
     """
     columns = (*EVENT_COLUMNS, "flags", "detail") if verbose else EVENT_COLUMNS
     problems: list[BinloomError] = []
@@ -85,7 +85,7 @@ def list_events(files: Sequence[Path], format: Format, limit: int | None, types:
 
 
 def _event_types(types: Sequence[str]) -> set[str]:
-    """Return the names asked for; a number stands for the type with that code."""
+    """Return the requested type names; a number means the type with that code."""
     from ingest.binlog.events import EVENT_NAMES, event_name
 
     wanted = set()
@@ -98,7 +98,7 @@ def _event_types(types: Sequence[str]) -> set[str]:
 
 
 def _print_events(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print events as they come, however many: widths are fixed, and a file's name stands once above its events."""
+    """Print events one by one, without a limit: widths are fixed, and the file's name is printed above its events."""
     widths = (12, 12, 15, 19, 10, 25, 10, 8, 6, 0)
     path = None
     for row in rows:
@@ -111,7 +111,7 @@ def _print_events(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None
 
 
 def _event_line(texts: Sequence[str], widths: Sequence[int]) -> str:
-    # Numbers stand to the right: positions, the server id, the size.
+    # Align numbers to the right: positions, the server id, the size.
     cells = (
         f"{text:>{width}}" if column in (0, 1, 2, 4, 6) else f"{text:<{width}}"
         for column, (text, width) in enumerate(zip(texts, widths, strict=False))

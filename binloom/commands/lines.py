@@ -1,8 +1,8 @@
 """Row changes as lines of JSON, CSV or text, built from the decoder's Arrow batches.
 
-JSON and CSV are put together by Arrow's string kernels, a whole batch at a time: a Python object per value
-would cost many times the decoding. `json_line` says the same for one row with `json.dumps`; it serves rows too
-large for an Arrow string, and tests hold the two against each other.
+Arrow's string kernels build JSON and CSV, a whole batch at a time: a Python object for each value would cost many times
+the decoding. `json_line` gives the same output for one row with `json.dumps`. It is used for rows that are too large
+for an Arrow string, and tests compare the two.
 """
 
 import json
@@ -36,16 +36,16 @@ CSV_COLUMNS = (
     "json_changes",
     "unknown_hints",
 )
-# There for few rows: a line has them when they are not NULL.
+# Fields that few rows have: a line contains them only when they are not NULL.
 _RARE = ("undecoded_columns", "json_changes")
 
-# Arrow's strings have 32-bit offsets, and escaping makes a text at most six times as long.
+# Arrow strings have 32-bit offsets, and escaping makes a text at most six times as long.
 _BATCH_BYTES = 128 << 20
 
 _ESCAPES = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r"} | {
     code: f"\\u{code:04x}" for code in (*range(0x20), 0x7F) if code not in (0x08, 0x09, 0x0A, 0x0C, 0x0D)
 }
-# The bytes that one of the others that do not show begins with in UTF-8: few texts have any.
+# First UTF-8 bytes of invisible characters beyond ASCII. Few texts contain such bytes.
 _UNSEEN_LEADS = [0xC2, 0xD8, 0xE1, 0xE2, 0xEF, 0xF3]
 
 ColumnNames = Callable[[str], Sequence[str] | None]
@@ -53,7 +53,7 @@ UnknownHints = Callable[[str], Sequence[Mapping[str, Any]] | None]
 
 
 def nothing_unknown(table_map_id: str) -> None:
-    """Say of every table map that all is known which its values depend on."""
+    """Return None for every table map: no column has unknown hints."""
 
 
 def json_lines(
@@ -66,9 +66,9 @@ def json_lines(
     batch
         Row events as the decoder yields them (`ingest.binlog.batches.ROW_EVENTS`).
     names
-        Column names by `table_map_id`, None where they are not known.
+        Column names by `table_map_id`, None when they are unknown.
     unknown
-        Columns by `table_map_id` whose values depend on what nothing tells, as `table_maps.unknown_hints` has them.
+        Columns by `table_map_id` whose values depend on missing hints, in the format of `table_maps.unknown_hints`.
     """
     yield from _blocks(
         batch, lambda part: _json_block(part, names, unknown), lambda row: json_line(row, names, unknown)
@@ -78,7 +78,7 @@ def json_lines(
 def csv_lines(
     batch: pa.RecordBatch, names: ColumnNames, unknown: UnknownHints = nothing_unknown
 ) -> Iterator[memoryview | bytes]:
-    """Yield the batch's rows as CSV without header, columns as in `CSV_COLUMNS`, arrays as JSON in one cell."""
+    """Yield the batch's rows as CSV without a header; columns are `CSV_COLUMNS`, an array is JSON in one cell."""
     yield from _blocks(batch, lambda part: _csv_block(part, names, unknown), lambda row: _csv_line(row, names, unknown))
 
 
@@ -96,7 +96,7 @@ def _blocks(batch: pa.RecordBatch, block: Any, line: Any) -> Iterator[memoryview
 
 
 def json_line(row: Mapping[str, Any], names: ColumnNames, unknown: UnknownHints = nothing_unknown) -> bytes:
-    """One row of a batch (`to_pylist`) as a JSON line."""
+    """Return one row of a batch (`to_pylist`) as a JSON line."""
     change = {key: row[key] for key in CSV_COLUMNS[:5]}
     change["event_timestamp"] = iso(row["event_timestamp"])
     change |= {key: row[key] for key in CSV_COLUMNS[6:9]}
@@ -221,7 +221,7 @@ def _rare_texts(column: pa.Array, text: Callable[[Any], str]) -> pa.Array | str:
 
 
 def _image(values: pa.Array, is_absent: pa.Array) -> pa.Array:
-    """Return a row image as a JSON array, the text `null` where the event type has no such image."""
+    """Return a row image as a JSON array, or the text `null` if the event type has no such image."""
     image = pc.binary_join_element_wise("[", _joined(values, None), "]", "")
     return pc.if_else(is_absent, "null", image)
 
@@ -274,7 +274,7 @@ def _bytes_of(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
 
 
 def _text_of(lines: pa.Array) -> memoryview:
-    """Return the concatenated lines: an Arrow string array already holds them end to end."""
+    """Return the concatenated lines, which an Arrow string array already stores end to end."""
     return _bytes_of(lines).data
 
 

@@ -1,4 +1,4 @@
-"""What a running `binloom follow` says to Prometheus."""
+"""Prometheus metrics of a running `binloom follow`."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,18 +15,18 @@ from ingest.follow.lag import Lag
 
 
 class FollowMetrics(Collector):
-    """The figures of one followed source: told by the follower, asked for by whoever scrapes.
+    """The metrics of one followed source: the follower updates them, a Prometheus scrape collects them.
 
-    A figure that is not known is left out, which an alert can tell from 0.
+    An unknown metric is omitted, so that an alert can distinguish it from 0.
 
     Parameters
     ----------
     source_id
-        The source, which every figure carries as label `source`.
+        Name of the source; every metric has it as label `source`.
     """
 
     def __init__(self, source_id: str) -> None:
-        # Prometheus takes any text, those who read its page do not.
+        # Prometheus accepts any text, but people who read the page need visible characters.
         self._source_id = visible(source_id)
         self._connections = 0
         self._is_connected = False
@@ -40,31 +40,31 @@ class FollowMetrics(Collector):
         self._gaps: Mapping[str, int] = {}
 
     def connected(self) -> None:
-        """Note that the server sends its log, for the first time or again."""
+        """Count a connection, the first one or a reconnection."""
         self._connections += 1
         self._is_connected = True
 
     def disconnected(self) -> None:
-        """Note that it does not any more."""
+        """Record that the connection has ended."""
         self._is_connected = False
 
     def received(self, size: int) -> None:
-        """Add bytes of the log that came."""
+        """Add received bytes of the log."""
         self._received_bytes += size
 
     def landed(self, row_events: int, transactions: int, last_at: datetime | None) -> None:
-        """Add what was landed; `last_at` is when the last transaction of it committed."""
+        """Add landed rows and transactions; `last_at` is the commit time of the last landed transaction."""
         self._landed_row_events += row_events
         self._landed_transactions += transactions
         self._last_landed_at = last_at or self._last_landed_at
 
     def checked(self, lag: Lag, spool_bytes: int, gaps: Mapping[str, int]) -> None:
-        """Replace how far it is behind, the size of the spool and the number of gaps of each status."""
+        """Set the lag, the size of the spool and the number of gaps of each status."""
         self._lag, self._spool_bytes, self._gaps = lag, spool_bytes, dict(gaps)
         self._checked_at = datetime.now(UTC)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the figures as they are now."""
+        """Yield the current metrics."""
         if self._lag is not None and self._checked_at is not None:
             yield self._gauge("lag_seconds", "Seconds that the landed tables are behind.", self._lag.seconds)
             yield self._gauge("lag_bytes", "Bytes of the log that are not landed.", self._lag.bytes)
@@ -98,14 +98,14 @@ class FollowMetrics(Collector):
 
 
 class MetricsServer:
-    """Serves metrics over HTTP from a thread of its own, until it is closed.
+    """Serves metrics over HTTP in its own thread, until it is closed.
 
     Parameters
     ----------
     metrics
-        What it serves.
+        Metrics to serve.
     port
-        Port to listen on; 0 for any that is free, see `port`.
+        Port to listen on; 0: any free port, see `port`.
     address
         Address to listen on. There is no authentication: by default only this machine reaches it.
 
@@ -128,7 +128,7 @@ class MetricsServer:
         self.port: int = self._server.server_port
 
     def close(self) -> None:
-        """End it and free the port."""
+        """Stop the server and release the port."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -1,6 +1,7 @@
-"""Rows on stdout, as text, JSON lines or CSV; sentences and progress on stderr.
+"""Output: rows to stdout as text, JSON lines or CSV; sentences and progress to stderr.
 
-All that a command prints for a person goes through here, where no character of a name gets at the terminal.
+All text that a command prints for a person goes through this module. It escapes control characters in names, so that
+they cannot affect the terminal.
 """
 
 import json
@@ -15,7 +16,7 @@ from ingest.escapes import csv_cell, json_visible, visible
 
 
 class Format(StrEnum):
-    """How rows are printed."""
+    """Output format of rows."""
 
     TEXT = "text"
     JSON = "json"
@@ -23,23 +24,23 @@ class Format(StrEnum):
 
 
 class Advance(Protocol):
-    """What a long step calls to say how far it is."""
+    """Progress callback of a long step."""
 
     def __call__(self, done: int, total: int | None = None) -> None: ...
 
 
 def say(sentence: str) -> None:
-    """Put a sentence on stderr, where it cannot get into the rows."""
+    """Print a sentence to stderr, so that it does not mix with the rows."""
     print(f"binloom: {visible(sentence)}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def print_line(line: str = "") -> None:
-    """Put a line for a person on stdout."""
+    """Print a line for a person to stdout."""
     sys.stdout.write(f"{visible(line)}\n")
 
 
 def iso(moment: datetime | None) -> str | None:
-    """ISO 8601 in UTC with a Z, fractions only when there are any."""
+    """Return a time as ISO 8601 in UTC with a Z; a fraction is included only if it is not zero."""
     if moment is None:
         return None
     if moment.tzinfo is not None:
@@ -53,13 +54,13 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Fo
     Parameters
     ----------
     columns
-        Their names: the header of text and CSV, the keys of JSON lines.
+        Column names: the header of text and CSV, the keys of JSON lines.
     rows
-        One sequence a row, in the order of `columns`.
+        One sequence for each row, in the order of `columns`.
     format
-        `text` is aligned for people; `json` is one object a line; `csv` has a header line.
+        `text` is aligned for people; `json` has one object in each line; `csv` has a header line.
     title
-        A line over a text table; left out of JSON and CSV.
+        A line above a text table; not printed in JSON and CSV.
     """
     if format is Format.JSON:
         for row in rows:
@@ -75,14 +76,14 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Fo
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, width: int | None = None
 ) -> None:
-    """Print an aligned table, numbers to the right.
+    """Print an aligned table, with numbers aligned to the right.
 
     Parameters
     ----------
     columns, rows, title
         As in `print_rows`.
     width
-        Characters in a line; by default those of the terminal, or as many as it takes where there is none.
+        Characters in a line. The default is the width of the terminal, or the full length of the lines without one.
     """
     from rich import box
     from rich.table import Table
@@ -108,7 +109,7 @@ def print_table(
 
 
 def console(stderr: bool = False) -> Any:
-    """Return a rich console that neither wraps a pipe's lines nor reads square brackets as markup."""
+    """Return a rich console that neither wraps lines in a pipe nor interprets square brackets as markup."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -117,7 +118,7 @@ def console(stderr: bool = False) -> Any:
 
 
 def human(value: Any) -> str:
-    """Text of a value in a table that a person reads, all of it to be seen."""
+    """Return a value as text for a table that a person reads, with invisible characters escaped."""
     match value:
         case None:
             return ""
@@ -134,12 +135,12 @@ def human(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON in one line: what does not show is escaped, letters of all languages are not."""
+    """Return a value as JSON in one line: invisible characters are escaped, letters of all languages are not."""
     return json_visible(json.dumps(value, ensure_ascii=False))
 
 
 def human_bytes(size: int) -> str:
-    """Size with the unit that leaves at most four digits."""
+    """Return a size with the unit that leaves at most four digits."""
     amount = float(size)
     for unit in ("bytes", "KiB", "MiB"):
         if amount < 1024:
@@ -149,21 +150,21 @@ def human_bytes(size: int) -> str:
 
 
 def waiting(label: str) -> AbstractContextManager[Any]:
-    """Show that something goes on while a person watches."""
+    """Show a spinner on stderr if it is a terminal."""
     if not sys.stderr.isatty():
         return nullcontext()
     from rich.text import Text
 
-    # A text, not a string: the spinner would read that as markup.
+    # A Text, because the spinner would interpret a string as markup.
     status: AbstractContextManager[Any] = console(stderr=True).status(Text(visible(label)))
     return status
 
 
 @contextmanager
 def progress(label: str, total: int | None = None) -> Iterator[Advance]:
-    """Show a bar on stderr while a person watches; yield what moves it.
+    """Show a progress bar on stderr if it is a terminal; yield the function that advances it.
 
-    Nothing is shown when stderr is no terminal, nor when stdout is one too and rows would run through the bar.
+    Nothing is shown when stderr is not a terminal. Callers that print rows to a terminal should not show a bar.
     """
     if not sys.stderr.isatty():
         yield lambda done, total=None: None

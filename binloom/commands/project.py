@@ -1,4 +1,4 @@
-"""The dbt project from inside binloom's own process: built on the Spark session that is open, and its site."""
+"""Run the dbt project inside binloom's process, on the open Spark session, and build its documentation site."""
 
 import contextlib
 import io
@@ -15,8 +15,8 @@ from ingest.errors import StoreError, UsageError
 from ingest.escapes import json_in_script
 from ingest.warehouse.privacy import persons_umask
 
-# The page that dbt generates can load a tracker from here. It does so only when the project allows it, and
-# binloom's does not; the site still has no business to know the address.
+# The page that dbt generates can load a tracker from this address. It does so only if the project allows it, and
+# binloom's project does not. The address is removed anyway.
 _TRACKER = "//d1fc8wv8zag5ca.cloudfront.net/2.9.0/sp.js"
 
 _MESSAGE_CHARACTERS = 1000
@@ -24,7 +24,7 @@ _MESSAGE_CHARACTERS = 1000
 
 @dataclass
 class DbtRun:
-    """What came of a dbt command: whether all is well, nodes by status, and the names of those that are not."""
+    """Result of a dbt command: success, number of nodes by status, and names of nodes with warnings or failures."""
 
     success: bool = True
     counts: Counter[str] = field(default_factory=Counter)
@@ -33,12 +33,12 @@ class DbtRun:
 
 
 def project_dir() -> Path:
-    """Return the folder of the dbt project: the one we stand in, else the one binloom was installed from.
+    """Return the folder of the dbt project: the current folder or a parent, else binloom's installation source.
 
     Raises
     ------
     UsageError
-        When there is none.
+        There is no such folder.
     """
     import binloom
 
@@ -53,21 +53,21 @@ def project_dir() -> Path:
 
 
 def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None) -> DbtRun:
-    """Run a dbt command in this process, so that it takes the open Spark session over.
+    """Run a dbt command in this process, so that it uses the open Spark session.
 
     Parameters
     ----------
     arguments
         The command and its options, such as `["build"]`.
     home
-        Where its artifacts (`target/`) and its log go.
+        Folder for dbt's artifacts (`target/`) and log.
     advance
-        Told which node of how many starts.
+        Progress callback: gets the index of the node that starts, and the number of nodes.
 
     Raises
     ------
     StoreError
-        When dbt could not run at all. A node that failed is no error here: it stands in what is returned.
+        dbt could not run at all. A failed node raises no error: it is listed in the result.
     """
     from dbt.cli.main import dbtRunner
 
@@ -78,7 +78,7 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
     project = project_dir()
     places = ["--project-dir", project, "--profiles-dir", project, "--target-path", home / "target"]
     quiet = ["--log-path", home / "logs", "--log-level", "none", "--log-level-file", "debug", "--no-use-colors"]
-    # dbt's libraries warn on stdout and stderr about matters of their own.
+    # dbt's libraries print unrelated warnings to stdout and stderr.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         result = dbtRunner(callbacks=[watch]).invoke([*arguments, *map(str, places), *map(str, quiet)])
     if result.exception is not None:
@@ -89,7 +89,7 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
     run = DbtRun(bool(result.success))
     for node in getattr(result.result, "results", None) or []:
         status = str(node.status)
-        # A hook is no model; it is told only when it fails.
+        # A hook is not a model; report it only if it fails.
         if status == "success" and node.node.resource_type == "operation":
             continue
         run.counts[status] += 1
@@ -102,14 +102,14 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
 
 
 def build_site(site: Path, home: Path, advance: Advance | None = None, compile: bool = True) -> Path:
-    """Build dbt's documentation as one page that opens from the disk and asks the network for nothing.
+    """Build dbt's documentation as one page that opens from the disk and needs no network.
 
     Parameters
     ----------
     site
-        Folder of the page; created.
+        Folder of the page; it is created.
     compile
-        False right after a build with the same `home`, whose manifest then serves.
+        False to use the manifest of a build that was just made with the same `home`.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
     Raises
     ------
     StoreError
-        dbt found something wrong, or the folder cannot be written.
+        dbt found an error, or the folder cannot be written.
     """
     run = run_dbt(["docs", "generate", "--static", *([] if compile else ["--no-compile"])], home, advance)
     if not run.success:
@@ -149,7 +149,7 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
 
 
 def _what_failed(message: object) -> str:
-    """An error of dbt in one line that a person can read: without Spark's plan, no longer than a paragraph."""
+    """Return dbt's error in one readable line: without Spark's query plan, and at most as long as a paragraph."""
     line = _in_one_line(without_plan(str(message)))
     return line if len(line) <= _MESSAGE_CHARACTERS else f"{line[:_MESSAGE_CHARACTERS]} ..., the log has the rest"
 

@@ -1,4 +1,4 @@
-"""`binloom quality`: what the gate found, and what the models prove."""
+"""`binloom quality`: print the results of the gate and of the models' proofs."""
 
 import shutil
 import textwrap
@@ -19,7 +19,7 @@ _UNITS = {"landed_segments": "segments", "landed_files": "files", "landed_defini
 
 
 def check(source: str | None, format: Format) -> int:
-    """Run the gate, print every expectation and every proof; return 1 when one does not hold that is an error."""
+    """Run the gate, print every expectation and proof; return 1 when an expectation or an `error` proof fails."""
     from ingest.quality.gate import run_gate
     from ingest.quality.proofs import read_proofs
 
@@ -42,14 +42,14 @@ def check(source: str | None, format: Format) -> int:
 
 
 def text_lines(gate: "GateResult", proofs: "list[Proof]", width: int) -> Iterator[str]:
-    """Lines for a person: one for each check that holds, and for each that does not its sentence too.
+    """Yield lines for a person: one for each check that holds, and an additional sentence for each failed check.
 
     Parameters
     ----------
     gate, proofs
-        What was found; no proofs before the first build.
+        The results; there are no proofs before the first build.
     width
-        Characters in a line. Longer ones are broken between words and go on below their sentence.
+        Characters in a line. Longer lines are wrapped between words and continue below their sentence.
     """
     yield f"Raw tables: {summary(gate)}"
     yield ""
@@ -111,7 +111,7 @@ def _rows(gate: "GateResult", proofs: "list[Proof]") -> Iterator[list[object]]:
 
 
 def summary(gate: "GateResult") -> str:
-    """Say what the gate came to, in a line."""
+    """Return the result of the gate in one line."""
     failed = sum(not one.success for one in gate.results)
     verdict = (
         f"{failed} of {len(gate.results)} expectations fail" if failed else f"{len(gate.results)} expectations hold"
@@ -120,7 +120,7 @@ def summary(gate: "GateResult") -> str:
 
 
 def summary_of_proofs(proofs: "list[Proof]") -> str:
-    """Say what the proofs came to, in a line."""
+    """Return the result of the proofs in one line."""
     errors, warnings = (
         [one.name for one in proofs if one.violations and one.is_error == is_error] for is_error in (True, False)
     )

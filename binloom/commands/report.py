@@ -1,4 +1,4 @@
-"""What `binloom inspect` knows of a binlog file, as one record."""
+"""The facts that `binloom inspect` collects about a binlog file, as one record."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,12 +20,12 @@ _ECHOES = ("ROWS_QUERY", "ANNOTATE")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A binlog file's facts; None for what cannot be known of it.
+    """Facts about a binlog file; None for unknown facts.
 
-    `formats` has more than one entry in a relay log. `payload_event_counts` counts events inside compressed ones.
-    `largest_transactions` have their bytes in the file, their rows, and seconds from first event to commit.
-    `statement_changes` were logged as statements and have no rows. `refusal` says why nothing, or not all, was
-    read, and what to do.
+    `formats` has more than one entry in a relay log. `payload_event_counts` counts events inside compressed payloads.
+    `largest_transactions` contains the bytes in the file, the rows, and the seconds from first event to commit.
+    `statement_changes` contains changes that were logged as statements and have no rows. `refusal` explains why
+    nothing, or only a part, was read, and what to do.
     """
 
     file: str
@@ -63,10 +63,10 @@ class Report:
 
 
 def report_on(path: Path) -> Report:
-    """Everything that `inspect` knows of one file.
+    """Return all facts that `inspect` shows about one file.
 
-    The file is read twice: a walk over all headers that verifies every checksum and goes on to the end of the
-    file as far as it can, then the decoder, which stops at the first event that is broken or encrypted.
+    The file is read twice. A walk over all headers verifies every checksum and continues to the end of the file if
+    possible. Then the decoder reads the file and stops at the first broken or encrypted event.
     """
     from ingest.binlog import open_binlog, scan_binlog
 
@@ -80,7 +80,7 @@ def report_on(path: Path) -> Report:
         for kind, batch in log.batches():
             content.add(kind, batch)
     except CorruptBinlogError:
-        pass  # The scan has met it too and says where it is.
+        pass  # The scan has found the same defect and reports its position.
     except EncryptedBinlogError as error:
         refusal = str(error)
     defect = scan.defect
@@ -121,7 +121,7 @@ def report_on(path: Path) -> Report:
 
 
 def _encrypted_report(path: Path, refusal: str) -> Report:
-    """A report on a file that MySQL encrypted as a whole: who can decrypt it is all that can be read."""
+    """Return a report on a file that MySQL encrypted as a whole: only the encryption header is readable."""
     from ingest.binlog.encryption import encryption_header
 
     version, key_id = encryption_header(path)
@@ -134,7 +134,7 @@ def _by_frequency(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _format_facts(format: "FormatDescription") -> dict[str, Any]:
-    """A format description; a relay log has its own and those of the servers that it was fetched from."""
+    """Return the facts of a format description; a relay log has its own and those of its source servers."""
     return {
         "format_version": format.format_version,
         "server_version": format.server_version,
@@ -145,7 +145,7 @@ def _format_facts(format: "FormatDescription") -> dict[str, Any]:
 
 
 def _first_detail(path: Path, code: int, start: int | None = None) -> dict[str, Any]:
-    """What the first event of a type at or behind a position says."""
+    """Return the details of the first event of a type at or after a position."""
     from ingest.binlog import open_binlog
 
     return next((event.detail for event in open_binlog(path, start=start).events() if event.type_code == code), {})
@@ -164,7 +164,7 @@ def _incident(path: Path, position: int) -> dict[str, Any]:
 
 
 class _Content:
-    """Sums over the batches of one file."""
+    """Totals over the batches of one file."""
 
     def __init__(self) -> None:
         from ingest.binlog.gtid_sets import GtidSet
@@ -212,7 +212,7 @@ class _Content:
             self._rows[row["schema_name"], row["table_name"], row["event_type"]] += row["count_all"]
 
     def _count_changes(self, batch: Any) -> None:
-        """Statements that changed rows and left no images of them."""
+        """Count statements that changed rows without row images in the log."""
         import pyarrow.compute as pc
 
         from ingest.binlog.verbs import CHANGE_PATTERN, changed_table
@@ -224,7 +224,7 @@ class _Content:
                 self._changes[change] += 1
 
     def statement_changes(self) -> list[dict[str, Any]]:
-        """Changes that were logged as statements, by table and verb."""
+        """Return the changes that were logged as statements, by table and verb."""
         return [
             {"schema_name": schema, "table_name": table, "verb": verb, "statements": count}
             for (verb, schema, table), count in sorted(
@@ -233,7 +233,7 @@ class _Content:
         ]
 
     def tables(self) -> list[dict[str, Any]]:
-        """One entry a table, with what its latest table map says of it."""
+        """Return one entry for each table, with the facts from its latest table map."""
         names = sorted(self._maps.keys() | {key[:2] for key in self._rows})
         return [
             {
@@ -260,7 +260,7 @@ class _Content:
 
 
 def _largest_of(batch: Any) -> Iterator[dict[str, Any]]:
-    """The largest transactions of a batch: bytes in the file, rows, and seconds from first event to commit."""
+    """Yield the largest transactions of a batch: bytes in the file, rows, and seconds from first event to commit."""
     import pyarrow.compute as pc
 
     sizes = pc.subtract(batch.column("end_pos"), batch.column("start_pos"))

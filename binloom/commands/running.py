@@ -1,4 +1,4 @@
-"""How a command ends: every error a sentence, every sentence an exit code."""
+"""Run a command, and turn every error into a message and an exit code."""
 
 import contextlib
 import io
@@ -24,11 +24,11 @@ EXIT_INTERRUPTED = 130
 
 
 def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; nothing but a kill gets past this."""
+    """Run the command line and return its exit code; every error is caught here."""
     keep_private()
-    logging.lastResort = None  # Libraries' warnings are not for the person at the terminal.
+    logging.lastResort = None  # Do not show warnings of libraries to the user.
     for stream in (sys.stdout, sys.stderr):
-        # Rows are UTF-8 wherever they go, and a file's name need not be.
+        # Rows are always UTF-8, but a file name may contain bytes that are not valid UTF-8.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
@@ -78,7 +78,7 @@ def _bug(error: Exception) -> int:
 
 
 def _log(trace: str) -> Path:
-    """Write a traceback below $BINLOOM_HOME, or to the temporary folder when that cannot be written."""
+    """Write a traceback to $BINLOOM_HOME/logs, or to the temporary folder if that fails; return the path."""
     from ingest.warehouse.home import binloom_home
 
     moment = datetime.now(UTC)
@@ -99,6 +99,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _flush() -> None:
-    """Let what was printed so far stand before the sentence that ends it."""
+    """Flush stdout, so that the printed rows come before the final message."""
     with contextlib.suppress(OSError):
         sys.stdout.flush()

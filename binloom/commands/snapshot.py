@@ -1,4 +1,4 @@
-"""`binloom snapshot`: land what the tables of a source look like."""
+"""`binloom snapshot`: land a schema snapshot of a source."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def snapshot_from_server(source: str, address: "ServerAddress") -> int:
-    """Land the schema of a live server, after checking that its binlog says what binloom needs."""
+    """Land the schema of a live server, after checking that its binlog settings are sufficient for binloom."""
     from ingest.landing import land_snapshot
     from ingest.sources.information_schema import take_snapshot
     from ingest.sources.server import Server
@@ -33,7 +33,7 @@ def snapshot_from_server(source: str, address: "ServerAddress") -> int:
 
 
 def snapshot_from_files(source: str, directory: Path) -> int:
-    """Land the schema that files in a folder hold."""
+    """Land the schema from files in a folder."""
     from ingest.landing import land_snapshot
     from ingest.sources.snapshot_files import read_snapshot_dir
 
@@ -45,7 +45,7 @@ def snapshot_from_files(source: str, directory: Path) -> int:
 def snapshot_from_ddl(
     source: str, path: Path, schema: str | None, binlog_file: str | None, binlog_pos: int | None
 ) -> int:
-    """Land the schema that a file of DDL statements comes to."""
+    """Land the schema that results from a file of DDL statements."""
     from ingest.landing import land_snapshot
     from ingest.sources.snapshot_ddl import read_snapshot_ddl
 

@@ -1,23 +1,23 @@
-"""What a person needs of an error of Spark."""
+"""Shorten Spark's error messages for people."""
 
 import re
 from pathlib import Path
 
 from ingest.warehouse.home import NO_SPACE, is_full
 
-# An error of the analysis ends with its line and a semicolon, the plan follows. A server adds the stack of Java.
+# The query plan follows an analysis error after a semicolon at the end of a line. A server adds the Java stack.
 _PLAN_OR_STACK = re.compile(r"(;[ \t]*\n|\n\s*at [\w.$]+\().*", re.DOTALL)
 
 
 def without_plan(message: str) -> str:
-    """Return a message without the query plan and the stack behind it."""
+    """Return a message without the query plan and the Java stack after it."""
     return _PLAN_OR_STACK.sub("", message)
 
 
 def told(message: str, home: Path) -> str:
-    """Return a message without its plan, and with the full disk that it comes from.
+    """Return a message without its query plan, and with a note if a full disk is the cause.
 
-    The disk is the reason in the stack, or one that Hive keeps to itself: it says that it cannot instantiate something.
+    The stack contains the full disk as the cause, or Hive hides it and only reports that it cannot instantiate a class.
     """
     short = without_plan(message)
     if NO_SPACE in short or not (NO_SPACE in message or is_full(home)):

@@ -1,4 +1,4 @@
-"""`binloom status`: how far sources are received and landed, in words and rows."""
+"""`binloom status`: print the progress of receiving and landing sources, in words and rows."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ SOURCE_COLUMNS = (
     "gaps",
 )
 
-# Of a followed server only.
+# Columns of followed sources only.
 FOLLOW_COLUMNS = (
     "lag_bytes",
     "lag_transactions",
@@ -64,7 +64,7 @@ FOLLOW_COLUMNS = (
 
 
 def print_status(source: str | None, format: Format, only_sources: bool = False) -> int:
-    """Print sources, and their files unless only sources are wanted.
+    """Print sources, and their files unless `only_sources` is set.
 
     Returns
     -------
@@ -131,14 +131,14 @@ def _up_to(one: "SourceStatus") -> str:
         return "nothing landed"
     moment = ""
     if one.last_event_at:
-        # Of a followed source the lag says more.
+        # For a followed source, the lag is shown instead, because it is more precise.
         behind = f", {_ago(one.lag_seconds)} ago" if one.lag_seconds is not None and not one.following else ""
         moment = f" at {_moment(one.last_event_at)}{behind}"
     return f"{one.last_landed_file}:{one.last_landed_pos}{moment}"
 
 
 def _followed(one: "SourceStatus") -> dict[str, str]:
-    """What there is to say of a followed server, by label."""
+    """Return the status lines of a followed server, by label."""
     follow = one.following
     if follow is None:
         return {}

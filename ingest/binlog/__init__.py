@@ -1,4 +1,4 @@
-"""The wire format: bytes of binlog files to Arrow batches. Imports neither Spark nor pymysql.
+"""Decoder of the binlog wire format: from file bytes to Arrow batches. Imports neither Spark nor pymysql.
 
 >>> for batch in open_binlog("binlog.000001").row_batches():
 ...     print(batch.num_rows)

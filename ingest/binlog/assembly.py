@@ -1,4 +1,4 @@
-"""Arrow batches over what the kernel wrote, without a copy."""
+"""Arrow batches over the kernel's output buffers, without a copy."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -33,7 +33,7 @@ _UTF8_CLIENTS: Final = ("utf8mb4", "utf8mb3", "ascii", "binary", None)
 
 
 class TableDictionaries:
-    """Table map ids, schemas and tables by map number: dictionaries that all batches of a file share."""
+    """Dictionaries of table map ids, schemas and tables by map number; all batches of a file share them."""
 
     def __init__(self, maps: Sequence[TableMap]) -> None:
         self._maps = maps
@@ -50,14 +50,14 @@ class TableDictionaries:
 
 
 def gtids_of(control: ControlBuffers, count: int) -> pa.Array:
-    """GTIDs of the first `count` transaction records; NULL for anonymous ones."""
+    """Return the GTIDs of the first `count` transaction records; NULL for anonymous transactions."""
     return _known_texts(control, layout.TXN_HAS_GTID, control.gtid_offsets, control.gtid_data, count)
 
 
 def _known_texts(
     control: ControlBuffers, word: int, offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], count: int
 ) -> pa.Array:
-    """Texts of transaction records; NULL where the record's `word` says that there is none."""
+    """Return texts of transaction records; NULL where the record's `word` is 0."""
     has = control.transactions[:count, word].astype(bool)
     valid = None if has.all() else buffer(np.packbits(has, bitorder="little"))
     used = buffer(data[: int(offsets[count])])
@@ -72,10 +72,10 @@ def row_batch(
     gtids: pa.Array,
     tables: "TableDictionaries",
 ) -> pa.RecordBatch:
-    """The first `count` rows as a batch of `ROW_EVENTS`.
+    """Return the first `count` rows as a batch of `ROW_EVENTS`.
 
-    `images` are the texts of all values on both sides, `gtids` those of the batch's transactions, `is_partial`
-    whether any image lacks columns.
+    `images` contains the texts of all values on both sides, `gtids` the GTIDs of the batch's transactions.
+    `is_partial` is true when any image lacks columns.
     """
     map_indices = _numbers(rows.maps[:count], _INT32)
     ids, schemas, names = (
@@ -113,9 +113,9 @@ def row_batch(
 
 
 def with_undecoded(batch: pa.RecordBatch, undecoded: Mapping[int, Mapping[int, Sequence[Change]]]) -> pa.RecordBatch:
-    """A batch of `ROW_EVENTS` that says which values of its after images are not known, only what was changed in them.
+    """Return a batch of `ROW_EVENTS` that marks unknown after-image values, for which only the changes are known.
 
-    `undecoded` are the changes by row and by ordinal of the column. These columns are no part of `after_columns`.
+    `undecoded` contains the changes by row and by column ordinal. These columns are not in `after_columns`.
     """
     after = batch.column("after_columns")
     widths = batch.column("column_count")
@@ -146,14 +146,14 @@ def _all_or(present: list[int] | None, width: int) -> Sequence[int]:
 
 
 def _replaced(array: pa.Array, elements: Mapping[int, Any]) -> pa.Array:
-    """An array with other elements at some places."""
+    """Return an array with the elements at some indexes replaced."""
     places = np.arange(len(array))
     places[list(elements)] = len(array) + np.arange(len(elements))
     return pa.concat_arrays([array, pa.array(list(elements.values()), array.type)]).take(pa.array(places))
 
 
 def transaction_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
-    """The first `count` transaction records as a batch of `TRANSACTIONS`."""
+    """Return the first `count` transaction records as a batch of `TRANSACTIONS`."""
     columns = np.ascontiguousarray(control.transactions[:count].T)
     changes = columns[layout.TXN_INSERTS : layout.TXN_DELETES + 1]
     return pa.RecordBatch.from_arrays(
@@ -179,7 +179,7 @@ def transaction_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
 
 
 def statement_batch(control: ControlBuffers, count: int, format: FormatDescription) -> pa.RecordBatch:
-    """The first `count` statement records, of a file of `format`, as a batch of `STATEMENTS`."""
+    """Return the first `count` statement records, from a file of `format`, as a batch of `STATEMENTS`."""
     columns = np.ascontiguousarray(control.statements[:count].T)
     schemas = _texts(control.schema_offsets, control.schema_data, count, None)
     kinds = columns[layout.STMT_KIND]
@@ -213,7 +213,7 @@ def statement_batch(control: ControlBuffers, count: int, format: FormatDescripti
 
 
 def _said(code: int, body: bytes, format: FormatDescription) -> str | None:
-    """The SQL that an event with fields stands for; None when they do not fit into it."""
+    """Return the SQL that an event's fields represent; None when the fields do not fit into the event."""
     try:
         return statement_text(code, body, format.post_header_size(code))
     except MalformedEventError:
@@ -221,9 +221,9 @@ def _said(code: int, body: bytes, format: FormatDescription) -> str | None:
 
 
 def _sessions(control: ControlBuffers, count: int, format: FormatDescription) -> list[pa.Array]:
-    """SQL mode, time zone, client's character set and server's collation of each statement.
+    """Return SQL mode, time zone, client character set and server collation of each statement.
 
-    Few differ, so each is read once.
+    Few status blocks differ, so each distinct block is parsed once.
     """
     bounds = control.status_offsets[: count + 1]
     data = buffer(control.status_data[: max(int(bounds[-1]), 1)])
@@ -239,7 +239,7 @@ def _sessions(control: ControlBuffers, count: int, format: FormatDescription) ->
 def _texts(
     offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], count: int, collations: Int64s | None
 ) -> pa.Array:
-    """Texts of statements in the character sets of their clients, without a copy where they are UTF-8."""
+    """Return statement texts, decoded from their clients' character sets; UTF-8 texts are not copied."""
     bounds = offsets[: count + 1]
     charsets = {number: charset_of(number) for number in set(collations.tolist() if collations is not None else [])}
     if all(charset in _UTF8_CLIENTS for charset in charsets.values()):
@@ -264,7 +264,7 @@ def _texts(
 
 
 def table_map_batch(maps: list[TableMap]) -> pa.RecordBatch:
-    """Table maps as a batch of `TABLE_MAPS`."""
+    """Return table maps as a batch of `TABLE_MAPS`."""
     return pa.RecordBatch.from_pylist(
         [
             {
@@ -297,7 +297,7 @@ def table_map_batch(maps: list[TableMap]) -> pa.RecordBatch:
 
 
 def unknown_hints(table_map: TableMap) -> list[dict[str, object]] | None:
-    """The columns whose values depend on what nothing tells, with what is missing of each; None for none."""
+    """Return the columns whose values depend on an unknown fact, each with this fact; None if there are none."""
     found: list[dict[str, object]] = [
         {"ordinal": column.ordinal, "hint": column.unknown_hint}
         for column in table_map.columns
@@ -307,9 +307,9 @@ def unknown_hints(table_map: TableMap) -> list[dict[str, object]] | None:
 
 
 def problem_batch(records: Int64s, maps: Sequence[TableMap], messages: Mapping[int, str]) -> pa.RecordBatch:
-    """Problem records, shape (n, 8), as a batch of `UNSUPPORTED_EVENTS`.
+    """Return problem records, shape (n, 8), as a batch of `UNSUPPORTED_EVENTS`.
 
-    `maps` are all known so far, `messages` what events at physical offsets say themselves.
+    `maps` contains all table maps known so far, `messages` the events' own messages by physical offset.
     """
     columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["unsupported_events"].names}
     for start, end, code, number, row, column, reason, _ in records.tolist():
@@ -336,12 +336,12 @@ def _detail(reason: int, row: int, column: int, table_map: TableMap | None) -> s
 
 
 def _numbers(values: npt.NDArray[Any], kind: pa.DataType = _INT64) -> pa.Array:
-    """An Arrow array over contiguous numbers of the kind's width."""
+    """Return an Arrow array over contiguous numbers of the kind's width."""
     return pa.Array.from_buffers(kind, len(values), [None, buffer(values)])
 
 
 def _nullable(values: Int64s, kind: pa.DataType = _INT64) -> pa.Array:
-    """The same for a record's column: those that are `layout.NULL` become NULL."""
+    """Return an Arrow array over a record's column; numbers equal to `layout.NULL` become NULL."""
     known = values != NULL
     valid = None if known.all() else buffer(np.packbits(known, bitorder="little"))
     if kind == _INT32:
@@ -350,7 +350,7 @@ def _nullable(values: Int64s, kind: pa.DataType = _INT64) -> pa.Array:
 
 
 def _dictionary_of_gtids(indices: npt.NDArray[np.int32], gtids: pa.Array) -> pa.Array:
-    """GTID of each row as indices into those of its batch's transactions."""
+    """Return the GTID of each row as an index into the GTIDs of its batch's transactions."""
     if gtids.null_count == 0:
         return pa.DictionaryArray.from_arrays(_numbers(indices, _INT32), gtids, safe=False)
     known = np.asarray(gtids.is_valid())
@@ -363,7 +363,7 @@ def _dictionary_of_gtids(indices: npt.NDArray[np.int32], gtids: pa.Array) -> pa.
 def _ordinal_lists(
     offsets: npt.NDArray[np.int32], values: npt.NDArray[np.int32], is_partial: npt.NDArray[np.uint8], count: int
 ) -> pa.Array:
-    """Ordinals of partial images; NULL for full ones."""
+    """Return the column ordinals of partial images; NULL for full images."""
     used = int(offsets[count])
     valid = buffer(np.packbits(is_partial[:count], bitorder="little"))
     return pa.Array.from_buffers(

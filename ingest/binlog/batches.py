@@ -1,4 +1,4 @@
-"""Arrow schemas of what the decoder yields, one batch kind for each raw table that it fills.
+"""Arrow schemas of the decoder's batches: one batch kind for each raw table that the decoder fills.
 
 The landing adds `source_id, epoch, binlog_file, segment_start` as partition columns; see
 `ingest.warehouse.tables`.

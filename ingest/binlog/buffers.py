@@ -1,6 +1,6 @@
-"""The kernel's side of memory: context words, the window of input bytes, and output buffers.
+"""Memory that the kernel works on: context words, the window of input bytes, and output buffers.
 
-Output buffers go to Arrow without a copy and are written again only when no batch holds them any more.
+Arrow uses the output buffers without a copy. The kernel overwrites them only when no batch holds them any more.
 """
 
 import os
@@ -45,7 +45,7 @@ SIDES: Final = ("BEFORE", "AFTER")
 
 
 class Context:
-    """The int64 block that the kernel works on, by name: `context["POS"]`."""
+    """The int64 block that the kernel works on. Its words are accessed by name: `context["POS"]`."""
 
     def __init__(self) -> None:
         self.words: Int64s = np.zeros(CONTEXT_WORDS, dtype=np.int64)
@@ -63,11 +63,11 @@ class Context:
         self.words[WORDS[name]] = value
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """The array that a word points at."""
+        """Return the array that a word points at."""
         return self._kept[name]
 
     def point(self, name: str, array: npt.NDArray[Any], size: int | None = None) -> None:
-        """Makes a word the address of an array, of which `size` bytes are in use, and keeps the array alive."""
+        """Store the address of an array in a word and keep the array alive; `size` of its bytes are in use."""
         self._kept[name] = array
         self.words[WORDS[name]] = address_of(array, size)
 
@@ -78,10 +78,10 @@ class Window:
     Parameters
     ----------
     descriptor
-        An open file. Bytes are read, not mapped, so that a file cut while it is read is an error and
-        not the end of the process.
+        An open file. Bytes are read, not mapped: if the file is truncated meanwhile, an error is raised instead
+        of killing the process.
     start, end
-        Physical offsets between which bytes are read.
+        Physical offsets; the bytes between them are read.
     """
 
     def __init__(self, descriptor: int, start: int, end: int) -> None:
@@ -92,13 +92,13 @@ class Window:
         self._bytes = np.zeros(WINDOW_BYTES + PADDING, dtype=np.uint8)
 
     def attach(self, context: Context) -> None:
-        """Tells the kernel where the bytes are."""
+        """Tell the kernel where the bytes are."""
         context.point("BUFFER", self._bytes, self.size + PADDING)
         context["BASE"] = self.base
         context["BUFFER_SIZE"] = self.size
 
     def advance(self, context: Context) -> bool:
-        """Drops what lies before POS and reads on; False when the file has nothing more."""
+        """Drop the bytes before POS and read on. Return False when the file has nothing more."""
         at = context["POS"]
         left = self.size - at
         needed = self._event_size(at, left)
@@ -124,27 +124,27 @@ class Window:
         return self.size > left and self.size >= min(needed, 19)
 
     def _event_size(self, at: int, left: int) -> int:
-        """Bytes that the event at `at` needs to be in the window; a header's worth when that is not known."""
+        """Return how many bytes the event at `at` needs in the window; 13 while its size field is not loaded."""
         if left < 13:
             return 13
         return int.from_bytes(self._bytes[at + 9 : at + 13].tobytes(), "little")
 
     def bytes_at(self, position: int, size: int) -> bytes:
-        """Bytes of the window by physical offset."""
+        """Return bytes of the window by physical offset."""
         at = position - self.base
         return self._bytes[at : at + size].tobytes()
 
 
 def buffer(array: npt.NDArray[Any]) -> pa.Buffer:
-    """An Arrow buffer over an array's memory."""
+    """Return an Arrow buffer over an array's memory."""
     return pa.py_buffer(array)
 
 
 class Buffers:
-    """Arrays that the kernel fills and that batches then look at without a copy.
+    """Arrays that the kernel fills and that batches then view without a copy.
 
-    Memory that was written before is in the caches and needs no page faults, which cost as much as a third
-    of the decoding, so a set is used again once no batch holds a view of it.
+    A set is reused once no batch holds a view of it. Reused memory is in the caches and needs no page faults,
+    which cost as much as a third of the decoding.
     """
 
     def __init__(self) -> None:
@@ -156,14 +156,14 @@ class Buffers:
         return array
 
     def _offsets(self, count: int) -> npt.NDArray[np.int32]:
-        """Offsets of `count` values, of which the first is 0."""
+        """Return an offsets array for `count` values; the first offset is 0."""
         offsets = self._new(count + 1, np.int32)
         offsets[0] = 0
         return offsets
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody but this object holds the arrays: its attribute, its list, the loop and the call do."""
+        """Whether only this object holds the arrays: by its attribute, its list, the loop and the call."""
         return all(sys.getrefcount(array) <= 4 for array in self._arrays)
 
 
@@ -212,7 +212,7 @@ class ControlBuffers(Buffers):
         context["PROBLEM_COUNT"] = 0
 
     def begin_with(self, other: "ControlBuffers", number: int) -> None:
-        """Takes a transaction of `other`, which may be itself, for the first: its record and its texts."""
+        """Copy a transaction of `other` (which may be this object) into first place: its record and its texts."""
         self.transactions[0] = other.transactions[number]
         for offsets, data, its_offsets, its_data in (
             (self.gtid_offsets, self.gtid_data, other.gtid_offsets, other.gtid_data),
@@ -224,7 +224,7 @@ class ControlBuffers(Buffers):
 
 
 class RowBuffers(Buffers):
-    """Columns of `row_events` in the making."""
+    """Columns of `row_events` that the kernel fills."""
 
     def __init__(self, value_capacity: int = VALUE_CAPACITY, data_capacity: int = DATA_CAPACITY) -> None:
         super().__init__()
@@ -246,7 +246,7 @@ class RowBuffers(Buffers):
         self.patches: Int64s = self._new(2 * value_capacity, np.int64)
 
     def has(self, side: str, row: int, ordinal: int) -> bool:
-        """Whether the image of a row has a column."""
+        """Return whether the image of a row contains a column."""
         offsets, values, is_partial = self.ordinal_lists[side]
         return not is_partial[row] or ordinal in values[offsets[row] : offsets[row + 1]]
 
@@ -285,7 +285,7 @@ class RowBuffers(Buffers):
 
 
 class Image(NamedTuple):
-    """Texts of one side of the rows: the offsets, validity bits and bytes of an Arrow string array."""
+    """Texts of all before or all after images: the offsets, validity bits and bytes of an Arrow string array."""
 
     offsets: npt.NDArray[np.int32]
     valid: npt.NDArray[np.uint8]
@@ -297,7 +297,7 @@ class Image(NamedTuple):
         return pa.Array.from_buffers(pa.string(), count, buffers)
 
     def value(self, index: int) -> bytes | None:
-        """One text, as it stands there; None for NULL."""
+        """Return one text as stored; None for NULL."""
         if not self.valid[index >> 3] >> (index & 7) & 1:
             return None
         return self.data[self.offsets[index] : self.offsets[index + 1]].tobytes()
@@ -307,7 +307,7 @@ B = TypeVar("B", bound=Buffers)
 
 
 class Pool(Generic[B]):
-    """Sets of buffers to use in turn; at most `keep` are held while their batches are alive."""
+    """Sets of buffers to use in turn; the pool holds at most `keep` sets while their batches are alive."""
 
     def __init__(self, make: Callable[[], B], keep: int = 4) -> None:
         self._make = make
@@ -315,7 +315,7 @@ class Pool(Generic[B]):
         self._sets: list[B] = []
 
     def take(self) -> B:
-        """A set that no batch looks at."""
+        """Return a set that no batch views."""
         for known in self._sets:
             if known.is_free:
                 return known
@@ -326,7 +326,7 @@ class Pool(Generic[B]):
 
 
 class IndexBuffer:
-    """One record an event, for listings."""
+    """One record per event, for listings."""
 
     def __init__(self) -> None:
         self.records: Int64s = np.empty((INDEX_CAPACITY, INDEX_WORDS), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Character sets of the servers: by collation id, and their conversion tables for the kernel."""
+"""Character sets of the servers by collation id, and their conversion tables for the kernel."""
 
 import zlib
 from bisect import bisect_right
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ingest.binlog.kernel import strings
 
-# First collation id of each run and its character set, as both servers number them
+# First collation id of each run, and the character sets of the ids from there on, as both servers number them
 # (information_schema.collations of MySQL 9.7 and MariaDB 10.11; they agree where both have an id).
 _RUNS: Final = (
     (1, "big5 latin2 dec8 cp850 latin1 hp8 koi8r latin1 latin2 swe7 ascii ujis sjis cp1251 latin1 hebrew"),
@@ -32,7 +32,8 @@ _BLOCKS: Final = (
     (251, None),
     (255, "utf8mb4"),
     (324, None),
-    # MariaDB's own, then its NO PAD twins at + 1024 (see `charset_of`) and its UCA 14 blocks of 256.
+    # From here on only MariaDB's collations. Their NO PAD twins have ids + 1024 (see `charset_of`), then UCA 14
+    # blocks of 256 ids follow.
     (576, "utf8mb3"),
     (608, "utf8mb4"),
     (640, "ucs2"),
@@ -63,7 +64,7 @@ _WIDE: Final = {
 }
 _TABLES: Final = files("ingest.binlog") / "charset_tables"
 
-# Python's codecs for short texts; where they differ from the servers' tables, those decide (`decode_text`).
+# Python's codecs for short texts. Where they differ from the servers' tables, `decode_text` uses the tables.
 _CODECS: Final = {
     "utf8mb4": "utf-8",
     "utf8mb3": "utf-8",
@@ -76,9 +77,9 @@ _CODECS: Final = {
 
 
 def charset_of(collation: int) -> str | None:
-    """The character set of a collation id; None for an id that no server has."""
+    """Return the character set of a collation id; None for an id that no server has."""
     if 1024 < collation < 2048:
-        # MariaDB's NO PAD collations stand 1024 behind the ones they are twins of.
+        # The id of a MariaDB NO PAD collation is its twin's id + 1024.
         collation -= 1024
     if collation in _BY_ID:
         return _BY_ID[collation]
@@ -87,13 +88,13 @@ def charset_of(collation: int) -> str | None:
 
 
 def canonical(charset: str) -> str:
-    """The name a character set goes by here: `utf8` is `utf8mb3`."""
+    """Return the name that this package uses for a character set: `utf8` is `utf8mb3`."""
     charset = charset.lower()
     return _ALIASES.get(charset, charset)
 
 
 def decode_text(data: bytes, charset: str | None) -> str:
-    """A short text (a label, a statement, a name) in a character set; bytes that are not in it as `\\xNN`."""
+    """Decode a short text (a label, a statement, a name) from a character set; invalid bytes become `\\xNN`."""
     charset = canonical(charset or "utf8mb4")
     kind, table = conversion(charset) or (strings.CHARSET_UNKNOWN, None)
     if table is None:
@@ -107,7 +108,7 @@ def decode_text(data: bytes, charset: str | None) -> str:
 
 
 def _next_character(data: bytes, at: int, kind: int, table: npt.NDArray[np.uint32]) -> tuple[int, int]:
-    """Code point (0 for none) and bytes of the character at `at`, in the layout of the kernel's tables."""
+    """Return code point (0 for none) and byte count of the character at `at`; `table` has the kernel's layout."""
     first = data[at]
     if kind in (strings.CHARSET_SINGLE_BYTE, strings.CHARSET_NOT_ASCII):
         entry = int(table[first])
@@ -129,7 +130,7 @@ def _next_character(data: bytes, at: int, kind: int, table: npt.NDArray[np.uint3
 
 
 def _gb18030_code(sequence: bytes, table: npt.NDArray[np.uint32]) -> int:
-    """Code point of four bytes of gb18030, 0 when they are no character; see the kernel's `_write_gb18030`."""
+    """Return the code point of four gb18030 bytes, 0 when they are no character; see the kernel's `_write_gb18030`."""
     if len(sequence) < 4 or any(not 0x81 <= sequence[i] <= 0xFE or not 0x30 <= sequence[i + 1] <= 0x39 for i in (0, 2)):
         return 0
     first, second, third, fourth = sequence
@@ -142,10 +143,10 @@ def _gb18030_code(sequence: bytes, table: npt.NDArray[np.uint32]) -> int:
 
 @cache
 def conversion(charset: str) -> tuple[int, npt.NDArray[np.uint32] | None] | None:
-    """The kernel's code for a character set and its table, or None when it cannot be converted.
+    """Return the kernel's code for a character set and its table, or None when it cannot be converted.
 
-    The tables are the servers' own: each character set was converted by MySQL 9.7 and MariaDB 10.11
-    (`tools/record_charsets.py`). A table stays alive in this function's cache, so its address may be kept.
+    The tables are the servers' own: MySQL 9.7 and MariaDB 10.11 converted each character set
+    (`tools/record_charsets.py`). This function's cache keeps each table alive, so its address may be kept.
     """
     charset = canonical(charset)
     if charset in _WIDE:
@@ -161,13 +162,13 @@ def conversion(charset: str) -> tuple[int, npt.NDArray[np.uint32] | None] | None
     if charset == "gb18030":
         return strings.CHARSET_GB18030, points
     if len(points) == 65792:
-        # The kernel looks for three-byte characters in every such set.
+        # The kernel looks up three-byte characters in every multi-byte set.
         points = np.concatenate([points, np.zeros(65536, dtype=np.uint32)])
     return strings.CHARSET_MULTI_BYTE, points
 
 
 def _utf8_entries(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The UTF-8 bytes of 256 code points with their count in the top byte; 0 where there is no character."""
+    """Return the UTF-8 bytes of 256 code points, with their count in the top byte; 0 where no character exists."""
     entries = np.zeros(256, dtype=np.uint32)
     for byte, point in enumerate(points.tolist()):
         if point or byte == 0:

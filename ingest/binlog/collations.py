@@ -6,9 +6,9 @@ from importlib.resources import files
 
 @cache
 def collation_names() -> dict[int, str]:
-    """Names by id, as MySQL 9.7 and MariaDB 10.11 give them (`tools/record_charsets.py`).
+    """Return collation names by id, as MySQL 9.7 and MariaDB 10.11 report them (`tools/record_charsets.py`).
 
-    An id that the two name differently is not in it.
+    Ids that the two servers name differently are missing.
     """
     lines = files("ingest.binlog").joinpath("charset_tables", "collations.tsv").read_text("ascii").splitlines()
     return {int(number): name for number, name in (line.split("\t") for line in lines)}

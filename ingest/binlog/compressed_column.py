@@ -1,8 +1,8 @@
 """Values of compressed columns, which MariaDB logs as it stores them.
 
-A value that is worth it is a byte of method and flags, the size of the original in as many bytes as the flags say,
-high byte first, and a zlib or raw deflate stream. Source: server, sql/field_comp.cc, `compress_zlib` and
-`uncompress_zlib`. Others need no work: the kernel reads them.
+A value that is worth compressing has a byte of method and flags, the size of the original, and a zlib or raw deflate
+stream. The flags give the number of size bytes; the high byte comes first. Source: server, sql/field_comp.cc,
+`compress_zlib` and `uncompress_zlib`. The kernel reads all other values itself.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ _RAW_DEFLATE = 8
 
 
 def text_of(value: bytes, column: Column) -> str:
-    """The text of a compressed value, whose head the kernel has checked.
+    """Return the text of a compressed value. The kernel has already checked its head.
 
     Raises
     ------
     MalformedEventError
-        When it is not exactly one stream of the size that it says, or not in the column's character set.
+        When the value is not exactly one stream of the stated size, or is not in the column's character set.
     """
     original = inflate(value, is_raw=bool(value[0] & _RAW_DEFLATE))
     source = np.frombuffer(original + bytes(PADDING), dtype=np.uint8)

@@ -1,6 +1,6 @@
-"""What events say of themselves, for listings: one description for each type that a server has.
+"""Descriptions of events for listings: one function for each event type of the servers.
 
-The types that tell of files and servers are read here; statements, GTIDs and rows have modules of their own.
+This module reads event types about files and servers. Statements, GTIDs and rows have modules of their own.
 Sources: server, libs/mysql/binlog/event/control_events.cpp and codecs/binary.cpp; MariaDB, sql/log_event.cc.
 """
 
@@ -39,7 +39,7 @@ Detail = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An event to describe: its type, its bytes from header to checksum, those between the two, and its format."""
+    """An event to describe: its type, all its bytes, its body between header and checksum, and its format."""
 
     code: int
     event: bytes
@@ -60,9 +60,9 @@ class Subject:
 
 
 def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
-    """What a person wants to see of an event in a listing; empty for types with nothing to tell.
+    """Return an event's fields for a listing; empty for types without fields to show.
 
-    A body that contradicts itself gives `malformed` and why.
+    For a body that contradicts itself, the result is `malformed` with the reason.
 
     Parameters
     ----------
@@ -83,14 +83,17 @@ def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
 
 
 def event_body(code: int, event: bytes, format: FormatDescription) -> bytes:
-    """The bytes of an event between its header and its checksum."""
-    # These two are read before anybody knows that headers are longer.
+    """Return the bytes of an event between its header and its checksum."""
+    # These two types are read before the file's header size is known.
     header_size = min(format.header_size, HEADER_SIZE) if code in (FORMAT_DESCRIPTION, ROTATE) else format.header_size
     return event[header_size : len(event) - (4 if format.has_checksums else 0)]
 
 
 def rotate_target(body: bytes, post_header_size: int) -> str:
-    """The file that a ROTATE event names, behind the position in its fixed part, which format 1 does not have."""
+    """Return the file that a ROTATE event names.
+
+    The name follows the fixed part, which contains the position. Format 1 has no fixed part.
+    """
     return decode_text(body[post_header_size:], None)
 
 
@@ -98,7 +101,7 @@ def rotate_target(body: bytes, post_header_size: int) -> str:
 
 
 def _start(event: Subject) -> Detail:
-    """START_V3 and the head of FORMAT_DESCRIPTION."""
+    """Describe START_V3 and the head of FORMAT_DESCRIPTION."""
     reader = Reader(event.body)
     version, server, created = reader.number(2), reader.take(50), reader.number(4)
     return {
@@ -115,13 +118,13 @@ def _format_description(event: Subject) -> Detail:
 
 
 def _rotate(event: Subject) -> Detail:
-    """Format version 1 has no position: the next file begins at its first event."""
+    """Describe ROTATE. Format version 1 has no position: the next file begins at its first event."""
     position = Reader(event.body).number(8) if event.post_header_size else 4
     return {"next_binlog_file": rotate_target(event.body, event.post_header_size), "position": position}
 
 
 def _slave(event: Subject) -> Detail:
-    """SLAVE, which no server ever wrote to a log."""
+    """Describe SLAVE, which no server ever wrote to a log."""
     reader = Reader(event.body)
     position, port, host = reader.number(8), reader.number(2), reader.until_zero()
     return {
@@ -190,7 +193,7 @@ def _previous_gtids(event: Subject) -> Detail:
 
 
 def _transaction_context(event: Subject) -> Detail:
-    """Group Replication: what the certifier of a transaction was told."""
+    """Describe the certifier's input for a transaction (Group Replication)."""
     reader = Reader(event.body)
     uuid_size, thread_id, is_specified = reader.byte(), reader.number(4), reader.byte()
     snapshot_size, write_set_size, read_set_size = reader.number(4), reader.number(4), reader.number(4)
@@ -207,7 +210,7 @@ def _transaction_context(event: Subject) -> Detail:
 
 
 def _view_change(event: Subject) -> Detail:
-    """Group Replication: a new membership, with the certifier's information."""
+    """Describe a new membership, with the certifier's information (Group Replication)."""
     reader = Reader(event.body)
     view_id = decode_text(reader.take(40).split(b"\0")[0], None)
     number, count = reader.number(8), reader.number(4)
@@ -218,7 +221,7 @@ def _view_change(event: Subject) -> Detail:
 
 
 def _rows_query(event: Subject) -> Detail:
-    """The first byte is the statement's length, if it has less than 256 bytes: the text goes on to the end."""
+    """Describe ROWS_QUERY. Its first byte is the text's length only below 256, so the text is read to the end."""
     reader = Reader(event.body)
     reader.take(1)
     return {"sql": decode_text(reader.rest(), None)}
@@ -230,7 +233,7 @@ _COMPRESSIONS: Final = {0: "ZSTD", 255: "NONE"}
 
 
 def describe_payload(event: bytes, format: FormatDescription) -> tuple[Detail, bytes]:
-    """What `describe` gives for a TRANSACTION_PAYLOAD, and the bytes of the events in it, if it unpacks."""
+    """Return the result of `describe` for a TRANSACTION_PAYLOAD, and the bytes of its events if it unpacks."""
     inside = b""
     try:
         body = event_body(TRANSACTION_PAYLOAD, event, format)
@@ -248,7 +251,7 @@ def describe_payload(event: bytes, format: FormatDescription) -> tuple[Detail, b
 
 
 def events_inside(payload: bytes, format: FormatDescription) -> Iterator[tuple[int, bytes]]:
-    """Type and bytes of each event in an unpacked payload; `MalformedEventError` where one does not fit."""
+    """Yield type and bytes of each event in an unpacked payload; raise `MalformedEventError` if one does not fit."""
     reader = Reader(payload)
     while reader.left:
         header = reader.take(format.header_size)
@@ -257,7 +260,7 @@ def events_inside(payload: bytes, format: FormatDescription) -> Iterator[tuple[i
 
 
 def _compressed(event: Subject) -> Detail:
-    """QUERY_COMPRESSED and compressed rows: what the event inside says, and how large the two are."""
+    """Describe QUERY_COMPRESSED and compressed rows: the event inside, and the sizes of both."""
     inner = unpack(event.code, event.event, event.format)
     detail = describe(inner[4], inner, replace(event.format, checksum_algorithm=None))
     body_bytes = len(inner) - event.format.header_size

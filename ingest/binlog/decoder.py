@@ -1,4 +1,4 @@
-"""Binlog files as Arrow batches: what `open_binlog` gives."""
+"""Binlog files as Arrow batches: `open_binlog` and its result."""
 
 import os
 from collections.abc import Iterator
@@ -61,26 +61,26 @@ def open_binlog(
     end: int | None = None,
     skip_bad_checksum: bool = False,
 ) -> "Binlog":
-    """Opens a binlog file for decoding.
+    """Open a binlog file for decoding.
 
     Parameters
     ----------
     path
-        A binlog file. Those of format versions 1 and 3 have statements and no rows.
+        A binlog file. Files of format versions 1 and 3 have statements and no rows.
     hints
-        What a schema snapshot knows of the columns, for values the file does not describe whole.
+        Facts about columns from a schema snapshot, for values that the file does not describe fully.
     tables
-        Which tables' rows are wanted; all without it.
+        Filter for the tables whose rows are wanted. None: all tables.
     start, end
-        Physical offsets, in bytes, of a transaction's start and of a transaction's end. The whole file without them.
+        Physical offsets, in bytes, of a transaction's start and of a transaction's end. None: the whole file.
     skip_bad_checksum
-        Whether to pass over events whose checksum is wrong, each named in `unsupported_events`, instead of
-        ending at the first.
+        Whether to skip events whose checksum is wrong and report each in `unsupported_events`, instead of
+        stopping at the first.
 
     Raises
     ------
     BinlogError
-        One of its kinds; see `ingest.binlog.format.read_format`.
+        One of its subclasses; see `ingest.binlog.format.read_format`.
     """
     path = Path(path)
     return Binlog(path, read_format(path), hints, tables, start, end, skip_bad_checksum)
@@ -113,34 +113,34 @@ class Binlog:
 
     @property
     def payload_event_counts(self) -> dict[str, int]:
-        """Events inside compressed ones, by name, that the latest iteration over batches has met."""
+        """Counts by name of the events inside compressed events, from the latest iteration over batches."""
         return counts_by_name(self._inner_counts)
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
-        """The row changes: batches of schema `ROW_EVENTS`. Raises as `batches` does."""
+        """Yield the row changes as batches of schema `ROW_EVENTS`. Raises the errors of `batches`."""
         for kind, batch in self._decode(rows_only=True):
             if kind == "row_events":
                 yield batch
 
     def column_names(self, table_map_id: str) -> tuple[str, ...] | None:
-        """Names of the columns of a table map that `batches` has yielded: its own, or the snapshot's."""
+        """Return the column names of a table map that `batches` has yielded: its own, or the snapshot's."""
         known = self._maps.get(table_map_id)
         return known.column_names if known is not None else None
 
     def unknown_hints(self, table_map_id: str) -> list[dict[str, object]] | None:
-        """Columns of a table map of `batches` whose values depend on what nothing tells; None for none."""
+        """Return the columns of a yielded table map whose values depend on an unknown fact; None if there are none."""
         known = self._maps.get(table_map_id)
         return unknown_hints(known) if known is not None else None
 
     def batches(self) -> Batches:
-        """Everything in the file: batches of each kind in `SCHEMAS`, a table map before its first row.
+        """Yield everything in the file: batches of each kind in `SCHEMAS`, a table map before its first row.
 
         Raises
         ------
         CorruptBinlogError
             At an event with a bad checksum or an impossible size, after everything before it was yielded.
         TruncatedBinlogError
-            When the file ends inside an event, likewise.
+            When the file ends inside an event, also after everything before it was yielded.
         """
         yield from self._decode(rows_only=False)
 
@@ -156,11 +156,11 @@ class Binlog:
             try:
                 yield from _Decoding(self, walk, end, rows_only).batches()
             finally:
-                # The walk knows who decodes, who knows the walk: their buffers are free at once.
+                # Break the reference cycle between walk and decoding, so that their buffers are freed now.
                 walk.rewrite = None
 
     def events(self) -> Iterator[Event]:
-        """The events one by one, with what their headers and bodies say. Raises as `batches` does, at the end."""
+        """Yield the events one by one, with header and body fields. Raises the errors of `batches`, at the end."""
         with open_file(self.path) as file:
             size = os.fstat(file.fileno()).st_size
             end = size if self._end is None else min(self._end, size)
@@ -170,7 +170,7 @@ class Binlog:
             check_end(walk, end)
 
     def _plan_for(self, body: bytes, walk: Walk) -> tuple[TableMap, bool]:
-        """A table map with its hints where the walk stands, and whether its rows are left out."""
+        """Return a table map with its hints at the walk's position, and whether its rows are skipped."""
         parsed = parse_table_map(body, walk.format.server_version or "")
         known: tuple[Definition, ...] = ()
         if self._hints is not None:
@@ -185,12 +185,12 @@ class Binlog:
         return self._hints is not None and self._hints.folds_case
 
     def _schema_changes(self) -> dict[int, set[tuple[str, str]]]:
-        """The tables of which something else is known from an offset on."""
+        """Return the tables whose known definition changes, by offset of the change."""
         return self._hints.changes_in(self.path.name) if self._hints is not None else {}
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Opens a file for reading; `BinlogNotReadableError` when that fails."""
+    """Open a file for reading; raise `BinlogNotReadableError` when that fails."""
     try:
         return path.open("rb", buffering=0)
     except OSError as error:
@@ -202,7 +202,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 class _Decoding:
-    """One pass of the decoder over a file: the kernel's counterpart."""
+    """One pass of the decoder over a file: the Python side that handles the kernel's statuses."""
 
     def __init__(self, log: Binlog, walk: Walk, end: int, rows_only: bool) -> None:
         self.log = log
@@ -263,7 +263,7 @@ class _Decoding:
     # --- table maps ---
 
     def _forget(self, tables: set[tuple[str, str]]) -> None:
-        """Takes the table maps of these tables in anew when they come again: the same bytes read differently now."""
+        """Drop the table maps of these tables. They are planned anew later: the same bytes now mean something else."""
         self.slots[:] = -1
         for body, number in list(self.numbers.items()):
             table_map = self.maps[number]
@@ -271,7 +271,7 @@ class _Decoding:
                 del self.numbers[body]
 
     def _take_in(self) -> None:
-        """Takes a table map that the kernel does not know into its slot."""
+        """Put a table map that is new to the kernel into its slot."""
         event = self.walk.event()
         table_id, start = table_id_of(TABLE_MAP, event, self.walk.format)
         body = event[start : len(event) - (4 if self.context["CHECKSUM"] else 0)]
@@ -286,7 +286,7 @@ class _Decoding:
         try:
             table_map, skipped = self.log._plan_for(body, self.walk)
         except MalformedEventError:
-            # Its rows then have a map whose column count is none of theirs; the map itself is named here.
+            # The rows of this map then fail because the column counts differ; the map itself is reported here.
             table_map, skipped = _NO_MAP, False
             self.walk.add_problem(TABLE_MAP, -1, -1, layout.BAD_TABLE_MAP)
         else:
@@ -305,7 +305,7 @@ class _Decoding:
         return number
 
     def _rewrite(self, code: int, event: bytes) -> bytes | None:
-        """A rows event of version 0 as one of version 1; None when it cannot be, which is noted, or is not wanted."""
+        """Return a version 0 rows event as version 1; None when it is skipped or cannot be read (which is recorded)."""
         table_id, _ = table_id_of(code, event, self.walk.format)
         active = self.context.array("ACTIVE")[: self.context["ACTIVE_COUNT"]]
         number: int = next((number for known, number in active[::-1].tolist() if known == table_id), -1)
@@ -322,12 +322,12 @@ class _Decoding:
     # --- output ---
 
     def _progress(self) -> bool:
-        """Whether anything has been written since the last flush."""
+        """Return whether anything has been written since the last flush."""
         context = self.context
         return bool(context["ROW_COUNT"] or context["TXN_COUNT"] or context["STMT_COUNT"] or context["PROBLEM_COUNT"])
 
     def _grow(self) -> None:
-        """Makes room for a statement or a row that does not fit into empty buffers."""
+        """Make room for a statement or a row that does not fit into empty buffers."""
         context = self.context
         if not context["RESUME"]:
             text_bytes = min(len(self.walk.event()) + (1 << 20), DATA_LIMIT)
@@ -343,7 +343,7 @@ class _Decoding:
         self._renew(self.control, self.row_pool.take())
 
     def _leave_row_out(self) -> None:
-        """Gives up on the rest of a rows event whose next row is larger than Arrow can hold."""
+        """Skip the rest of a rows event whose next row is larger than Arrow can hold."""
         context = self.context
         code = self.walk.format.type_codes[self.walk.event()[4]]
         self.walk.add_problem(code, context["RESUME_MAP"], context["RESUME_ORDINAL"], layout.VALUE_TOO_LARGE)
@@ -351,7 +351,7 @@ class _Decoding:
         context["RESUME_ORDINAL"] += 1
 
     def _renew(self, control: ControlBuffers, rows: RowBuffers) -> None:
-        """Puts fresh buffers in place; the transaction that is open goes on in the new ones."""
+        """Install fresh buffers. The open transaction continues in them."""
         context = self.context
         if context["TXN_STATE"] != layout.STATE_NONE:
             control.begin_with(self.control, context["TXN_COUNT"])
@@ -360,7 +360,7 @@ class _Decoding:
         rows.attach(context)
 
     def _flush(self) -> Batches:
-        """Yields what has been written since the last flush, and puts fresh buffers in place."""
+        """Yield everything written since the last flush, and install fresh buffers."""
         if self.new_maps:
             yield "table_maps", table_map_batch(self.new_maps)
             self.new_maps = []
@@ -384,14 +384,14 @@ class _Decoding:
         yield from ((kind, batch) for kind, batch in found if batch.num_rows)
 
     def _name_types(self, problems: Int64s) -> None:
-        """Gives problems the type that the event has in the file, also when it was rewritten before it was read."""
+        """Set each problem's type to the event's type in the file, even if the event was rewritten before decoding."""
         for problem in problems:
             code = self.walk.type_at(int(problem[layout.PROBLEM_START]))
             if code != TRANSACTION_PAYLOAD:
                 problem[layout.PROBLEM_TYPE] = code
 
     def _messages(self, problems: Int64s) -> dict[int, str]:
-        """What the server wrote into INCIDENT events, by their physical offsets."""
+        """Return the server's messages in INCIDENT events, by physical offset."""
         incidents = problems[problems[:, layout.PROBLEM_REASON] == layout.INCIDENT, layout.PROBLEM_START]
         walk = self.walk
         details = {at: describe(INCIDENT, walk.event_at(at), walk.format_at(at)) for at in incidents.tolist()}
@@ -413,19 +413,19 @@ class _Decoding:
         return batch.filter(pa.array(self._leave_out(patched.problems, count)))
 
     def _leave_out(self, problems: list[Problem], count: int) -> npt.NDArray[np.bool_]:
-        """Names the rows for which no text could be made; which of the batch's `count` rows stay, shape (count,)."""
+        """Report rows that cannot be decoded to text. Return which of the batch's `count` rows stay, shape (count,)."""
         rows, stays = self.rows, np.ones(count, dtype=bool)
         for row, column, reason in problems:
             if stays[row]:
                 stays[row] = False
                 self.control.transactions[rows.txns[row], layout.TXN_INSERTS + rows.kinds[row]] -= 1
-                # Inside a payload only these leave values to be patched.
+                # Inside a payload only events of this type leave values to be patched.
                 record = (rows.starts[row], rows.ends[row], PARTIAL_UPDATE_ROWS, rows.maps[row], rows.ordinals[row])
                 self.left_out.append(np.array([(*record, column, reason, 0)], dtype=np.int64))
         return stays
 
     def _finish(self) -> Batches:
-        """The transaction that was still open when the bytes ended, with outcome `none`."""
+        """Yield the transaction that was still open when the bytes ended, with outcome `none`."""
         context = self.context
         if self.rows_only or context["TXN_STATE"] == layout.STATE_NONE:
             return
@@ -436,7 +436,7 @@ class _Decoding:
 
 
 def defect(walk: Walk) -> BinloomError:
-    """The error for the event at POS, which the kernel found broken or encrypted."""
+    """Return the error for the event at POS, which the kernel found broken or encrypted."""
     path, position = walk.path, walk.position
     if walk.context["REASON"] == layout.ENCRYPTED:
         return encrypted_binlog(path, position)
@@ -451,7 +451,7 @@ def defect(walk: Walk) -> BinloomError:
 
 
 def check_end(walk: Walk, end: int) -> None:
-    """Raises when the walk ended before `end`: at an impossible size, or in bytes that are no whole event."""
+    """Raise an error when the walk ended before `end`: at an impossible size, or in an incomplete event."""
     path, position = walk.path, walk.position
     if position >= end:
         return
@@ -470,7 +470,7 @@ def check_end(walk: Walk, end: int) -> None:
 
 
 def defect_reason(code: int, size: int) -> str:
-    """A kernel's `layout.BAD_…` in words."""
+    """Return the kernel's reason for a defect in words."""
     if code == layout.BAD_CHECKSUM:
         return "the checksum does not match"
     if code == layout.ENCRYPTED:

@@ -1,4 +1,4 @@
-"""What an encrypted binlog says in clear: by whom and with which key it was encrypted.
+"""Fields that are not encrypted in an encrypted binlog, such as the id of the key.
 
 Sources: MySQL, sql/stream_cipher.h and sql/rpl_log_encryption.cc, `Rpl_encryption_header_v1`; MariaDB,
 sql/log_event.h, `Start_encryption_log_event`.
@@ -17,11 +17,11 @@ _FIELD_SIZES: Final = {2: 32, 3: 16}
 
 
 def encryption_header(path: Path) -> tuple[int | None, str | None]:
-    """Version and key id in the head of a file that MySQL encrypted as a whole.
+    """Return version and key id from the head of a file that MySQL encrypted as a whole.
 
-    Behind the magic stand the version (1 byte) and numbered fields: the key's id with its size (1 byte), the
-    file's password (32 bytes, encrypted with that key) and the vector that this was done with (16 bytes). What
-    the file is too short for, or an unknown version writes in another way, is None.
+    The magic is followed by the version (1 byte) and numbered fields: the key's id with its size (1 byte), the
+    file's password (32 bytes, encrypted with that key) and the vector of that encryption (16 bytes). A result is
+    None when the file is too short for it, or when an unknown version stores it in another way.
     """
     with path.open("rb") as file:
         reader = Reader(file.read(_HEADER_SIZE)[len(MAGIC_ENCRYPTED) :])

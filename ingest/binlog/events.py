@@ -1,4 +1,4 @@
-"""Event types of MySQL and MariaDB: codes, names, and what the kernel does with each.
+"""Event types of MySQL and MariaDB: codes, names, and the kernel's action for each.
 
 Sources: server, libs/mysql/binlog/event/binlog_event.h (`Log_event_type`); MariaDB, sql/log_event.h.
 """
@@ -85,9 +85,9 @@ TRANSACTION_PAYLOAD: Final = 40
 ANNOTATE_ROWS: Final = 160
 QUERY_COMPRESSED: Final = 165
 ROWS_V0: Final = {20: 23, 21: 24, 22: 25}
-"""Each rows event of version 0 and the one of version 1 that does the same."""
+"""Type code of each version 0 rows event, with the equivalent version 1 type code."""
 ROWS_COMPRESSED: Final = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
-"""Each compressed rows event and the event that it is when uncompressed."""
+"""Type code of each compressed rows event, with its type code when uncompressed."""
 
 _ACTIONS: Final[dict[int, int]] = {
     2: layout.ACT_QUERY,
@@ -127,17 +127,17 @@ _ACTIONS: Final[dict[int, int]] = {
 
 
 def event_name(code: int) -> str:
-    """The name of a type code; the number itself when neither server has such a type."""
+    """Return the name of a type code; the number itself when neither server has such a type."""
     return EVENT_NAMES.get(code, str(code))
 
 
 def counts_by_name(counts: npt.NDArray[np.int64]) -> dict[str, int]:
-    """Names of the types that there are, in the order of their codes, with the counts of an array of shape (256,)."""
+    """Return counts above 0 by type name, in the order of the type codes; `counts` has shape (256,)."""
     return {event_name(code): int(counts[code]) for code in np.flatnonzero(counts).tolist()}
 
 
 def actions() -> npt.NDArray[np.uint8]:
-    """What the kernel does with each type code: `layout.ACT_…`, shape (256,)."""
+    """Return the kernel's action for each type code: `layout.ACT_…`, shape (256,)."""
     table = np.full(256, layout.ACT_UNKNOWN, dtype=np.uint8)
     for code in EVENT_NAMES:
         if code:

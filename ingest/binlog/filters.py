@@ -1,4 +1,4 @@
-"""Which tables' rows are wanted."""
+"""Filter for the tables whose rows are wanted."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class TableFilter:
-    """Schemas and tables to take and to leave out; patterns with `*` and `?`.
+    """Schemas and tables to include and to exclude; patterns with `*` and `?`.
 
-    A table is named `schema.table`, or `table` in any schema. Without `schemas` and `tables` all are taken.
+    A table is named `schema.table`, or `table` in any schema. Without `schemas` and `tables` all are included.
     """
 
     schemas: tuple[str, ...] = ()
@@ -21,17 +21,17 @@ class TableFilter:
     def of(
         cls, schemas: Iterable[str] = (), tables: Iterable[str] = (), exclude_tables: Iterable[str] = ()
     ) -> Self | None:
-        """A filter, or None when it would take everything."""
+        """Return a filter, or None when it would include everything."""
         found = cls(tuple(schemas), tuple(tables), tuple(exclude_tables))
         return found if found.schemas or found.tables or found.exclude_tables else None
 
     @classmethod
     def parse(cls, schemas: str | None, tables: str | None, exclude_tables: str | None) -> Self | None:
-        """A filter from names as a person gives them, separated by commas."""
+        """Return a filter from comma-separated names as a person types them."""
         return cls.of(*(_separated(names) for names in (schemas, tables, exclude_tables)))
 
     def takes(self, schema: str, table: str) -> bool:
-        """Whether rows of this table are wanted."""
+        """Return whether rows of this table are wanted."""
         if self.schemas and not any(fnmatchcase(schema, pattern) for pattern in self.schemas):
             return False
         if self.tables and not _names(self.tables, schema, table):

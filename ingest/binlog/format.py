@@ -1,8 +1,8 @@
-"""The head of a binlog file: magic, format, and what follows from the server's version.
+"""The head of a binlog file: magic, format, and facts that follow from the server's version.
 
-Three formats are out there. Version 1 (MySQL 3.23) has headers of 13 bytes, version 3 (4.0, 4.1) of 19, and both
-begin with a start event, or with none: 4.0 and 4.1 write one only to the first file behind a server's start.
-Version 4 (5.0 and later) begins with a format description, which says how long headers and fixed parts are.
+Three formats exist. Version 1 (MySQL 3.23) has headers of 13 bytes, version 3 (4.0, 4.1) headers of 19 bytes. Files of
+both begin with a start event, or without one: 4.0 and 4.1 write it only to the first file after a server start.
+Version 4 (5.0 and later) begins with a format description, which records the sizes of headers and fixed parts.
 
 Sources: MySQL internals, "Determining the Binary Log Version"; server, client/mysqlbinlog.cc (`check_header`) and
 libs/mysql/binlog/event/control_events.cpp (`Format_description_event`).
@@ -30,7 +30,7 @@ from ingest.errors import (
 MAGIC: Final = b"\xfebin"
 MAGIC_ENCRYPTED: Final = b"\xfdbin"
 HEADER_SIZE: Final = 19
-"""Bytes of an event header of format 3 and, at the least, of format 4."""
+"""Bytes of an event header in format 3, and the minimum in format 4."""
 HEADER_SIZE_V1: Final = 13
 
 FLAG_IN_USE: Final = 0x0001
@@ -39,11 +39,11 @@ FLAG_RELAY_LOG: Final = 0x0040
 _HEAD_BYTES: Final = 4 + 512
 
 
-# Fixed parts of the events that servers before MySQL 5.0 knew, by type code from 1 (START_V3) to 14 (USER_VAR).
+# Sizes of the fixed parts of events known before MySQL 5.0, by type code from 1 (START_V3) to 14 (USER_VAR).
 _OLD_FIXED_PARTS: Final = bytes([56, 11, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0])
 _START_V3_BODY: Final = 56
 
-# Development trees of 5.1 and 5.2 numbered the types behind FORMAT_DESCRIPTION otherwise: server,
+# Development trees of 5.1 and 5.2 numbered the types after FORMAT_DESCRIPTION differently: server,
 # sql/log_event.cc of 5.1, Format_description_log_event, `perm`.
 _RENUMBERED_SERVERS: Final = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
 _RENUMBERED: Final = bytes([*range(16), 19, 20, 21, 22, 16, 17, 18])
@@ -51,12 +51,12 @@ _RENUMBERED: Final = bytes([*range(16), 19, 20, 21, 22, 16, 17, 18])
 
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
-    """What the first event of a file says of the file.
+    """Facts about a file from its first event.
 
-    `server_version` is None where no start event names it. `checksum_algorithm` is CRC32, NONE, or None where
+    `server_version` is None when no start event names it. `checksum_algorithm` is CRC32, NONE, or None when
     the server predates checksums. `fingerprint` is the SHA-256 of the event without its flags and checksum: it
-    stays as it is while the file grows and closes. `post_header_sizes` has the size of each event type's fixed
-    part, by type code from 1 on; `type_codes` has today's code of each code in the file, 256 bytes.
+    does not change while the file grows and closes. `post_header_sizes` contains the size of each event type's
+    fixed part, by type code from 1 on. `type_codes` (256 bytes) maps each code in the file to today's code.
     """
 
     format_version: int
@@ -77,12 +77,12 @@ class FormatDescription:
         return self.checksum_algorithm == "CRC32"
 
     def post_header_size(self, code: int) -> int:
-        """Bytes of the fixed part of an event type; 0 for types that the server did not know."""
+        """Return the bytes of an event type's fixed part; 0 for types that the server did not know."""
         return self.post_header_sizes[code - 1] if 0 < code <= len(self.post_header_sizes) else 0
 
 
 def version_number(server_version: str) -> tuple[int, int, int]:
-    """Major, minor and patch of a server version such as `10.11.19-MariaDB-log`."""
+    """Return major, minor and patch of a server version such as `10.11.19-MariaDB-log`."""
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", server_version)
     return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
 
@@ -92,25 +92,25 @@ def flavor_of(server_version: str) -> str:
 
 
 def knows_checksums(server_version: str) -> bool:
-    """Whether a format description of this version ends in a checksum algorithm and a checksum.
+    """Return whether a format description of this version ends in a checksum algorithm and a checksum.
 
-    MySQL since 5.6.1, MariaDB since 5.3.0.
+    It does in MySQL since 5.6.1 and in MariaDB since 5.3.0.
     """
     first = (5, 3, 0) if flavor_of(server_version) == "mariadb" else (5, 6, 1)
     return version_number(server_version) >= first
 
 
 def read_format(path: Path) -> FormatDescription:
-    """Reads magic and format description of a file.
+    """Read magic and format description of a file.
 
     Raises
     ------
     BinlogNotFoundError, BinlogNotReadableError
-        No such file, or no permission.
+        The file does not exist, or reading it is not permitted.
     NotABinlogError
-        Empty, or other magic.
+        The file is empty, or has another magic.
     EncryptedBinlogError, UnsupportedBinlogVersionError
-        A binlog, but not one that can be decoded.
+        The file is a binlog that cannot be decoded.
     TruncatedBinlogError
         The file ends inside its first event.
     """
@@ -136,7 +136,7 @@ def read_format(path: Path) -> FormatDescription:
 
 
 def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
-    """Parses the first bytes of a file of `size` bytes; see `read_format`."""
+    """Parse the first bytes of a file of `size` bytes; see `read_format`."""
     if not head:
         raise NotABinlogError(
             f"{path} is empty.", hint="A binlog begins with the bytes fe 62 69 6e; copy the file again.", path=str(path)
@@ -169,7 +169,7 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
 
 
 def format_of_event(event: bytes, path: Path) -> FormatDescription:
-    """The format description in a whole event, header included."""
+    """Return the format description in a whole event, header included."""
     body = event[HEADER_SIZE:]
     if len(body) < 57:
         raise NotABinlogError(
@@ -226,9 +226,9 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
 
 
 def checksum_is_good(event: bytes, format: FormatDescription) -> bool:
-    """Whether a format description's own checksum holds, which is computed with the IN_USE flag cleared.
+    """Return whether a format description's own checksum is right; it is computed with the IN_USE flag cleared.
 
-    True in a file without checksums: some servers leave its place empty there.
+    Return True in a file without checksums: some servers leave the checksum's place empty there.
     """
     if not format.has_checksums:
         return True
@@ -237,7 +237,7 @@ def checksum_is_good(event: bytes, format: FormatDescription) -> bool:
 
 
 def _old_format(head: bytes, code: int, event_size: int, size: int, path: Path) -> FormatDescription:
-    """The format of a file that begins with no format description: version 1 or 3."""
+    """Return the format of a file that does not begin with a format description: version 1 or 3."""
     is_start = code == START_V3
     format_version = 1 if is_start and event_size < HEADER_SIZE + _START_V3_BODY else 3
     header_size = HEADER_SIZE_V1 if format_version == 1 else HEADER_SIZE

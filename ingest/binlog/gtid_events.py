@@ -26,11 +26,11 @@ _TAGGED: Final = 1
 
 
 def describe_gtid(body: bytes) -> Detail:
-    """GTID (33) and ANONYMOUS_GTID (34): fields that later servers appended, each there when its bytes are.
+    """Describe GTID (33) and ANONYMOUS_GTID (34). Later servers appended fields, which are read when present.
 
-    5.6 ends behind the number, 5.7 behind the logical clock. 8.0 has commit times (two of 7 bytes when they
-    differ, which the top bit of the first says) and the transaction's length, 8.0.14 server versions in the same
-    manner, 8.0.26 a commit group ticket.
+    5.6 ends after the number, 5.7 after the logical clock. 8.0 adds commit times (two of 7 bytes when they
+    differ, which the top bit of the first indicates) and the transaction's length. 8.0.14 adds server versions
+    in the same manner, 8.0.26 a commit group ticket.
     """
     reader = Reader(body)
     flags = reader.byte()
@@ -65,7 +65,7 @@ def describe_gtid(body: bytes) -> Detail:
 
 
 def describe_tagged_gtid(body: bytes) -> Detail:
-    """GTID_TAGGED (42): the same with a tag."""
+    """Describe GTID_TAGGED (42): the fields of a GTID event, and a tag."""
     gtid = parse_tagged_gtid(body)
     return {
         "gtid": f"{uuid.UUID(bytes=gtid.uuid)}:{gtid.tag}:{gtid.number}",
@@ -82,7 +82,7 @@ def describe_tagged_gtid(body: bytes) -> Detail:
 
 
 def moment(micros: int) -> datetime | None:
-    """A commit timestamp, microseconds since 1970; None for 0, which is none."""
+    """Return a commit timestamp from microseconds since 1970; None for 0, which means no timestamp."""
     try:
         return _EPOCH + timedelta(microseconds=micros) if micros else None
     except OverflowError:
@@ -90,18 +90,18 @@ def moment(micros: int) -> datetime | None:
 
 
 def version_text(number: int) -> str | None:
-    """`9.7.4` for 90704; None where the server did not know it."""
+    """Return `9.7.4` for 90704; None when the server did not know the version."""
     if number == _UNKNOWN_VERSION:
         return None
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
 
 
 def gtid_set(body: bytes) -> str | None:
-    """A PREVIOUS_GTIDS event's body as the server prints a set: `uuid:1-5:7:tag:1,uuid:…`; None when malformed.
+    """Return a PREVIOUS_GTIDS event's body as the server prints a set: `uuid:1-5:7:tag:1,uuid:…`; None when malformed.
 
-    A count of sources (8 bytes), each with a UUID (16) and a count (8) of intervals [start, end) of 8 bytes each.
-    A set with tags (MySQL 8.3) has the byte 1 on either side of the count, which then has 6, and a tag behind
-    each UUID; its sources are sorted by UUID and tag.
+    The body is a count of sources (8 bytes), then the sources. A source is a UUID (16), a count of intervals (8), and
+    the intervals [start, end), 8 bytes for each bound. In a set with tags (MySQL 8.3) the count of sources has 6 bytes
+    between two bytes of value 1, and a tag follows each UUID; its sources are sorted by UUID and tag.
     """
     reader = Reader(body)
     ranges_of: dict[str, list[str]] = {}
@@ -139,7 +139,10 @@ _LIST_FLAGS: Final = {1 << 28: "until_reached", 1 << 29: "ignore_gtids"}
 
 
 def describe_maria_gtid(body: bytes, server_id: int) -> Detail:
-    """MARIA_GTID (162): what its flags say follows them, in the order of the flags; zeros fill it up to 19 bytes."""
+    """Describe MARIA_GTID (162). Each flag announces a field; the fields follow in the order of the flags.
+
+    Zeros fill the body up to 19 bytes.
+    """
     reader = Reader(body)
     number, domain, flags = reader.number(8), reader.number(4), reader.byte()
     detail: Detail = {"gtid": f"{domain}-{server_id}-{number}", "flags": names_of(flags, _FLAGS)}
@@ -161,7 +164,7 @@ def describe_maria_gtid(body: bytes, server_id: int) -> Detail:
 
 
 def describe_maria_gtid_list(body: bytes) -> Detail:
-    """MARIA_GTID_LIST (163): the last GTID of each domain and server before this file."""
+    """Describe MARIA_GTID_LIST (163): the last GTID of each domain and server before this file."""
     flags = Reader(body).number(4) & ~0x0FFFFFFF
     gtids = maria_gtid_list(body)
     if gtids is None:
@@ -170,7 +173,10 @@ def describe_maria_gtid_list(body: bytes) -> Detail:
 
 
 def maria_gtid_list(body: bytes) -> str | None:
-    """A MariaDB GTID list: `domain-server-number,…`; None when malformed. Count 4 bytes (28 bits), then 16 each."""
+    """Return a MariaDB GTID list as `domain-server-number,…`; None when malformed.
+
+    The list is a count (28 bits of 4 bytes), then 16 bytes per GTID.
+    """
     reader = Reader(body)
     try:
         count = reader.number(4) & 0x0FFFFFFF
@@ -183,10 +189,10 @@ def maria_gtid_list(body: bytes) -> str | None:
 
 
 def names_of(flags: int, names: dict[int, str]) -> list[str]:
-    """The names of the bits that are set; a bit without one as its value in hex."""
+    """Return the names of the bits that are set; a bit without a name as its value in hex."""
     return [names.get(1 << bit, f"{1 << bit:#x}") for bit in range(flags.bit_length()) if flags >> bit & 1]
 
 
 def xa_text(form: int, global_part: bytes, branch_part: bytes) -> str:
-    """An XA transaction's id as the servers write it: `X'6162',X'',1`."""
+    """Return an XA transaction's id as the servers write it: `X'6162',X'',1`."""
     return f"X'{global_part.hex()}',X'{branch_part.hex()}',{form}"

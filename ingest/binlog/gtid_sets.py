@@ -1,10 +1,10 @@
 """GTIDs as a set.
 
-MySQL has sets: the numbers of a `uuid`, or of a `uuid:tag`, may have holes, and every number is there once.
-MariaDB has none. Its servers say how far they are: a position `domain-server-n` means everything of the domain up to
-there, whoever wrote it (`gtid_pos`, GTID_LIST_EVENT; sql/rpl_gtid.cc, `slave_connection_state` and
-`rpl_binlog_state`). What one file or segment holds is the first and the last of each domain and server; numbers rise
-within a domain, so that nothing between them is anywhere else.
+MySQL has GTID sets: the numbers of a `uuid`, or of a `uuid:tag`, may have holes, and every number occurs once.
+MariaDB has no sets. Its servers report positions: `domain-server-n` means all GTIDs of the domain up to n, from any
+server (`gtid_pos`, GTID_LIST_EVENT; sql/rpl_gtid.cc, `slave_connection_state` and `rpl_binlog_state`). For a MariaDB
+file or segment the first and the last GTID of each domain and server are kept. Numbers rise within a domain, so all
+GTIDs between these two are in the same file or segment.
 """
 
 import re
@@ -28,27 +28,27 @@ _TAG: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}", re.IGNORECASE)
 
 
 class GtidSet:
-    """GTIDs as a set; small however many there are, as long as few are missing.
+    """A set of GTIDs. It stays small for any number of GTIDs, as long as few are missing.
 
-    MySQL's `uuid:n` and `uuid:tag:n` become intervals for each uuid and tag, MariaDB's `domain-server-n` the first and
-    last of each domain and server. A MariaDB position is the interval from 0 on; of a server that no position names,
-    it holds what the highest position of the domain holds.
+    MySQL's `uuid:n` and `uuid:tag:n` become intervals for each uuid and tag. For MariaDB's `domain-server-n` the set
+    keeps the first and last number of each domain and server. A MariaDB position is an interval from 0 on. For a server
+    that no position names, the highest position of the domain counts.
 
-    As text it is MySQL's `uuid:1-5:7,uuid:tag:3`; of MariaDB `0-1-5 to 0-1-9`, and `0-1-9` for a position.
+    The text form is MySQL's `uuid:1-5:7,uuid:tag:3`; for MariaDB `0-1-5 to 0-1-9`, and `0-1-9` for a position.
     """
 
     def __init__(self) -> None:
-        # By what stands before the number, with the separator. Those of MySQL are settled when they are read.
+        # The key is the text before the number, with the separator. MySQL's intervals are merged when they are read.
         self._intervals: dict[str, list[tuple[int, int]]] = {}
 
     @classmethod
     def parse(cls, text: str | None) -> Self:
-        """A set as a server writes it, or as `str` of one does: blanks and newlines may be in it.
+        """Return a set from text that a server or `str` wrote. The text may contain blanks and newlines.
 
         Raises
         ------
         UsageError
-            When the text is none.
+            When the text is not a GTID set.
         """
         found = cls()
         for part in (text or "").split(","):
@@ -84,12 +84,12 @@ class GtidSet:
         )
 
     def add(self, gtid: str) -> None:
-        """Take one more GTID."""
+        """Add one GTID."""
         stem, separator, text = gtid.rpartition(_separator(gtid))
         self.add_interval(stem + separator, int(text), int(text))
 
     def add_all(self, gtids: pa.Array) -> None:
-        """Take the GTIDs of an Arrow array of strings; nulls are none."""
+        """Add the GTIDs of an Arrow array of strings; nulls are skipped."""
         stems, codes, numbers = _taken_apart(pc.drop_null(gtids))
         order = np.lexsort((numbers, codes))
         codes, numbers = codes[order], numbers[order]
@@ -99,26 +99,26 @@ class GtidSet:
                 self.add_interval(stems[codes[start]], int(numbers[start]), int(numbers[end - 1]))
 
     def add_interval(self, stem: str, low: int, high: int) -> None:
-        """Take the numbers from `low` to `high` of `uuid:`, `uuid:tag:` or `domain-server-`."""
+        """Add the numbers from `low` to `high` of `uuid:`, `uuid:tag:` or `domain-server-`."""
         intervals = self._intervals.setdefault(stem, [])
         if not intervals:
             intervals.append((low, high))
         elif stem.endswith("-"):
             intervals[0] = min(low, intervals[0][0]), max(high, intervals[0][1])
-        # In commit order nearly every one follows the one before.
+        # In commit order nearly every GTID directly follows the previous one.
         elif intervals[-1][0] <= low <= intervals[-1][1] + 1:
             intervals[-1] = intervals[-1][0], max(intervals[-1][1], high)
         else:
             intervals.append((low, high))
 
     def update(self, other: "GtidSet") -> None:
-        """Take all that another set holds."""
+        """Add all GTIDs of another set."""
         for stem, intervals in other._intervals.items():
             for low, high in intervals:
                 self.add_interval(stem, low, high)
 
     def contains_all(self, gtids: pa.Array) -> npt.NDArray[np.bool_]:
-        """Which GTIDs of an Arrow array of strings the set holds, shape (GTIDs,); no null."""
+        """Return which GTIDs of an Arrow array of strings the set contains, shape (GTIDs,); False for null."""
         is_there = np.zeros(len(gtids), dtype=np.bool_)
         known = np.flatnonzero(gtids.is_valid().to_numpy(zero_copy_only=False))
         stems, codes, numbers = _taken_apart(pc.drop_null(gtids))
@@ -140,7 +140,7 @@ class GtidSet:
         return both
 
     def __sub__(self, other: "GtidSet") -> "GtidSet":
-        """What this set holds and another does not."""
+        """Return the GTIDs of this set that another set does not contain."""
         left = GtidSet()
         for stem in self._intervals:
             for low, high in _less(self._settled(stem), other._held(stem)):
@@ -148,7 +148,7 @@ class GtidSet:
         return left
 
     def __le__(self, other: "GtidSet") -> bool:
-        """Whether another set holds all that this one does."""
+        """Return whether another set contains all GTIDs of this set."""
         return not self - other
 
     def __bool__(self) -> bool:
@@ -168,7 +168,7 @@ class GtidSet:
         return ",".join(texts)
 
     def _held(self, stem: str) -> list[tuple[int, int]]:
-        """The intervals that hold numbers of a uuid and tag, or of a domain and server."""
+        """Return the intervals that contain numbers of a uuid and tag, or of a domain and server."""
         if stem in self._intervals or not stem.endswith("-"):
             return self._settled(stem)
         domain = stem[: stem.index("-") + 1]
@@ -176,7 +176,7 @@ class GtidSet:
         return [max(positions)] if positions else []
 
     def _settled(self, stem: str) -> list[tuple[int, int]]:
-        """The intervals of a stem in their order, none of which touches the next."""
+        """Return the intervals of a stem, sorted and merged so that none touches the next."""
         intervals = self._intervals.get(stem, [])
         if len(intervals) > 1:
             merged: list[tuple[int, int]] = []
@@ -190,7 +190,7 @@ class GtidSet:
 
 
 def gtid_union(texts: Iterable[str | None]) -> GtidSet:
-    """The union of sets as text; None is an empty one."""
+    """Return the union of sets given as text; None is an empty set."""
     union = GtidSet()
     for text in texts:
         if text:
@@ -203,7 +203,7 @@ def _separator(gtid: str) -> str:
 
 
 def _taken_apart(gtids: pa.Array) -> tuple[list[str], Int64s, Int64s]:
-    """GTIDs as their stems, which of these each has, and its number; the latter shape (GTIDs,)."""
+    """Split GTIDs: return all stems, and for each GTID its stem's index and its number, both of shape (GTIDs,)."""
     if not len(gtids):
         return [], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     separator = _separator(gtids[0].as_py())
@@ -216,7 +216,7 @@ def _taken_apart(gtids: pa.Array) -> tuple[list[str], Int64s, Int64s]:
 
 
 def _less(whole: list[tuple[int, int]], taken: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Intervals without the numbers of others; both in their order."""
+    """Yield the intervals of `whole` without the numbers in `taken`; both are sorted."""
     for start, end in whole:
         low = start
         for first, last in taken:
@@ -234,7 +234,7 @@ def _in_order(stem: str) -> tuple[Any, ...]:
 
 
 def _by_tag(of_tags: dict[str, str]) -> Iterator[str]:
-    """The intervals of one source: those without a tag, then each tag with its own, in the order of the tags."""
+    """Yield the intervals of one source: first those without a tag, then each tag with its intervals, sorted by tag."""
     for tag, text in sorted(of_tags.items()):
         yield f"{tag}:{text}" if tag else text
 

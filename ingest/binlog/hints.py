@@ -1,4 +1,4 @@
-"""What a schema snapshot knows of columns that the binlog does not say: names, signs, character sets, labels."""
+"""Facts about columns that a schema snapshot adds to the binlog: names, signs, character sets, labels."""
 
 import hashlib
 import re
@@ -18,10 +18,10 @@ _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "Z": "\x1a"}
 
 @dataclass(frozen=True, slots=True)
 class ColumnHint:
-    """A column as a snapshot has it. `charset` is None for types without one.
+    """A column as a snapshot describes it. `charset` is None for types without a character set.
 
-    `sizes` are the numbers behind the type's name: characters, or precision and scale. `fraction_digits` are
-    those of a temporal type, 0 for others. `is_nullable` is None where the snapshot does not say it.
+    `sizes` contains the numbers after the type's name: characters, or precision and scale. `fraction_digits` is
+    0 for types that are not temporal. `is_nullable` is None when the snapshot does not record it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ColumnHint:
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """All that the text of a value may depend on."""
+        """All facts that the text of a value may depend on."""
         return (
             *(self.data_type, self.is_unsigned, self.charset, self.members),
             *(self.is_virtual, self.sizes, self.is_nullable),
@@ -60,11 +60,11 @@ class SchemaHints:
     Attributes
     ----------
     tables
-        By schema and name, the places from which on something else is known, ascending, each with the definitions that
-        the table may have there: one when it is known, several when the evidence disagrees, none when nothing tells.
-        The first holds before its place, too.
+        By schema and table name, the places where the known definition changes, ascending. Each place has the
+        definitions that the table may have from there on: one when it is known, several when the evidence disagrees,
+        none when it is unknown. The definitions of the first place are valid before it, too.
     folds_case
-        Whether the server keeps all names of tables in lower case.
+        Whether the server stores all table names in lower case.
     """
 
     tables: dict[tuple[str, str], list[tuple[Place, tuple[Definition, ...]]]] = field(default_factory=dict)
@@ -72,15 +72,15 @@ class SchemaHints:
 
     @classmethod
     def from_columns(cls, rows: Iterable[Mapping[str, Any]]) -> Self:
-        """Builds hints from rows of `schema_columns`.
+        """Build hints from rows of `schema_columns`.
 
         Parameters
         ----------
         rows
             Mappings with schema_name, table_name, column_name, ordinal_position (from 1), data_type,
-            column_type, character_set, is_nullable, primary_key_ordinal, is_generated and extra; and, where
-            the snapshot has a position, binlog_file and binlog_pos. Rows without one are in force wherever
-            no positioned snapshot is; of several the one given last wins.
+            column_type, character_set, is_nullable, primary_key_ordinal, is_generated and extra. Rows of a
+            snapshot with a position also have binlog_file and binlog_pos. Rows without a position are valid
+            wherever no snapshot with a position is; the last row given for a column wins.
         """
         found: dict[tuple[str, str], dict[Place, list[Mapping[str, Any]]]] = {}
         for row in rows:
@@ -93,7 +93,7 @@ class SchemaHints:
         return hints
 
     def is_known(self, schema: str, table: str) -> bool:
-        """Whether anything tells of a table, at any place."""
+        """Return whether a table has a definition at any place."""
         return any(definitions for _, definitions in self._versions(schema, table))
 
     def _versions(self, schema: str, table: str) -> list[tuple[Place, tuple[Definition, ...]]]:
@@ -105,13 +105,13 @@ class SchemaHints:
     def definitions(
         self, schema: str, table: str, binlog_file: str | None = None, position: int = 0
     ) -> tuple[Definition, ...]:
-        """The definitions that a table may have at a position; none when nothing tells."""
+        """Return the definitions that a table may have at a position; none when it is unknown."""
         versions = self._versions(schema, table)
         at = bisect_right(versions, place_of(binlog_file, position), key=itemgetter(0)) - 1
         return versions[max(at, 0)][1]
 
     def digest(self, table: tuple[str, str], binlog_file: str, start: int, end: int) -> str:
-        """A short hash of what values depend on and is known of a table between two positions of a file."""
+        """Return a short hash of the known facts that a table's values depend on between two positions of a file."""
         first, last = place_of(binlog_file, start), place_of(binlog_file, end)
         known = [(0, self.definitions(*table, binlog_file, start))]
         known += [(place[2], one) for place, one in self._versions(*table) if first < place < last]
@@ -123,7 +123,7 @@ class SchemaHints:
         return hashlib.blake2b(repr(facts).encode(), digest_size=6).hexdigest()
 
     def changes_in(self, binlog_file: str) -> dict[int, set[tuple[str, str]]]:
-        """The tables of which something else is known from an offset in a file on, by offset, ascending."""
+        """Return the tables whose known definition changes in a file, by offset of the change, ascending."""
         name, sequence, _ = place_of(binlog_file, 0)
         changes: dict[int, set[tuple[str, str]]] = {}
         for table, versions in self.tables.items():
@@ -134,13 +134,13 @@ class SchemaHints:
 
 
 def definition_of(rows: Iterable[Mapping[str, Any]]) -> Definition:
-    """The columns of a table, of its rows of `schema_columns`; of two with the same ordinal the later one counts."""
+    """Return a table's columns from its rows of `schema_columns`; a later row replaces one with the same ordinal."""
     columns = {int(row["ordinal_position"]): _hint(row) for row in rows}
     return tuple(columns[ordinal] for ordinal in sorted(columns))
 
 
 def place_of(binlog_file: Any, position: Any) -> Place:
-    """A position that can be compared with others: files of one base name by their number, then offsets."""
+    """Return a position that can be compared with others: files of one base name by their number, then by offset."""
     if not binlog_file or position is None:
         return BEFORE_ALL
     base, _, number = str(binlog_file).rpartition(".")
@@ -173,10 +173,11 @@ def _hint(row: Mapping[str, Any]) -> ColumnHint:
 
 
 def enum_members(column_type: str) -> tuple[str, ...] | None:
-    """The labels in `enum('a','b')` or `set(…)`: quotes doubled, control characters and backslashes escaped.
+    """Return the labels in `enum('a','b')` or `set(…)`: quotes doubled, control characters and backslashes escaped.
 
-    None when the server shows the bytes of a label (`x'6394'`), or cuts the text within one: it does so where they are
-    not in the column's character set, as behind a conversion of the table, and nothing tells which one they are in.
+    Return None when the server shows the bytes of a label (`x'6394'`), or cuts the text within a label. It does so when
+    labels are not in the column's character set, for example after a conversion of the table. Their own character set
+    is then unknown.
 
     Source: server, sql/sql_show.cc, `append_unescaped`.
     """

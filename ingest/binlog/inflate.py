@@ -1,4 +1,4 @@
-"""What MariaDB compresses, events and values of columns alike."""
+"""Decompression of events and column values that MariaDB compressed."""
 
 import zlib
 from typing import Final
@@ -9,15 +9,16 @@ _SIZE_BYTES: Final = 7
 
 
 def inflate(data: bytes, *, is_raw: bool = False) -> bytes:
-    """The original of compressed bytes: flags, its size, high byte first, and one zlib or raw deflate stream.
+    """Return the original of compressed bytes.
 
-    The lowest three bits of the flags are the number of bytes in the size; the caller knows the others. Sources:
-    MariaDB, sql/log_event.cc, `binlog_buf_uncompress`; sql/field_comp.cc, `uncompress_zlib`.
+    Compressed bytes are flags, the original's size, high byte first, and one zlib or raw deflate stream. The lowest
+    three bits of the flags are the number of bytes in the size; the caller knows the other bits. Sources: MariaDB,
+    sql/log_event.cc, `binlog_buf_uncompress`; sql/field_comp.cc, `uncompress_zlib`.
 
     Raises
     ------
     MalformedEventError
-        When there is not exactly one stream of the size that the head says.
+        When the data is not exactly one stream of the size in the head.
     """
     head = 1 + (data[0] & _SIZE_BYTES)
     size = int.from_bytes(data[1:head], "big")

@@ -1,9 +1,9 @@
-"""Changes of JSON documents, as MySQL logs them with binlog_row_value_options=PARTIAL_JSON, applied to the document.
+"""Apply the changes of JSON documents that MySQL logs with binlog_row_value_options=PARTIAL_JSON.
 
-Documents are texts as the server prints them, and stay so in every part that is not changed: a number keeps
-its digits. Source: server, sql-common/json_diff.cc, `apply_json_diff`.
+Documents are texts as the server prints them. Parts that are not changed keep their text: a number keeps its
+digits. Source: server, sql-common/json_diff.cc, `apply_json_diff`.
 
-Changes are hostile input: whatever they hold, `JsonDiffError` is all that comes of it. A document never nests
+Changes are hostile input: whatever they contain, the worst result is a `JsonDiffError`. A document never nests
 more than `DEPTH` levels deep, no value is put into it twice, and its changes move at most `MOVES` elements.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 from ingest.binlog.kernel.json import DEPTH
 
 MOVES: Final = 1 << 28
-"""Elements that the changes of one document may move: each that an array gets or loses moves those behind it."""
+"""Most elements that the changes of one document may move: an element added or removed moves all after it."""
 
 Operation = Literal["replace", "insert", "remove"]
 _OPERATIONS: Final[tuple[Operation, ...]] = ("replace", "insert", "remove")
@@ -28,7 +28,7 @@ _ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
 
 
 class JsonDiffError(ValueError):
-    """A change that cannot be read, or that does not fit the document."""
+    """A change cannot be read, or does not fit the document."""
 
 
 class _Number(str):
@@ -44,13 +44,13 @@ class Change:
     Attributes
     ----------
     operation
-        What is done.
+        The kind of change.
     path
-        Where, as the server writes it: `$.a."b c"[2][last-1]`.
+        The location as the server writes it: `$.a."b c"[2][last-1]`.
     legs
         Keys and indexes of the path; indexes that count from the end are negative.
     value
-        What is put there, parsed; None for a removal.
+        The new value, parsed; None for a removal.
     """
 
     operation: Operation
@@ -65,7 +65,7 @@ class Change:
 
 
 def read_changes(diffs: str) -> list[Change]:
-    """The changes that the kernel found.
+    """Return the changes that the kernel found.
 
     Parameters
     ----------
@@ -75,20 +75,20 @@ def read_changes(diffs: str) -> list[Change]:
     Raises
     ------
     JsonDiffError
-        When a path cannot be read, or leads with its value more than `DEPTH` levels deep.
+        When a path cannot be read, or a path and its value nest more than `DEPTH` levels deep together.
     """
     return [_change(*diff) for diff in _parse(diffs)]
 
 
 def apply_changes(document: str, changes: Sequence[Change]) -> str:
-    """A document, as the server prints it, after its changes.
+    """Return a document, as the server prints it, after its changes.
 
     Raises
     ------
     JsonDiffError
-        When a change names a place that the document does not have, or they move more than `MOVES` elements.
+        When a change names a place that the document does not have, or the changes move more than `MOVES` elements.
     """
-    # The document is the only cell of a list, so that replacing it whole is no case of its own.
+    # The document is the only element of a list, so that replacing the whole document is not a special case.
     root = [_parse(document)]
     if _nests_deeper(root[0], DEPTH):
         raise JsonDiffError(f"the document nests more than {DEPTH} levels deep")
@@ -117,7 +117,7 @@ def _change(operation: str, path: str, value: Any = None) -> Change:
 
 
 def _nests_deeper(value: Any, levels: int) -> bool:
-    """Whether containers stand in one another more than `levels` deep."""
+    """Return whether containers nest more than `levels` deep."""
     containers = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         containers = [inner for outer in containers for inner in _members(outer) if isinstance(inner, dict | list)]
@@ -131,7 +131,7 @@ def _members(container: dict[str, Any] | list[Any]) -> Sequence[Any]:
 
 
 def _apply(root: list[Any], change: Change) -> int:
-    """Carries a change out; how many elements of an array it moves."""
+    """Apply a change and return how many array elements it moves."""
     parent: Any = root
     leg: str | int = 0
     for following in change.legs:
@@ -154,7 +154,7 @@ def _apply(root: list[Any], change: Change) -> int:
 
 
 def _behind(parent: Any, leg: str | int) -> int:
-    """How many elements stand behind a place in an array; 0 in an object."""
+    """Return how many elements an array has from a place on; 0 for an object."""
     if not isinstance(parent, list) or not isinstance(leg, int):
         return 0
     return max(len(parent) - leg, 0) if leg >= 0 else min(-leg, len(parent))
@@ -169,7 +169,7 @@ def _child(parent: Any, leg: str | int, change: Change) -> Any:
 
 
 def _legs(path: str) -> tuple[str | int, ...]:
-    """Keys and indexes of a path such as `$.a."b c"[2][last-1]`; those that count from the end are negative."""
+    """Return keys and indexes of a path such as `$.a."b c"[2][last-1]`; indexes from the end are negative."""
     at = len("$")
     legs: list[str | int] = []
     if not path.startswith("$"):
@@ -190,7 +190,7 @@ def _legs(path: str) -> tuple[str | int, ...]:
 
 
 def _key(quoted: str) -> str:
-    """A key from what stands between its quotes."""
+    """Return the key from the text between its quotes."""
     key: str = _parse(f'"{quoted}"')
     if _HALF_A_PAIR.search(key):
         raise JsonDiffError("a key with half of a surrogate pair is no text")
@@ -199,7 +199,7 @@ def _key(quoted: str) -> str:
 
 def _print(value: Any) -> str:
     if isinstance(value, dict):
-        # The server keeps keys by their length in bytes, then by their bytes.
+        # The server sorts keys by their length in bytes, then by their bytes.
         keys = sorted(value, key=lambda key: (len(key.encode()), key.encode()))
         return "{" + ", ".join([f"{_quote(key)}: {_print(value[key])}" for key in keys]) + "}"
     if isinstance(value, list):

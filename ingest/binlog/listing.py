@@ -1,4 +1,4 @@
-"""The events of a file one by one, for people who want to look."""
+"""List the events of a file one by one, for human readers."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,11 +17,11 @@ from ingest.binlog.walking import Walk
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event's header, physical offsets, and what its body says (`detail`, see `control.describe`).
+    """An event's header, physical offsets, and body fields (`detail`, see `control.describe`).
 
-    The offsets of an event inside a transaction payload are the payload's, and `payload_ordinal` its number there,
-    from 1 on; 0 outside. `checksum_ok` is None where there are no checksums. `timestamp` is None where the header
-    has none.
+    An event inside a transaction payload has the offsets of the payload. `payload_ordinal` is its number there, from
+    1 on, and 0 outside a payload. `checksum_ok` is None when the file has no checksums. `timestamp` is None when the
+    header has no timestamp.
     """
 
     position: int
@@ -38,7 +38,10 @@ class Event:
 
 
 def list_events(walk: Walk) -> Iterator[Event]:
-    """Yields the events of a walk, those in a payload behind it; a bad checksum is in the event, a bad size ends it."""
+    """Yield the events of a walk. A payload is followed by the events in it.
+
+    A bad checksum is recorded in the event; a bad size ends the listing.
+    """
     index, control, context = IndexBuffer(), ControlBuffers(), walk.context
     index.attach(context)
     control.attach(context)
@@ -72,7 +75,7 @@ def list_events(walk: Walk) -> Iterator[Event]:
 
 
 def _events_inside(payload: Event, inside: bytes, format: FormatDescription) -> Iterator[Event]:
-    """The events in a payload, up to one that does not fit into it."""
+    """Yield the events in a payload, up to an event that does not fit into it."""
     unchecked = replace(format, checksum_algorithm=None)
     with suppress(MalformedEventError):
         for ordinal, (code, event) in enumerate(events_inside(inside, format), 1):

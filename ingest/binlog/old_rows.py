@@ -1,9 +1,9 @@
-"""Rows events of version 0, of MySQL 5.1 before 5.1.18, rewritten as the events of version 1 that say the same.
+"""Rewrite rows events of version 0 (MySQL 5.1 before 5.1.18) as equivalent events of version 1.
 
-Their TABLE_MAP has only the types of the columns; a schema snapshot tells the sizes. A row is the null bytes of its
-record, then the value of every column, also of one that is NULL: its default. The first of the null bits is the mark
-of a deleted row in tables whose records have a fixed size, the others are of the columns that take NULL. Bits that
-are of no column are 1.
+Their TABLE_MAP contains only the types of the columns; a schema snapshot provides the sizes. A row is the null bytes
+of its record, then the value of every column. A column that is NULL has a value too: its default. In tables whose
+records have a fixed size, the first null bit is the mark of a deleted row. The other null bits belong to the nullable
+columns. Unused bits are 1.
 
 Sources: server 5.1, sql/rpl_record_old.cc (`pack_row_old`), sql/log_event_old.cc (`Old_rows_log_event`), sql/field.cc
 (`pack` of each field), sql/table.cc (`open_binary_frm`, the null bits).
@@ -29,7 +29,7 @@ _FIXED_SIZES: Final = _NUMBERS | _TIMES
 _LENGTH_BYTES: Final = {
     kind + base: size for base in ("blob", "text") for size, kind in enumerate(("tiny", "", "medium", "long"), 1)
 }
-# The most bytes of a character in the character sets of 5.1 where that is not one; it did not have the later sets.
+# Most bytes per character in the multi-byte character sets of 5.1. It did not have `_LATER_CHARSETS`.
 _CHARACTER_BYTES: Final = {
     **dict.fromkeys(("big5", "cp932", "euckr", "gb2312", "gbk", "sjis", "ucs2"), 2),
     **dict.fromkeys(("eucjpms", "ujis", "utf8mb3"), 3),
@@ -38,7 +38,7 @@ _LATER_CHARSETS: Final = frozenset({"gb18030", "utf16", "utf16le", "utf32", "utf
 
 
 def described(table_map: TableMap, definitions: tuple[Definition, ...]) -> TableMap:
-    """A table map that has only types, with what is known of the columns; as it is where that does not fit."""
+    """Return a table map that has only types, completed from the definition; unchanged when that does not fit."""
     if table_map.has_metadata or len(definitions) != 1 or len(definitions[0]) != len(table_map.columns):
         return table_map
     (hints,) = definitions
@@ -56,14 +56,14 @@ def described(table_map: TableMap, definitions: tuple[Definition, ...]) -> Table
 
 
 def as_version_1(code: int, event: bytes, format: FormatDescription, table_map: TableMap) -> bytes | None:
-    """The rows event of version 1 that says what one of version 0 does, both with their headers.
+    """Return the version 1 rows event that is equivalent to a version 0 rows event, both with their headers.
 
-    A snapshot does not know whether the records of a table begin with the mark of a deleted row: that depends on the
+    A snapshot does not record whether the records of a table begin with the mark of a deleted row: that depends on the
     ROW_FORMAT. Both readings are tried.
 
     Returns
     -------
-    None when neither reading fits the bytes exactly, or both do and differ.
+    None when neither reading fits the bytes exactly, or when both fit and differ.
     """
     if not table_map.has_metadata:
         return None
@@ -80,7 +80,7 @@ def as_version_1(code: int, event: bytes, format: FormatDescription, table_map: 
 
 
 def _metadata(kind: str, known: ColumnHint) -> int | None:
-    """What later servers log of such a column, in the units of `Column`; None where the snapshot does not tell it."""
+    """Return the metadata that later servers log, in the units of `Column`; None when the snapshot lacks it."""
     match kind:
         case "STRING" | "VARCHAR" if len(known.sizes) == 1 and known.charset and known.charset not in _LATER_CHARSETS:
             return known.sizes[0] * _CHARACTER_BYTES.get(known.charset, 1)
@@ -123,7 +123,7 @@ def _body(code: int, event: bytes, format: FormatDescription, columns: tuple[Col
 
 
 def _image(reader: Reader, columns: tuple[Column, ...], present: list[Column], *, has_mark: bool) -> bytes:
-    """An image in version 1: null bits of the columns that are in it, values of those that are not NULL."""
+    """Return an image in version 1: null bits of the present columns, then the values that are not NULL."""
     nullable = [column for column in columns if column.is_nullable]
     size = (len(nullable) + has_mark + 7) // 8
     bits = reader.number(size)
@@ -137,7 +137,7 @@ def _image(reader: Reader, columns: tuple[Column, ...], present: list[Column], *
         if column not in are_null:
             values.append(value)
         elif any(value.removeprefix(b"\x80") if column.type == "NEWDECIMAL" else value):
-            # The default of a column that takes NULL is NULL over zeros, if it has no other.
+            # A nullable column without a default of its own stores zeros for NULL.
             raise MalformedEventError("a NULL with a value")
         else:
             nulls |= 1 << number
@@ -145,7 +145,7 @@ def _image(reader: Reader, columns: tuple[Column, ...], present: list[Column], *
 
 
 def _value(reader: Reader, column: Column) -> bytes:
-    """The bytes of a value, which are the same in both versions."""
+    """Return the bytes of a value; they are the same in both versions."""
     kind, metadata = column.type, column.metadata
     if kind in _FIXED_SIZES:
         return reader.take(_FIXED_SIZES[kind])
@@ -164,11 +164,11 @@ def _value(reader: Reader, column: Column) -> bytes:
     if len(text) > metadata:
         raise MalformedEventError(f"{len(text)} bytes in a column of {metadata}")
     if kind == "STRING" and len(text) < metadata and column.charset in (None, BINARY, "ucs2"):
-        # Servers dropped trailing spaces of one byte, later ones zeros of a BINARY: the bytes do not tell which.
+        # Servers dropped trailing one-byte spaces, later servers zeros of a BINARY. The bytes do not show which.
         raise MalformedEventError("a value without its end")
     return head + text
 
 
 def _digits_size(digits: int) -> int:
-    """Bytes of the digits on one side of a DECIMAL's point: nine in four bytes, the rest in fewer."""
+    """Return the bytes of the digits on one side of a DECIMAL's point: nine digits in four bytes, the rest in fewer."""
     return digits // 9 * 4 + (digits % 9 + 1) // 2

@@ -1,7 +1,7 @@
-"""A server's replication stream: bytes of the socket to the events that stand in its binlog file.
+"""A server's replication stream: from bytes of the socket to the events of its binlog file.
 
-What belongs to the file comes out in runs of whole, verified events, as they came. Events that end a file or begin
-one, and those that the server makes up for its replicas, come one by one.
+Events of the file come out in runs of whole, verified events, in the order of the stream. Events that end or begin a
+file come one by one, and so do events that the server makes up for its replicas.
 """
 
 import zlib
@@ -40,10 +40,10 @@ _REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Whole events of the file, one behind the other.
+    """Consecutive whole events of the file.
 
-    `data` is only there until the next piece is asked for. `sure` is how many of its bytes are known to stand at
-    their place: an event at their end says so.
+    `data` is valid only until the next piece is requested. `sure` is how many of its bytes are confirmed to be at
+    their position: the last event in these bytes records where it ends.
     """
 
     data: memoryview
@@ -52,7 +52,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """One event that ends a file or begins one, or is not in the file at all; its checksum, if any, is right."""
+    """One event that ends or begins a file, or is not in the file at all; its checksum, if any, is right."""
 
     event: bytes
 
@@ -63,22 +63,22 @@ class Special:
 
     @property
     def is_artificial(self) -> bool:
-        """Whether the server made it up: it is not in the file."""
+        """Whether the server made the event up: it is not in the file."""
         return bool(int.from_bytes(self.event[17:19], "little") & _ARTIFICIAL)
 
     @property
     def end_position(self) -> int:
-        """Offset of its end in the file as it says, modulo 2^32; 0 where it says none."""
+        """End offset in the file that the event records, modulo 2^32; 0 when it records none."""
         return int.from_bytes(self.event[13:17], "little")
 
     @property
     def has_checksum(self) -> bool:
-        """Whether its last four bytes are a checksum of the others."""
+        """Whether the event's last four bytes are a checksum of the others."""
         return zlib.crc32(self.event[:-_CHECKSUM_SIZE]) == int.from_bytes(self.event[-_CHECKSUM_SIZE:], "little")
 
     @property
     def body(self) -> bytes:
-        """What stands between the header and the checksum."""
+        """The bytes between the header and the checksum."""
         return self.event[HEADER_SIZE : -_CHECKSUM_SIZE if self.has_checksum else None]
 
 
@@ -91,11 +91,11 @@ class Message:
 
 
 class Packets:
-    """Takes a replication stream apart.
+    """Splits a replication stream into events.
 
-    Bytes go in through `room` and `received`, events come out of `pieces`. `position` is the offset in the binlog
-    file of the event that comes next, and `has_checksums` whether that file's events have them: who reads the
-    pieces sets both when a file begins, and the latter before the first event of any.
+    Bytes go in through `room` and `received`, events come out of `pieces`. `position` is the offset of the next
+    event in the binlog file. `has_checksums` is whether that file's events have checksums. The reader of the pieces
+    sets both when a file begins, and `has_checksums` also before the very first event.
     """
 
     def __init__(self, position: int) -> None:
@@ -108,7 +108,7 @@ class Packets:
             self._set(name, address_of(array))
         self._point_to_events()
         self._is_described = False
-        # The command that the stream answers had number 0.
+        # The command that started the stream had sequence number 0.
         self._set("SEQUENCE", 1)
         self.position = position
 
@@ -132,7 +132,7 @@ class Packets:
         self._is_described = True
 
     def room(self) -> memoryview:
-        """Where the next bytes of the socket go."""
+        """Return the memory for the next bytes of the socket."""
         at, end = self._get("SOURCE_POS"), self._get("SOURCE_END")
         if at:
             self._source[: end - at] = self._source[at:end].copy()
@@ -141,16 +141,16 @@ class Packets:
         return memoryview(self._source)[end - at : SOURCE_BYTES]  # type: ignore[arg-type]
 
     def received(self, count: int) -> None:
-        """Says how many bytes were put there."""
+        """Record how many bytes were written into `room`."""
         self._set("SOURCE_END", self._get("SOURCE_END") + count)
 
     def pieces(self) -> Iterator[Run | Special | Message]:
-        """Yields what has come in whole since the last time.
+        """Yield the pieces that have arrived completely since the last call.
 
         Raises
         ------
         BrokenStreamError
-            The bytes cannot be what the server sent; nothing of them was yielded.
+            When the bytes cannot be what the server sent; none of these bytes was yielded.
         """
         while True:
             unpacked = unpack(self._address)
@@ -179,7 +179,7 @@ class Packets:
             if status == kernel.SPECIAL:
                 size = int.from_bytes(self._events[last + 9 : last + 13].tobytes(), "little")
                 special = Special(self._events[last : last + size].tobytes())
-                # A format description without one may begin a file without any.
+                # A format description without a checksum may begin a file without checksums.
                 if self.has_checksums and not special.has_checksum and special.code != FORMAT_DESCRIPTION:
                     raise self._broken(kernel.BAD_CHECKSUM)
                 self._set("CHECKED", last + size)
@@ -190,7 +190,7 @@ class Packets:
                 raise self._broken(status)
 
     def _make_room(self) -> None:
-        """Moves what is not whole yet to the front, and takes a larger buffer for an event that needs it."""
+        """Move incomplete events to the front, and allocate a larger buffer for an event that needs it."""
         first, last = self._get("CHECKED"), self._get("EVENTS_END")
         head = self._events[first + 9 : first + 13].tobytes() if last - first >= HEADER_SIZE else b""
         needed = int.from_bytes(head, "little")
@@ -209,7 +209,7 @@ class Packets:
         self._set("EVENTS_END", len(rest))
 
     def _message(self) -> Message | None:
-        """The packet at hand, when all of it is there. Source: MySQL's internals manual, "ERR_Packet"."""
+        """Return the current packet once it is complete, else None. Source: MySQL's internals manual, "ERR_Packet"."""
         at, end = self._get("SOURCE_POS"), self._get("SOURCE_END")
         packet = self._source[at:end].tobytes()
         size = int.from_bytes(packet[:3], "little")

@@ -1,6 +1,6 @@
-"""Values that the kernel leaves for Python: it writes what it found and marks them, and this makes the text of them.
+"""Values that the kernel leaves to Python: it writes intermediate bytes and marks them; this module makes their text.
 
-They are rare, and what they need is no work for a kernel: changes of a JSON document have to be applied to it.
+They are rare and not suited to a kernel: changes of a JSON document, for example, have to be applied to the document.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,9 +32,9 @@ class Patched:
     images
         String arrays of the batch's values for each of `SIDES`.
     undecoded
-        By row of the batch and by column: changes of a JSON document that the log does not have. The value is NULL.
+        By row of the batch and by column: changes of a JSON document that is not in the log. The value is NULL.
     problems
-        What is no value, each in a row that cannot be decoded.
+        Invalid values. Their rows cannot be decoded.
     """
 
     images: dict[str, pa.Array] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Patched:
 
 
 class NoDocumentError(ValueError):
-    """Changes of a document that the log does not have."""
+    """The log contains changes of a document but not the document."""
 
     def __init__(self, changes: list[Change]) -> None:
         super().__init__("the image before the change does not have the document")
@@ -51,7 +51,7 @@ class NoDocumentError(ValueError):
 
 
 class UnfitValueError(ValueError):
-    """No text can be made of a value; `reason` is one of `layout`."""
+    """A value cannot be decoded to text; `reason` is a reason code of `layout`."""
 
     def __init__(self, reason: int) -> None:
         super().__init__(reason)
@@ -59,14 +59,14 @@ class UnfitValueError(ValueError):
 
 
 def patch_images(rows: RowBuffers, count: int, values: int, patches: int, maps: Sequence[TableMap]) -> Patched:
-    """The texts of both images with all `patches` applied.
+    """Return the texts of both images with all `patches` applied.
 
     Parameters
     ----------
     rows, count, values
-        Buffers with so many rows and values.
+        Buffers, and their numbers of rows and values.
     patches
-        How many values are marked.
+        Number of marked values.
     maps
         Table maps by number.
     """
@@ -104,14 +104,14 @@ def _with_texts(image: Image, values: int, texts: dict[int, bytes | None]) -> pa
         return image.array(values)
     mask = np.zeros(values, dtype=bool)
     mask[list(texts)] = True
-    # What stands at a marked place need not be UTF-8: as bytes it is let alone until it is replaced.
+    # The bytes at a marked place need not be UTF-8. As binary they stay untouched until they are replaced.
     array = image.array(values).view(pa.binary())
     replacements = pa.array([text for _, text in sorted(texts.items())], pa.binary())
     return pc.replace_with_mask(array, pa.array(mask), replacements).view(pa.string())
 
 
 def _document(rows: RowBuffers, side: int, place: int, row: int, column: Column) -> str:
-    """The document of the before image with the changes that stand in the after image."""
+    """Return the document of the before image with the changes of the after image applied."""
     try:
         changes = read_changes((rows.images[SIDES[side]].value(place) or b"[]").decode())
         if not rows.has(SIDES[0], row, column.ordinal):
@@ -125,7 +125,7 @@ def _document(rows: RowBuffers, side: int, place: int, row: int, column: Column)
 
 
 def _inflated(rows: RowBuffers, side: int, place: int, row: int, column: Column) -> str:
-    """A value of a compressed column: its size, its bytes, and room to spare."""
+    """Return the text of a compressed column's value. The kernel wrote its size, its bytes, and spare room."""
     found = rows.images[SIDES[side]].value(place) or b""
     try:
         return text_of(found[8 : 8 + int.from_bytes(found[:8], "little")], column)

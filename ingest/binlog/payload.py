@@ -1,7 +1,7 @@
-"""Events that hold others in compressed form: transaction payloads of MySQL, compressed events of MariaDB.
+"""Events that contain other events in compressed form: transaction payloads of MySQL, compressed events of MariaDB.
 
-Each function gives the bytes of the events inside, as the server would have written them uncompressed and
-without checksums.
+`unpack` returns the bytes of the inner events as the server would have written them, uncompressed and without
+checksums.
 """
 
 from typing import Final
@@ -24,12 +24,12 @@ _decompressor: Final = zstandard.ZstdDecompressor()
 
 
 def unpack(code: int, event: bytes, format: FormatDescription) -> bytes:
-    """The events inside a compressed event of type `code`, header and checksum included in `event`.
+    """Return the events inside a compressed event of type `code`; `event` includes header and checksum.
 
     Raises
     ------
     MalformedEventError
-        When its fields contradict each other, or it does not decompress to the size that it says.
+        When the event's fields contradict each other, or its data does not decompress to the stated size.
     """
     reader = Reader(event[: len(event) - (4 if format.has_checksums else 0)])
     reader.take(format.header_size)
@@ -41,7 +41,7 @@ def unpack(code: int, event: bytes, format: FormatDescription) -> bytes:
         rows_head(code, reader, format.post_header_size(code))
     head = bytearray(reader.data[: reader.at])
     data = reader.rest()
-    # The high bits say that it is compressed, and with zlib.
+    # The high bits mark the data as compressed with zlib.
     if not data or data[0] & 0xE0 != 0x80 or not 1 <= data[0] & 7 <= 4:
         raise MalformedEventError("it has no compressed data where it must be")
     text = inflate(data)
@@ -53,9 +53,9 @@ def unpack(code: int, event: bytes, format: FormatDescription) -> bytes:
 
 
 def payload_fields(body: bytes) -> tuple[int, int, int]:
-    """Compression, uncompressed size in bytes and start of the data in a TRANSACTION_PAYLOAD event's body.
+    """Return compression, uncompressed size in bytes and start of the data in a TRANSACTION_PAYLOAD event's body.
 
-    Numbered fields, each with its size, up to number 0. Source: server,
+    The body begins with numbered fields, each with its size, up to number 0. Source: server,
     libs/mysql/binlog/event/codecs/binary.cpp, `Transaction_payload`.
     """
     reader = Reader(body)
@@ -77,12 +77,12 @@ def _transaction_payload(body: bytes) -> bytes:
     if size > _MOST_BYTES:
         raise MalformedEventError(f"it says it holds {size} bytes, more than a server writes")
     try:
-        # The library makes room for what the frame says without a look at `max_output_size`.
+        # The library allocates the size that the frame states and ignores `max_output_size`.
         if 0 < size <= _STEP and zstandard.frame_content_size(body[at:]) in (-1, size):
             data = _decompressor.decompress(body[at:], max_output_size=size)
             if len(data) == size:
                 return data
-        # Larger than one step, or in several frames: what it says of its size is believed only as it comes true.
+        # Larger than one step, or in several frames: memory grows with the actual data, not with the stated size.
         pieces = []
         with _decompressor.stream_reader(body[at:], read_across_frames=True) as reader:
             while piece := reader.read(_STEP):
@@ -98,7 +98,7 @@ def _transaction_payload(body: bytes) -> bytes:
 
 
 def _take_query_head(reader: Reader, post_header_size: int) -> None:
-    """Takes what stands before the text of a query: the fixed part, status variables, the default schema."""
+    """Skip the bytes before the text of a query: the fixed part, status variables, the default schema."""
     head = Reader(reader.take(post_header_size))
     head.take(8)
     schema_size = head.byte()

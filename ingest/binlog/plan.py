@@ -1,4 +1,4 @@
-"""Column plans: how the kernel reads the columns of a table map, eight words each."""
+"""Column plans tell the kernel how to read the columns of a table map: eight words per column."""
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ _FIXED = {
     "TIMESTAMP": "OLD_TIMESTAMP",
 }
 _FRACTIONAL = {"TIME2": "TIME2", "DATETIME2": "DATETIME2", "TIMESTAMP2": "TIMESTAMP2"}
-# Types of MariaDB before 10.1 with a fraction, and their bytes by its digits.
+# Types of MariaDB before 10.1 with a fraction, and their sizes in bytes by the number of fraction digits.
 _HIRES = {
     "TIME": ("HIRES_TIME", HIRES_TIME_BYTES),
     "DATETIME": ("HIRES_DATETIME", HIRES_DATETIME_BYTES),
@@ -32,7 +32,7 @@ _LABEL_SLACK = 64
 
 
 class ColumnPlan:
-    """The plan of a table map: int64, shape (columns, 8), and what its addresses point at."""
+    """The plan of a table map: int64, shape (columns, 8), and the arrays that its addresses point at."""
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
         self.words: npt.NDArray[np.int64] = np.zeros((max(len(columns), 1), PLAN_WORDS), dtype=np.int64)
@@ -105,7 +105,10 @@ class ColumnPlan:
         words[PLAN_TABLE] = 0 if table is None else address_of(table)
 
     def _labels(self, members: tuple[str, ...], *, all_at_once: bool) -> tuple[int, int]:
-        """Address of the label table (count, then address and size of each) and the room a value may take."""
+        """Return the address of the label table, and the most bytes that a value may need.
+
+        The table contains the count of labels, then the address and size of each label.
+        """
         encoded = [member.encode() for member in members]
         data = np.frombuffer(b"".join(encoded) + bytes(_LABEL_SLACK), dtype=np.uint8)
         table = np.zeros(1 + 2 * len(members), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Reading the fields of an event's body, never behind its end."""
+"""Reads the fields of an event's body, never beyond its end."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ class MalformedEventError(ValueError):
 
 
 class Reader:
-    """Takes fields from bytes one after the other; `MalformedEventError` where one ends behind them."""
+    """Reads fields from bytes one after the other; raises `MalformedEventError` when a field ends beyond the bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -19,30 +19,30 @@ class Reader:
 
     @property
     def left(self) -> int:
-        """Bytes that have not been taken."""
+        """Number of bytes that have not been read."""
         return len(self.data) - self.at
 
     def take(self, size: int) -> bytes:
-        """The next `size` bytes."""
+        """Return the next `size` bytes."""
         if not 0 <= size <= self.left:
             raise MalformedEventError(f"a field of {size} bytes at {self.at} ends behind the event")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Return all remaining bytes."""
         return self.take(self.left)
 
     def byte(self) -> int:
-        """One byte as a number."""
+        """Return one byte as a number."""
         return self.take(1)[0]
 
     def number(self, size: int) -> int:
-        """An unsigned number of `size` bytes, lowest first."""
+        """Return an unsigned number of `size` bytes, lowest byte first."""
         return int.from_bytes(self.take(size), "little")
 
     def packed(self) -> int:
-        """A length-encoded integer: one byte up to 250, else 2, 3 or 8 bytes behind 252, 253 or 254."""
+        """Return a length-encoded integer: one byte up to 250, else 2, 3 or 8 bytes after 252, 253 or 254."""
         first = self.byte()
         if first < 251:
             return first
@@ -51,12 +51,12 @@ class Reader:
         return self.number(_PACKED_SIZES[first])
 
     def numbered(self) -> "Iterator[tuple[int, Reader]]":
-        """Fields with a number and a size each, up to number 0, which is taken too."""
+        """Yield fields that have a number and a size each, up to number 0, which is read too."""
         while number := self.packed():
             yield number, Reader(self.take(self.packed()))
 
     def until_zero(self) -> bytes:
-        """Bytes up to a zero byte, which is taken too."""
+        """Return the bytes up to a zero byte, which is read too."""
         end = self.data.find(0, self.at)
         if end < 0:
             raise MalformedEventError(f"a text at {self.at} has no end")

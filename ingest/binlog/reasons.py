@@ -1,4 +1,4 @@
-"""Why something was not decoded: the kernel's codes as the words that people and tables get."""
+"""Reasons why something was not decoded: the kernel's codes as words for people and tables."""
 
 from typing import Final
 

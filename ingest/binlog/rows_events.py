@@ -1,4 +1,4 @@
-"""What TABLE_MAP and rows events say of themselves: the table, flags and extra row info, not the rows.
+"""Descriptions of TABLE_MAP and rows events: the table, flags and extra row info, not the rows.
 
 Sources: server, libs/mysql/binlog/event/rows_event.cpp, `Rows_event::Rows_event`; MariaDB, sql/log_event.cc.
 """
@@ -21,15 +21,15 @@ _ROW_FLAGS: Final = {
     128: "NO_CHECK_CONSTRAINT_CHECKS_F",
 }
 _UPDATES: Final = frozenset({24, 31, 39, 167, 170})
-"""Types with two images; version 0 has one bitmap for both."""
+"""Types with two images and a bitmap for each; version 0 has one bitmap for both images."""
 _SHORT_ID_HEADER: Final = 6
-"""A fixed part of this size has table ids of four bytes (5.1 before 5.1.4)."""
+"""A fixed part of this size contains a table id of four bytes (5.1 before 5.1.4)."""
 _HEADER_WITH_EXTRA_INFO: Final = 10
 _NDB, _PARTITION = 0, 1
 
 
 class RowsHead(NamedTuple):
-    """What a rows event says before its rows: `bitmaps` of the columns in each image, `extra_info` of version 2."""
+    """The fields of a rows event before its rows: `bitmaps` of the columns in each image, `extra_info` of version 2."""
 
     table_id: int
     flags: int
@@ -39,7 +39,7 @@ class RowsHead(NamedTuple):
 
 
 def rows_head(code: int, reader: Reader, post_header_size: int) -> RowsHead:
-    """Takes what stands before the rows of a rows event, compressed or not, from a reader that stands at its body."""
+    """Read the fields before the rows of a rows event, compressed or not; `reader` is at the start of its body."""
     table_id, flags = reader.number(_id_size(post_header_size)), reader.number(2)
     # The size counts its own two bytes.
     extra_size = reader.number(2) if post_header_size == _HEADER_WITH_EXTRA_INFO else 2
@@ -52,7 +52,7 @@ def rows_head(code: int, reader: Reader, post_header_size: int) -> RowsHead:
 
 
 def describe_table_map(body: bytes, post_header_size: int) -> Detail:
-    """A TABLE_MAP event: id, flags, table and columns as `name TYPE`, names where the server logs them."""
+    """Describe a TABLE_MAP event: id, flags, table, and columns as `name TYPE`, or `TYPE` if names are not logged."""
     reader = Reader(body)
     table_id = reader.number(_id_size(post_header_size))
     rest = reader.rest()
@@ -66,10 +66,10 @@ def describe_table_map(body: bytes, post_header_size: int) -> Detail:
 
 
 def describe_rows(code: int, body: bytes, post_header_size: int) -> Detail:
-    """A rows event up to its rows.
+    """Describe a rows event up to its rows.
 
-    Version 2 has extra row info: NDB's, as hex, and the partition of the rows; an update between partitions names
-    both. `columns_present` counts the columns in an image where that is not all of them.
+    Version 2 has extra row info: NDB's, as hex, and the partition of the rows. An update between partitions names
+    both partitions. `columns_present` counts the columns in each image, and is missing when all are present.
     """
     reader = Reader(body)
     head = rows_head(code, reader, post_header_size)
@@ -87,13 +87,13 @@ def describe_rows(code: int, body: bytes, post_header_size: int) -> Detail:
 
 
 def table_id_of(code: int, event: bytes, format: FormatDescription) -> tuple[int, int]:
-    """The table id in a TABLE_MAP or rows event, its header included, and the offset behind it."""
+    """Return the table id in a TABLE_MAP or rows event, its header included, and the offset after the id."""
     end = format.header_size + table_id_size(code, format)
     return int.from_bytes(event[format.header_size : end], "little"), end
 
 
 def table_id_size(code: int, format: FormatDescription) -> int:
-    """Bytes of the table id in events of a type."""
+    """Return the bytes of the table id in events of a type."""
     return _id_size(format.post_header_size(code))
 
 
@@ -102,7 +102,10 @@ def _id_size(post_header_size: int) -> int:
 
 
 def _extra_row_info(data: bytes, *, is_update: bool) -> Detail:
-    """Pieces with a type byte each: NDB's has its size and a format before it, an unknown one ends the parse."""
+    """Describe extra row info: pieces that begin with a type byte.
+
+    NDB's piece has its size and a format before its data. An unknown piece ends the parse.
+    """
     reader = Reader(data)
     detail: Detail = {}
     while reader.left:

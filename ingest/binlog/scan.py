@@ -1,4 +1,4 @@
-"""What is in a binlog file, without decoding its rows: one walk over headers and checksums."""
+"""Inventory of a binlog file without decoding its rows: one walk over headers and checksums."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -35,7 +35,7 @@ class SegmentRange:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """The first event that cannot be read. `is_cut` when the file ends inside it."""
+    """The first event that cannot be read. `is_cut` is true when the file ends inside this event."""
 
     position: int
     reason: str
@@ -46,12 +46,12 @@ class Defect:
 class Scan:
     """The inventory of a file.
 
-    `bytes_covered` counts the magic and every whole event whose checksum is right. `complete_end` is where
-    the last complete transaction before any defect ends. `is_closed` when the last event is a ROTATE or STOP.
-    `first_misplaced_pos` is where the first event stands that says another end than the one it has: bytes in front of
-    it were taken out or put in. `is_encrypted` when events are that cannot be read. `formats` has more than one for a
-    relay log that carries its source's. `ddl_statements` are batches of `STATEMENTS` with every statement that may be
-    DDL, and sometimes another one.
+    `bytes_covered` counts the magic and every whole event whose checksum is right. `complete_end` is the end of
+    the last complete transaction before any defect. `is_closed` is true when the last event is a ROTATE or STOP.
+    `first_misplaced_pos` is the offset of the first event whose recorded end is not its real end: bytes before it were
+    removed or inserted. `is_encrypted` is true when the file has encrypted events, which cannot be read. `formats` has
+    several entries for a relay log that contains its source's format too. `ddl_statements` contains batches of
+    `STATEMENTS` with every statement that may be DDL, and sometimes other statements.
     """
 
     path: Path
@@ -83,7 +83,7 @@ def scan_binlog(
     end: int | None = None,
     skip_bad_checksum: bool = False,
 ) -> Scan:
-    """Walks a file once: inventory, verified checksums, and where it may be cut into segments.
+    """Walk a file once: inventory, verified checksums, and segments.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ def scan_binlog(
     segment_bytes
         A segment ends with the first transaction that makes it this long.
     start
-        Where the walk and the first segment begin, the physical offset of a transaction's start; 4 when not given.
+        Physical offset where the walk and the first segment begin: a transaction's start. None: 4.
     end
-        Where the file is taken to end; what stands behind it is not looked at.
+        Offset that counts as the end of the file; bytes after it are not read.
     skip_bad_checksum
-        Whether events with a wrong checksum are passed over and counted instead of being a defect.
+        Whether events with a wrong checksum are skipped and counted instead of being a defect.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def scan_binlog(
 
 
 class Scanner:
-    """The walk of `scan_binlog` over a file that grows: each scan goes on where the last one ended."""
+    """The walk of `scan_binlog` over a growing file: each scan continues where the last scan ended."""
 
     def __init__(
         self,
@@ -140,16 +140,16 @@ class Scanner:
         self.close()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()
 
     def scan(self, end: int | None = None) -> Scan:
-        """Returns the inventory up to an offset, or up to the end that the file has now.
+        """Return the inventory up to an offset, or up to the current end of the file.
 
         Parameters
         ----------
         end
-            Where the file is taken to end, in bytes; never before that of an earlier scan.
+            Offset, in bytes, that counts as the end of the file; never before the end of an earlier scan.
         """
         walk, context = self._walk, self._walk.context
         size = os.fstat(self._file.fileno()).st_size if end is None else end
@@ -208,10 +208,10 @@ class Scanner:
         return Defect(at, reason, is_cut=True)
 
     def _first_misplaced(self, records: npt.NDArray[np.int64]) -> int | None:
-        """Where the first event stands that is not where its server wrote it; None for none, and where none says so.
+        """Return the offset of the first event that is not where its server wrote it; None if no event shows this.
 
-        A header has the lower 32 bits of the position behind its event; 0 in events that a server makes up, and of
-        another file in relay logs. Servers that know no checksums yet have positions in a transaction's cache there.
+        A header contains the lower 32 bits of the position after its event. It is 0 in events that a server makes up,
+        and refers to another file in relay logs. Servers older than checksums wrote positions in a transaction's cache.
         """
         if self._found.format.is_relay_log or self._found.format.checksum_algorithm is None:
             return None
@@ -221,7 +221,7 @@ class Scanner:
         return int(records[misplaced[0], layout.INDEX_POS]) if misplaced.size else None
 
     def _take_statements(self) -> bool:
-        """Keeps the statements that the kernel has noted; whether there were any."""
+        """Keep the statements that the kernel has noted; return whether there were any."""
         count = self._walk.context["STMT_COUNT"]
         if count:
             self._found.ddl_statements.append(statement_batch(self._control, count, self._walk.format))
@@ -229,7 +229,7 @@ class Scanner:
         return bool(count)
 
     def _renew(self, text_bytes: int) -> None:
-        """Puts fresh buffers in place; the transaction that is open goes on in them."""
+        """Install fresh buffers. The open transaction continues in them."""
         context, control = self._walk.context, ControlBuffers(text_bytes)
         if context["TXN_STATE"] != layout.STATE_NONE:
             control.begin_with(self._control, context["TXN_COUNT"])
@@ -237,7 +237,7 @@ class Scanner:
         control.attach(context)
 
     def _take_index(self) -> bool:
-        """Adds the events that the kernel has listed, while their bytes are still in the window; whether any were."""
+        """Add the events that the kernel listed, while the window has their bytes; return whether there were any."""
         walk, found = self._walk, self._found
         records = self._index.records[: walk.context["INDEX_COUNT"]]
         walk.context["INDEX_COUNT"] = 0
@@ -250,7 +250,7 @@ class Scanner:
             format = walk.format_at(position)
             body = event_body(code, walk.window.bytes_at(position, size), format)
             if code == ROTATE:
-                # One without a time is artificial: it names the file that a relay log goes on with, not the next one.
+                # A ROTATE without a time is artificial: it names the file whose events follow in a relay log.
                 if records[number, layout.INDEX_TIME]:
                     found.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
             elif found.previous_gtids is None:

@@ -1,6 +1,6 @@
-"""Events that stand for a statement: QUERY, the variables that one uses, and LOAD DATA.
+"""Events that represent a statement: QUERY, the variables that a QUERY uses, and LOAD DATA.
 
-INTVAR, RAND and USER_VAR go before the QUERY that uses them. LOAD DATA is LOAD or NEW_LOAD in MySQL 3.23;
+INTVAR, RAND and USER_VAR precede the QUERY that uses them. LOAD DATA is LOAD or NEW_LOAD in MySQL 3.23;
 CREATE_FILE, APPEND_BLOCK and EXEC_LOAD or DELETE_FILE in 4.0 and 4.1; BEGIN_LOAD_QUERY, APPEND_BLOCK and
 EXECUTE_LOAD_QUERY since 5.0.3.
 
@@ -33,12 +33,12 @@ _QUERY_HEADER_SIZE_BEFORE_5_0: Final = 11
 
 
 def statement_text(code: int, body: bytes, post_header_size: int) -> str | None:
-    """The SQL that an event other than QUERY stands for; None for a type that stands for none.
+    """Return the SQL that an event other than QUERY represents; None for a type without SQL.
 
     Parameters
     ----------
     code
-        The event's type: INTVAR, RAND, USER_VAR, LOAD, NEW_LOAD, CREATE_FILE and EXECUTE_LOAD_QUERY have one.
+        The event's type. INTVAR, RAND, USER_VAR, LOAD, NEW_LOAD, CREATE_FILE and EXECUTE_LOAD_QUERY have SQL.
     body
         The bytes between the event's header and its checksum.
     post_header_size
@@ -66,10 +66,10 @@ def statement_text(code: int, body: bytes, post_header_size: int) -> str | None:
 
 
 def describe_query(body: bytes, post_header_size: int, flavor: str) -> Detail:
-    """A QUERY event, or the part of an EXECUTE_LOAD_QUERY that is one, of a server of a flavor.
+    """Describe a QUERY event, or the QUERY part of an EXECUTE_LOAD_QUERY, of a server of a flavor.
 
-    The text is in the character set of the client, which the status variables name. Before format version 4 the
-    fixed part has no size of them, because there are none.
+    The text is in the character set of the client, which the status variables name. Before format version 4 there
+    are no status variables, and the fixed part does not contain their size.
     """
     reader = Reader(body)
     detail: Detail = {"thread_id": reader.number(4), "seconds": reader.number(4)}
@@ -87,7 +87,7 @@ def describe_query(body: bytes, post_header_size: int, flavor: str) -> Detail:
 
 
 def said(status: Status) -> Detail:
-    """What status variables say, without what they do not."""
+    """Return the status variables that are present, and `is_complete` only if it is false."""
     values = {name: getattr(status, name) for name in Status.__slots__}
     return {
         name: value for name, value in values.items() if value is not None and (name, value) != ("is_complete", True)
@@ -95,7 +95,7 @@ def said(status: Status) -> Detail:
 
 
 def describe_execute_load_query(body: bytes, post_header_size: int, flavor: str) -> Detail:
-    """A LOAD DATA statement; the name of the file in it stands from `file_name_start` to `file_name_end`."""
+    """Describe a LOAD DATA statement; its file name is at `file_name_start` to `file_name_end` of the text."""
     reader = Reader(body)
     reader.take(_QUERY_HEADER_SIZE)
     file_id, start, end, duplicates = reader.number(4), reader.number(4), reader.number(4), reader.byte()
@@ -117,32 +117,32 @@ _UNSIGNED_FLAG: Final = 1
 
 
 def describe_intvar(body: bytes) -> Detail:
-    """A value that LAST_INSERT_ID() or an AUTO_INCREMENT column takes in the next statement."""
+    """Describe the value that LAST_INSERT_ID() or an AUTO_INCREMENT column takes in the next statement."""
     reader = Reader(body)
     kind = reader.byte()
     return {"variable": _INTVAR_NAMES.get(kind, "INVALID_INT"), "value": reader.number(8)}
 
 
 def intvar_statement(body: bytes) -> str:
-    """`SET INSERT_ID=7`; unsigned, where the servers' tools print numbers above 2^63 as negative."""
+    """Return `SET INSERT_ID=7`. The number is unsigned; the servers' tools print numbers above 2^63 as negative."""
     return "SET {variable}={value}".format(**describe_intvar(body))
 
 
 def describe_rand(body: bytes) -> Detail:
-    """The seeds of RAND() in the next statement."""
+    """Describe the seeds of RAND() in the next statement."""
     reader = Reader(body)
     return {"seed1": reader.number(8), "seed2": reader.number(8)}
 
 
 def rand_statement(body: bytes) -> str:
-    """`SET @@RAND_SEED1=1, @@RAND_SEED2=2`."""
+    """Return `SET @@RAND_SEED1=1, @@RAND_SEED2=2`."""
     return "SET @@RAND_SEED1={seed1}, @@RAND_SEED2={seed2}".format(**describe_rand(body))
 
 
 def describe_user_var(body: bytes) -> Detail:
-    """The value that a user variable has in the next statement.
+    """Describe the value that a user variable has in the next statement.
 
-    `value` is None for NULL, text for a string in a known character set, else hex; numbers are text too.
+    `value` is None for NULL, text for a string in a known character set, hex for other strings; numbers are text too.
     """
     name, kind, collation, value, flags = _user_var(body)
     if kind is None:
@@ -162,10 +162,10 @@ def describe_user_var(body: bytes) -> Detail:
 
 
 def user_var_statement(body: bytes) -> str:
-    """``SET @`name`:=value``, a string as an introducer, hex and its collation.
+    """Return ``SET @`name`:=value``; a string is written as an introducer, hex and its collation.
 
-    Reals have all their digits, where the servers' tools print fourteen. COLLATE is left out for ids that MySQL
-    and MariaDB name differently.
+    Reals have all their digits; the servers' tools print fourteen. COLLATE is omitted for ids that MySQL and MariaDB
+    name differently.
     """
     name, kind, collation, value, flags = _user_var(body)
     quoted = "`" + name.replace("`", "``") + "`"
@@ -181,7 +181,7 @@ def user_var_statement(body: bytes) -> str:
 
 
 def _user_var(body: bytes) -> tuple[str, int | None, int, bytes, int]:
-    """Name, type (None for NULL), collation, value and flags; old servers wrote no flags."""
+    """Return name, type (None for NULL), collation, value and flags; old servers wrote no flags."""
     reader = Reader(body)
     name = decode_text(reader.take(reader.number(4)), None)
     if reader.byte():
@@ -211,9 +211,10 @@ _DIGIT_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
 def _decimal_text(reader: Reader, precision: int, scale: int) -> str:
-    """A packed DECIMAL: nine digits in four bytes, the rest of either side in fewer; negative ones inverted.
+    """Return the text of a packed DECIMAL.
 
-    Source: server, strings/decimal.cc, `bin2decimal`.
+    Nine digits take four bytes, the rest of either side fewer. The bytes of negative numbers are inverted. Source:
+    server, strings/decimal.cc, `bin2decimal`.
     """
     if not scale <= precision <= 65:
         raise MalformedEventError(f"no decimal has {precision} digits, {scale} of them behind the point")
@@ -240,10 +241,10 @@ _ESCAPES: Final = {0: "\\0", 8: "\\b", 9: "\\t", 10: "\\n", 13: "\\r", 39: "\\'"
 
 
 def describe_load(code: int, body: bytes) -> Detail:
-    """LOAD, NEW_LOAD, or the head of a CREATE_FILE: the clauses of a LOAD DATA statement.
+    """Describe LOAD, NEW_LOAD, or the head of a CREATE_FILE: the clauses of a LOAD DATA statement.
 
-    NEW_LOAD and CREATE_FILE write each clause with its size before it; LOAD writes one byte for each, and bits
-    that say which of them are empty. CREATE_FILE goes on with the first block of the file.
+    NEW_LOAD and CREATE_FILE contain the size and the text of each clause. LOAD contains one byte for each clause, and
+    bits that mark the empty clauses. In CREATE_FILE the first block of the file follows.
     """
     reader = Reader(body)
     detail: Detail = {"thread_id": reader.number(4), "seconds": reader.number(4), "skipped_lines": reader.number(4)}
@@ -267,7 +268,7 @@ def describe_load(code: int, body: bytes) -> Detail:
 
 
 def load_statement(code: int, body: bytes) -> str:
-    """The LOAD DATA statement of a LOAD, NEW_LOAD or CREATE_FILE event."""
+    """Return the LOAD DATA statement of a LOAD, NEW_LOAD or CREATE_FILE event."""
     load = describe_load(code, body)
     keyword = {"replace": "REPLACE ", "ignore": "IGNORE "}.get(load["duplicates"], "")
     quoted = {name: _quoted(load[name]) for name in ("file_name", *_CLAUSES)}
@@ -285,7 +286,7 @@ def load_statement(code: int, body: bytes) -> str:
 
 
 def _clauses(reader: Reader, *, one_byte_each: bool) -> tuple[list[str], int]:
-    """The five clauses of `_CLAUSES`, and the options' bits."""
+    """Return the five clauses of `_CLAUSES`, and the option bits."""
     if not one_byte_each:
         return [decode_text(reader.take(reader.byte()), "latin1") for _ in _CLAUSES], reader.byte()
     clauses, options, empty = reader.take(len(_CLAUSES)), reader.byte(), reader.byte()
@@ -302,6 +303,6 @@ def _quoted(text: str) -> str:
 
 
 def describe_block(body: bytes) -> Detail:
-    """APPEND_BLOCK and BEGIN_LOAD_QUERY: a piece of a file; EXEC_LOAD and DELETE_FILE: what becomes of it."""
+    """Describe a block of a file (APPEND_BLOCK, BEGIN_LOAD_QUERY), or its use or removal (EXEC_LOAD, DELETE_FILE)."""
     reader = Reader(body)
     return {"file_id": reader.number(4), "block_size": reader.left}

@@ -1,4 +1,4 @@
-"""The status variables of a QUERY event: what was in force in the session that ran the statement.
+"""The status variables of a QUERY event: settings of the session that ran the statement.
 
 Sources: server, libs/mysql/binlog/event/statement_events.cpp, `Query_event::Query_event`; MariaDB,
 sql/log_event.cc, `Query_log_event::Query_log_event`.
@@ -19,7 +19,7 @@ _SQL_MODES: Final = (
     *("NO_ZERO_IN_DATE", "NO_ZERO_DATE", "ALLOW_INVALID_DATES", "ERROR_FOR_DIVISION_BY_ZERO", "TRADITIONAL"),
     *("NO_AUTO_CREATE_USER", "HIGH_NOT_PRECEDENCE", "NO_ENGINE_SUBSTITUTION", "PAD_CHAR_TO_FULL_LENGTH"),
 )
-"""Names of the bits 0 to 31, on which the servers agree (bits 8 to 17 and 28 are gone from MySQL 8)."""
+"""Names of bits 0 to 31, on which the servers agree (MySQL 8 no longer has bits 8 to 17 and 28)."""
 
 _SQL_MODES_OF: Final = {
     "mysql": {32: "TIME_TRUNCATE_FRACTIONAL", 33: "INTERPRET_UTF8_AS_UTF8MB4"},
@@ -32,17 +32,17 @@ _SQL_MODES_OF: Final = {
 }
 
 _OVER_MAX_SCHEMAS: Final = 254
-"""In place of a count: the statement changed more schemas than the event names."""
+"""Replaces the count when the statement changed more schemas than the event can name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the status variables say; None for what they do not say.
+    """The values of the status variables; None for variables that are not in the event.
 
     `sql_mode` is written as `@@sql_mode`, `invoker` as `user@host`. Collations are the servers' ids, and
-    `lc_time_names` is a locale's number. `flags2` has the session options as bits. `updated_schemas` is None
-    too when there were more than the event can name. `is_complete` is false when the block ends in a variable
-    that is unknown or cut off: nothing behind it can be read.
+    `lc_time_names` is a locale's number. `flags2` contains the session options as bits. `updated_schemas` is also
+    None when there were more schemas than the event can name. `is_complete` is false when the block ends in a
+    variable that is unknown or cut off: nothing after it can be read.
     """
 
     flags2: int | None = None
@@ -77,10 +77,10 @@ Facts = dict[str, Any]
 
 
 def parse_status(block: bytes, flavor: str) -> Status:
-    """The status variables in a QUERY event's block of them, for a server of a flavor (`mysql`, `mariadb`).
+    """Parse a QUERY event's block of status variables, for a server of a flavor (`mysql`, `mariadb`).
 
-    Each is a key of one byte and a value whose size follows from the key. Hence the first unknown key ends the
-    parse, as it does in the servers; the block's own size says where the statement goes on.
+    A variable is a key of one byte and a value whose size follows from the key. Hence the first unknown key ends
+    the parse, as it does in the servers. The size of the whole block is known, so the statement is still found.
     """
     reader = Reader(block)
     variables = _COMMON | _OF_FLAVOR[flavor]
@@ -97,9 +97,9 @@ def parse_status(block: bytes, flavor: str) -> Status:
 
 
 def sql_mode_text(bits: int, flavor: str) -> str:
-    """The bits of `sql_mode` as the server prints them: names in the order of the bits, joined by commas.
+    """Return the bits of `sql_mode` as the server prints them: names in the order of the bits, joined by commas.
 
-    A bit that has no name here is written as its value in hex.
+    A bit without a name here is written as its value in hex.
     """
     names = dict(enumerate(_SQL_MODES)) | _SQL_MODES_OF[flavor]
     return ",".join(names.get(bit, f"{1 << bit:#x}") for bit in range(64) if bits >> bit & 1)
@@ -122,7 +122,7 @@ def _sized_text(reader: Reader) -> str:
 
 
 def _catalog_of_early_5_0(reader: Reader) -> Facts:
-    """MySQL 5.0.0 to 5.0.3 wrote a zero byte behind the name."""
+    """Read a catalog name and the zero byte that MySQL 5.0.0 to 5.0.3 wrote after it."""
     facts = {"catalog": _sized_text(reader)}
     reader.take(1)
     return facts
@@ -153,7 +153,7 @@ def _updated_schemas(reader: Reader) -> Facts:
 
 
 def _gtid_flags_extra(reader: Reader) -> Facts:
-    """Flags of MariaDB's two-phase ALTER; its COMMIT (4) and ROLLBACK (8) name the number of its START."""
+    """Read the flags of MariaDB's two-phase ALTER; its COMMIT (4) and ROLLBACK (8) contain the number of its START."""
     flags = reader.byte()
     facts = {"gtid_flags_extra": flags}
     return facts | {"start_alter_gtid_number": reader.number(8)} if flags & 12 else facts

@@ -1,7 +1,7 @@
 """TABLE_MAP events: the columns of a table as a binlog describes them.
 
-Source: server, libs/mysql/binlog/event/rows_event.h, `Table_map_event`; the optional metadata behind the
-null bits is there since MySQL 8.0.1 and MariaDB 10.5.
+Source: server, libs/mysql/binlog/event/rows_event.h, `Table_map_event`. The optional metadata after the
+null bits exists since MySQL 8.0.1 and MariaDB 10.5.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ _NUMERIC: Final = _INTEGERS | {"NEWDECIMAL", "FLOAT", "DOUBLE"}
 _CHARACTER: Final = frozenset({"STRING", "VAR_STRING", "VARCHAR", "BLOB", "BLOB_COMPRESSED", "VARCHAR_COMPRESSED"})
 _LABELLED: Final = frozenset({"ENUM", "SET"})
 
-# Columns that have an entry in the optional metadata: more than those whose entry says anything. Source: MySQL,
+# Columns that have an entry in the optional metadata, also those whose entry has no meaning. Source: MySQL,
 # sql/field_common_properties.h, `has_signedess_information_type`, and sql/log_event.cc, `is_character_field`; MariaDB,
 # sql/field.h, `Binlog_type_info` of each field, where a GEOMETRY is a BLOB.
 _WITH_SIGN: Final = _NUMERIC | {"YEAR", "DECIMAL"}
@@ -71,8 +71,8 @@ _WITH_CHARSET: Final = {"mysql": _CHARACTER | {"VECTOR"}, "mariadb": _CHARACTER 
 _OLD_TEMPORAL: Final = frozenset({"TIME", "DATETIME", "TIMESTAMP"})
 _FIRST_FRACTIONS: Final = (5, 3, 0)
 
-# Types of MariaDB that are BINARY of this many bytes on the wire: only a snapshot tells them. And the first versions
-# that have one of so many bytes.
+# MariaDB logs these types as BINARY of this many bytes: only a snapshot can identify them. Below, by size: the first
+# versions that have such a type.
 FIXED_BINARY: Final = {"UUID": 16, "INET4": 4, "INET6": 16}
 _FIRST_FIXED_BINARY: Final = {16: (10, 5, 0), 4: (10, 10, 0)}
 
@@ -82,7 +82,7 @@ _METADATA_BYTES: Final = {
     **dict.fromkeys(("VARCHAR", "BIT", "NEWDECIMAL", "STRING", "VAR_STRING", "ENUM", "SET", "VARCHAR_COMPRESSED"), 2),
 }
 
-# Data types of information_schema that a wire type may stand for.
+# Data types of information_schema that a wire type may represent.
 _COMPATIBLE: Final[dict[str, frozenset[str]]] = {
     "TINY": frozenset({"tinyint", "bool", "boolean"}),
     "SHORT": frozenset({"smallint"}),
@@ -131,11 +131,11 @@ _COMPATIBLE: Final[dict[str, frozenset[str]]] = {
 class Column:
     """A column of a table map.
 
-    `metadata` is the wire's: maximum bytes of VARCHAR and STRING, length bytes of BLOB and JSON, fraction
-    digits of temporal types (of MariaDB's from before 10.1 the snapshot's, else 0), precision * 256 + scale
-    of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
-    What neither the event nor a hint tells is None; `unknown_hint` names it when the text of the column's values
-    depends on it: `sign`, `charset`, `labels`, or `type` (BINARY, UUID and INET6 are the same in the log).
+    `metadata` is the value in the event: maximum bytes of VARCHAR and STRING, length bytes of BLOB and JSON,
+    fraction digits of temporal types, precision * 256 + scale of NEWDECIMAL, bits of BIT, bytes of ENUM and SET.
+    For MariaDB's temporal types from before 10.1 the fraction digits come from the snapshot, else they are 0.
+    A fact is None when neither the event nor a hint provides it. `unknown_hint` names this fact when the text of the
+    column's values depends on it: `sign`, `charset`, `labels`, or `type` (BINARY, UUID and INET6 are logged alike).
     """
 
     ordinal: int
@@ -153,14 +153,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """A table map and the hints it is decoded with.
+    """A table map and the hints for decoding it.
 
-    `hint` says where they come from: `snapshot` when a snapshot gave anything that the text of a value
+    `hint` is the source of the hints: `snapshot` when a snapshot provided any fact that the text of a value
     depends on, else `metadata` when the event itself did, else `none`. `column_names` are the event's own
-    or the snapshot's. `has_metadata` is False for those of MySQL 5.1 before 5.1.18, which tell only types.
-    `lacks_digits` says that temporal columns may have a fraction whose digits nothing tells: MariaDB has such
-    types since 5.3, and logs them with the codes of those without one. `fixed_binary_sizes` are the sizes of
-    BINARY columns, in bytes, that may be columns of a type in `FIXED_BINARY` as well.
+    or the snapshot's. `has_metadata` is False for MySQL 5.1 before 5.1.18, whose table maps contain only types.
+    `lacks_digits` means that temporal columns may have a fraction with an unknown number of digits: MariaDB has
+    such types since 5.3, and logs them with the codes of types without a fraction. `fixed_binary_sizes` contains
+    the sizes, in bytes, of BINARY columns that may really be columns of a type in `FIXED_BINARY`.
     """
 
     table_map_id: str
@@ -175,7 +175,7 @@ class TableMap:
 
 
 def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
-    """Parses the body of a TABLE_MAP event behind its table id.
+    """Parse the body of a TABLE_MAP event after its table id.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
         Flags (2 bytes), schema and table (size, name, zero byte), column count, types, metadata, null bits,
         optional metadata.
     server_version
-        Of the server that wrote it: MySQL and MariaDB differ in what the metadata have an entry for.
+        Version of the server that wrote the event: MySQL and MariaDB differ in which columns have metadata entries.
 
     Raises
     ------
@@ -231,12 +231,12 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
 
 
 def with_hints(table_map: TableMap, body: bytes, definitions: tuple[Definition, ...]) -> TableMap:
-    """The table map completed by a definition of the table that fits it, and its id.
+    """Return the table map with its id, completed by a definition of the table that fits it.
 
-    The event's own metadata goes first; UUID, INET4, INET6 and the digits of old temporal types only a definition
-    tells. A definition counts only as a whole: as many columns, each of a compatible type. Where several fit, a column
-    that they complete differently is left as the event describes it. The id is a hash of the event's bytes, of what
-    the definitions added, and of what nothing tells.
+    The event's own metadata has priority. Only a definition can provide UUID, INET4, INET6 and the digits of old
+    temporal types. A definition counts only as a whole: as many columns, each of a compatible type. When several
+    definitions fit, a column that they complete differently stays as the event describes it. The id is a hash of the
+    event's bytes, of the facts that the definitions added, and of the facts that are unknown.
     """
     columns, hint = table_map.columns, table_map.hint
     fitting = [found for one in definitions if (found := fitting_hints(columns, one)) is not None]
@@ -282,7 +282,7 @@ def with_hints(table_map: TableMap, body: bytes, definitions: tuple[Definition, 
 
 
 def fitting_hints(columns: tuple[Column, ...], definition: Definition) -> Definition | None:
-    """The definition if it may describe these columns: the same count, with or without virtual ones, and types."""
+    """Return the definition if its columns, with or without virtual columns, match these in number and types."""
     for candidate in (definition, tuple(hint for hint in definition if not hint.is_virtual)):
         if len(candidate) == len(columns) and all(
             _may_describe(known, column) for column, known in zip(columns, candidate, strict=True)
@@ -312,7 +312,7 @@ def _complete(column: Column, known: ColumnHint, *, with_digits: bool) -> Column
 
 
 def _unknown_hint(column: Column, fixed_binary_sizes: frozenset[int], is_described: bool) -> str | None:
-    """What the text of a column's values depends on and neither the event nor a hint tells, None for nothing."""
+    """Return the unknown fact that the text of a column's values depends on; None if there is no such fact."""
     if column.type in _INTEGERS and column.is_unsigned is None:
         return "sign"
     if column.type in _CHARACTER and column.charset is None:
@@ -324,14 +324,14 @@ def _unknown_hint(column: Column, fixed_binary_sizes: frozenset[int], is_describ
 
 
 def _column_type(code: int, metadata: Reader) -> tuple[str, int]:
-    """The type's name and its metadata as one number, in the units of `Column`."""
+    """Return the type's name and its metadata as one number, in the units of `Column`."""
     name = TYPE_NAMES.get(code, str(code))
     size = _METADATA_BYTES.get(name, 0)
     raw = metadata.take(size)
     if name in ("STRING", "VAR_STRING", "ENUM", "SET"):
         real, length = raw
         if real & 0x30 != 0x30:
-            # CHAR of 256 bytes or more: two bits of the length stand inverted in the type byte.
+            # CHAR of 256 bytes or more: the type byte contains two bits of the length, inverted.
             length |= ((real & 0x30) ^ 0x30) << 4
             real |= 0x30
         return TYPE_NAMES.get(real, str(real)), length
@@ -343,7 +343,7 @@ def _column_type(code: int, metadata: Reader) -> tuple[str, int]:
 
 
 def _optional_metadata(reader: Reader) -> dict[int, bytes]:
-    """The optional fields: type, packed size, bytes. Unknown types are kept and ignored."""
+    """Return the optional fields by type. A field is type, packed size, bytes. Unknown types are kept and ignored."""
     fields = {}
     while reader.left:
         kind = reader.byte()
@@ -400,7 +400,7 @@ def _describe(columns: list[Column], optional: dict[int, bytes], flavor: str) ->
 
 
 def _bits(data: bytes) -> Iterator[bool]:
-    """Bits from the highest of the first byte on."""
+    """Yield bits, beginning with the highest bit of the first byte."""
     for byte in data:
         for bit in range(7, -1, -1):
             yield bool(byte >> bit & 1)
@@ -413,7 +413,7 @@ def _packed_numbers(data: bytes) -> Iterator[int]:
 
 
 def _collations(optional: dict[int, bytes], default: int, each: int, count: int) -> Iterator[tuple[int, int]]:
-    """Collation ids by index among the columns that have one: a default and exceptions, or one each."""
+    """Yield collation ids by index among the columns that have one: a default and exceptions, or one per column."""
     if default in optional:
         numbers = list(_packed_numbers(optional[default]))
         exceptions = dict(zip(numbers[1::2], numbers[2::2], strict=False))

@@ -1,4 +1,4 @@
-"""GTID_TAGGED events (MySQL 8.3): the one type in the servers' serialization format, fields with ids.
+"""GTID_TAGGED events (MySQL 8.3), the only type in the servers' serialization format: fields with ids.
 
 Sources: server, libs/mysql/serialization/readme.md and variable_length_integers.h; libs/mysql/binlog/event/
 control_events.h, `Gtid_event::define_fields`.
@@ -16,10 +16,10 @@ _UUID_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class TaggedGtid:
-    """The fields of a GTID_TAGGED event as they stand in it.
+    """The fields of a GTID_TAGGED event.
 
     Timestamps are microseconds since 1970, server versions numbers such as 90704, as in GTID events. A field that
-    is left out because it equals another (`original_…` equals `immediate_…`) has that one's value.
+    is missing because it equals another field (`original_…` equals `immediate_…`) gets the value of that field.
     """
 
     flags: int
@@ -37,14 +37,16 @@ class TaggedGtid:
 
 
 def parse_tagged_gtid(body: bytes) -> TaggedGtid:
-    """Parses the body of a GTID_TAGGED event.
+    """Parse the body of a GTID_TAGGED event.
 
-    A version, the size of the whole message, the last field id that must be understood, then ids and values.
+    The body is a version, the size of the whole message, the last field id that must be understood, then ids and
+    values.
 
     Raises
     ------
     MalformedEventError
-        When the fields do not fit into the body, do not ascend, one is missing, or an unknown one must be understood.
+        When the fields do not fit into the body or do not ascend, a field is missing, or an unknown field must be
+        understood.
     """
     reader = Reader(body)
     if (version := varlen(reader)) != _FORMAT_VERSION:
@@ -76,23 +78,23 @@ def parse_tagged_gtid(body: bytes) -> TaggedGtid:
 
 
 def varlen(reader: Reader) -> int:
-    """An unsigned integer of 1 to 9 bytes: as many ones at the low end of the first byte as there are further bytes."""
+    """Return an unsigned integer of 1 to 9 bytes. The ones at the low end of the first byte count the further bytes."""
     first = reader.byte()
     more = (first ^ 0xFF) & -(first ^ 0xFF)
     further = more.bit_length() - 1 if more else 8
     value = reader.number(further)
-    # Eight further bytes hold the whole number; before that, the rest of the first byte is its low end.
+    # Eight further bytes contain the whole number. With fewer, the rest of the first byte is its low end.
     return value if further == 8 else value << (7 - further) | first >> (further + 1)
 
 
 def signed_varlen(reader: Reader) -> int:
-    """A signed one: the lowest bit is the sign, a negative number is kept as its complement."""
+    """Return a signed integer from a `varlen`: the lowest bit is the sign, a negative number is its complement."""
     value = varlen(reader)
     return ~(value >> 1) if value & 1 else value >> 1
 
 
 def _uuid(reader: Reader) -> bytes:
-    """An array of 16 numbers, each written as a number of its own: one byte below 128, else two."""
+    """Return the 16 bytes of a UUID. Each is stored as a number of its own: one byte below 128, else two."""
     numbers = [varlen(reader) for _ in range(_UUID_BYTES)]
     if max(numbers) > 0xFF:
         raise MalformedEventError("a UUID has a byte above 255")

@@ -1,4 +1,4 @@
-"""What a statement changes: its verb and its table, as far as the beginning of its text says so."""
+"""Verb and table of a statement that changes rows, as far as the beginning of its text shows them."""
 
 import re
 from typing import Final
@@ -19,15 +19,15 @@ _TARGETS: Final = {
 }
 
 CHANGE_PATTERN: Final = rf"(?is)^{_SPACE}*({'|'.join(_TARGETS)})\s"
-"""What the text of a change begins with, in a syntax that Python and Arrow have in common."""
+"""Matches the beginning of a statement that changes rows, in a syntax that Python and Arrow share."""
 
 _CHANGE: Final = re.compile(CHANGE_PATTERN)
 
 
 def changed_table(sql: str, default_schema: str | None) -> tuple[str, str, str] | None:
-    """Verb, schema and table of an INSERT, REPLACE, UPDATE, DELETE or LOAD; None for any other statement.
+    """Return verb, schema and table of an INSERT, REPLACE, UPDATE, DELETE or LOAD; None for any other statement.
 
-    Of several tables it is the first. A name without a schema is in `default_schema`.
+    If there are several tables, the first one is returned. A name without a schema is in `default_schema`.
     """
     change = _CHANGE.match(sql)
     if change is None:

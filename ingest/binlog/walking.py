@@ -1,4 +1,4 @@
-"""A walk of the kernel over a file: its window of bytes, the format in force, and the events inside others."""
+"""A walk of the kernel over a file: its window of bytes, the format in force, and the events inside other events."""
 
 import os
 from bisect import bisect_right
@@ -26,7 +26,7 @@ _WHOLE_FILE: Final = (1 << 62) - 1
 
 
 class Walk:
-    """The kernel on its way through a file, from one of its statuses to the next.
+    """A walk of the kernel through a file, from one of its statuses to the next.
 
     Parameters
     ----------
@@ -35,19 +35,19 @@ class Walk:
     descriptor
         The file, open.
     format
-        What its first event says.
+        The format description from the file's first event.
     mode
-        What the kernel does: `layout.WANT_…` and its kin.
+        The modes of the kernel: `layout.WANT_…`, `layout.KEEP_GOING`, `layout.SKIP_BAD`.
     start, end
         Physical offsets, in bytes, where the walk begins and where the file ends.
 
     Attributes
     ----------
     counts, inner_counts
-        Events so far by type code, shape (256,): those of the file, and those inside others.
+        Events so far by type code, shape (256,): events of the file, and events inside other events.
     rewrite
-        Who decodes rows: it gives the event of version 1 that says what one of version 0 does, by type code and
-        bytes, or None where it has noted why not.
+        Callback of the row decoder. It gets type code and bytes of a version 0 rows event and returns the equivalent
+        version 1 event, or None when the rows are skipped or it has recorded a problem.
     """
 
     def __init__(self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int) -> None:
@@ -75,58 +75,58 @@ class Walk:
         self._use(_format_in_force(path, descriptor, format, start), start)
 
     def step(self) -> int:
-        """Goes on to a status that its caller has to deal with, which ATTENTION never is."""
+        """Walk on to a status that the caller has to handle. ATTENTION is handled here."""
         status: int
         while (status := run(self.context.address)) == layout.ATTENTION:
             self._attend()
         return status
 
     def advance(self) -> bool:
-        """Reads on, from the event that the walk stands at; False when the file has nothing more."""
+        """Read on from the current event; return False when the file has nothing more."""
         return self.window.advance(self.context)
 
     @property
     def position(self) -> int:
-        """Physical offset of the event that the walk stands at; inside a payload that of the payload."""
+        """Physical offset of the current event; inside a payload, the offset of the payload."""
         if self.context["PAYLOAD_END"]:
             return self.context["PAYLOAD_START"]
         return self.window.base + self.context["POS"]
 
     @property
     def end_position(self) -> int:
-        """Physical offset behind that event."""
+        """Physical offset after the current event; inside a payload, after the payload."""
         if self.context["PAYLOAD_END"]:
             return self.context["PAYLOAD_END"]
         return self.position + len(self.event())
 
     def event(self) -> bytes:
-        """The bytes of the event that the walk stands at, the one inside a payload if it is in one."""
+        """Return the bytes of the current event; inside a payload, of the inner event."""
         at = self.context["POS"]
         data = self.context.array("INSIDE" if self.context["PAYLOAD_END"] else "BUFFER")
         size = int.from_bytes(data[at + 9 : at + 13].tobytes(), "little")
         return data[at : at + size].tobytes()
 
     def event_at(self, position: int) -> bytes:
-        """The bytes of the event at a physical offset that the walk has passed, in the window or not."""
+        """Return the bytes of the event at a physical offset that the walk has passed, in the window or not."""
         head = os.pread(self.window.descriptor, 13, position)
         return os.pread(self.window.descriptor, int.from_bytes(head[9:], "little"), position)
 
     def type_at(self, position: int) -> int:
-        """The type code of the event at a physical offset, anywhere in the file."""
+        """Return the type code of the event at a physical offset, anywhere in the file."""
         code: int = self.format_at(position).type_codes[os.pread(self.window.descriptor, 1, position + 4)[0]]
         return code
 
     def stop_at(self, position: int) -> None:
-        """Makes the walk end with status END at a physical offset."""
+        """Make the walk end with status END at a physical offset."""
         self.context["END_POS"] = position
 
     def end_at(self, end: int) -> None:
-        """Takes the file to end at a physical offset: at first, and when it has grown."""
+        """Set the physical offset that counts as the end of the file, also after the file has grown."""
         self.window.end = end
         self.context["END_POS"] = end
 
     def add_problem(self, code: int, map_number: int, row: int, reason: int) -> None:
-        """Notes that the event could not be decoded; the kernel keeps one record free."""
+        """Record that the current event could not be decoded; the kernel keeps one record free for this."""
         context = self.context
         count = context["PROBLEM_COUNT"]
         record = (self.position, self.end_position, code, map_number, row, -1, reason, 0)
@@ -135,21 +135,21 @@ class Walk:
 
     @property
     def format(self) -> FormatDescription:
-        """The format in force where the walk stands."""
+        """The format in force at the current event."""
         return self._formats[-1][1]
 
     @property
     def formats(self) -> list[FormatDescription]:
-        """The format that the walk began with and those that the file changed to, in their order."""
+        """The format at the start of the walk, then the formats that the file changed to, in order."""
         return [format for _, format in self._formats]
 
     def format_at(self, position: int) -> FormatDescription:
-        """The format of the event at a physical offset that the walk has passed."""
+        """Return the format of the event at a physical offset that the walk has passed."""
         return self._formats[bisect_right(self._formats, position, key=itemgetter(0)) - 1][1]
 
     def _use(self, format: FormatDescription, position: int) -> None:
-        """Reads what stands at and behind an offset in this format."""
-        # The first is known before the walk comes by it.
+        """Read events from an offset on in this format."""
+        # The first format is known before the walk reaches its event.
         if not self._formats or self._formats[-1] != (position, format):
             self._formats.append((position, format))
         context = self.context
@@ -173,7 +173,7 @@ class Walk:
             rewritten = self.rewrite(code, event) if self.rewrite is not None else None
             context["ATTENDED_GOOD"] = rewritten is not None
             if rewritten is not None:
-                # The kernel counts it as one inside another, and it is the same one.
+                # The kernel counts the rewritten event as an inner event, but it is the same event.
                 self.inner_counts[ROWS_V0[code]] -= 1
                 self._enter(rewritten, code, len(event))
                 return
@@ -187,7 +187,7 @@ class Walk:
         context["ATTENDED"] = self.position
 
     def _enter(self, events: bytes, code: int, size: int) -> None:
-        """Turns to the events inside one of `size` bytes; the kernel comes out of it by itself."""
+        """Switch to the events inside an event of `size` bytes; the kernel returns from them by itself."""
         position, context = self.position, self.context
         if len(events) > context["INSIDE_CAPACITY"]:
             self._make_room_inside(2 * len(events))
@@ -212,7 +212,7 @@ class Walk:
 
 
 def _format_of(event: bytes, path: Path) -> FormatDescription | None:
-    """A format description in a whole event; None when it is none, or its checksum is wrong."""
+    """Return the format description in a whole event; None when it is invalid or its checksum is wrong."""
     try:
         found = format_of_event(event, path)
     except BinloomError:
@@ -221,7 +221,7 @@ def _format_of(event: bytes, path: Path) -> FormatDescription | None:
 
 
 def _format_in_force(path: Path, descriptor: int, first: FormatDescription, start: int) -> FormatDescription:
-    """The format in force at an offset: a relay log has a description of its own, then its source's ones."""
+    """Return the format in force at an offset: a relay log has its own description first, then its source's."""
     if start == _FIRST or not (first.is_relay_log or first.format_version != 4):
         return first
     walk = Walk(path, descriptor, first, layout.KEEP_GOING, _FIRST, start)

@@ -7,10 +7,10 @@ from functools import cache
 
 
 def zstd_decompression(owner: object) -> tuple[int, int]:
-    """Addresses of ZSTD_decompressDCtx and of a context for it that lives as long as `owner`.
+    """Return the addresses of ZSTD_decompressDCtx and of a context for it that lives as long as `owner`.
 
-    Both are 0 where the library cannot be had as such; `ingest.binlog.payload` then decompresses through Python,
-    which costs some ten microseconds more a payload.
+    Both are 0 when the library cannot be loaded; `ingest.binlog.payload` then decompresses through Python, which
+    costs some ten microseconds more per payload.
     """
     library = _library()
     if library is None:
@@ -22,7 +22,7 @@ def zstd_decompression(owner: object) -> tuple[int, int]:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """The zstd library inside the package `zstandard`."""
+    """Load the zstd library inside the package `zstandard`; return None when that fails."""
     found = importlib.util.find_spec("zstandard._cffi")
     if found is None or found.origin is None:
         return None

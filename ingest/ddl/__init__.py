@@ -1,1 +1,1 @@
-"""What DDL statements do to a schema: read from their text, and put together to the shapes of tables."""
+"""Reads the effects of DDL statements from their text, and builds the shapes of tables from them."""

@@ -1,11 +1,11 @@
-"""What a DDL statement does, one action after another: plain data, as the raw table `ddl_actions` holds it."""
+"""Actions of a DDL statement, in order: plain data, as the raw table `ddl_actions` holds it."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
 Flavor = Literal["mysql", "mariadb"]
 Default = tuple[str | None, str | None]
-"""A character set and a collation, each None where it is not known."""
+"""A character set and a collation, each None where it is unknown."""
 
 Kind = Literal[
     "create_table",
@@ -33,23 +33,23 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as a statement defines it, its type in the words of information_schema.
+    """A column as a statement defines it, with its type as information_schema shows it.
 
     Attributes
     ----------
     name
-        Name as it is written.
+        Name as written.
     data_type, column_type
-        As information_schema.columns shows them; None where only the name is said.
+        As information_schema.columns shows them; None where the statement only names the column.
     character_set, collation
-        As far as they are written; None where the table's default holds. A collation may also stand for that of
-        whatever the character set is: `default`, `bin`, or one of MariaDB's such as `uca1400_ai_ci`.
+        As written; None where the table's default applies. A collation may be a name without a character set
+        (`default`, `bin`, or a MariaDB name such as `uca1400_ai_ci`). Its full name then depends on the character set.
     is_nullable, is_generated
-        Whether it takes NULL, and whether it is computed from others.
+        Whether the column takes NULL, and whether it is computed from other columns.
     extra
-        What information_schema.columns.EXTRA would say of how its values come about.
+        As information_schema.columns.EXTRA shows it, for how the column's values are made.
     length
-        Characters that a TEXT must have room for, where its type depends on a character set that is not known yet.
+        Characters that a TEXT must have room for, where its type depends on a character set that is still unknown.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A unique or foreign key. `name` is None where the server makes one up, and so are rules that are not written."""
+    """A unique or foreign key. `name` is None where the server chooses it. Rules that are not written are None too."""
 
     name: str | None
     columns: tuple[str, ...]
@@ -77,17 +77,17 @@ class Key:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it refers to another table."""
+        """Whether the key refers to another table."""
         return self.referenced_table_name is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One step of a statement. The steps, applied one after another, come to what the statement does.
+    """One step of a statement. The steps, applied in order, have the same effect as the statement.
 
-    The attributes are the columns of `ddl_actions`, but for the last two, which only a schema snapshot needs:
-    keys that the action adds, and names of keys that it drops. The default that a database or table gets is in
-    `character_set` and `collation`: `default` stands for that of what it is in.
+    The attributes are the columns of `ddl_actions`, except the last two, which only a schema snapshot needs:
+    keys that the action adds, and names of keys that it drops. `character_set` and `collation` hold the new default
+    of a database or table; `default` means the default of the server or database that contains it.
     """
 
     action: Kind

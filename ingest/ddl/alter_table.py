@@ -1,8 +1,8 @@
-"""ALTER TABLE as actions in the order in which they come to what the server makes of it.
+"""ALTER TABLE as actions, in an order that has the same effect as the server's own.
 
-The server drops columns first, then changes those that stay where they are, then adds and moves the others in
-the order of the statement. A new default character set holds for these already, wherever it is written. Keys change
-last: ADD PRIMARY KEY names columns as they are called afterwards. A table is renamed when all else is done.
+The server drops columns first. Then it changes the columns that keep their position. Then it adds and moves the
+others in the order of the statement. A new default character set already applies to these columns, wherever the
+statement has it. Keys change last: ADD PRIMARY KEY uses the new names of columns. Renaming the table comes at the end.
 
 Sources: server, sql/sql_table.cc, `mysql_prepare_alter_table`, sql/sql_yacc.yy, `alter_list_item`; MariaDB the same.
 """
@@ -36,7 +36,7 @@ from ingest.ddl.versioning import PERIOD
 
 ActionOf = Callable[..., Action]
 
-# Options of a table that are followed by their value, with or without a sign between.
+# Table options that a value follows, with or without `=` between.
 _OPTIONS: Final = frozenset(
     {
         *("ENGINE", "TYPE", "AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "TABLE_CHECKSUM"),
@@ -69,32 +69,32 @@ _PARTITION_VERBS: Final = (
 
 
 def read_alter_table(cursor: Cursor, dialect: Dialect, names: Names, action: ActionOf) -> list[Action]:
-    """Go past the parts of an ALTER TABLE, behind the table's name.
+    """Read the parts of an ALTER TABLE, behind the table's name.
 
     Parameters
     ----------
     cursor
-        Stands behind the name.
+        At the token behind the table's name.
     dialect, names
-        Of the statement.
+        Dialect and name reader of the statement.
     action
         Makes an action on the table.
 
     Raises
     ------
     NotUnderstoodError
-        A part of it is not known.
+        A part of the statement is unknown.
     """
     reader = _Parts(cursor, dialect, names, action)
     while not cursor.is_at_end:
         reader.read_part()
-        # Options of the table may follow each other without a comma, and so may what is done to partitions.
+        # Table options may follow each other without a comma, and so may operations on partitions.
         cursor.take_sign(",")
     return reader.in_order()
 
 
 class _Parts:
-    """Reads the parts of the statement, and keeps them apart by when they take effect."""
+    """Reads the parts of the statement, and groups them by when they take effect."""
 
     def __init__(self, cursor: Cursor, dialect: Dialect, names: Names, action: ActionOf) -> None:
         self._cursor = cursor
@@ -111,7 +111,7 @@ class _Parts:
         self._renamed: list[Action] = []
 
     def in_order(self) -> list[Action]:
-        """The actions, in the order in which they come to the result of the statement."""
+        """Return the actions, in an order that gives the result of the statement."""
         columns = _without_clashes([*self._changed, *self._placed], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
         return [*self._defaults, *self._dropped, *columns, *self._keys, *self._others, *self._renamed] or [
@@ -119,14 +119,14 @@ class _Parts:
         ]
 
     def _converted(self, column: Column) -> Column:
-        """A column that the statement defines, in the character set that it converts the table to."""
+        """Return a column that the statement defines, in the character set that the statement converts the table to."""
         character_set, collation = self._converted_to
         if character_set is None or column.data_type not in TEXT_TYPES or column.character_set == "binary":
             return column
         return with_character_set(column, *resolved(character_set, collation, self._converted_to))
 
     def read_part(self) -> None:
-        """Go past one part."""
+        """Read one part."""
         cursor = self._cursor
         match cursor.word():
             case "ADD":
@@ -176,7 +176,7 @@ class _Parts:
         self._others.append(self._action("other", detail=detail, **facts))
 
     def _skip_column(self) -> bool:
-        """Go past COLUMN and a condition; whether there is one."""
+        """Skip COLUMN and a condition; return whether there was a condition."""
         self._cursor.take_words("COLUMN")
         return self._condition()
 
@@ -347,7 +347,7 @@ class _Parts:
             self._others.append(self._action("convert_character_set", character_set=character_set, collation=collation))
 
     def _order_by(self) -> None:
-        """Go past columns that rows are sorted by: a comma may also stand before the next part."""
+        """Skip the columns that rows are sorted by. A comma may also come before the next part of the statement."""
         cursor = self._cursor
         cursor.expect("ORDER", "BY")
         self._other("order by")
@@ -379,7 +379,7 @@ class _Parts:
         )
 
     def _partitions(self) -> str:
-        """Go past the names of partitions; the names."""
+        """Read the names of partitions; return them in one string."""
         cursor = self._cursor
         found = [cursor.name()]
         while cursor.is_sign(",") and cursor.is_name(1):
@@ -431,10 +431,10 @@ class _Parts:
 
 
 def _without_clashes(actions: list[Action], action: ActionOf) -> list[Action]:
-    """Changes of columns that can be made one after another, where the server makes them at once.
+    """Return column changes that can be made one by one; the server makes them all at once.
 
-    `CHANGE a b int, CHANGE b a int` gives the second column the name that the first still has: such columns get
-    another name before.
+    `CHANGE a b int, CHANGE b a int` gives column `a` a name that column `b` still has. Such a column `b` first gets
+    a temporary name.
     """
     taken = set[str]()
     later = {_old(one) for one in actions if _is_renamed(one)}

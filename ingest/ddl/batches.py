@@ -1,4 +1,4 @@
-"""Actions of DDL statements as Arrow batches, from the batches of statements that the decoder yields."""
+"""Actions of DDL statements as Arrow batches, made from the batches of statements that the decoder yields."""
 
 import re
 from collections.abc import Mapping
@@ -57,35 +57,35 @@ DDL_ACTIONS: Final = pa.schema(
 )
 """One row for each action, in the order of the log and of `action_ordinal`."""
 
-# Those that say how a statement is to be read; the bits are the servers'.
+# SQL modes that change how a statement is parsed; the bits are the server's.
 _MODES: Final = {"REAL_AS_FLOAT": 1 << 0, "ANSI_QUOTES": 1 << 2, "ORACLE": 1 << 9, "NO_BACKSLASH_ESCAPES": 1 << 20}
 _COLUMN_FIELDS: Final = [field.name for field in DDL_ACTIONS.field("columns").type.value_type]
 _FACTS: Final = [name for name in DDL_ACTIONS.names[4:] if name != "columns"]
 
 
 def sql_mode_bits(text: str | None) -> int:
-    """The bits of an SQL mode, given as its names, that say how a statement is to be read."""
+    """Return the bits of those SQL modes that change how a statement is parsed; `text` holds the names of modes."""
     return sum(_MODES.get(name, 0) for name in (text or "").split(","))
 
 
 def version_of(text: str | None) -> tuple[int, ...]:
-    """The numbers of a server's version, such as `10.11.18-MariaDB-log`."""
+    """Return the numbers of a server's version, such as `10.11.18-MariaDB-log`."""
     found = re.match(r"(?:5\.5\.5-(?=1[0-9]\.))?(\d+)\.(\d+)(?:\.(\d+))?", text or "")
     return tuple(int(number) for number in found.groups() if number) if found else (99,)
 
 
 def ddl_batch(statements: pa.RecordBatch, flavor: Flavor, server_version: str | None) -> pa.RecordBatch | None:
-    """The actions of the DDL statements in a batch of statements; None when there are none.
+    """Return the actions of the DDL statements in a batch of statements; None when there are none.
 
-    Only statements that begin like DDL are looked into, so that the log of a server that logs all changes as
-    statements costs no more than one pass of a regular expression.
+    Only statements that begin like DDL are parsed. The log of a server that logs all changes as statements
+    therefore costs no more than one pass of a regular expression.
 
     Parameters
     ----------
     statements
-        As the decoder yields them.
+        Batch from the decoder.
     flavor, server_version
-        The server's that wrote them.
+        Flavor and version of the server that wrote the statements.
     """
     is_query = pc.equal(statements["kind"], "QUERY")
     chosen = pc.and_(is_query, pc.match_substring_regex(statements["sql_text"], DDL_PATTERN))
@@ -100,11 +100,12 @@ def ddl_batch(statements: pa.RecordBatch, flavor: Flavor, server_version: str | 
 
 
 def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tuple[int, ...]) -> list[Action]:
-    """The actions of a statement of the log, with what its session decided.
+    """Return the actions of a logged statement, completed with the settings of its session.
 
-    A database that is created without a character set, or altered to DEFAULT, gets that of `collation_server`. MySQL
-    converts a table to DEFAULT by the session's schema, not by the table's: it is in `other_schema_name` where it is
-    another one, and without one `collation_server` counts.
+    A database that is created without a character set, or altered to DEFAULT, gets the default of `collation_server`.
+    MySQL converts a table to DEFAULT with the default of the session's schema, not of the table's own schema.
+    `other_schema_name` names the session's schema where the two differ. A session without a schema uses
+    `collation_server`.
 
     Source: server, sql/sql_yacc.yy, CONVERT_SYM in `alter_list_item`, and sql/sql_class.h, `collation_database`.
 
@@ -113,9 +114,9 @@ def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tup
     statement
         A row of `statements`.
     flavor, version
-        The server's that wrote it.
+        Flavor and version of the server that wrote it.
     """
-    # The tokenizer takes a while to be imported, and most segments have no DDL.
+    # Importing the tokenizer takes a while, and most segments contain no DDL.
     from ingest.ddl.column_types import Dialect, character_set_of, collation_of, resolved
     from ingest.ddl.statements import actions_of
 

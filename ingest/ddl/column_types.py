@@ -1,4 +1,4 @@
-"""Data types as statements write them, and as information_schema.columns shows them.
+"""Converts data types from the form in statements to the form in information_schema.columns.
 
 Sources: server, sql/sql_yacc.yy, `type`, and sql/field.cc, `sql_type`; MariaDB, sql/sql_yacc.yy, `field_type`.
 """
@@ -17,14 +17,14 @@ NEWEST: Final = (99,)
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a server makes of the words of a statement.
+    """Rules by which a server reads a statement.
 
     Attributes
     ----------
     flavor, version
-        The server's; without a version it is taken to be the newest.
+        Flavor and version of the server; without a version, the newest is assumed.
     sql_mode
-        Bits of the SQL mode that the statement runs with.
+        Bits of the SQL mode in which the statement runs.
     """
 
     flavor: Flavor
@@ -33,34 +33,34 @@ class Dialect:
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether it is MariaDB."""
+        """Whether the server is MariaDB."""
         return self.flavor == "mariadb"
 
     @property
     def shows_widths(self) -> bool:
-        """Whether integers are shown with a width that says nothing: not since MySQL 8.0.19."""
+        """Whether integers are shown with a display width; MySQL stopped this in 8.0.19."""
         return self.is_mariadb or self.version < (8, 0, 19)
 
     @property
     def has_explicit_timestamps(self) -> bool:
-        """Whether a TIMESTAMP may be NULL when nothing else is said, by the server's defaults."""
+        """Whether a TIMESTAMP without NULL or NOT NULL is nullable, by the server's default settings."""
         return self.version >= ((10, 10) if self.is_mariadb else (8, 0))
 
     @property
     def utf8(self) -> str:
-        """The name of the character set `utf8`."""
+        """The server's own name for the character set `utf8`."""
         if self.is_mariadb:
             return "utf8mb3" if self.version >= (10, 6) else "utf8"
         return "utf8mb3" if self.version >= (8, 0, 30) else "utf8"
 
     @property
     def default_character_set(self) -> str:
-        """What the server takes when nobody says anything."""
+        """The server's character set when none is configured."""
         return "latin1" if self.version < ((11, 6) if self.is_mariadb else (8,)) else "utf8mb4"
 
     @property
     def takes_inline_references(self) -> bool:
-        """Whether REFERENCES behind a column makes a foreign key."""
+        """Whether REFERENCES in a column's definition makes a foreign key."""
         return self.version >= ((10, 5) if self.is_mariadb else (9, 0))
 
 
@@ -71,17 +71,17 @@ class DataType:
     Attributes
     ----------
     name
-        As DATA_TYPE shows it.
+        As DATA_TYPE of information_schema shows it.
     sizes
-        What stands in parentheses behind the name in COLUMN_TYPE.
+        Text in parentheses behind the name in COLUMN_TYPE.
     suffix
-        What stands behind that: ` unsigned`, ` zerofill`.
+        Text behind the parentheses: ` unsigned`, ` zerofill`.
     character_set, collation
-        As far as they are written, or belong to the type.
+        As written, or as the type implies.
     is_serial
-        Whether it is SERIAL, which is a type, NOT NULL, AUTO_INCREMENT and UNIQUE in one.
+        Whether it is SERIAL, which means a type, NOT NULL, AUTO_INCREMENT and UNIQUE in one.
     wanted_length
-        Of a TEXT or BLOB the length that it must have, from which the server chooses the type.
+        Length that a TEXT or BLOB must have. The server chooses the type by it.
     """
 
     name: str
@@ -94,12 +94,12 @@ class DataType:
 
     @property
     def is_text(self) -> bool:
-        """Whether it has a character set."""
+        """Whether the type has a character set."""
         return self.name in TEXT_TYPES
 
     @property
     def column_type(self) -> str:
-        """As COLUMN_TYPE shows it."""
+        """The type as COLUMN_TYPE of information_schema shows it."""
         return self.name + (f"({self.sizes})" if self.sizes else "") + self.suffix
 
 
@@ -130,15 +130,15 @@ _ESCAPES: Final = str.maketrans({"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\
 
 
 def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
-    """Go past a type and its own attributes.
+    """Read a type and its own attributes.
 
     Raises
     ------
     NotUnderstoodError
-        No type that the servers know stands there.
+        The cursor is not at a type that the servers know.
     """
     if cursor.is_sign(".", 1) and cursor.word().endswith("_SCHEMA"):
-        cursor.at += 2  # MariaDB shows `mariadb_schema.date` where the mode gives the word another meaning.
+        cursor.at += 2  # MariaDB shows `mariadb_schema.date` where the SQL mode gives `date` another meaning.
         dialect = replace(dialect, sql_mode=dialect.sql_mode & ~ORACLE)
     if cursor.is_quoted():
         raise cursor.not_understood("a type")
@@ -189,10 +189,10 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
 
 
 def in_character_set(found: DataType, character_set: str | None, dialect: Dialect) -> DataType:
-    """A type as it is in a table whose default character set is known or not.
+    """Return a type as it is in a table with a default character set; None for an unknown default.
 
-    Where that is `binary`, types of text become those of bytes; a TEXT or BLOB with a length becomes the smallest
-    that takes it.
+    With the default `binary`, text types become byte types. A TEXT or BLOB with a length becomes the smallest type
+    that holds this length.
     """
     known = found.character_set or character_set
     name = name_in(found.name, known or dialect.default_character_set, found.wanted_length)
@@ -203,9 +203,9 @@ def in_character_set(found: DataType, character_set: str | None, dialect: Dialec
 
 
 def name_in(name: str, character_set: str, length: int | None = None) -> str:
-    """What a type is called in a character set: in `binary`, a type of text becomes one of bytes.
+    """Return the name of a type in a character set: in `binary`, a text type becomes a byte type.
 
-    A TEXT or BLOB with a length becomes the smallest that takes it.
+    A TEXT or BLOB with a length becomes the smallest type that holds this length.
     """
     if character_set == "binary":
         name = _BINARY_OF.get(name, name)
@@ -217,7 +217,7 @@ def name_in(name: str, character_set: str, length: int | None = None) -> str:
 
 
 def with_character_set(column: Column, character_set: str | None, collation: str | None) -> Column:
-    """A column of text as it is in a character set, None for one that is not known."""
+    """Return a text column as it is in a character set; None for an unknown character set."""
     assert column.data_type is not None and column.column_type is not None
     if character_set is None:
         return replace(column, character_set=None, collation=None)
@@ -234,7 +234,7 @@ def with_character_set(column: Column, character_set: str | None, collation: str
 
 
 def resolved(character_set: str | None, collation: str | None, default: Default) -> Default:
-    """A character set and collation as they are written, where what is left open is taken from a default.
+    """Return a character set and collation as written, with omitted parts taken from a default.
 
     DEFAULT takes the character set of the default, but not always its collation.
     """
@@ -250,7 +250,7 @@ def resolved(character_set: str | None, collation: str | None, default: Default)
 
 
 def text_type_for(name: str, bytes_before: int, bytes_after: int) -> str:
-    """The type of text that has room for as many characters as one had when they took another number of bytes."""
+    """Return the text type with room for as many characters as `name` had, when the bytes of a character change."""
     length = [*_LENGTHS, 1 << 32][_TEXTS.index(name)] - 1
     return _smallest(_TEXTS, length // bytes_before * bytes_after)
 
@@ -260,7 +260,7 @@ def _smallest(family: tuple[str, ...], size: int) -> str:
 
 
 def bytes_each(character_set: str) -> int:
-    """Bytes that a character takes at most."""
+    """Return the maximum number of bytes of a character."""
     if character_set in ("utf8mb4", "utf16", "utf16le", "utf32", "gb18030"):
         return 4
     if character_set in ("utf8", "utf8mb3", "ujis", "eucjpms"):
@@ -276,7 +276,7 @@ def _sign(cursor: Cursor) -> str:
     words = set()
     while word := cursor.take_one_of("UNSIGNED", "SIGNED", "ZEROFILL"):
         words.add(word)
-    # ZEROFILL means UNSIGNED, too.
+    # ZEROFILL implies UNSIGNED.
     return " unsigned" * bool(words & {"UNSIGNED", "ZEROFILL"}) + " zerofill" * ("ZEROFILL" in words)
 
 
@@ -300,7 +300,7 @@ def _float(word: str, cursor: Cursor, dialect: Dialect) -> DataType:
     if word == "DOUBLE":
         cursor.take_words("PRECISION")
     sizes = _sizes(cursor)
-    if len(sizes) == 1:  # A number of binary digits, that decides between the two.
+    if len(sizes) == 1:  # A number of binary digits decides between FLOAT and DOUBLE.
         name, sizes = "float" if sizes[0] <= 24 else "double", []
     return DataType(name, ",".join(map(str, sizes)), _sign(cursor))
 
@@ -320,7 +320,7 @@ def _label(cursor: Cursor) -> str:
 
 
 def _string(word: str, cursor: Cursor, dialect: Dialect) -> DataType | None:
-    """A type of characters or bytes whose first word is read; None when it is none."""
+    """Read a character or byte type behind its first word; return None for any other type."""
     national = dialect.utf8 if word in ("NATIONAL", "NCHAR", "NVARCHAR") else None
     if word == "NATIONAL":
         word = cursor.name().upper()
@@ -352,7 +352,7 @@ def _string(word: str, cursor: Cursor, dialect: Dialect) -> DataType | None:
 
 
 def _text(found: DataType, cursor: Cursor, dialect: Dialect) -> DataType:
-    """A type with the attributes that follow it, in whatever order they do."""
+    """Read the attributes behind a text type, in any order; return the type with them."""
     character_set, collation, is_binary = found.character_set, found.collation, False
     while True:
         if (said := read_character_set(cursor, dialect)) is not None:
@@ -385,7 +385,7 @@ def _compressed(found: DataType, cursor: Cursor) -> DataType:
 
 
 def read_character_set(cursor: Cursor, dialect: Dialect) -> str | None:
-    """Go past CHARACTER SET or CHARSET and a name, `utf8` in the server's words; None when none stands there."""
+    """Read CHARACTER SET or CHARSET and a name; None when neither is there. `utf8` becomes the server's own name."""
     is_said = cursor.take_words("CHARSET") or (
         cursor.word() in ("CHARACTER", "CHAR") and cursor.word(1) == "SET" and cursor.take_words(cursor.word(), "SET")
     )
@@ -397,13 +397,13 @@ def read_character_set(cursor: Cursor, dialect: Dialect) -> str | None:
 
 
 def read_collation(cursor: Cursor, dialect: Dialect) -> str:
-    """Go past `=`, if it stands there, and the name of a collation; the name in the server's words."""
+    """Read a collation, with or without `=` before it; return the server's own name for it."""
     cursor.take_sign("=")
     return collation_of(cursor.value(), dialect)
 
 
 def collation_of(name: str, dialect: Dialect) -> str:
-    """The name of a collation in a server's words."""
+    """Return the server's own name for a collation."""
     name = name.lower()
     for prefix in ("utf8_", "utf8mb3_"):
         if name.startswith(prefix):
@@ -412,7 +412,7 @@ def collation_of(name: str, dialect: Dialect) -> str:
 
 
 def character_set_of(collation: str) -> str | None:
-    """The character set that a collation belongs to; None for one that stands for that of any."""
+    """Return the character set of a collation; None for a collation name that fits any character set."""
     first = collation.partition("_")[0]
     return None if first in ("uca1400", "default", "bin") else first
 
@@ -421,7 +421,7 @@ _OF_ORACLE: Final = frozenset({"DATE", "NUMBER", "CLOB", "BLOB", "RAW", "VARCHAR
 
 
 def _oracle_type(word: str, cursor: Cursor, dialect: Dialect) -> DataType:
-    """A type that means something else in MariaDB's sql_mode=ORACLE."""
+    """Read a type that has another meaning in MariaDB's sql_mode=ORACLE."""
     sizes = _sizes(cursor)
     if word == "DATE":
         return DataType("datetime")

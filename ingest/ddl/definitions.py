@@ -1,4 +1,4 @@
-"""Definitions of columns and keys, as CREATE TABLE and ALTER TABLE have them.
+"""Reads the definitions of columns and keys in CREATE TABLE and ALTER TABLE.
 
 Sources: server, sql/sql_yacc.yy, `table_element`; MariaDB, sql/sql_yacc.yy, `field_list_item`.
 """
@@ -21,7 +21,7 @@ from ingest.ddl.tokens import Cursor
 
 TableName = Callable[[Cursor], tuple[str | None, str]]
 
-# What may follow an expression that stands without parentheses, as a default of MariaDB may.
+# Words that may follow an expression without parentheses, such as a default in MariaDB.
 _ATTRIBUTES: Final = frozenset(
     {
         *("NOT", "NULL", "DEFAULT", "ON", "AUTO_INCREMENT", "SERIAL", "PRIMARY", "KEY", "UNIQUE", "COMMENT", "COLLATE"),
@@ -35,24 +35,24 @@ _RULES: Final = ("RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A column with what stands in its definition beside it.
+    """A column and the rest of its definition.
 
     Attributes
     ----------
     column
-        The column, its type as of `data_type`.
+        The column, with the type of `data_type`.
     data_type
         Its type, which may still depend on the table's character set.
     is_primary_key
-        Whether it says PRIMARY KEY.
+        Whether the definition contains PRIMARY KEY.
     keys
-        Unique and foreign keys that it makes.
+        Unique and foreign keys that the definition makes.
     place, after_column
         FIRST or AFTER.
     is_versioned
-        Whether it says WITH SYSTEM VERSIONING, by which the table becomes a versioned one.
+        Whether it contains WITH SYSTEM VERSIONING, which makes the table system-versioned.
     is_period
-        Whether it is an end of the period of a versioned table.
+        Whether the column is an end of the period of a system-versioned table.
     """
 
     column: Column
@@ -65,20 +65,20 @@ class Definition:
     is_period: bool = False
 
     def in_table(self, character_set: str | None, dialect: Dialect) -> Column:
-        """The column in a table with a default character set, None for one that is not known."""
+        """Return the column as it is in a table with a default character set; None for an unknown default."""
         return _typed(self.column, in_character_set(self.data_type, character_set, dialect))
 
 
 @dataclass(slots=True)
 class Elements:
-    """What stands between the parentheses of CREATE TABLE: columns and keys."""
+    """Columns and keys between the parentheses of CREATE TABLE."""
 
     definitions: list[Definition] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
     keys: list[Key] = field(default_factory=list)
 
     def columns(self, character_set: str | None, dialect: Dialect) -> tuple[Column, ...]:
-        """The columns, those of the primary key NOT NULL."""
+        """Return the columns; those of the primary key are NOT NULL."""
         in_key = {name.casefold() for name in self.key_columns}
         columns = (definition.in_table(character_set, dialect) for definition in self.definitions)
         return tuple(
@@ -87,38 +87,38 @@ class Elements:
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """Columns of the primary key, as the columns' definitions write them."""
+        """Columns of the primary key, spelled as in their definitions."""
         inline = tuple(one.column.name for one in self.definitions if one.is_primary_key)
         names = {one.column.name.casefold(): one.column.name for one in self.definitions}
         return tuple(names.get(name.casefold(), name) for name in self.primary_key or inline)
 
     @property
     def declares_period(self) -> bool:
-        """Whether the ends of a period are among the columns."""
+        """Whether the columns include the ends of a period."""
         return any(one.is_period for one in self.definitions)
 
     @property
     def all_keys(self) -> tuple[Key, ...]:
-        """Unique and foreign keys in the order of the statement, those of columns first."""
+        """Unique and foreign keys in the order of the statement; keys in definitions of columns come first."""
         return (*(key for one in self.definitions for key in one.keys), *self.keys)
 
 
 def read_column(cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:
-    """Go past a column's name and definition, and its place."""
+    """Read a column's name, definition and position."""
     return read_definition(cursor.name(), cursor, dialect, table_name)
 
 
 def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:
-    """Go past a column's definition, and its place.
+    """Read a column's definition and position.
 
     Parameters
     ----------
     name
-        Name of the column, which is read.
+        Name of the column, already read.
     cursor
-        Stands at its type.
+        At the column's type.
     dialect
-        The server's.
+        Dialect of the server.
     table_name
         Reads the name of a table.
     """
@@ -196,14 +196,14 @@ def _is_over(cursor: Cursor) -> bool:
 
 
 def _skip_expression(cursor: Cursor) -> None:
-    """Go past a default: a first token whatever it is, and what belongs to it."""
+    """Skip a default: its first token, whatever that is, and the tokens that belong to it."""
     cursor.skip()
     while not (_is_over(cursor) or cursor.word() in _ATTRIBUTES):
         cursor.skip()
 
 
 def _skip_attribute(cursor: Cursor) -> None:
-    """Go past an attribute that says nothing of the column's shape."""
+    """Skip an attribute that does not affect the column's shape."""
     if cursor.take_one_of("VISIBLE", "INVISIBLE", "VIRTUAL", "STORED", "PERSISTENT"):
         return
     if cursor.take_one_of("COMMENT", "COLUMN_FORMAT", "STORAGE", "SRID"):
@@ -222,7 +222,7 @@ def _skip_attribute(cursor: Cursor) -> None:
         or cursor.take_words("WITHOUT", "SYSTEM", "VERSIONING")
         or cursor.take_words("COMPRESSED")
     ):
-        # REF_SYSTEM_ID, and options that an engine of MariaDB adds.
+        # REF_SYSTEM_ID, or an option that a storage engine of MariaDB adds.
         cursor.name()
         cursor.expect_sign("=")
         cursor.value()
@@ -234,7 +234,7 @@ def _skip_enforcement(cursor: Cursor) -> None:
 
 
 def read_place(cursor: Cursor) -> tuple[Literal["first", "after"] | None, str | None]:
-    """Go past FIRST or AFTER and a column, if they stand there."""
+    """Read FIRST or AFTER and a column, if present."""
     if cursor.take_words("FIRST"):
         return "first", None
     if cursor.take_words("AFTER"):
@@ -246,7 +246,7 @@ def read_place(cursor: Cursor) -> tuple[Literal["first", "after"] | None, str | 
 
 
 def is_key(cursor: Cursor) -> bool:
-    """Whether the definition of a key, a CHECK or a period stands there, and not one of a column."""
+    """Return whether the cursor is at the definition of a key, a CHECK or a period, and not of a column."""
     word, following = cursor.word(), cursor.word(1)
     if word in ("CONSTRAINT", "PRIMARY", "UNIQUE", "INDEX", "KEY", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK"):
         return True
@@ -256,7 +256,7 @@ def is_key(cursor: Cursor) -> bool:
 
 
 def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
-    """Go past the definition of a key, a CHECK or a period, and add what it says; what it is, in a few words."""
+    """Read a key, a CHECK or a period and add it to the elements; return its kind in a few words."""
     name = None
     if cursor.take_words("CONSTRAINT") and cursor.word() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
         _skip_condition(cursor)
@@ -301,7 +301,7 @@ def _skip_condition(cursor: Cursor) -> None:
 
 
 def _skip_name(cursor: Cursor) -> str | None:
-    """Go past the name of an index, if there is one, and its type in front of the columns."""
+    """Skip the name of an index, if there is one, and its type in front of the columns; return the name."""
     name = None
     if not cursor.is_sign("(") and not (cursor.word() in ("USING", "TYPE") and not cursor.is_sign("(", 1)):
         name = cursor.name()
@@ -311,7 +311,7 @@ def _skip_name(cursor: Cursor) -> str | None:
 
 
 def _key_parts(cursor: Cursor) -> tuple[str, ...]:
-    """Go past the columns of a key; an expression counts as none."""
+    """Read the columns of a key; expressions are left out."""
     return tuple(name for name in cursor.list_of(lambda: _key_part(cursor)) if name is not None)
 
 
@@ -337,7 +337,7 @@ def _skip_key_options(cursor: Cursor) -> None:
         elif not (
             cursor.take_one_of("VISIBLE", "INVISIBLE", "IGNORED", "ENFORCED") or cursor.take_words("NOT", "IGNORED")
         ):
-            if cursor.word() in ("ALGORITHM", "LOCK"):  # Those of CREATE INDEX; ALTER TABLE has commas there.
+            if cursor.word() in ("ALGORITHM", "LOCK"):  # Options of CREATE INDEX; ALTER TABLE has a comma before them.
                 return
             cursor.name()
             cursor.take_sign("=")
@@ -361,7 +361,7 @@ def _reference(name: str | None, columns: Iterable[str], cursor: Cursor, table_n
 
 
 def read_elements(cursor: Cursor, dialect: Dialect, table_name: TableName) -> Elements:
-    """Go past columns and keys in parentheses."""
+    """Read columns and keys in parentheses."""
     elements = Elements()
 
     def element() -> None:

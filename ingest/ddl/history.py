@@ -1,4 +1,4 @@
-"""What is known of tables at every place of a log: snapshots, and the statements since, one after another."""
+"""Known definitions of tables at every position of a log, from snapshots and the statements after them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,10 +8,10 @@ from ingest.ddl.actions import Action
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 
 Place = tuple[int, ...]
-"""Where something stands in a log. Places compare as their tuples do."""
+"""A position in a log. Positions compare as tuples do."""
 
 BEGINNING: Final[Place] = ()
-"""Before every other place."""
+"""The position before every other position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """From here on nothing is certain: statements may be missing before."""
+    """A gap in the log: statements may be missing before it, so nothing is certain from here on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Another server's log begins: a table is taken to be as before until a snapshot shows it."""
+    """The start of another server's log: tables are assumed to be unchanged until a snapshot shows them."""
 
 
 Event = Observation | Hole | Handover | Action
@@ -37,18 +37,18 @@ Event = Observation | Hole | Handover | Action
 
 @dataclass(slots=True)
 class Version:
-    """A table from one place on, up to its next version.
+    """The definition of a table from one position on, up to its next version.
 
     Attributes
     ----------
     place
-        From where on.
+        Position from which on it is valid.
     columns
-        Rows of `schema_columns`; None when nothing tells them, or there is no such table.
+        Rows of `schema_columns`; None when the definition is unknown, or there is no such table.
     is_observed
         Whether a snapshot shows it.
     is_doubtful
-        Whether it is taken over from another server's log.
+        Whether it was taken over from another server's log.
     """
 
     place: Place
@@ -63,12 +63,12 @@ def versions_of(events: Iterable[tuple[Place, Event]]) -> dict[TableId, list[Ver
     Parameters
     ----------
     events
-        Snapshots, statements and holes with their places, in order. Of events at one place the later one counts.
+        Snapshots, statements, gaps and handovers with their positions, in order. At one position the later event wins.
 
     Returns
     -------
     dict of (str, str) to list of Version
-        By schema and name, oldest first. The first version begins before everything.
+        Versions by schema and table name, oldest first. The first version begins at `BEGINNING`.
     """
     fold = _Fold()
     for place, event in events:
@@ -80,11 +80,11 @@ class _Fold:
     def __init__(self) -> None:
         self.versions: dict[TableId, list[Version]] = {}
         self._shapes = Shapes()
-        # Tables that are there, or may be, and of which nothing is known; tables and schemas that are known to be new.
+        # Tables that exist or may exist, with an unknown definition; tables and schemas that are known to be new.
         self._unknown: set[TableId] = set()
         self._absent: set[TableId] = set()
         self._new_schemas: set[str | None] = set()
-        # Whether a snapshot listed the tables, and the schemas.
+        # Whether a snapshot listed the tables, and whether one listed the schemas.
         self._has_observed = self._has_schemas = False
 
     def take(self, place: Place, event: Event) -> None:
@@ -114,7 +114,7 @@ class _Fold:
     def _apply(self, place: Place, action: Action) -> None:
         table = (action.schema_name or "", action.table_name or "")
         if action.action == "create_database" and self._has_schemas and action.schema_name not in self._shapes.schemas:
-            # Otherwise the snapshot had shown it.
+            # The schema is new: the snapshot would have shown an existing one.
             action = replace(action, is_conditional=False)
         concerned = self._concerned(action)
         if action.action.startswith("create_") and action.table_name is not None:
@@ -122,7 +122,7 @@ class _Fold:
                 self._lose(place, [table])
                 return
             if not action.is_conditional:
-                # It was carried out, so there was no such table any more.
+                # The server carried it out, so the table no longer existed.
                 self._shapes.tables.pop(table, None)
         held = {one: self._columns(one) for one in concerned}
         try:
@@ -142,14 +142,14 @@ class _Fold:
             self._new_schemas.add(action.schema_name)
 
     def _may_be_there(self, table: TableId) -> bool:
-        """Whether there may be a table that nothing told of."""
+        """Return whether a table may exist that no snapshot or statement has mentioned."""
         if table in self._unknown:
             return True
         is_told = table in self._shapes.tables or table in self._absent or table[0] in self._new_schemas
         return not (is_told or self._has_observed)
 
     def _concerned(self, action: Action) -> list[TableId]:
-        """The tables that an action may change."""
+        """Return the tables that an action may change."""
         if action.table_name is None:
             schema = action.schema_name
             known = {*self._shapes.tables, *self.versions}
@@ -160,7 +160,7 @@ class _Fold:
         return concerned
 
     def _lose(self, place: Place, tables: Iterable[TableId]) -> None:
-        """From here on nothing tells what these tables look like."""
+        """Mark the definitions of these tables as unknown from here on."""
         for table in tables:
             self._shapes.tables.pop(table, None)
             self._unknown.add(table)
@@ -181,18 +181,19 @@ def last_shown(
     actions: Sequence[tuple[Place, Action]],
     is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
 ) -> Place:
-    """Return where the last statement stands whose outcome a snapshot without a position shows.
+    """Return the position of the last statement whose outcome a snapshot without a position shows.
 
-    The snapshot was taken behind it, as far as anybody can tell. `BEGINNING` when it shows the outcome of none.
+    As far as can be told, the snapshot was taken after that statement. Return `BEGINNING` when it shows the
+    outcome of no statement.
 
     Parameters
     ----------
     table, columns
-        A table of the snapshot, and its rows of `schema_columns`.
+        A table of the snapshot, and its rows of `schema_columns` there.
     actions
-        Statements of the log with their places, in order.
+        Statements of the log with their positions, in order.
     is_same
-        Whether two rows of `schema_columns` define columns whose values read the same.
+        Tells whether two rows of `schema_columns` define columns whose values read the same.
     """
     names = {row["column_name"].casefold(): row for row in columns}
     for place, action in reversed(actions):
@@ -207,7 +208,7 @@ def _shows(
     action: Action,
     is_same: Callable[[Mapping[str, Any], Mapping[str, Any]], bool],
 ) -> bool:
-    """Whether a table with these columns looks as if an action had been carried out that changes what it looks like."""
+    """Return whether these columns of a table look like the result of an action that changes its definition."""
     if action.action in ("rename_table", "create_like") and action.other_table_name is not None:
         made = (action.other_schema_name or "", action.other_table_name)
         if action.action == "rename_table":

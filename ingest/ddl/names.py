@@ -9,14 +9,14 @@ class Names:
     Parameters
     ----------
     default_schema
-        Schema of a name that says none.
+        Schema of names without a schema.
     """
 
     def __init__(self, default_schema: str | None) -> None:
         self.default_schema = default_schema
 
     def table(self, cursor: Cursor) -> tuple[str | None, str]:
-        """Go past the name of a table: its schema, None when nothing says which, and its name."""
+        """Read the name of a table; return its schema, None when unknown, and its name."""
         if cursor.take_sign("."):  # `.t` is a table of the default schema, a habit from ODBC.
             return self.default_schema, cursor.name()
         name = cursor.name()

@@ -1,7 +1,7 @@
-"""A file of statements, cut into them the way the servers' own client does.
+"""Splits a file into statements the way the servers' own client does.
 
-Source: server, client/mysql.cc, `add_line`: a statement ends at the delimiter, which is none inside of a string,
-a name or a comment, and which a line DELIMITER changes.
+Source: server, client/mysql.cc, `add_line`: a statement ends at the delimiter. The delimiter has no effect inside a
+string, a name or a comment. A line DELIMITER changes the delimiter.
 """
 
 import re
@@ -19,7 +19,7 @@ _LEXEMES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of a file, and the line on which it begins, from 1."""
+    """A statement of a file, and the number of the line on which it begins, from 1."""
 
     text: str
     line: int

@@ -1,4 +1,4 @@
-"""Columns of a sequence of MariaDB.
+"""Columns of a MariaDB sequence.
 
 Source: MariaDB, sql/sql_sequence.cc, `sequence_structure`.
 """
@@ -18,6 +18,6 @@ _OTHERS: Final = (
 
 
 def sequence_columns(value: DataType) -> tuple[Column, ...]:
-    """The columns of a sequence whose values are of a type."""
+    """Return the columns of a sequence whose values have a type."""
     typed = [*((name, value) for name in _OF_VALUES), *_OTHERS]
     return tuple(Column(name, one.name, one.column_type, is_nullable=False, is_generated=False) for name, one in typed)

@@ -1,4 +1,4 @@
-"""Tables as a series of actions leaves them: columns in order, keys, character sets."""
+"""Shapes of tables after a series of actions: columns in order, keys, character sets."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ NOT_KNOWN: Default = (None, None)
 
 
 class ShapeError(Exception):
-    """An action does not fit what is known of its table; the message says why."""
+    """An action does not fit the known shape of its table; the message tells why."""
 
 
 @dataclass(slots=True)
@@ -26,13 +26,13 @@ class Shape:
     Attributes
     ----------
     columns
-        In order.
+        Columns in table order.
     primary_key
         Names of its columns in the order of the key.
     keys
         Unique and foreign keys.
     character_set, collation
-        Defaults of the table, None where nothing says them.
+        Defaults of the table, None where unknown.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -42,19 +42,19 @@ class Shape:
     collation: str | None = None
 
     def index(self, name: str | None) -> int | None:
-        """Where a column stands, None when there is none of the name."""
+        """Return the index of a column, None when there is no column of this name."""
         wanted = (name or "").casefold()
         return next((at for at, one in enumerate(self.columns) if one.name.casefold() == wanted), None)
 
     def copy(self) -> "Shape":
-        """The table that CREATE TABLE … LIKE makes of it: without its foreign keys."""
+        """Return the table that CREATE TABLE … LIKE makes from this one: without its foreign keys."""
         keys = [key for key in self.keys if not key.is_foreign]
         return Shape([*self.columns], self.primary_key, keys, self.character_set, self.collation)
 
     def column_rows(self, table: TableId) -> Iterator[dict[str, Any]]:
-        """Yield the columns as rows of `schema_columns`, as far as `SchemaHints.from_columns` reads them.
+        """Yield the columns as rows of `schema_columns`, with the fields that `SchemaHints.from_columns` reads.
 
-        `character_set` is None for types that have none, and for text whose character set is not known.
+        `character_set` is None for types without a character set, and for text whose character set is unknown.
 
         Parameters
         ----------
@@ -85,15 +85,15 @@ class Shapes:
     Parameters
     ----------
     begins_empty
-        Whether there is no database at first that is not known. Otherwise a database that IF NOT EXISTS creates may
-        have been there before, with a default that is not known.
+        Whether no unknown database exists at first. Otherwise a database that IF NOT EXISTS creates may have existed
+        before, with an unknown default.
 
     Attributes
     ----------
     tables
         By schema and name.
     schemas
-        Default character set and collation by schema, of those whose defaults are known.
+        Default character set and collation by schema, for schemas with known defaults.
     """
 
     def __init__(self, begins_empty: bool = False) -> None:
@@ -123,16 +123,16 @@ class Shapes:
     def observe(self, columns: Iterable[Mapping[str, Any]], defaults: Iterable[Mapping[str, Any]] = ()) -> None:
         """Take over the tables of a schema snapshot.
 
-        Each of its tables replaces what was known of the table, keys other than the primary one included: those are
-        not known afterwards. A table that it does not list stays as it is, and so does the default of a schema.
+        Each table of the snapshot replaces everything known of this table. Its keys other than the primary key are
+        unknown afterwards. Tables and schema defaults that the snapshot does not list stay as they are.
 
         Parameters
         ----------
         columns
             Rows of `schema_columns` of one snapshot, in any order.
         defaults
-            Rows of `schema_defaults` of the same snapshot. A table without such a row, or with one that names no
-            character set, has a default that is not known.
+            Rows of `schema_defaults` of the same snapshot. The default of a table is unknown when it has no such row,
+            or a row without a character set.
         """
         found: dict[TableId, Default] = {}
         for row in defaults:
@@ -158,12 +158,12 @@ class Shapes:
             )
 
     def apply(self, action: Action) -> None:
-        """Change the tables as an action does.
+        """Apply an action to the tables.
 
         Raises
         ------
         ShapeError
-            It needs a table or column that is not known, or was not understood.
+            The action needs an unknown table or column, or was not understood.
         """
         step = self._steps.get(action.action)
         if step is not None:
@@ -213,7 +213,7 @@ class Shapes:
 
     def _create_database(self, action: Action) -> None:
         schema = action.schema_name or ""
-        # The servers log IF NOT EXISTS of a database that is there, too.
+        # The servers log IF NOT EXISTS also for a database that already exists.
         is_new = schema not in self.schemas and (self._begins_empty or schema in self._dropped)
         if is_new or not action.is_conditional:
             self.schemas[schema] = resolved(action.character_set, action.collation, NOT_KNOWN)
@@ -239,7 +239,7 @@ class Shapes:
         return shape
 
     def _column(self, action: Action) -> tuple[Shape, int] | None:
-        """The table and where the column stands that an action changes; None when it changes nothing."""
+        """Return the table and the index of the column that an action changes; None when it changes nothing."""
         shape = self._table(action)
         at = shape.index(action.column_name) if shape else None
         if shape is None or at is None:
@@ -324,7 +324,7 @@ def _id(action: Action) -> TableId:
 
 
 def _observed(row: Mapping[str, Any]) -> Column:
-    """The column of a row of `schema_columns`."""
+    """Return the column of a row of `schema_columns`."""
     return Column(
         row["column_name"],
         row["data_type"],
@@ -338,7 +338,7 @@ def _observed(row: Mapping[str, Any]) -> Column:
 
 
 def _with_defaults(column: Column, shape: Shape) -> Column:
-    """A column with the character set that it has from its table."""
+    """Return a column with omitted parts of its character set and collation taken from its table."""
     if column.data_type not in TEXT_TYPES:
         return column
     default = shape.character_set, shape.collation
@@ -346,7 +346,7 @@ def _with_defaults(column: Column, shape: Shape) -> Column:
 
 
 def _converted(column: Column, shape: Shape) -> Column:
-    """A column in the table's new character set; a TEXT becomes one that has room for as many characters."""
+    """Return a column in the table's new character set; a TEXT becomes a type with room for as many characters."""
     if column.data_type not in TEXT_TYPES or column.character_set == "binary":
         return column
     data_type = column.data_type
@@ -372,7 +372,7 @@ def _place(shape: Shape, column: Column, action: Action) -> None:
 
 
 def _stays_behind(column: Column) -> bool:
-    """Whether MariaDB keeps a column behind all that are declared: an end of a period, or a hash of a unique key."""
+    """Return whether MariaDB keeps a column behind all declared ones: a period's end, or a unique key's hash."""
     return column in PERIOD or (column.name.startswith("DB_ROW_HASH_") and "INVISIBLE" in column.extra)
 
 

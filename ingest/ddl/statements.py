@@ -1,4 +1,4 @@
-"""DDL statements as actions: what stands in front of a table's definition, and all but ALTER TABLE.
+"""DDL statements as actions: all words before a table's definition, and all statements except ALTER TABLE.
 
 Sources: server, sql/sql_yacc.yy; MariaDB, sql/sql_yacc.yy.
 """
@@ -43,23 +43,23 @@ def actions_of(
     server: Flavor = "mysql",
     version: tuple[int, ...] = NEWEST,
 ) -> list[Action]:
-    """What a statement does to the schema, as actions that follow one another.
+    """Return the effects of a statement on the schema, as consecutive actions.
 
     Parameters
     ----------
     text
         The statement.
     default_schema
-        Schema of names that say none.
+        Schema of names without a schema.
     sql_mode
-        Bits of the SQL mode it runs with.
+        Bits of the SQL mode in which it runs.
     server, version
         The server's flavor and version; without a version, the newest.
 
     Returns
     -------
     list of Action
-        Empty when the statement is no DDL; one action `not_understood` when it is some that is not known.
+        Empty when the statement is not DDL; one action `not_understood` when it is DDL of an unknown form.
     """
     if not may_be_ddl(text):
         return []
@@ -85,9 +85,9 @@ class _Reader:
     Attributes
     ----------
     statement_type
-        Verb and object, as far as they were read.
+        Verb and object, as far as they have been read.
     schema_name, table_name
-        The table that it is about, once it is read.
+        The table that the statement is about, once its name has been read.
     """
 
     def __init__(self, text: str, default_schema: str | None, dialect: Dialect) -> None:
@@ -100,9 +100,9 @@ class _Reader:
         self.table_name: str | None = None
 
     def read(self) -> list[Action]:
-        """The statement's actions."""
+        """Read the statement and return its actions."""
         self._cursor = cursor = Cursor(self._text, tokens_of(self._text, self._dialect.sql_mode, self._dialect.flavor))
-        if cursor.take_words("SET", "STATEMENT"):  # MariaDB: settings for the one statement behind FOR.
+        if cursor.take_words("SET", "STATEMENT"):  # MariaDB: settings that hold only for the statement behind FOR.
             while not cursor.take_words("FOR"):
                 cursor.skip()
         verb = cursor.word()
@@ -138,10 +138,10 @@ class _Reader:
                 return self._drop_table()
         return [self._other(verb, named)]
 
-    # --- what stands in front ---
+    # --- words before the object's name ---
 
     def _skip_modifiers(self) -> set[str]:
-        """Go past what stands between the verb and the object."""
+        """Skip the words between the verb and the object; return the modifiers among them."""
         cursor, found = self._cursor, set[str]()
         while True:
             if cursor.take_words("OR", "REPLACE"):
@@ -160,7 +160,7 @@ class _Reader:
                 return found
 
     def _skip_account(self) -> None:
-        """Go past `user`@`host`, CURRENT_USER() or a plain word."""
+        """Skip `user`@`host`, CURRENT_USER() or a plain word."""
         cursor = self._cursor
         cursor.value()
         if cursor.is_sign("("):
@@ -184,7 +184,7 @@ class _Reader:
         return self._cursor.take_words("IF", "EXISTS") or self._cursor.take_words("IF", "NOT", "EXISTS")
 
     def _table(self) -> tuple[str | None, str]:
-        """Go past the name of the table that the statement is about."""
+        """Read the name of the table that the statement is about."""
         self.schema_name, self.table_name = self._names.table(self._cursor)
         return self.schema_name, self.table_name
 
@@ -242,7 +242,7 @@ class _Reader:
         return [*dropped, created]
 
     def _create_sequence(self, is_replaced: bool) -> list[Action]:
-        """A sequence of MariaDB is a table of one row, which is logged like any other."""
+        """Read a MariaDB sequence: a table of one row, which is logged like any other table."""
         is_conditional = self._is_conditional()
         self._table()
         dropped = [self._action("drop_table", is_conditional=True)] if is_replaced else []
@@ -261,9 +261,9 @@ class _Reader:
         )
 
     def _table_tail(self) -> tuple[str | None, str | None, bool, bool]:
-        """Read on behind the columns: default character set and collation, versioning, and whether rows follow.
+        """Read the part behind the columns: default character set and collation, versioning, presence of a query.
 
-        Partitions and options of the storage say nothing of the columns: what is in them is passed over.
+        Skip partitions and storage options: they do not affect the columns.
         """
         cursor = self._cursor
         character_set = collation = None
@@ -274,7 +274,7 @@ class _Reader:
             elif _opens_select(cursor):
                 return _belonging_to(collation, character_set), collation, is_versioned, True
             elif cursor.take_words("PARTITION", "BY"):
-                # A subpartition may be WITH SYSTEM, a partition VALUES.
+                # WITH and VALUES begin no query here: a subpartition may have WITH SYSTEM, a partition VALUES.
                 cursor.skip_until(lambda at: at.word() == "SELECT" or at.is_words("AS", "SELECT"))
             elif cursor.take_words("COLLATE"):
                 collation = read_collation(cursor, self._dialect)
@@ -338,7 +338,7 @@ class _Reader:
 
     def _truncate(self) -> list[Action]:
         self.statement_type = "TRUNCATE TABLE"
-        # TABLE may be left out, but no table has this name without quotes.
+        # TABLE is optional, but no table has this name without quotes.
         self._cursor.take_words("TABLE")
         self._table()
         self._skip_wait()
@@ -348,7 +348,7 @@ class _Reader:
     def _database(self, verb: str, is_replaced: bool) -> list[Action]:
         cursor = self._cursor
         is_conditional = self._is_conditional()
-        # Only ALTER DATABASE may leave out which one.
+        # Only ALTER DATABASE may omit the name.
         has_name = verb != "ALTER" or not (
             cursor.is_at_end or cursor.word() in ("CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "COMMENT")
         )
@@ -377,7 +377,7 @@ class _Reader:
         return [self._action("other", detail=f"{verb.lower()} index {name}", is_conditional=is_conditional)]
 
     def _other(self, verb: str, named: str) -> Action:
-        """What changes no table. A view and a sequence have a name like a table; a trigger belongs to one."""
+        """Read a statement that changes no table. A view or sequence is named like a table; a trigger has a table."""
         cursor = self._cursor
         if named in ("VIEW", "SEQUENCE"):
             self._is_conditional()
@@ -396,7 +396,7 @@ class _Reader:
 
 
 def _opens_select(cursor: Cursor) -> bool:
-    """Whether a query stands behind the parentheses that open there; its first words are no names unquoted."""
+    """Return whether the opening parentheses here contain a query. Without quotes, its first words are not names."""
     ahead = 0
     while cursor.is_sign("(", ahead):
         ahead += 1
@@ -404,6 +404,6 @@ def _opens_select(cursor: Cursor) -> bool:
 
 
 def _belonging_to(collation: str | None, character_set: str | None) -> str | None:
-    """The character set that is written, or else that of the collation."""
+    """Return the character set as written, or else the character set of the collation."""
     implied = None if collation is None else character_set_of(collation)
     return implied or character_set if character_set in (None, "default") else character_set

@@ -1,7 +1,7 @@
-"""A statement as tokens, and a cursor that a grammar walks over them.
+"""Tokens of a statement, and a cursor with which a grammar walks over them.
 
 The tokens are those of sqlglot's MySQL dialect, without its keywords: in DDL nearly every word may be a name.
-Comments are blanked out before, because those with a version in them are executed, and so count.
+Comments are replaced by blanks beforehand: servers execute comments with a version in them, so their content counts.
 
 Source: server, sql/sql_lex.cc, `lex_one_token`; MariaDB the same.
 """
@@ -33,7 +33,7 @@ _SIGNS: Final = {
 
 
 class NotUnderstoodError(Exception):
-    """A statement goes on in a way that the grammar does not know; the message says where."""
+    """A statement continues in a way that the grammar does not know; the message tells where."""
 
 
 class _Tokenizer(MySQL.Tokenizer):
@@ -66,7 +66,10 @@ _TOKENIZERS: Final = {
 
 @cache
 def _lexemes(has_backslashes: bool, flavor: Flavor) -> re.Pattern[str]:
-    """What a comment may not be sought in, and comments. MySQL executes no comment of MariaDB's kind."""
+    """Return a pattern for comments, and for strings and names in which no comment begins.
+
+    MySQL does not execute comments of MariaDB's kind.
+    """
     escaped = r"\\.|" if has_backslashes else ""
     inner = r"\\" if has_backslashes else ""
     mark = "M?!" if flavor == "mariadb" else "!"
@@ -80,9 +83,9 @@ def _lexemes(has_backslashes: bool, flavor: Flavor) -> re.Pattern[str]:
 
 
 def bare(text: str, sql_mode: int, flavor: Flavor) -> str:
-    """A statement with blanks in place of its comments; of those that are executed only the marks are blanked.
+    """Return a statement with blanks in place of comments; of an executed comment only the marks become blanks.
 
-    Every other character stays where it was.
+    Every other character keeps its offset.
     """
     depth = 0
 
@@ -100,7 +103,7 @@ def bare(text: str, sql_mode: int, flavor: Flavor) -> str:
 
 
 def tokens_of(text: str, sql_mode: int, flavor: Flavor) -> list[Token]:
-    """The tokens of a statement in an SQL mode (its bits).
+    """Return the tokens of a statement; `sql_mode` holds the bits of its SQL mode.
 
     Raises
     ------
@@ -115,7 +118,7 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor) -> list[Token]:
 
 
 class Cursor:
-    """A place in the tokens of a statement.
+    """A position in the tokens of a statement.
 
     Parameters
     ----------
@@ -132,7 +135,7 @@ class Cursor:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether nothing follows but a semicolon."""
+        """Whether nothing follows except a semicolon."""
         return all(token.token_type == TokenType.SEMICOLON for token in self._tokens[self.at : self.at + 1])
 
     def _token(self, ahead: int = 0) -> Token | None:
@@ -140,68 +143,68 @@ class Cursor:
         return self._tokens[at] if at < len(self._tokens) else None
 
     def word(self, ahead: int = 0) -> str:
-        """The unquoted word there in upper case, empty for anything else."""
+        """Return the unquoted word at the cursor in upper case; empty for any other token."""
         token = self._token(ahead)
         return token.text.upper() if token is not None and token.token_type == TokenType.VAR else ""
 
     def is_sign(self, sign: str, ahead: int = 0) -> bool:
-        """Whether a sign such as `(` stands there."""
+        """Return whether the token is a sign such as `(`."""
         token = self._token(ahead)
         return token is not None and token.token_type == _SIGNS[sign]
 
     def is_name(self, ahead: int = 0) -> bool:
-        """Whether a name may stand there, quoted or not."""
+        """Return whether the token may be a name, quoted or not."""
         token = self._token(ahead)
         return token is not None and token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
 
     def is_quoted(self, ahead: int = 0) -> bool:
-        """Whether a quoted name stands there."""
+        """Return whether the token is a quoted name."""
         token = self._token(ahead)
         return token is not None and token.token_type == TokenType.IDENTIFIER
 
     def is_words(self, *words: str) -> bool:
-        """Whether these words stand there."""
+        """Return whether these words come next."""
         return all(self.word(ahead) == word for ahead, word in enumerate(words))
 
     def take_words(self, *words: str) -> bool:
-        """Go past these words if they stand there."""
+        """Move past these words if they come next; return whether they do."""
         if not self.is_words(*words):
             return False
         self.at += len(words)
         return True
 
     def take_one_of(self, *words: str) -> str:
-        """Go past one of these words if one stands there; which one."""
+        """Move past one of these words if it comes next; return the word, or an empty string."""
         if (word := self.word()) and word in words:
             self.at += 1
             return word
         return ""
 
     def take_sign(self, sign: str) -> bool:
-        """Go past a sign if it stands there."""
+        """Move past a sign if it comes next; return whether it does."""
         if not self.is_sign(sign):
             return False
         self.at += 1
         return True
 
     def expect(self, *words: str) -> None:
-        """Go past these words, which must stand there."""
+        """Move past these words, which must come next."""
         if not self.take_words(*words):
             raise self.not_understood(" ".join(words))
 
     def expect_sign(self, sign: str) -> None:
-        """Go past a sign, which must stand there."""
+        """Move past a sign, which must come next."""
         if not self.take_sign(sign):
             raise self.not_understood(sign)
 
     def name(self) -> str:
-        """Go past a name, quoted or not."""
+        """Read a name, quoted or not."""
         if not self.is_name():
             raise self.not_understood("a name")
         return self._next().text
 
     def text(self) -> str:
-        """Go past a string, or several that the server puts together; what they say."""
+        """Read a string, or several strings that the server joins; return their content."""
         if not self.is_text():
             raise self.not_understood("a string")
         said = self._next().text
@@ -210,12 +213,12 @@ class Cursor:
         return said
 
     def is_text(self) -> bool:
-        """Whether a string stands there."""
+        """Return whether the token is a string."""
         token = self._token()
         return token is not None and token.token_type in _STRINGS
 
     def value(self) -> str:
-        """Go past a name, string or number, whatever it is."""
+        """Read a name, string or number."""
         token = self._token()
         if token is None or token.token_type in _SIGNS.values():
             raise self.not_understood("a value")
@@ -224,19 +227,19 @@ class Cursor:
         return self._next().text
 
     def literal(self) -> tuple[TokenType, str]:
-        """Go past any one token: its type and text."""
+        """Read any token; return its type and text."""
         token = self._next()
         return token.token_type, token.text
 
     def number(self) -> int:
-        """Go past a whole number."""
+        """Read a whole number."""
         token = self._token()
         if token is None or not token.text.isdecimal() or token.token_type == TokenType.IDENTIFIER:
             raise self.not_understood("a number")
         return int(self._next().text)
 
     def skip(self) -> None:
-        """Go past a token, and past all that is in parentheses when one opens there."""
+        """Move past a token; when it opens parentheses, move past all of their content."""
         depth = 0
         while True:
             if self._token() is None:
@@ -250,12 +253,12 @@ class Cursor:
                 return
 
     def skip_until(self, stops: Callable[["Cursor"], bool]) -> None:
-        """Go on to where the condition holds outside of parentheses, or to their end or the statement's."""
+        """Move on until the condition holds outside of parentheses; stop at their end or the statement's end."""
         while not self.is_at_end and not self.is_sign(")") and not stops(self):
             self.skip()
 
     def list_of(self, item: Callable[[], Any]) -> list[Any]:
-        """Go past a list in parentheses; what `item` gives for each."""
+        """Read a list in parentheses; return the result of `item` for each element."""
         self.expect_sign("(")
         items = [item()]
         while self.take_sign(","):
@@ -271,7 +274,7 @@ class Cursor:
         return token
 
     def not_understood(self, wanted: str) -> NotUnderstoodError:
-        """The error that something else was expected here."""
+        """Return the error that another token was expected here."""
         token = self._token()
         if token is None:
             return NotUnderstoodError(f"it ends where {wanted} was expected")

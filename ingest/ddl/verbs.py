@@ -1,4 +1,4 @@
-"""How a statement begins that may be DDL: a look at its first word, before anything is read."""
+"""Recognizes statements that may be DDL by their first word, before they are parsed."""
 
 import re
 from typing import Final
@@ -8,12 +8,12 @@ VERBS: Final = ("CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE")
 _BEGINNINGS: Final = rf"(?:{'|'.join(VERBS)}|SET\s+STATEMENT)\b"
 
 DDL_PATTERN: Final = rf"(?is)^(?:\s|/\*.*?\*/|#[^\n]*\n|--[^\n]*\n|/\*M?![0-9]*)*{_BEGINNINGS}"
-"""What a statement begins with that may be DDL, in the syntax that Arrow knows."""
+"""Matches the beginning of a statement that may be DDL, in the syntax that Arrow knows."""
 
-# The same, in one pass whatever the text: Python would go back and try each comment anew.
+# The same pattern, in one pass for any text: Python would backtrack and try each comment anew.
 _MAY_BE_DDL: Final = re.compile(rf"(?is)(?>\s+|/\*M?![0-9]*|/\*.*?\*/|#[^\n]*|--[^\n]*)*+{_BEGINNINGS}")
 
 
 def may_be_ddl(text: str) -> bool:
-    """Whether a statement begins like DDL."""
+    """Return whether a statement begins like DDL."""
     return _MAY_BE_DDL.match(text) is not None

@@ -1,1 +1,1 @@
-"""A live server, followed as a replica does: received into a spool, and landed from it."""
+"""Follow a live server as a replica does: receive its log into a spool, and land it from there."""

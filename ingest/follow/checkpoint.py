@@ -1,4 +1,4 @@
-"""How far a followed server is received: `checkpoint.json` beside the files of the spool."""
+"""Checkpoint of a followed server: how far its log is received, in `checkpoint.json` beside the spool files."""
 
 import json
 from collections.abc import Mapping
@@ -16,26 +16,26 @@ CHECKPOINT = "checkpoint.json"
 
 
 def spool_folder(source_id: str, home: Path) -> Path:
-    """Return the folder that the spool of a source lies in."""
+    """Return the folder of a source's spool."""
     name = escape(source_id)
-    # These are folders that are there already.
+    # `.` and `..` are existing folders.
     return home / "spool" / (name.replace(".", "%2E") if name in (".", "..") else name)
 
 
 @dataclass(frozen=True)
 class ServerEnd:
-    """The end of a server's log, as it said last.
+    """The end of a server's log, as the server last reported it.
 
     Attributes
     ----------
     binlog_file, position
-        Where it is, as SHOW BINARY LOG STATUS says.
+        Position of the end, as SHOW BINARY LOG STATUS reports it.
     gtids
-        GTID set of all that the server has logged, None without GTIDs.
+        GTID set of everything that the server has logged, None without GTIDs.
     observed_at
-        When it was asked, UTC.
+        When the server was asked, UTC.
     bytes_ahead
-        Bytes between what was received by then and this end.
+        Bytes between the end of the received log at that time and this end.
     """
 
     binlog_file: str
@@ -47,20 +47,20 @@ class ServerEnd:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is received of a server and durable: the spool is synced up to here.
+    """The position up to which a server's log is received and synced to the spool.
 
     Attributes
     ----------
     epoch
         Epoch of the source that the server's files belong to.
     binlog_file, position
-        The end of the last complete transaction that is synced.
+        End of the last complete transaction that is synced.
     server_uuid, server_id, flavor, server_version, host, port
-        The server that it comes from.
+        The server that sent the log.
     received_at
-        When its last byte or heartbeat came, UTC.
+        When the last byte or heartbeat arrived, UTC.
     server
-        The end of the server's log, None before it was asked for the first time.
+        End of the server's log, None until the server is asked for it the first time.
     """
 
     epoch: int
@@ -76,17 +76,17 @@ class Checkpoint:
     server: ServerEnd | None = None
 
     def is_at_least(self, binlog_file: str, position: int) -> bool:
-        """Whether a position in the same epoch's log is received."""
+        """Return whether the log is received up to a position in the same epoch."""
         return log_place(self.binlog_file, self.position) >= log_place(binlog_file, position)
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
-        """Return the checkpoint of a spool, None where nothing was received yet.
+        """Return the checkpoint of a spool, None when nothing was received yet.
 
         Raises
         ------
         StoreError
-            The file is there and cannot be read, or is not what `write` made.
+            The file exists but cannot be read, or was not written by `write`.
         """
         path = folder / CHECKPOINT
         try:
@@ -113,7 +113,7 @@ class Checkpoint:
         )
 
     def write(self, folder: Path) -> None:
-        """Replace the checkpoint of a spool, in one step and durably.
+        """Replace the checkpoint of a spool, atomically and durably.
 
         Raises
         ------

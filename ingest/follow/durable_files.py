@@ -1,4 +1,4 @@
-"""The files of a spool as far as they are durable: what a follower lands."""
+"""The durable parts of spool files, which a follower lands."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ from ingest.warehouse.segments import log_place
 
 
 class DurableFiles:
-    """The files of a spool as far as they are durable, each scanned on from where its last scan ended.
+    """The durable parts of the files of a spool; each scan of a file continues at the end of the last scan.
 
     Attributes
     ----------
     left_out
-        Files that are closed and landed, oldest first.
+        Closed and landed files, oldest first.
     """
 
     def __init__(self, spool: Spool) -> None:
@@ -30,8 +30,8 @@ class DurableFiles:
             scanner.close()
 
     def files(self) -> Sequence[SpoolFile]:
-        """Return those that are not left out, in the order in which they were written."""
-        # Receiving goes on beside this: all is told by the one checkpoint.
+        """Return the files that are not in `left_out`, in the order in which they were written."""
+        # The receiver writes at the same time: take all positions from this one checkpoint.
         checkpoint = self._spool.checkpoint
         assert checkpoint is not None
         current = self._spool.path(checkpoint.epoch, checkpoint.binlog_file)
@@ -50,7 +50,7 @@ class DurableFiles:
         return found
 
     def left_out_files(self) -> Iterator[SpoolFile]:
-        """Yield those that are closed and landed, as far as they are still there."""
+        """Yield the files in `left_out` that still exist."""
         checkpoint = self._spool.checkpoint
         assert checkpoint is not None
         for epoch in range(checkpoint.epoch + 1):
@@ -59,6 +59,6 @@ class DurableFiles:
                     yield SpoolFile(file.path, epoch, file.path.stat().st_size, is_closed=True)
 
     def leave_out(self, path: Path) -> None:
-        """Forget a file that has no more to give."""
+        """Move a closed and landed file to `left_out`."""
         self._scanners.pop(path).close()
         self.left_out.append(path)

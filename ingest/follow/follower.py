@@ -1,4 +1,4 @@
-"""Following a live server: receive into the spool, land what is durable, and decide where to go on."""
+"""Follow a live server: receive its log into the spool, land the durable part, and decide where to continue."""
 
 import threading
 import time
@@ -37,50 +37,50 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 LONGEST_PAUSE_OF_ONCE: Final = 5.0
 ATTEMPTS_OF_ONCE: Final = 8
-# So much is landed before its time has come: what waits longer takes longer, and the next waits for it.
+# Land before the interval ends once this much is received; a large backlog delays the next landing too.
 LAND_BYTES: Final = 80 << 20
 ASK_SECONDS: Final = 5.0
-# For whoever began to read the small segments of a file before they were compacted.
+# Keep replaced segments this long, for readers that opened them before the compaction.
 KEEP_REPLACED_SECONDS: Final = 60.0
 
 
 class Watcher(Protocol):
-    """Who is told what happens."""
+    """Callbacks of a Follower."""
 
     def say(self, text: str) -> None:
-        """Take a sentence for a person."""
+        """Show a sentence to the user."""
 
     def connected(self) -> None:
-        """The server sends its log."""
+        """The connection is open and the server sends its log."""
 
     def disconnected(self) -> None:
-        """It does not any more."""
+        """The connection has ended."""
 
     def received(self, size: int) -> None:
-        """So many bytes more have come."""
+        """`size` more bytes have arrived."""
 
     def landed(self, result: IngestResult, spool: Spool, landing: StreamLanding) -> None:
-        """A cycle is done, whether it landed something or not."""
+        """A landing cycle is done, whether it landed something or not."""
 
 
 @dataclass(frozen=True)
 class FollowOptions:
-    """What a person can say about following.
+    """Options of following.
 
     Attributes
     ----------
     start
-        Where a source begins that was not followed before.
+        Start position of a source that was not followed before.
     interval
-        Seconds from one landing to the next.
+        Seconds between landings.
     once
-        End when all is landed that the server had logged at the start.
+        Whether to end when everything is landed that the server had logged at the start.
     accept_gap
-        Go on behind a gap.
+        Whether to continue after a gap.
     replica_id
-        The server_id that binloom has as a replica; None for the one that was drawn for this home.
+        server_id of binloom as a replica; None: the number that was drawn at random for this home.
     spool_max_age, spool_max_size
-        Seconds and bytes beyond which files of the spool that are landed and closed are deleted; None for none.
+        Limits in seconds and bytes beyond which closed and landed spool files are deleted; None: no limit.
     """
 
     start: Start = field(default_factory=Start)
@@ -102,16 +102,16 @@ class Follower:
     address
         The server.
     options
-        What a person said.
+        Options from the user.
     home
         Folder that binloom keeps everything under.
     watcher
-        Who is told what happens.
+        Callbacks.
 
     Attributes
     ----------
     problems
-        What of the log could not be landed.
+        Errors of the parts of the log that could not be landed.
     """
 
     def __init__(
@@ -130,21 +130,21 @@ class Follower:
         self.problems: list[BinloomError] = []
 
     def stop(self) -> None:
-        """Ask it to end at the last complete transaction that came. Can be called from a signal handler."""
+        """Request an end after the last complete transaction received. Can be called from a signal handler."""
         self._is_stopped = True
         self._wake.set()
 
     def run(self) -> None:
-        """Follow.
+        """Follow the server.
 
         Raises
         ------
         SourceError
-            The server cannot be reached or used at the start; with `once` at any time.
+            The server cannot be reached or used at the start, or with `once` at any time.
         GapError
-            A part of the log is lost. It is recorded.
+            A part of the log is lost. The gap is recorded.
         SourceIdentityError
-            Another server writes under this source.
+            Another server writes to this source.
         StoreError, IngestInProgressError
             The warehouse cannot be written, or another command lands this source.
         """
@@ -161,7 +161,7 @@ class Follower:
             remove_replaced(self._landing)
 
     def _follow(self) -> None:
-        """Connect, receive, and connect again when the connection breaks."""
+        """Connect and receive; reconnect when the connection breaks."""
         pause, failures, last_error = FIRST_PAUSE, 0, ""
         has_looked = has_received = False
         while not self._is_stopped:
@@ -176,13 +176,13 @@ class Follower:
                 raise
             except SourceError as error:
                 has_received = has_received or (self._receiver is not None and self._receiver.bytes_received > 0)
-                # What is wrong at the start will not mend itself; what broke later may hold the next time.
+                # An error at the start is permanent: raise it. A later error may be temporary: connect again.
                 is_wrong = not has_looked or (isinstance(error, AccessRefusedError) and not has_received)
                 if is_wrong or (self._options.once and failures >= ATTEMPTS_OF_ONCE):
                     if self._schema.is_awaited:
                         self._land(is_patient=False)
                     raise
-                # Once for as long as it lasts, and again when it happens again.
+                # Report a lasting error only once; report it again if it comes back after more log was received.
                 if str(error) != last_error:
                     self._watcher.say(str(error))
                 last_error = str(error)
@@ -197,14 +197,14 @@ class Follower:
                     self._land()
 
     def _place(self) -> tuple[object, ...]:
-        """How far the log is received."""
+        """Return the position up to which the log is received."""
         checkpoint = self._spool.checkpoint
         return () if checkpoint is None else (checkpoint.epoch, checkpoint.binlog_file, checkpoint.position)
 
-    # --- where to go on ---
+    # --- where to continue ---
 
     def _decide(self, is_first: bool) -> tuple[Decision, ServerView]:
-        """Look at the server and decide; what is not plain takes a second look that says the same."""
+        """Look at the server and decide; unless the decision is plain, a second look must give the same decision."""
         gists = set()
         for attempt in range(2):
             view = self._look(checks=is_first and not attempt)
@@ -241,7 +241,7 @@ class Follower:
         return go_on(view, standing, writers, options.start, options.accept_gap)
 
     def _apply(self, decision: Decision, view: ServerView) -> None:
-        """Land what is left of the old epoch, record what changed, and point the checkpoint to where it goes on."""
+        """Land the rest of the old epoch, record changes, and set the checkpoint to where receiving continues."""
         checkpoint = self._spool.checkpoint
         if not decision.is_plain and checkpoint is not None:
             self._land(is_patient=False)
@@ -264,7 +264,7 @@ class Follower:
         self._schema.begin(is_behind_gap=decision.gap is not None)
 
     def _fill_gaps(self, behind: Checkpoint) -> None:
-        """A gap before which following had stopped, and that is none on this server, is filled."""
+        """Record as filled each gap that had stopped following at this position: this server has the missing log."""
         place = (behind.epoch, behind.binlog_file, behind.position)
         for row in gaps(self._source_id, self._home):
             if row["status"] == "found" and (row["from_epoch"], row["from_file"], row["from_pos"]) == place:
@@ -289,7 +289,7 @@ class Follower:
             self._landing.record_identity(row)
 
     def _is_known(self, identity: ServerIdentity) -> bool:
-        """Whether the source's last identity is this one."""
+        """Return whether this identity is the last recorded identity of the source."""
         rows = self._landing.record.identities
         names = ("server_uuid", "server_id", "host", "port", "server_version")
         return bool(rows) and tuple(rows[-1][name] for name in names) == (
@@ -319,14 +319,14 @@ class Follower:
         )
 
     def _has_less(self, view: ServerView, decision: Decision) -> bool:
-        """Whether the server has less of a file than came of it behind its last complete transaction."""
+        """Return whether the server has fewer bytes of a file than the spool, including unfinished transactions."""
         path = self._spool.path(decision.epoch, decision.binlog_file)
         return path.exists() and path.stat().st_size > (view.size(decision.binlog_file) or 0)
 
     # --- receiving ---
 
     def _receive(self) -> bool:
-        """Receive, and land each interval, until there is a reason to end; whether it is one to follow no more."""
+        """Receive, and land at each interval, until the connection or following ends; return whether following did."""
         assert self._spool.checkpoint is not None
         receiver = Receiver(self._spool, self._address, self._replica, self._spool.checkpoint, self._wake.set)
         self._receiver = receiver
@@ -347,7 +347,7 @@ class Follower:
                     if time.monotonic() - asked_at > ASK_SECONDS:
                         receiver.server_end, asked_at = self._ask_end() or receiver.server_end, time.monotonic()
                     self._land()
-            # The snapshot behind a DDL statement may have been read further on in the log than what is asked for.
+            # The snapshot after a DDL statement may have been read at a later log position than `once` asks for.
             while receiver.is_alive and not self._is_stopped and not is_landed:
                 self._wake.clear()
                 is_landed = self._land()
@@ -363,14 +363,14 @@ class Follower:
         return is_over
 
     def _is_done(self) -> bool:
-        """Whether all is received that `once` asks for."""
+        """Return whether everything that `once` asks for is received."""
         checkpoint = self._spool.checkpoint
         if not self._options.once or checkpoint is None or self._target is None:
             return False
         return checkpoint.is_at_least(*self._target)
 
     def _ask_end(self) -> ServerEnd | None:
-        """Ask the server for the end of its log, None when it does not answer."""
+        """Ask the server for the end of its log; return None when it does not answer."""
         checkpoint = self._spool.checkpoint
         assert checkpoint is not None
         try:
@@ -381,9 +381,9 @@ class Follower:
     # --- landing ---
 
     def _land(self, is_patient: bool = True) -> bool:
-        """Land what is durable and not landed yet, compact what is closed, and prune the spool.
+        """Land the durable part of the log that is not landed yet, compact closed files, and prune the spool.
 
-        False when rows wait for a snapshot of the schema that they were written with.
+        Returns False when rows must wait for a snapshot of their schema.
         """
         if self._spool.checkpoint is None:
             return True
@@ -413,7 +413,7 @@ class Follower:
         return True
 
     def _wait_for(self, binlog_file: str, position: int, seconds: float) -> bool:
-        """Wait until the log is received up to a position, so long at most; False when it is not in time."""
+        """Wait at most `seconds` until the log is received up to a position; return whether it is."""
 
         def is_received() -> bool:
             return self._spool.checkpoint is not None and self._spool.checkpoint.is_at_least(binlog_file, position)
@@ -426,7 +426,7 @@ class Follower:
         return is_received()
 
     def _say(self, text: str) -> bool:
-        """Say a sentence once; whether it was not said before."""
+        """Show a sentence if it was not shown before; return whether it was new."""
         is_new = text not in self._said
         if is_new:
             self._said.add(text)
@@ -435,7 +435,7 @@ class Follower:
 
 
 def _end(view: ServerView, binlog_file: str, position: int) -> ServerEnd:
-    """The end of a server's log, and how far it is from a position."""
+    """Return the end of a server's log, with its distance from a position in bytes."""
     name, end = view.end
     first, last = log_place(binlog_file, 0), log_place(name, 0)
     if first == last:

@@ -1,6 +1,6 @@
-"""Where following goes on when it connects: in the same file, in the next one, or in a new epoch; and what is lost.
+"""Decide where following continues after connecting: same file, next file, or new epoch; and detect lost log.
 
-Nothing is concluded from a single look: who asks for a decision looks twice, and acts on what both say.
+One look at the server is not enough: the caller looks twice, and acts only if both looks give the same decision.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,14 +20,14 @@ from ingest.warehouse.gaps import Gap, GapStatus
 
 @dataclass(frozen=True)
 class Received:
-    """What is asked of the received files only when something changed, because they are read for it.
+    """Facts that are read from the received files only when they are needed, because reading takes time.
 
     Attributes
     ----------
     next_file
-        The file that the last one's ROTATE event names when it is whole, None before.
+        File that the ROTATE event at the end of the last file names; None when the last file is not complete.
     gtids
-        What was received, None without GTIDs.
+        Received GTID set, None without GTIDs.
     """
 
     next_file: str | None
@@ -36,20 +36,20 @@ class Received:
 
 @dataclass
 class Standing:
-    """What was received so far, and of whom.
+    """The received part of the log, and the server that sent it.
 
     Attributes
     ----------
     epoch, binlog_file, position
-        The end of the last complete transaction.
+        End of the last complete transaction.
     fingerprint
-        That of the file's format description, None when the file is still to begin.
+        Fingerprint of the file's format description, None when nothing of the file is received yet.
     server_uuid, server_id
-        Who wrote it.
+        The server that wrote the file.
     was_at_end
-        Whether that was the end of the server's log as it was last asked.
+        Whether this position was the end of the server's log when the server was last asked.
     look
-        Reads the received files.
+        Function that reads the received files.
     """
 
     epoch: int
@@ -63,18 +63,18 @@ class Standing:
 
     @cached_property
     def received(self) -> Received:
-        """What the received files say."""
+        """Facts from the received files."""
         return self.look()
 
     @property
     def gtids(self) -> str | None:
-        """What was received, None without GTIDs."""
+        """Received GTID set, None without GTIDs."""
         return self.received.gtids
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a person says that a source begins. Nothing said means the oldest file that the server has."""
+    """Start of a source as requested by the user; the default is the oldest file of the server."""
 
     gtids: str | None = None
     binlog_file: str | None = None
@@ -84,18 +84,18 @@ class Start:
 
 @dataclass(frozen=True)
 class Decision:
-    """Where following goes on.
+    """The decision where following continues.
 
     Attributes
     ----------
     epoch, binlog_file
-        The file to receive: gone on with when the spool has it, else begun.
+        The file to receive: continued when the spool has it, else started.
     opens
-        Why an epoch is opened, None when it is not.
+        Reason why an epoch is opened, None when no epoch is opened.
     start_file, start_pos, gtids_before
-        What of a new epoch is left out, as in `sources`.
+        Start of a new epoch and GTIDs to skip in it, as in `sources`.
     gap, status
-        What is lost on the way, and what became of it, None when nothing is.
+        The lost part of the log and its status, None when nothing is lost.
     """
 
     epoch: int
@@ -109,29 +109,29 @@ class Decision:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it goes on where it was, with nothing lost."""
+        """Whether following continues in the same epoch, with nothing lost."""
         return self.opens is None and self.gap is None
 
     @property
     def gist(self) -> tuple[object, ...]:
-        """What two looks at a server must agree on; the end of its log moves on between them."""
+        """The values that two looks at a server must agree on; the end of its log may move between them."""
         return self.epoch, self.binlog_file, self.opens, self.gap and gap_gist(self.gap)
 
 
 def gap_gist(gap: Gap) -> tuple[object, ...]:
-    """What two looks at a server must agree on in a gap."""
+    """Return the values of a gap that two looks at a server must agree on."""
     return gap.reason, gap.from_file, gap.from_pos, gap.to_file, gap.missing_gtids
 
 
 def begin(view: ServerView, start: Start, accept_gap: bool = False) -> Decision:
-    """Decide where a source begins that nothing is known of.
+    """Decide where a new source begins.
 
     Raises
     ------
     UsageError
         The server has no such file or position.
     GapError
-        What comes next behind the GTID set is not in the server's files any more.
+        The server has deleted the files with the transactions that follow the GTID set.
     """
     if start.from_now:
         return Decision(0, view.end[0], "first", start_file=view.end[0], start_pos=view.end[1])
@@ -167,27 +167,27 @@ def go_on(
     start: Start,
     accept_gap: bool = False,
 ) -> Decision:
-    """Decide where a source that was followed before goes on.
+    """Decide where a source that was followed before continues.
 
     Parameters
     ----------
     view
         The server.
     standing
-        What was received.
+        The received part of the log.
     writers
         server_uuid and server_id of each epoch's server.
     start
-        Where to begin on another server that has no GTIDs.
+        Start position on another server without GTIDs.
     accept_gap
-        Whether a person says that what is lost is lost.
+        Whether the user accepts the loss of a part of the log.
 
     Raises
     ------
     SourceIdentityError
-        The server is one of an earlier epoch, or has less than was received of it.
+        The server wrote an earlier epoch of the source.
     GapError
-        Something is lost; its `gap` says from where to where.
+        A part of the log is lost; the error's `gap` gives its start and end.
     """
     size = view.size(standing.binlog_file)
     is_known_server = is_same_server(view.identity, standing.server_uuid, standing.server_id)
@@ -210,15 +210,15 @@ def go_on(
 
 
 def is_same_server(identity: ServerIdentity, server_uuid: str | None, server_id: int | None) -> bool:
-    """Whether a server is the one of this server_uuid and server_id."""
-    # MariaDB has no uuid; a server_id is its own among servers that replicate.
+    """Return whether a server has this server_uuid, or this server_id if a server_uuid is missing."""
+    # MariaDB has no uuid; a server_id is unique among servers that replicate from each other.
     if identity.server_uuid and server_uuid:
         return identity.server_uuid == server_uuid
     return identity.server_id == server_id
 
 
 def _behind_purged(view: ServerView, standing: Standing, accept_gap: bool) -> Decision:
-    """The file is deleted: nothing is lost when it was received to its end and the next one is there."""
+    """Decide when the file is deleted: nothing is lost if it was received completely and the next file exists."""
     plain = Decision(standing.epoch, view.oldest)
     if standing.received.next_file == view.oldest:
         return plain
@@ -243,7 +243,7 @@ def _behind_purged(view: ServerView, standing: Standing, accept_gap: bool) -> De
 
 
 def _after_reset(view: ServerView, standing: Standing, accept_gap: bool) -> Decision:
-    """The server's files started over: what was written behind the last event that was received cannot be known."""
+    """Decide when the server's files started over: the log after the last received event is unknown."""
     gap = _gap(
         view,
         standing,
@@ -261,7 +261,7 @@ def _after_reset(view: ServerView, standing: Standing, accept_gap: bool) -> Deci
 
 
 def _has_lost_its_end(view: ServerView, standing: Standing, size: int, accept_gap: bool) -> Decision:
-    """The server has less of the file than it sent: it lost the end of its log in a crash."""
+    """Decide when the server has less of the file than it sent: it lost the end of its log in a crash."""
     gap = _gap(
         view,
         standing,
@@ -284,7 +284,7 @@ def _fail_over(
     start: Start,
     accept_gap: bool,
 ) -> Decision:
-    """Another server: what it has beyond what was received, found by GTID, makes the next epoch."""
+    """Decide for another server: its transactions that were not received yet, found by GTID, form the next epoch."""
     identity, epoch = view.identity, standing.epoch + 1
     earlier = [one for one, writer in writers.items() if one < standing.epoch and is_same_server(identity, *writer)]
     if earlier:
@@ -335,12 +335,12 @@ def _fail_over_by_hand(view: ServerView, standing: Standing, start: Start, accep
 
 
 def _file_behind(view: ServerView, ours: GtidSet) -> tuple[str, str | None]:
-    """Find the newest file before which there is nothing that a set lacks.
+    """Find the newest file such that a GTID set contains all transactions before it.
 
     Returns
     -------
     file, missing
-        Where there is none: the oldest file, and what the set lacks of what stood before it.
+        If there is no such file: the oldest file, and the GTIDs before it that the set lacks.
     """
     for binlog_file, _ in reversed(view.logs):
         previous = view.head_of(binlog_file).previous_gtids

@@ -1,4 +1,4 @@
-"""How far the landed tables are behind a followed server."""
+"""Lag of the landed tables behind a followed server."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,24 +13,24 @@ from ingest.sources.directory import binlog_path
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT, is_done
 
-# Intervals of a MySQL set; domain and number of MariaDB's GTIDs.
+# Intervals of a MySQL GTID set; domain and sequence number of MariaDB GTIDs.
 _INTERVAL = re.compile(r":(\d+)(?:-(\d+))?(?=[:,]|$)")
 _OF_DOMAIN = re.compile(r"(\d+)-\d+-(\d+)")
 
 
 @dataclass(frozen=True)
 class Lag:
-    """How far the landed tables are behind the end of a server's log.
+    """Lag of the landed tables behind the end of a server's log.
 
     Attributes
     ----------
     seconds
-        0 when all that the server is known to have logged is landed; else seconds since the last landed transaction
-        committed, None when none is landed.
+        0 when everything that the server is known to have logged is landed. Otherwise seconds since the commit of the
+        last landed transaction, None when no transaction is landed.
     bytes
-        Bytes of the log that are not landed: those of the spool, and those that the server has not sent yet.
+        Bytes of the log that are not landed: unlanded bytes in the spool, and bytes that the server has not sent yet.
     transactions
-        Transactions that are not landed, None where the server has no GTIDs to count.
+        Number of transactions that are not landed, None when the server has no GTIDs to count.
     """
 
     seconds: float | None
@@ -39,16 +39,16 @@ class Lag:
 
 
 def find_lag(spool: Spool, record: SourceRecord, now: datetime) -> Lag | None:
-    """Find out how far the tables are behind what a spool's checkpoint says of its server.
+    """Compute the lag of the tables behind the server, as recorded in the spool's checkpoint.
 
     Parameters
     ----------
     spool
         Spool of the source.
     record
-        What is landed of the source.
+        Record of the source.
     now
-        The time that seconds are counted to.
+        Time at which the lag is measured.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def find_lag(spool: Spool, record: SourceRecord, now: datetime) -> Lag | None:
 
 
 def last_landed_at(record: SourceRecord) -> datetime | None:
-    """Return when the last landed transaction committed, as the server says."""
+    """Return when the last landed transaction committed, by the server's clock."""
     moments = (
         state["max_event_at"]
         for states in record.states.values()
@@ -76,7 +76,7 @@ def last_landed_at(record: SourceRecord) -> datetime | None:
 
 
 def landed_gtids(record: SourceRecord) -> GtidSet:
-    """Return the GTIDs that are landed or left out on purpose, as far as the last file with any of them says."""
+    """Return the GTIDs that are landed or skipped, according to the last file that has any landed bytes."""
     epoch, name = max(
         (key for key, states in record.states.items() if done_upto(states)),
         key=lambda key: (key[0], _sequence(key[1])),
@@ -89,12 +89,12 @@ def landed_gtids(record: SourceRecord) -> GtidSet:
 
 
 def done_upto(states: Iterable[Row]) -> int:
-    """Return the offset in a file that it is landed up to, or left out on purpose; 0 for none of it."""
+    """Return the offset up to which a file is landed or skipped; 0 for nothing."""
     return max((state["segment_end"] for state in states if is_done(state)), default=0)
 
 
 def _bytes_waiting(spool: Spool, record: SourceRecord, checkpoint: Checkpoint) -> Iterator[int]:
-    """Bytes of each file of the spool that are durable and not landed."""
+    """Yield the number of durable, unlanded bytes of each file in the spool."""
     current = checkpoint.binlog_file
     for epoch in range(checkpoint.epoch + 1):
         for file in spool.files(epoch):
@@ -107,7 +107,7 @@ def _bytes_waiting(spool: Spool, record: SourceRecord, checkpoint: Checkpoint) -
 
 
 def _bytes_ahead(checkpoint: Checkpoint) -> int:
-    """Bytes that the server has not sent; what came since it was asked for its end is not among them."""
+    """Return the number of bytes that the server has not sent, without bytes received since it was last asked."""
     end = checkpoint.server
     if end is None:
         return 0
@@ -121,22 +121,22 @@ def _sequence(name: str) -> int:
 
 
 def _transactions_behind(record: SourceRecord, checkpoint: Checkpoint, bytes_behind: int) -> int | None:
-    """How many of the server's GTIDs are not landed."""
+    """Return how many of the server's GTIDs are not landed."""
     if checkpoint.server is None or checkpoint.server.gtids is None:
         return None
-    if not bytes_behind:  # a part that was left out by its position has GTIDs that nobody knows
+    if not bytes_behind:  # a part that was skipped by position has unknown GTIDs, which must not count
         return 0
     landed = landed_gtids(record)
     if checkpoint.flavor == "mariadb":
         lasts, landed_lasts = _lasts(checkpoint.server.gtids), _lasts(str(landed))
-        # Numbers rise by one within a domain, whichever server writes.
+        # Sequence numbers rise by one within a domain, whichever server writes.
         return sum(max(0, last - landed_lasts.get(domain, 0)) for domain, last in lasts.items())
     missing = str(GtidSet.parse(checkpoint.server.gtids) - landed)
     return sum(int(last or first) - int(first) + 1 for first, last in _INTERVAL.findall(missing))
 
 
 def _lasts(gtids: str) -> dict[str, int]:
-    """The highest number of each domain."""
+    """Return the highest sequence number of each domain."""
     lasts: dict[str, int] = {}
     for domain, number in _OF_DOMAIN.findall(gtids):
         lasts[domain] = max(int(number), lasts.get(domain, 0))

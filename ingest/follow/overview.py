@@ -1,4 +1,4 @@
-"""What binloom has: sources, files, segments, how far they are behind, what could not be bound. Needs no Spark."""
+"""Overview of sources: files, segments, lag, and rows that could not be bound. Needs no Spark."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -27,21 +27,21 @@ class FileStatus:
     Attributes
     ----------
     epoch, binlog_file, file_sequence
-        Which file.
+        Identity of the file.
     file_size
         Size in bytes when it was last scanned.
     bytes_landed
-        How many of them are landed.
+        Number of landed bytes.
     is_in_use
-        Whether the server still wrote to it, or did not close it.
+        Whether the server was still writing to the file, or did not close it.
     segments, row_events, transactions
-        How many are landed.
+        Numbers of landed segments, row events and transactions.
     last_event_at
         Latest timestamp in the file, UTC.
     state
-        `landed`, `partly landed`, `failed`, `in progress`, or `left out` when no part of it was to be landed.
+        `landed`, `partly landed`, `failed`, `in progress`, or `left out` when the whole file is skipped.
     error
-        Why a part of it failed.
+        Reason why a part of the file failed.
     """
 
     epoch: int
@@ -60,18 +60,18 @@ class FileStatus:
 
 @dataclass(frozen=True)
 class FollowStatus:
-    """How far a followed server is received and landed.
+    """Progress of receiving and landing a followed server.
 
     Attributes
     ----------
     received_file, received_pos, received_at
-        Up to where its log is durable in the spool, and when the last of it came, UTC.
+        Position up to which the log is durable in the spool, and when its last byte arrived, UTC.
     landed_gtids
         GTIDs that are landed, as a set; None without any.
     lag_bytes, lag_transactions, lag_as_of
-        What of its log is not landed, as of when the server was asked last; transactions are None without GTIDs.
+        Unlanded part of the log, as of the time when the server was last asked; transactions are None without GTIDs.
     spool_files, spool_bytes
-        Files of the spool, and their size.
+        Number of files in the spool, and their size.
     """
 
     received_file: str
@@ -87,25 +87,25 @@ class FollowStatus:
 
 @dataclass(frozen=True)
 class SourceStatus:
-    """A source: its server, files and how far they are landed.
+    """A source: its server, its files, and their landing progress.
 
     Attributes
     ----------
     source_id, epoch, server_id, server_uuid, host, port, flavor, server_version
         The source and the server of its current epoch.
     files
-        Its files in the order of their epochs and numbers.
+        Files in the order of their epochs and sequence numbers.
     segments
         Number of segments in each state.
     row_events, transactions
-        How many are landed.
+        Numbers of landed row events and transactions.
     last_landed_file, last_landed_pos
-        Where the landed stretch of the newest file ends.
+        End of the landed part of the newest file.
     last_event_at
         Latest timestamp landed, UTC.
     lag_seconds
-        Seconds since then, None when nothing is landed. Of a followed server 0 when all that it is known to have
-        logged is landed.
+        Seconds since `last_event_at`, None when nothing is landed. For a followed server, 0 when everything that it is
+        known to have logged is landed.
     snapshots
         Number of schema snapshots.
     quarantined_rows
@@ -113,7 +113,7 @@ class SourceStatus:
     gaps
         Latest state of each gap in what was read from a live server, as rows of `stream_gaps`.
     following
-        How far a live server is followed, None when none is.
+        Progress of following a live server, None when no server is followed.
     """
 
     source_id: str
@@ -220,7 +220,7 @@ def _follow_status(spool: Spool, record: SourceRecord, lag: Lag) -> FollowStatus
 
 def _file_status(row: Row, states: list[Row]) -> FileStatus:
     completed = [state for state in states if state["status"] == "completed"]
-    # The magic number belongs to no segment.
+    # The magic number does not belong to any segment.
     landed = max((state["segment_end"] for state in completed), default=0)
     failed = [state for state in states if state["status"] == "failed"]
     if failed:
@@ -247,7 +247,7 @@ def _file_status(row: Row, states: list[Row]) -> FileStatus:
 
 
 def _quarantined(home: Path) -> dict[str, Counter[str]] | None:
-    """Count the rows of mart `quarantined_row_events` by source and reason, in whatever schema dbt built it."""
+    """Count the rows of mart `quarantined_row_events` by source and reason, in all schemas that dbt built it in."""
     folders = model_dirs("quarantined_row_events", home)
     if not folders:
         return None

@@ -1,4 +1,4 @@
-"""Receiving: the events of one connection into the spool, on a thread of its own."""
+"""Receiver: writes the events of one connection to the spool, in its own thread."""
 
 import threading
 import time
@@ -26,27 +26,27 @@ WAIT_SECONDS: Final = 0.1
 
 
 class Receiver:
-    """Receives from where the spool ends, until it is told to stop or the connection breaks.
+    """Receives from the end of the spool, until `stop` is called or the connection breaks.
 
     Parameters
     ----------
     spool
-        Where the events go; nobody else writes there meanwhile.
+        Spool to write to; nothing else may write to it at the same time.
     address, replica
-        The server, and who asks.
+        The server, and the replica that binloom registers as.
     standing
-        Where to go on: epoch, file and position, and whose log it is. A file that the spool does not have is begun.
+        Where to continue: epoch, file, position and server. A file that is not in the spool is started.
     on_change
-        Called after each sync, and when the thread ends.
+        Function that is called after each sync, and when the thread ends.
 
     Attributes
     ----------
     failure
-        Why the thread ended, None while it is at work and when it was told to stop.
+        Error that ended the thread, None while it is running and after `stop`.
     server_end
-        The end of the server's log, set by whoever asks the server; it goes into the checkpoint.
+        End of the server's log. The caller sets it after asking the server; it is written to the checkpoint.
     bytes_received
-        Bytes that came over the connection.
+        Number of bytes received over the connection.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Receiver:
         self._thread = threading.Thread(target=self._run, name="receive", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is at work."""
+        """Whether the thread is running."""
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """End at the last complete transaction that came, and wait for it."""
+        """End after the last complete transaction received, and wait for the end of the thread."""
         self._stop.set()
         self._thread.join()
 
@@ -93,7 +93,7 @@ class Receiver:
             self._receive()
         except OSError as error:
             self.failure = BrokenStreamError(f"The connection to {self._address} broke: {error}.")
-        except Exception as error:  # whoever asks for the failure raises it
+        except Exception as error:  # the owner of the receiver raises it
             self.failure = error
         finally:
             if self._file is not None:
@@ -106,7 +106,7 @@ class Receiver:
         if path.exists():
             self._file = ReceivedFile(path)
             position = self._file.end
-        # The command cannot say a position beyond 4 GiB: such a file is sent again, and what is there is passed over.
+        # The command has no positions beyond 4 GiB: request such a file from its start, and skip the received bytes.
         asked = position if position <= POSITION_LIMIT else FIRST_EVENT
         flavor = self._standing.flavor
         with ReplicationStream(self._address, flavor, self._replica, self._next_file, asked) as stream:
@@ -140,14 +140,14 @@ class Receiver:
                 self._begin(piece, stream)
             elif piece.code in (ROTATE, STOP) and not piece.is_artificial:
                 self._end(piece, stream)
-            # What is left is made up for replicas: heartbeats, and MariaDB's list of GTIDs.
+            # All other special events are artificial: heartbeats, and MariaDB's GTID list.
 
     def _turn_to(self, binlog_file: str, stream: ReplicationStream) -> None:
-        """The server begins to send a file: the one that was asked for, or the next."""
+        """Handle the start of a file from the server: the requested file, or the next one."""
         if self._file is not None and self._file.path.name == binlog_file:
             return
         if self._file is not None:
-            # MySQL clears the flag of a file that a crash left open, when it starts again; MariaDB does not.
+            # After a crash, MySQL clears the in-use flag of the open file when it restarts; MariaDB does not.
             if self._standing.flavor == "mysql":
                 self._file.mark_closed()
             self._file.roll_back()
@@ -159,7 +159,7 @@ class Receiver:
         stream.packets.position = FIRST_EVENT
 
     def _begin(self, event: Special, stream: ReplicationStream) -> None:
-        """Take a format description: of a file that begins, or made up of the one that is gone on with."""
+        """Handle a format description: real at the start of a file, or artificial for a file that is continued."""
         format = stream_format(event, self._next_file, self._address)
         if format.has_checksums and not event.has_checksum:
             raise BrokenStreamError(f"The format description of {self._next_file} was changed on its way.")
@@ -175,7 +175,7 @@ class Receiver:
         stream.packets.position = self._file.end
 
     def _end(self, event: Special, stream: ReplicationStream) -> None:
-        """Take the event that ends a file."""
+        """Handle the event that ends a file."""
         end = stream.packets.position + len(event.event)
         if self._file is None or event.end_position != end & POSITION_LIMIT:
             raise BrokenStreamError(f"The end of {self._next_file} does not stand where it says.", position=end)

@@ -1,4 +1,4 @@
-"""Who a source's follower is to servers: drawn once, and kept in `replica.json` beside the files of the spool."""
+"""Identity of a source's follower as a replica: drawn once at random, and kept in `replica.json` in the spool."""
 
 import json
 import os
@@ -15,30 +15,30 @@ from ingest.warehouse.files import make_folder, publish, store_errors
 
 REPLICA: Final = "replica.json"
 
-# People give their servers small numbers: the upper half is free.
+# Servers usually have small ids, so draw from the upper half.
 _LOWEST: Final = 1 << 31
 _HIGHEST: Final = (1 << 32) - 1
 
 
 def replica_of(source_id: str, home: Path, server_id: int | None = None) -> Replica:
-    """Return who follows a source from a home: always the same, and nobody else.
+    """Return the replica identity of a source in a home: always the same, and unique.
 
-    A name made of the source and the home would be that of every machine that has both under the same names.
-    Must be called by who holds the right to land the source: two at once would draw two.
+    It is random, because an identity derived from the names of source and home would be the same on every machine that
+    uses these names. Only the holder of the source's lock may call this: two callers at once would draw two identities.
 
     Parameters
     ----------
     source_id
         Name of the source.
     home
-        Folder that binloom keeps everything under. A copy of it is the same replica.
+        Folder that binloom keeps everything under. A copy of the folder has the same replica identity.
     server_id
-        The number that a person gave, which wins over the one drawn.
+        server_id from the user, which overrides the random one.
 
     Raises
     ------
     StoreError
-        The file cannot be written, or is not what was written there.
+        The file cannot be written, or has unexpected content.
     """
     folder = spool_folder(source_id, home)
     replica = _read(folder / REPLICA)

@@ -1,4 +1,4 @@
-"""Schema snapshots of a followed server: one when there is none, and one for each change of the schema."""
+"""Schema snapshots of a followed server: an initial snapshot, and a snapshot after each schema change."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,23 +24,23 @@ from ingest.warehouse.tables import SCHEMA_SNAPSHOTS
 
 ATTEMPTS: Final = 5
 WAIT_SECONDS: Final = 10.0
-# A server that is gone for good must not keep what is received of it from being landed.
+# Limit the wait: if the server never comes back, its received log must still be landed.
 PATIENCE_SECONDS: Final = 30.0
 
 
 class SchemaWatch:
-    """Sees to it that the snapshots of a source keep up with the DDL statements in its log.
+    """Keeps the snapshots of a source up to date with the DDL statements in its log.
 
     Parameters
     ----------
     landing
-        The right to land the source.
+        Landing of the source.
     address
         The server.
     spool
-        What is received of it; its checkpoint says the epoch.
+        Spool of the server; its checkpoint contains the epoch.
     say
-        Takes a sentence for a person.
+        Function that shows a sentence to the user.
     """
 
     def __init__(
@@ -57,17 +57,17 @@ class SchemaWatch:
         self._waits_since: float | None = None
 
     def begin(self, is_behind_gap: bool = False) -> None:
-        """Take a snapshot where the source has none of the epoch, or what is lost may have changed the schema.
+        """Take a snapshot if the source has none of the epoch, or if a gap may contain schema changes.
 
-        It is landed before what follows.
+        The snapshot is landed before the log that follows.
         """
         checkpoint = self._checkpoint
-        # What was read over an earlier connection may be another server's.
+        # A snapshot from an earlier connection may come from another server.
         self._taken = None
         known = read_rows(SCHEMA_SNAPSHOTS, self._landing.home, ["epoch"], source_id=self._landing.source_id)
-        # Of an unknown epoch are those from before there was more than one.
+        # Snapshots of unknown epoch were taken when there was only epoch 0.
         if is_behind_gap or checkpoint.epoch not in {row["epoch"] or 0 for row in known}:
-            # What changed the schema before is not in the epoch's log: here it is as behind a DDL statement.
+            # Earlier schema changes are not in the epoch's log: treat this position like the end of a DDL statement.
             states = self._landing.record.states.get((checkpoint.epoch, checkpoint.binlog_file), [])
             self._ends = [(checkpoint.binlog_file, max(FIRST_EVENT, done_upto(states)))]
             self._last = self._waits_since = None
@@ -82,25 +82,27 @@ class SchemaWatch:
         wait_for: Callable[[str, int, float], bool],
         is_patient: bool = True,
     ) -> Sequence[SpoolFile] | None:
-        """Return what can be landed, after a snapshot when there are DDL statements in it.
+        """Return the files that can be landed now; first land a snapshot if they contain new DDL statements.
 
-        A snapshot is true from the end of the last DDL statement on that stands before the position at which it was
-        read: nothing else changes a schema. Until the log is received up to there, nobody knows which one that is.
+        A snapshot is valid from the end of the last DDL statement before the position at which the snapshot was read,
+        because only DDL statements change a schema. That statement is unknown until the log is received up to the
+        position.
 
         Parameters
         ----------
         durable
-            Gives the files of the spool as far as they are durable.
+            Function that returns the durable parts of the spool files.
         wait_for
-            Waits until the log is received up to a position, so many seconds at most; False when it is not in time.
+            Function that waits at most a number of seconds until the log is received up to a position, and returns
+            whether it is.
         is_patient
-            Whether rows behind a DDL statement may wait for the snapshot. Without it, and when they have waited for
-            `PATIENCE_SECONDS`, they are landed with what is known.
+            Whether rows after a DDL statement may wait for the snapshot. If not, or after `PATIENCE_SECONDS`, they are
+            landed with the schema known so far.
 
         Returns
         -------
         sequence of SpoolFile or None
-            None while rows wait.
+            None while rows must wait.
         """
         files = durable()
         self._seek(files)
@@ -138,24 +140,24 @@ class SchemaWatch:
             if not self._ends:
                 return latest
             if all(log_place(*end) <= read_at for end in ends):
-                # What came in the meantime is landed the next time, behind a snapshot of its own.
+                # DDL that arrived in the meantime is landed next time, after its own snapshot.
                 return files
             files = latest
         return files if not is_patient or self._has_waited() else None
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a snapshot is due that rows wait for, or have waited for."""
+        """Whether rows are waiting, or have waited, for a snapshot that is not landed yet."""
         return self._waits_since is not None
 
     def _has_waited(self) -> bool:
-        """Whether rows have waited long enough; the first time is when they begin to."""
+        """Return whether rows have waited long enough; the first call starts the wait."""
         if self._waits_since is None:
             self._waits_since = time.monotonic()
         return time.monotonic() - self._waits_since > PATIENCE_SECONDS
 
     def _seek(self, files: Sequence[SpoolFile]) -> None:
-        """Note where DDL statements end in what is not landed and was not looked at before."""
+        """Note the ends of DDL statements in parts of files that are neither landed nor searched before."""
         for file in files:
             states = self._landing.record.states.get((file.epoch, file.path.name), [])
             start = max(FIRST_EVENT, done_upto(states), self._sought.get(file.path, 0))
@@ -164,7 +166,7 @@ class SchemaWatch:
                 self._ends += [(file.path.name, end) for end in batch["end_pos"].filter(batch["is_ddl"]).to_pylist()]
 
     def _take(self) -> SchemaSnapshot:
-        """Read the schema until two connections have read the same."""
+        """Read the schema until two connections in a row have read the same schema."""
         last = None
         for _ in range(ATTEMPTS):
             snapshot = self._take_of_epoch()
@@ -174,7 +176,7 @@ class SchemaWatch:
         raise BrokenStreamError(f"The schema of the server at {self._address} was read differently each time.")
 
     def _take_of_epoch(self) -> SchemaSnapshot:
-        """Read the schema of the server that wrote what is received, where its log goes on from that."""
+        """Read the schema, and check that it comes from the followed server, at or after the received position."""
         received = self._checkpoint
         with Server(self._address) as server:
             identity, snapshot = server_identity(server), take_snapshot(server)
@@ -194,7 +196,7 @@ class SchemaWatch:
         return self._spool.checkpoint
 
     def _go_without(self, error: SnapshotInputError) -> None:
-        """No table is there yet, or none that the user may see: there is a log all the same."""
+        """Continue without a snapshot: there is no table yet, or none that the user may see."""
         self._say(str(error))
         self._ends, self._waits_since = [], None
 
@@ -206,7 +208,7 @@ class SchemaWatch:
 
 
 def wait_until(is_true: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is true; False when it is not in time."""
+    """Wait until a condition is true; return False when time runs out."""
     until = time.monotonic() + seconds
     while not is_true():
         if time.monotonic() > until:

@@ -1,7 +1,7 @@
-"""The spool of a followed source: the server's binlog files as they came, and how far they are durable.
+"""The spool of a followed source: the server's binlog files as received, and how far they are durable.
 
-Files of epoch 0 lie in the source's folder, those of a later one in `epoch-N/`. Each is whole from its first byte on,
-and byte for byte the server's own.
+Files of epoch 0 are in the source's folder, files of later epochs in `epoch-N/`. Each file is complete from its first
+byte on, and identical to the server's file byte for byte.
 """
 
 import os
@@ -21,12 +21,12 @@ from ingest.warehouse.names import require_server_file
 
 FIRST_EVENT: Final = len(MAGIC)
 
-# Offset of an event's flags behind its first byte.
+# Offset of the flags in an event.
 _FLAGS: Final = 17
 
 
 class Spool:
-    """The folder of a source.
+    """The spool folder of a source.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class Spool:
         return self.folder / f"epoch-{epoch}" if epoch else self.folder
 
     def path(self, epoch: int, binlog_file: str) -> Path:
-        """Return where a file lies.
+        """Return the path of a file.
 
         Raises
         ------
         BrokenStreamError
-            The name, which the server gave, is not that of a binlog file in this folder.
+            The name comes from the server and is not a valid name of a binlog file in this folder.
         """
         require_server_file(binlog_file)
         return self.epoch_folder(epoch) / binlog_file
@@ -64,24 +64,24 @@ class Spool:
         return sorted((file for file in found if file.sequence is not None), key=lambda file: file.sequence or 0)
 
     def write_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Say how far the spool is durable.
+        """Record how far the spool is durable.
 
         Raises
         ------
         BrokenStreamError
-            The name of its file, which the server gave, is not that of a binlog file in this folder.
+            The file name comes from the server and is not a valid name of a binlog file in this folder.
         """
         require_server_file(checkpoint.binlog_file)
         checkpoint.write(self.folder)
         self.checkpoint = checkpoint
 
     def drop_unsynced(self) -> None:
-        """Take away what came after the checkpoint: nothing says that it is whole on the disk.
+        """Drop everything after the checkpoint, because it may be incomplete on the disk.
 
         Raises
         ------
         StoreError
-            A file cannot be cut or deleted, or has less than the checkpoint says.
+            A file cannot be truncated or deleted, or is shorter than the checkpoint says.
         """
         checkpoint = self.checkpoint
         if checkpoint is None:
@@ -97,14 +97,14 @@ class Spool:
                 if checkpoint.position > FIRST_EVENT:
                     _cut(current.path, checkpoint.position)
                 else:
-                    # It had only begun, and is begun anew.
+                    # Nothing of the file is confirmed: receive it again from the start.
                     leftovers.append(current.path)
         for path in leftovers:
             with store_errors(path):
                 path.unlink()
 
     def size(self) -> tuple[int, int]:
-        """Return how many files there are, and their bytes."""
+        """Return the number of files and their total size in bytes."""
         sizes = [path.stat().st_size for path in self._all()]
         return len(sizes), sum(sizes)
 
@@ -114,16 +114,16 @@ class Spool:
         Parameters
         ----------
         landed
-            Which files may go.
+            Files that may be deleted, oldest first.
         max_age
-            Seconds since its last byte from which on a file goes; None for none by age.
+            Delete files whose last byte is older than this number of seconds; None: no limit.
         max_size
-            Bytes that all files may have together; None for any number.
+            Maximum total size of all files in bytes; None: no limit.
 
         Returns
         -------
         list of Path
-            What was deleted.
+            Deleted files.
         """
         gone = []
         total, now = self.size()[1], time.time()
@@ -140,7 +140,7 @@ class Spool:
 
 
 def _cut(path: Path, size: int) -> None:
-    """Cut a file to the bytes that are durable."""
+    """Truncate a file to its durable bytes."""
     found = path.stat().st_size
     if found < size:
         raise StoreError(
@@ -151,12 +151,12 @@ def _cut(path: Path, size: int) -> None:
     if found > size:
         with store_errors(path), open(path, "r+b", buffering=0) as file:
             file.truncate(size)
-            # The event that closed the file, if there was one, was its last, and is gone.
+            # If the file had a closing event, it was the last one and is truncated now: mark the file as in use again.
             _change_flags(file.fileno(), lambda flags: flags | FLAG_IN_USE)
 
 
 def _change_flags(descriptor: int, change: Callable[[int], int]) -> None:
-    """Change the flags of a file's format description, which say whether the server still writes to the file."""
+    """Change the flags of a file's format description, which contain the in-use flag."""
     flags = int.from_bytes(os.pread(descriptor, 2, FIRST_EVENT + _FLAGS), "little")
     os.pwrite(descriptor, change(flags).to_bytes(2, "little"), FIRST_EVENT + _FLAGS)
 
@@ -167,16 +167,16 @@ class ReceivedFile:
     Parameters
     ----------
     path
-        Where it lies; a file that is there is gone on with.
+        Path of the file, which must exist; new events are appended.
 
     Attributes
     ----------
     end
-        Bytes that came.
+        Number of bytes received.
     sure
-        Up to here the server said of an event that it ends there.
+        End of the last event whose position the server has confirmed.
     synced
-        Up to here it is durable: the end of a transaction.
+        Offset up to which the file is durable: the end of a transaction.
     """
 
     def __init__(self, path: Path) -> None:
@@ -191,7 +191,7 @@ class ReceivedFile:
 
     @classmethod
     def begin(cls, path: Path, format_event: bytes) -> Self:
-        """Create a file with its first event; the server writes to it, and so it says that it is in use."""
+        """Create a file with its first event, marked as in use because the server still writes to it."""
         flags = int.from_bytes(format_event[_FLAGS : _FLAGS + 2], "little") | FLAG_IN_USE
         event = format_event[:_FLAGS] + flags.to_bytes(2, "little") + format_event[_FLAGS + 2 :]
         with store_errors(path):
@@ -201,7 +201,7 @@ class ReceivedFile:
         return cls(path)
 
     def append(self, data: bytes | memoryview, sure: int) -> None:
-        """Take whole events; the first `sure` bytes of them are known to stand at their place."""
+        """Append complete events; the server has confirmed the positions of the first `sure` bytes."""
         if not len(data):
             return
         with store_errors(self.path):
@@ -213,7 +213,7 @@ class ReceivedFile:
         self.end += len(data)
 
     def roll_back(self) -> None:
-        """Forget the events that nobody said the place of."""
+        """Drop trailing events whose position the server has not confirmed."""
         if self.end == self.sure:
             return
         with store_errors(self.path):
@@ -224,7 +224,7 @@ class ReceivedFile:
         self._scanner = Scanner(self.path)
 
     def sync(self) -> Scan:
-        """Make what came durable, and see where its last transaction ends."""
+        """Make the received bytes durable, and find the end of the last complete transaction."""
         self.scan = self._scanner.scan(self.sure)
         with store_errors(self.path):
             os.fdatasync(self._descriptor)
@@ -232,13 +232,13 @@ class ReceivedFile:
         return self.scan
 
     def mark_closed(self) -> None:
-        """Say that the server does not write to it any more, as the server does in its own."""
+        """Clear the in-use flag, as the server does in its own file when it closes it."""
         with store_errors(self.path):
-            # What closed it is on the disk before the flag says so.
+            # The closing event must be on the disk before the flag is cleared.
             os.fdatasync(self._descriptor)
             _change_flags(self._descriptor, lambda flags: flags & ~FLAG_IN_USE)
 
     def close(self) -> None:
-        """Stop writing to it."""
+        """Close the file."""
         self._scanner.close()
         os.close(self._descriptor)

@@ -1,4 +1,4 @@
-"""Where a source stands: what was received of a server, or landed of its files."""
+"""The standing of a source: the position up to which its log was received or landed."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from ingest.warehouse.record import SourceRecord
 
 
 def find_standing(spool: Spool, record: SourceRecord) -> Standing | None:
-    """Return where a source stands: by its spool, or by what is landed of files; None for a new source.
+    """Return the standing of a source from its spool or its landed files; None for a new source.
 
-    Files of the same log that were landed behind what was received, from a backup, count when none is left out.
+    Files from a backup that continue the received log count too, if they are landed without a missing file.
     """
     checkpoint = spool.checkpoint
     if checkpoint is None:
@@ -27,7 +27,7 @@ def find_standing(spool: Spool, record: SourceRecord) -> Standing | None:
 
 
 def _last_of_chain(record: SourceRecord, epoch: int, binlog_file: str) -> str:
-    """Follow the files that are landed whole, each to the next that its ROTATE names; return the last one reached."""
+    """Return the last file of the chain of fully landed files, each linked to the next by its ROTATE event."""
     while (row := record.files.get((epoch, binlog_file))) is not None:
         next_file = row["next_binlog_file"]
         is_next_landed = next_file and done_upto(record.states.get((epoch, next_file), []))
@@ -42,7 +42,7 @@ def _of_spool(spool: Spool, record: SourceRecord) -> Standing:
     assert checkpoint is not None
     end = checkpoint.server
     path = spool.path(checkpoint.epoch, checkpoint.binlog_file)
-    # The file may be about to begin, and nothing of it be there yet.
+    # The checkpoint may name a file of which nothing is received yet.
     is_begun = path.exists()
     return Standing(
         checkpoint.epoch,
@@ -57,7 +57,7 @@ def _of_spool(spool: Spool, record: SourceRecord) -> Standing:
 
 
 def _read(path: Path, position: int) -> Received:
-    """Read what a received file says of itself, up to a position."""
+    """Read the next file name and the GTIDs from a received file, up to a position."""
     scan = scan_binlog(path, end=position)
     gtids = GtidSet.parse(scan.previous_gtids)
     for batch in transactions(path, FIRST_EVENT, position, ("gtid",)):

@@ -1,4 +1,4 @@
-"""Binlog files in: from files to segments of the raw tables.
+"""Landing: read binlog files and write their content as segments of the raw tables.
 
 >>> from ingest.landing import IngestOptions, ingest, land_snapshot
 >>> from ingest.sources.directory import find_binlogs
@@ -23,7 +23,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Workers load only the parts that they need.
+    # Lazy, so that workers load only the modules that they need.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

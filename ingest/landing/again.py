@@ -1,7 +1,7 @@
-"""Landing segments again whose values were decoded with other hints than the history of the schema gives.
+"""Land segments again whose values were decoded with hints that differ from the known schema history.
 
-A run finds those itself that it has the files of. dbt says which others there are (model `segments_to_land_again`), and
-that is read from the warehouse without Spark.
+A run finds such segments itself for the files that it is given. dbt lists the others in model
+`segments_to_land_again`, which is read from the warehouse without Spark.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,16 +22,16 @@ Row = dict[str, Any]
 
 
 def listed_segments(record: SourceRecord, names: Sequence[str], filter_text: str | None, home: Path) -> list[Segment]:
-    """Return the completed segments that are to be landed again, of the files with these names.
+    """Return the completed segments of the named files that must be landed again.
 
     Parameters
     ----------
     record
-        What is recorded of the source.
+        Record of the source.
     names
-        Names of the files at hand.
+        Names of the given files.
     filter_text
-        The filter that they would be landed with, as `segments` has it.
+        Filter of the new landing, as text in the format of `segments`.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def listed_segments(record: SourceRecord, names: Sequence[str], filter_text: str
 def reopened(segments: Sequence[Segment], run_id: str, recorded_at: Any, filter_text: str | None) -> list[Row]:
     """Return the rows of `segments` that open completed segments again.
 
-    A compacted one is replaced by an open one that begins with its first event, as a segment is landed.
+    A compacted segment is replaced by an open segment that begins at the first event.
     """
     states = []
     for segment in segments:
@@ -73,7 +73,7 @@ def reopened(segments: Sequence[Segment], run_id: str, recorded_at: Any, filter_
 
 
 def _mart_rows(model: str, home: Path) -> Iterator[Row]:
-    """Yield the rows of a table of dbt, in whatever schema it was built."""
+    """Yield the rows of a table that dbt built, from all schemas."""
     folders = model_dirs(model, home)
     if not folders:
         raise UsageError(

@@ -1,8 +1,8 @@
-"""Spark's classes, left by one JVM for the next: `python -m ingest.warehouse.class_archive`, which `make setup` calls.
+"""Class archive of Spark, for a faster start of the JVM: `python -m ingest.landing.class_archive`.
 
-A session spends most of its start on reading and checking thousands of classes. A JVM can write them to a file as they
-stand in its memory when it ends, and the next one maps that file (JEP 350, dynamic class data sharing). A JVM that
-the file does not fit, because it is of another version or has other jars, leaves it alone and starts as without.
+`make setup` calls it. A session spends most of its start on reading and verifying thousands of classes. When a JVM
+ends, it can dump its loaded classes to a file, and the next JVM maps that file (JEP 350, dynamic class data sharing).
+A JVM of another version or with other jars ignores the file and starts normally.
 """
 
 import os
@@ -15,7 +15,7 @@ from ingest.landing.ingest_files import ingest
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.spark import CLASS_ARCHIVE, SparkLaunch
 
-# What is loaded for these is loaded for most of what dbt asks.
+# This query loads most of the classes that dbt's queries need.
 _QUERY = """
     select table_name, event_type, count(*) as row_events, max(number) as longest
     from (
@@ -28,24 +28,24 @@ _QUERY = """
 
 
 def write_class_archive(sample: Path, archive: Path = CLASS_ARCHIVE) -> None:
-    """Land a sample, ask for it, and keep the classes that it took.
+    """Land a sample, query it, and write the loaded classes to an archive.
 
     Parameters
     ----------
     sample
         Folder of binlog files.
     archive
-        File to write; replaced at once when it is whole.
+        File to write; replaced atomically when it is complete.
 
     Raises
     ------
     JavaMissingError
         There is no Java.
     StoreError
-        Java left no file: it has no archive of its own classes to build on, or no room.
+        Java wrote no file: its own base archive is missing, or there is no space.
     """
     with tempfile.TemporaryDirectory() as folder:
-        # Beside the archive, for the last step to be a change of name.
+        # In the folder of the archive, so that the last step is only a rename.
         draft = archive.with_suffix(f".{os.getpid()}")
         home = Path(folder)
         try:
@@ -63,5 +63,5 @@ if __name__ == "__main__":
     try:
         write_class_archive(Path(sys.argv[1]))
     except BinloomError as error:
-        # The log that a hint may speak of went with the home.
+        # Without the hint: it may refer to a log that was deleted with the temporary home.
         sys.exit(error.message)

@@ -1,9 +1,9 @@
-"""Compaction: the many small segments that a followed file was landed in become one, and their files few.
+"""Compaction: merge the many small segments of a followed binlog file into one segment with few files.
 
-At any instant a reader that goes by `segments` finds every row once. The rows are put together in the folder of a
-segment that nobody has: it starts at byte 0, with the magic number, where no other does. One write to `segments`
-says that it is completed and the small ones are replaced. Their files stay for a while, for whoever reads them at
-that moment. Killed at any instant and begun again, it comes to the same.
+At any time, a reader that follows `segments` finds every row exactly once. The merged rows are written to the folder of
+a new segment that starts at byte 0, with the magic number; no landed segment starts there. One write to `segments`
+records that the new segment is completed and the small segments are replaced. The old files stay for a while, for
+readers that are reading them. A compaction that is killed at any time and started again gives the same result.
 """
 
 import hashlib
@@ -39,13 +39,13 @@ from ingest.warehouse.segments import COMPACTED_START, Segment, first_byte
 from ingest.warehouse.spark import metastore_holder
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, RawTable
 
-# Up to this many files of a table that grows by a file with each write, nothing is gained by putting them together.
+# Each write adds a file to these tables. Merging this many files or fewer gains nothing.
 FEW_FILES = 32
 
-# A segment that has this part of the bytes that make a Parquet file is large enough to stay as it is.
+# A segment of at least this fraction (1/FEW_PARTS) of the bytes of one Parquet file is large enough to stay alone.
 FEW_PARTS = 2
 
-# What tells the rows of a table apart that is a log of states, where the same row twice says no more than once.
+# Key columns of the tables that are logs of states. A duplicate of a row adds no information.
 _LOGS: dict[str, tuple[RawTable, list[str]]] = {
     SEGMENTS.name: (SEGMENTS, ["epoch", "binlog_file", "segment_start", "status", "recorded_at"]),
     BINLOG_FILES.name: (BINLOG_FILES, ["epoch", "binlog_file", "scanned_at"]),
@@ -53,14 +53,14 @@ _LOGS: dict[str, tuple[RawTable, list[str]]] = {
 
 
 def compact_closed_files(landing: StreamLanding, part_bytes: int = SEGMENT_BYTES) -> list[Segment]:
-    """Make one segment of those of every file that is closed, wholly landed, and in more pieces than it needs.
+    """Merge the segments of every file that is closed, fully landed, and in more segments than it needs.
 
     Parameters
     ----------
     landing
-        The right to land the source.
+        Landing of the source, which holds its lock.
     part_bytes
-        About how many bytes of the binlog a Parquet file holds the rows of.
+        Approximate number of binlog bytes whose rows go into one Parquet file.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def compact_closed_files(landing: StreamLanding, part_bytes: int = SEGMENT_BYTES
     """
     compacted = []
     for epoch, name in list(landing.record.files):
-        # A stale segment is to be landed again, which takes its file.
+        # A stale segment must be landed again, and that needs its file.
         if _is_worth_it(landing.record, epoch, name, part_bytes) and not landing.is_stale(epoch, name):
             file_size = landing.record.files[epoch, name]["file_size"]
             segment = Segment(landing.source_id, epoch, name, COMPACTED_START, file_size)
@@ -88,7 +88,7 @@ def _is_worth_it(record: SourceRecord, epoch: int, name: str, part_bytes: int) -
     return (
         sum(state["segment_end"] - state["segment_start"] < part_bytes // FEW_PARTS for state in states) > 1
         and all(state["status"] == "completed" for state in states)
-        # The folder of a compacted segment is written once: a second time would begin with deleting its rows.
+        # The folder of a compacted segment is written only once: a second compaction would first delete its rows.
         and all(state["segment_start"] != COMPACTED_START for state in states)
         and len({state["table_filter"] for state in states}) == 1
         and record.is_landed(epoch, name, row["file_size"])
@@ -97,7 +97,7 @@ def _is_worth_it(record: SourceRecord, epoch: int, name: str, part_bytes: int) -
 
 
 def _has_later(record: SourceRecord, epoch: int, row: Row) -> bool:
-    """Whether the server went on to another file: one that it did not close says for ever that it is in use."""
+    """Return whether the server went on to a later file: a file that was never closed stays marked as in use."""
     return any(
         other["epoch"] == epoch and (other["file_sequence"] or 0) > (row["file_sequence"] or 0)
         for other in record.files.values()
@@ -106,7 +106,7 @@ def _has_later(record: SourceRecord, epoch: int, row: Row) -> bool:
 
 def _compact(landing: StreamLanding, whole: Segment, states: Sequence[Row], part_bytes: int) -> None:
     landing.record_states([whole.state("in_progress", landing.run_id, now(), table_filter=states[0]["table_filter"])])
-    # An earlier attempt may have left parts of others' size.
+    # An earlier attempt may have left files, with other rows in each of them.
     _remove_files(whole, landing.home)
     for number, part in enumerate(_parts(states, part_bytes)):
         for kind in SEGMENT_TABLES:
@@ -135,7 +135,7 @@ def _compact(landing: StreamLanding, whole: Segment, states: Sequence[Row], part
 
 
 def _require_all(kind: LandedKind, found: int, states: Sequence[Row], whole: Segment) -> None:
-    """Refuse to replace segments by fewer rows than were landed of them: these are the only copy."""
+    """Check that no landed row is missing before segments are replaced: their files are the only copy."""
     landed = sum(state[kind] or 0 for state in states) if kind in ("row_events", "transactions") else found
     if found != landed:
         raise StoreError(
@@ -147,7 +147,7 @@ def _require_all(kind: LandedKind, found: int, states: Sequence[Row], whole: Seg
 
 
 def _parts(states: Sequence[Row], part_bytes: int) -> Iterator[list[Row]]:
-    """Put segments together, in their order, up to so many bytes of the binlog."""
+    """Yield groups of consecutive segments, each of about `part_bytes` bytes of the binlog."""
     part: list[Row] = []
     size = 0
     for state in states:
@@ -161,7 +161,7 @@ def _parts(states: Sequence[Row], part_bytes: int) -> Iterator[list[Row]]:
 
 
 def _rows(kind: LandedKind, segments: Sequence[Segment], home: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of segments, in their order, as the decoder gave them."""
+    """Yield the rows of segments in their order, as the decoder returned them."""
     schema = LANDED_SCHEMAS[kind]
     dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     for segment in segments:
@@ -172,7 +172,7 @@ def _rows(kind: LandedKind, segments: Sequence[Segment], home: Path) -> Iterator
 
 
 def _as_now(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Rows with the columns that their table has now: those that it got since they were landed are NULL."""
+    """Return rows with the current columns of their table; columns added after the landing are NULL."""
     for field in schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(len(rows), field.type))
@@ -194,9 +194,10 @@ def _remove_files(segment: Segment, home: Path) -> None:
 
 
 def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> int:
-    """Delete the files of segments that were replaced so long ago; return how many segments.
+    """Delete the files of segments that were replaced at least this long ago; return the number of segments.
 
-    None while a process holds the embedded metastore: it may be reading them, by a `segments` of before.
+    Deletes nothing while a process holds the embedded metastore: it may still read these files, because it has read an
+    older state of `segments`.
 
     Raises
     ------
@@ -217,10 +218,11 @@ def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> 
 
 
 def merge_logs(landing: StreamLanding) -> int:
-    """Put the small files of `segments` and `binlog_files` together, of this source; return how many files went.
+    """Merge the source's small files of `segments` and `binlog_files`; return the number of merged files.
 
-    For a moment, and after a kill until the next time, rows are there twice: both tables are logs of states, of
-    which the latest row counts. None while a process holds the embedded metastore, which may be reading the files.
+    Rows are duplicated for a moment, or until the next call if this call is killed. That is harmless: both tables are
+    logs of states, in which the latest row counts. Merges nothing while a process holds the embedded metastore, because
+    it may be reading the files.
     """
     merged = 0
     for table, key in _LOGS.values():

@@ -1,11 +1,11 @@
-"""Binlog files as a Spark data source: rows in a notebook, and nothing landed.
+"""Binlog files as a Spark data source: read rows in a notebook without landing anything.
 
 >>> from ingest.landing.data_source import register
 >>> register(spark)  # doctest: +SKIP
 >>> changes = spark.read.format("mysql_binlog").load("/var/lib/mysql")  # doctest: +SKIP
 
-It reads what `ingest` would land: the same batches of the same segments, every file up to the end of its
-last complete transaction. Spark makes one partition of each segment.
+It reads the same batches of the same segments that `ingest` would land, each file up to the end of its last complete
+transaction. Each segment is one Spark partition.
 """
 
 import json
@@ -49,13 +49,13 @@ _OPTIONS = {
 
 
 def register(session: "SparkSession") -> None:
-    """Let a session know the format `mysql_binlog`."""
+    """Register the format `mysql_binlog` in a session."""
     session.dataSource.register(BinlogSource)
 
 
 @dataclass(frozen=True)
 class SegmentPartition(InputPartition):
-    """A segment of a file: what one task reads."""
+    """A segment of a file, which one task reads."""
 
     path: Path
     start: int
@@ -64,21 +64,21 @@ class SegmentPartition(InputPartition):
 
 
 class BinlogSource(DataSource):
-    """Batches of binlog files as rows.
+    """A data source that returns the decoded batches of binlog files as rows.
 
     Options, all of them optional:
 
     what
-        Which rows: `row_events` (default), `transactions`, `statements`, `ddl_actions`, `table_maps`
-        or `unsupported_events`. A table map comes once for each segment that has it.
+        Kind of rows: `row_events` (default), `transactions`, `statements`, `ddl_actions`, `table_maps`
+        or `unsupported_events`. A table map is returned once for each segment that contains it.
     schemas, tables, excludeTables
-        Which tables' rows to take, separated by commas, as `binloom ingest` takes them.
+        Tables whose rows are read, separated by commas, as in `binloom ingest`.
     snapshotDir
-        Folder with a schema snapshot as files, for labels and character sets that the files do not tell.
+        Folder with a schema snapshot as files, for labels and character sets that the binlog files do not contain.
     segmentBytes
-        About how many bytes of a file one task reads.
+        Approximate number of bytes of a file that one task reads.
     skipBadChecksum
-        `true` to pass over events whose checksum is wrong; `unsupported_events` lists them.
+        `true` to skip events whose checksum is wrong; `unsupported_events` lists them.
     """
 
     @classmethod
@@ -87,11 +87,11 @@ class BinlogSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        """Return the columns of the raw table, and the name of the file."""
+        """Return the columns of the raw table and the column with the file name."""
         return ", ".join(f"`{field.name}` {spark_type(field.type)}" for field in _columns(self._kind))
 
     def reader(self, schema: StructType) -> "BinlogReader":
-        """Return what cuts the files into segments and reads them."""
+        """Return the reader, which divides the files into segments and reads them."""
         wanted = _columns(self._kind).names
         if schema.fieldNames() != wanted:
             raise UsageError(
@@ -154,7 +154,7 @@ class BinlogSource(DataSource):
 
 
 class BinlogReader(DataSourceReader):
-    """Cuts files into segments, on the driver, and reads a segment, in a task. Travels to the workers."""
+    """Divides files into segments on the driver, and reads one segment in a task. Is pickled for the workers."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class BinlogReader(DataSourceReader):
         Raises
         ------
         BinlogError
-            A file is none, cannot be read, or is damaged.
+            A file is not a binlog, cannot be read, or is damaged.
         """
         try:
             from ingest.landing.schema_history import hints_of_scans
@@ -193,7 +193,7 @@ class BinlogReader(DataSourceReader):
                 for segment in scan.segments
             ]
         except BinloomError as error:
-            # What reaches the notebook is the sentence, and not where in here it was raised.
+            # Show the message in the notebook, without binloom's internal traceback.
             raise error.with_traceback(None) from None
 
     def _scan(self, path: Path) -> "Scan":
@@ -216,7 +216,7 @@ class BinlogReader(DataSourceReader):
         from ingest.binlog import open_binlog
 
         if not isinstance(partition, SegmentPartition):
-            return  # Of no segments at all Spark makes one partition, which is None.
+            return  # Without any segment, Spark creates one partition that is None.
         columns = _columns(self._kind)
         file = pa.scalar(partition.path.name, columns.field("binlog_file").type)
         try:
@@ -231,14 +231,14 @@ class BinlogReader(DataSourceReader):
             for kind, batch in landed_batches(log):
                 if kind == self._kind:
                     names = pa.repeat(file, batch.num_rows)
-                    # Spark takes no dictionaries.
+                    # Spark does not accept dictionary arrays.
                     yield pa.record_batch([*batch.columns, names], names=columns.names).cast(columns)
         except BinloomError as error:
             raise error.with_traceback(None) from None
 
 
 def _columns(kind: LandedKind) -> pa.Schema:
-    """Columns as Spark takes them: without dictionaries."""
+    """Return the columns as Spark accepts them, without dictionary types."""
     plain = (
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
         for field in LANDED_SCHEMAS[kind]

@@ -1,7 +1,7 @@
-"""Which epoch a binlog file belongs to.
+"""Find the epoch that a binlog file belongs to.
 
-Within an epoch a file's name and the bytes at its beginning never change, and the file never gets smaller. When they
-do, a person has to say that it is meant.
+Within an epoch a file's name and its first bytes never change, and the file never gets smaller. If they do, the user
+must confirm that the change is intended.
 """
 
 from datetime import UTC, datetime
@@ -22,15 +22,15 @@ _NEW_EPOCH_HINT = (
 
 
 class EpochBook:
-    """Decides which epoch a file belongs to, and notes what is new about the source.
+    """Decides which epoch a file belongs to, and collects new facts about the source.
 
     Parameters
     ----------
     record
-        What is recorded of the source.
+        Record of the source.
     new_epoch
-        Whether a series that starts over is meant: the next epoch is opened instead of an error. It
-        changes nothing where there would be no error, so that a command may be run again as it was.
+        Whether a file series that starts over is intended: open the next epoch instead of raising an error.
+        Changes nothing where there would be no error, so that the same command can be run again.
     """
 
     def __init__(self, record: SourceRecord, new_epoch: bool = False) -> None:
@@ -41,7 +41,7 @@ class EpochBook:
         for row in record.identities:
             self._server_ids.setdefault(row["epoch"], row["server_id"])
             self._known.add((row["epoch"], row["server_id"], row["flavor"], row["server_version"]))
-        # An epoch whose files were recorded just before a crash, and itself not yet.
+        # After a crash, the files of an epoch may be recorded while the epoch itself is not.
         for epoch, _ in record.files:
             self._server_ids.setdefault(epoch, None)
         self._current = max(self._server_ids, default=None)
@@ -49,7 +49,7 @@ class EpochBook:
         self.failovers: set[int] = set()
 
     def epoch_of(self, file: BinlogPath, log_format: "FormatDescription", file_size: int) -> int:
-        """Return the epoch of a file; open the next one where that is due.
+        """Return the epoch of a file; open the next epoch if necessary.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class EpochBook:
         return epoch
 
     def epoch_of_encrypted(self, file: BinlogPath) -> int:
-        """Return the epoch of a file that does not say who wrote it: the one it was found in, else the current one."""
+        """Return the epoch of an encrypted file, whose writer is unknown: the recorded epoch, else the current one."""
         found = [
             epoch for (epoch, name), row in self._record.files.items() if name == file.name and row["is_encrypted"]
         ]
@@ -80,7 +80,7 @@ class EpochBook:
         if not same:
             return None
         epoch, row = max(same, key=lambda item: item[0])
-        # A copy without the encryption is shorter.
+        # A decrypted copy is shorter.
         if file_size < row["file_size"] and not row["is_encrypted"]:
             if self._is_meant:
                 return None
@@ -108,7 +108,7 @@ class EpochBook:
         return self._current
 
     def _returned(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
-        """Say when the server of a file that is not the current epoch's wrote an earlier one."""
+        """Return an error message if the file's server already wrote an earlier epoch, else None."""
         earlier = [epoch for epoch, server_id in self._server_ids.items() if server_id == log_format.server_id]
         if not earlier:
             return None
@@ -119,7 +119,7 @@ class EpochBook:
         )
 
     def _started_over(self, file: BinlogPath, log_format: "FormatDescription") -> str | None:
-        """Say when a file of the current epoch's server belongs to another series of files."""
+        """Return an error message if a file of the current epoch's server belongs to another series, else None."""
         assert self._current is not None
         taken = self._record.files.get((self._current, file.name))
         if taken is not None and taken["fingerprint"] is not None:
@@ -161,15 +161,16 @@ class EpochBook:
 
 
 def _writer(log_format: "FormatDescription") -> int | None:
-    """Return the server_id of the server that wrote a file; None where no start event says it.
+    """Return the server_id of the server that wrote a file; None if no start event contains it.
 
-    4.0 and 4.1 write one only to the first file, and the first event of another may be a replicated one.
+    MySQL 4.0 and 4.1 write a start event only to the first file. The first event of a later file may be a replicated
+    event.
     """
     return None if log_format.server_version is None else log_format.server_id
 
 
 def _first_timestamp(file: BinlogPath) -> datetime:
-    # Every event begins with its timestamp, and the first stands behind the magic number.
+    # Every event begins with its timestamp, and the first event follows the magic number.
     with file.path.open("rb") as handle:
         head = handle.read(FIRST_EVENT + 4)
     return datetime.fromtimestamp(int.from_bytes(head[FIRST_EVENT:], "little"), UTC)

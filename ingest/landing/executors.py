@@ -1,7 +1,7 @@
-"""Who runs the tasks of a landing: Spark, or this process itself.
+"""Executors of landing tasks: Spark, or this process.
 
-Both give the same files. Spark has workers and a session in which the partitions are registered at once; in
-this process nothing has to start, and the partitions wait for the next session of Spark.
+Both write the same files. Spark has workers, and a session that registers the partitions at once. This process needs
+no start-up time, but the partitions are registered only by the next Spark session.
 """
 
 import contextlib
@@ -30,26 +30,26 @@ Outcomes = list[SegmentResult | TaskFailure]
 
 
 class Executor(Protocol):
-    """What a landing needs of whoever runs its tasks."""
+    """The interface of an executor of landing tasks."""
 
     def use(self, hints: "SchemaHints | None") -> None:
-        """Tell the tasks that are submitted from now on what is known of the schema."""
+        """Set the schema hints for the tasks that are submitted from now on."""
 
     def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
-        """Land segments, one after the other, in the background."""
+        """Land segments one after the other, in the background."""
 
     def prepare(self) -> None:
-        """Make ready what a commit needs, while the first tasks are at work."""
+        """Prepare for commits while the first tasks are running."""
 
     def register(self, results: Sequence[SegmentResult]) -> None:
-        """Make the folders of landed segments known to their tables, as far as there is a metastore to hand."""
+        """Register the folders of landed segments with their tables, if a metastore is available."""
 
     def close(self) -> None:
-        """Wait for tasks that are running; take back those that are not."""
+        """Wait for running tasks; cancel the others."""
 
 
 class LocalExecutor:
-    """Tasks in this process, one after the other, without Spark. Partitions are left for `register_pending`."""
+    """Runs tasks in this process, one after the other, without Spark; `register_pending` registers partitions later."""
 
     def __init__(self) -> None:
         self._hints: SchemaHints | None = None
@@ -65,7 +65,7 @@ class LocalExecutor:
         try:
             return [run_task(work, hints) for work in works]
         finally:
-            # This process lives for weeks: what Arrow keeps for the next batch would stay with it.
+            # This process runs for weeks: release the memory that Arrow keeps for the next batch.
             pa.default_memory_pool().release_unused()
 
     def prepare(self) -> None:
@@ -79,7 +79,7 @@ class LocalExecutor:
 
 
 class SparkExecutor:
-    """Spark, as far as landing needs it: one job for each group of segments, and a session for the tables."""
+    """Runs tasks in Spark: one job for each group of segments, and a session for the tables."""
 
     def __init__(self, launch: SparkLaunch) -> None:
         self._launch = launch
@@ -89,24 +89,24 @@ class SparkExecutor:
         self._session: SparkSession | None = None
 
     def use(self, hints: "SchemaHints | None") -> None:
-        # Those of ten thousand tables are megabytes: once for each worker, not for each task.
+        # The hints of ten thousand tables are megabytes: send them once to each worker, not with each task.
         self._hints = self._context.broadcast(hints)
 
     @property
     def session(self) -> "SparkSession":
-        """The session; its start is waited for."""
+        """The session; waits for its start."""
         if self._session is None:
             self._session = self._launch.session()
         return self._session
 
     def prepare(self) -> None:
-        """Start the session and make the tables ready."""
+        """Start the session and prepare the tables."""
         if self._session is None:
             with spark_errors(self._launch.home):
                 open_tables(self.session, self._launch.home)
 
     def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
-        """Let Spark land segments, one after the other; jobs run side by side, as many as there are cores."""
+        """Land segments one after the other in a Spark job; as many jobs as there are cores run in parallel."""
         return self._pool.submit(self._run, works, self._hints)
 
     def _run(self, works: Sequence[SegmentWork], hints: "Broadcast[SchemaHints | None]") -> Outcomes:
@@ -116,7 +116,7 @@ class SparkExecutor:
             job = self._context.parallelize([works], 1).map(lambda group: [run_task(one, hints.value) for one in group])
             outcomes: Outcomes = job.collect()[0]
         except Py4JJavaError as error:
-            if len(works) > 1:  # a worker died: on which of them?
+            if len(works) > 1:  # a worker died: run the segments one by one to find the cause
                 return [outcome for work in works for outcome in self._run([work], hints)]
             return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, error), str(error))]
         return outcomes
@@ -126,10 +126,10 @@ class SparkExecutor:
             register_partitions(self.session, [(outcome.segment, outcome.kinds) for outcome in results])
 
     def finish(self, run_id: str) -> None:
-        """Say that what the run landed is registered, and let who goes on in the session see it."""
+        """Record that the run's partitions are registered, and refresh the tables of a shared session."""
         with spark_errors(self._launch.home):
             confirm_registered(self.session, self._launch.home, run_id)
-        # Of a session that was there before, lists of files are older.
+        # A session that was already open caches stale file lists.
         if self._launch.is_shared:
             for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS, *SEGMENT_TABLES.values()):
                 self.session.catalog.refreshTable(table.qualified_name)
@@ -142,7 +142,7 @@ class SparkExecutor:
 
 
 def grouped(works: Sequence[SegmentWork], bytes_together: int) -> Iterator[list[SegmentWork]]:
-    """Put short segments together: a job has its price, whatever it does."""
+    """Group short segments, because every job has a fixed cost."""
     group: list[SegmentWork] = []
     for work in works:
         size = sum(one.segment.size for one in group) + work.segment.size

@@ -1,4 +1,4 @@
-"""Landing what is received of a live server, piece by piece, without Spark."""
+"""Land the received log of a live server piece by piece, without Spark."""
 
 import time
 import uuid
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpoolFile:
-    """A binlog file that may still grow, as far as it is to be landed.
+    """A binlog file that may still grow, and the offset up to which it is landed.
 
     Attributes
     ----------
     path
-        Where it lies; its name is the server's.
+        Path of the file; the name is the server's name.
     epoch
         Epoch that it belongs to.
     upto
-        Offset of the transaction end that nothing is landed beyond.
+        Offset of a transaction's end; nothing is landed beyond it.
     scan
-        What a scan up to there found; without it the file is scanned.
+        Scan of the file up to `upto`; if None, the file is scanned.
     is_closed
-        Whether nothing comes behind `upto`: when this was made, the server's next file was being received already.
+        Whether nothing follows after `upto`: the server's next file was already being received when this was created.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class SpoolFile:
 
 
 class StreamLanding:
-    """The right to land one source, held for as long as the block, and what is recorded of it, held in memory.
+    """A landing of one source: holds the source's lock inside a `with` block, and its record in memory.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ class StreamLanding:
     home
         Folder that binloom keeps everything under.
     options
-        Filters and intentions; `new_epoch` means nothing here, since whoever follows a server says the epoch.
+        Filters and other options; `new_epoch` is ignored here, because the follower decides the epoch.
 
     Attributes
     ----------
     record
-        What is recorded of the source.
+        Record of the source.
     source_id, home, run_id
         The source, the folder, and the identifier of this landing in `segments`.
 
@@ -74,7 +74,7 @@ class StreamLanding:
     UsageError
         The warehouse cannot keep the name of the source.
     IngestInProgressError
-        On entry, when another command lands this source.
+        On entry, another command is landing this source.
     """
 
     def __init__(self, source_id: str, home: Path, options: IngestOptions | None = None) -> None:
@@ -103,44 +103,44 @@ class StreamLanding:
         self.lock.__exit__(kind, error, trace)
 
     def open_epoch(self, row: Row) -> None:
-        """Record that an epoch is opened: `epoch`, the server, `start_file`, `start_pos` and `gtids_before`."""
+        """Record a new epoch: `epoch`, the server, `start_file`, `start_pos` and `gtids_before`."""
         self.record_identity({**row, "change": "epoch_opened"})
 
     def record_identity(self, row: Row) -> None:
-        """Record a row of `sources`: another server in an epoch, unless `change` says something else."""
+        """Record a row of `sources`; by default it records a server change within an epoch (`change`)."""
         self._run.record_identity({"change": "server_changed", **row, "source_id": self.source_id})
 
     def record_states(self, rows: Sequence[Row]) -> None:
-        """Record rows of `segments`, all of them or none."""
+        """Record rows of `segments` atomically."""
         self._run.record_states(rows)
 
     def reload_snapshots(self) -> None:
-        """Decode with the schema snapshots that are landed by now."""
+        """Reload the landed schema snapshots, and decode with them from now on."""
         self._run.history.reload_snapshots(self.home)
         self._said.clear()
 
     def is_stale(self, epoch: int, binlog_file: str) -> bool:
-        """Whether a file was landed with less than is known now of the tables in it, or with something else."""
+        """Return whether a file was landed with schema hints that differ from the hints known now."""
         return any(self._run.stale_segments(epoch, binlog_file))
 
     def hints_used(self, whole: Segment, states: Sequence[Row]) -> str | None:
-        """What `segments` says of the hints of a compacted segment, from the rows of the segments it is made of."""
+        """Return `hints_used` of a compacted segment, from the rows of `segments` that it is made of."""
         return self._run.merged_hints(whole, states)
 
     def land(self, files: Sequence[SpoolFile], progress: Progress = silent) -> IngestResult:
-        """Land what is not landed yet of files, in their order. With nothing new, nothing is written.
+        """Land the parts of files that are not landed yet, in their order. Without new data, nothing is written.
 
         Parameters
         ----------
         files
-            Files and how far they are to be landed.
+            Files and the offsets up to which to land them.
         progress
-            As for `ingest`; what it raises ends the landing, and what is landed by then stays.
+            As for `ingest`. An exception from it ends the landing; segments landed until then stay.
 
         Returns
         -------
         IngestResult
-            As of `ingest`: events that cannot be decoded are in `problems`, and failed in `segments`.
+            As from `ingest`. Ranges that cannot be decoded are in `problems`, and have status failed in `segments`.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class StreamLanding:
         result.files_skipped = len(files) - len(todo)
         if todo:
             self._land(todo)
-        # More is known now of what was landed before.
+        # The landing may have revealed more of the schema: land stale segments again.
         stale = {file.file.path for file in self._run.reopen_stale(one for _, one in identified)}
         if stale:
             self._land([(file, self._identified(file)) for file in files if file.path in stale])
@@ -183,7 +183,7 @@ class StreamLanding:
         row = self.record.files.get((file.epoch, file.file.name))
         if row is None or row["file_size"] != file.file_size or not file.is_landed:
             return False
-        # A file that is closed after its last event was landed is recorded as closed.
+        # When the server closes a file after its last event was landed, its row must be written again.
         return bool(row["is_in_use"]) == open_binlog(file.file.path).format.is_in_use
 
     def _plan(self, file: SpoolFile, identified: IdentifiedFile) -> FilePlan:

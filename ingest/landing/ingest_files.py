@@ -1,4 +1,4 @@
-"""`ingest`: binlog files into the raw tables of a source, in one call."""
+"""`ingest`: land binlog files in the raw tables of a source, in one call."""
 
 import contextlib
 import logging
@@ -35,7 +35,7 @@ def ingest(
     progress: Progress | None = None,
     home: Path | None = None,
 ) -> IngestResult:
-    """Land binlog files under a source; what is landed already is skipped.
+    """Land binlog files under a source; skip everything that is already landed.
 
     Parameters
     ----------
@@ -44,30 +44,30 @@ def ingest(
     files
         Files in the order in which they were written, as `ingest.sources.directory.find_binlogs` gives them.
     options
-        Filters and intentions.
+        Filters and other options.
     session
-        Session to use. Without one the active session is used, or one is started for this call, and
-        none at all when there is nothing to land.
+        Session to use. If None, use the active session, or start a session for this call. Without anything to
+        land, no session is started.
     progress
-        Called now and then with bytes done, bytes known to do, and a word.
+        Called repeatedly with the bytes done, the bytes to do as far as known, and a word for the current step.
     home
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
 
     Returns
     -------
     IngestResult
-        With `exit_code` for the command, and `problems` and `warnings` to print.
+        Result with the `exit_code` for the command, and `problems` and `warnings` to print.
 
     Raises
     ------
     UsageError
         The warehouse cannot keep the name of the source or of a file.
     BinlogError
-        The only file given is no binlog or cannot be read.
+        The only given file is not a binlog or cannot be read.
     SourceIdentityError
         A file changed under its name or shrank, or another server writes to this source too.
     IngestInProgressError
-        Another command lands this source.
+        Another command is landing this source.
     JavaMissingError, MetastoreLockedError, StoreError
         Spark or the warehouse cannot be used.
     """
@@ -87,7 +87,7 @@ def ingest(
             files = run.open_again(files)
         launch: SparkLaunch | None = None
         if not _seem_landed(files, record):
-            # The JVM starts while the decoder is loaded and the files are scanned.
+            # Start the JVM now, so that it starts while the decoder is loaded and the files are scanned.
             (progress or silent)(0, 0, "starting Spark")
             launch = stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
         identified = identify(files, record, options.new_epoch)
@@ -98,14 +98,14 @@ def ingest(
         result.files_skipped = sum(file.is_landed for file in identified.files)
         result.warnings.extend(_filter_warnings(record, options))
         run.record_encrypted(identified)
-        # One epoch after the other: what the one has landed is left out of the next, when that is of a replica.
+        # One epoch after the other: a replica's epoch skips the transactions that the epoch before it has landed.
         for epoch in sorted({file.epoch for file in identified.files}):
             run.record_identities(identified, epoch)
             todo = [file for file in identified.files if file.epoch == epoch and not file.is_landed]
             if todo:
                 launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
                 run.land(todo, launch)
-        # More is known now of what was landed before.
+        # The landing may have revealed more of the schema: land stale segments again.
         for _, stale in groupby(run.reopen_stale(identified.files), lambda file: file.epoch):
             launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
             run.land(list(stale), launch)
@@ -116,7 +116,7 @@ def ingest(
 
 
 def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:
-    """Whether every file is landed, going by names and sizes alone."""
+    """Return whether every file is landed, judging by names and sizes only."""
     epochs = {epoch for epoch, _ in record.files}
     with contextlib.suppress(OSError):
         for file in files:

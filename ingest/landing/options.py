@@ -1,4 +1,4 @@
-"""How files are landed, and what an ingest came to."""
+"""Options and results of an ingest."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,29 +10,29 @@ from ingest.landing.plan import SEGMENT_BYTES, FileProblem
 if TYPE_CHECKING:
     from ingest.binlog import TableFilter
 
-# Called with the bytes landed so far, the bytes to land as far as known, and what is being done.
+# Called with the bytes landed so far, the bytes to land as far as known, and a word for the current step.
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """What a person can say about an ingest.
+    """Options of an ingest.
 
     Attributes
     ----------
     tables
-        Which tables' rows to take; None for all. Segments landed with one filter are not landed again
-        with another.
+        Filter of the tables whose rows are landed; None for all tables. Segments that are already landed are not
+        landed again with another filter.
     new_epoch
-        That a series of files which starts over, or a server that comes back, is meant.
+        Whether a file series that starts over, or a server that comes back, is intended.
     segment_bytes
-        About how many bytes of a file one task takes.
+        Approximate number of bytes of a file that one task lands.
     skip_bad_checksum
-        That events whose checksum is wrong are passed over, each with a row in `unsupported_events`,
-        instead of ending what is landed of their file.
+        Whether to skip events whose checksum is wrong, each with a row in `unsupported_events`. Otherwise the landing
+        of a file ends at such an event.
     again
-        Land what dbt lists in `segments_to_land_again`, with the hints that `table_versions` gives, and nothing
-        of other files.
+        Whether to land only the segments that dbt lists in `segments_to_land_again`, with the hints from
+        `table_versions`.
     """
 
     tables: "TableFilter | None" = None
@@ -44,24 +44,24 @@ class IngestOptions:
 
 @dataclass
 class IngestResult:
-    """What an ingest came to.
+    """Result of an ingest.
 
     Attributes
     ----------
     source_id, run_id
         The source, and the identifier of this run in `segments`.
     files
-        Number of files that were given and are binlogs.
+        Number of given files that are binlogs.
     files_skipped
-        Number of those that were wholly landed already, and unchanged.
+        Number of those files that were already fully landed, and unchanged.
     segments, bytes, row_events, transactions
-        What was landed by this run.
+        Numbers of segments, bytes, row events and transactions that this run landed.
     problems
         Files, or parts of files, that could not be landed, each with its reason.
     warnings
-        Sentences that a person should read once, such as that names cannot be bound yet.
+        Sentences to show to the user once, for example that column names cannot be bound yet.
     seconds
-        How long it took.
+        Duration.
     """
 
     source_id: str
@@ -78,16 +78,16 @@ class IngestResult:
 
     @property
     def exit_code(self) -> int:
-        """Exit code for the command: that of the gravest problem, 0 without any."""
+        """Exit code for the command: the highest exit code of all problems, 0 without problems."""
         return max((problem.error.exit_code for problem in self.problems), default=EXIT_DONE)
 
 
 def silent(done: int, known: int, word: str) -> None:
-    """Tell nobody how far it is."""
+    """Report no progress."""
 
 
 def filter_text(tables: "TableFilter | None") -> str | None:
-    """Return a filter as it is recorded in `segments`, None when all tables are taken."""
+    """Return a filter as the text that is recorded in `segments`, None for all tables."""
     if tables is None:
         return None
     parts = {"schemas": tables.schemas, "tables": tables.tables, "exclude_tables": tables.exclude_tables}
@@ -95,5 +95,5 @@ def filter_text(tables: "TableFilter | None") -> str | None:
 
 
 def filter_words(text: str | None) -> str:
-    """Say in a sentence which tables a filter of `segments` takes."""
+    """Return words for a sentence on the tables that a filter of `segments` takes."""
     return "all tables" if text is None else f"the filter {text}"

@@ -1,7 +1,7 @@
-"""What is to be done: which epoch a file belongs to, what of it is landed, and the segments that are not.
+"""Planning of a landing: the epoch of each file, its landed ranges, and the segments still to land.
 
-A source is one stream of changes. Within an epoch a file's name and the bytes at its beginning never
-change and the file never gets smaller; when they do, somebody has to say that it is meant.
+A source is one stream of changes. Within an epoch a file's name and its first bytes never change, and the file never
+gets smaller. If they do, the user must confirm that the change is intended.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ from ingest.warehouse.segments import FIRST_EVENT, Segment, first_byte, is_done
 if TYPE_CHECKING:
     from ingest.binlog import Scan
 
-# One segment is about a second of work on one core, and what is lost at most when a task dies. It is a
-# constant, not a share of the work at hand: the same bytes give the same segments on every machine.
+# One segment is about a second of work on one core, and a task that dies loses at most one segment. The size is
+# constant and does not depend on the amount of work: the same bytes give the same segments on every machine.
 SEGMENT_BYTES = 128 << 20
 
-# Files are scanned and begun together up to this many bytes or files, so that tasks start before a
-# long series is scanned whole, and a thousand small files do not make a thousand rows' files.
+# Files are scanned and recorded in batches of this size: tasks start before a long series is fully scanned, and a
+# thousand small files do not cause a thousand files of rows.
 BATCH_BYTES = 4 << 30
 BATCH_FILES = 256
 
@@ -43,13 +43,13 @@ class IdentifiedFile:
     Attributes
     ----------
     file
-        Where it lies.
+        Path of the file.
     epoch
         Epoch that it belongs to.
     file_size
-        Size in bytes when it was looked at.
+        Size in bytes when the file was examined.
     is_landed
-        Whether all of it is landed already; such a file is not scanned.
+        Whether the whole file is already landed; such a file is not scanned.
     """
 
     file: BinlogPath
@@ -60,18 +60,18 @@ class IdentifiedFile:
 
 @dataclass(frozen=True)
 class FileProblem:
-    """A file, or a part of one, that could not be landed, and why.
+    """A file, or a part of a file, that could not be landed, with the reason.
 
     Attributes
     ----------
     binlog_file
         Name of the file.
     position
-        Offset of the first byte that is not landed, None when nothing of the file is.
+        Offset of the first byte that is not landed, None when nothing of the file is landed.
     end
         Offset just after the last byte that is not landed, None when unknown.
     error
-        Why not.
+        Reason.
     """
 
     binlog_file: str
@@ -82,7 +82,7 @@ class FileProblem:
 
 @dataclass(frozen=True)
 class SkippedSegment:
-    """A range that is left out on purpose: why, and the GTIDs in it as text, None when nobody looked."""
+    """A range that is skipped, with the reason, and its GTIDs as text (None when they were not read)."""
 
     segment: Segment
     reason: str
@@ -91,28 +91,28 @@ class SkippedSegment:
 
 @dataclass
 class FilePlan:
-    """What a scan of a file came to.
+    """Plan for one file, made from its scan.
 
     Attributes
     ----------
     file
         The file and its epoch.
     row
-        Row for `binlog_files`, None when the same is recorded already.
+        Row for `binlog_files`, None when the same row is already recorded.
     segments
         Segments to land.
     skipped
-        Segments to leave out.
+        Segments to skip.
     problem
-        What stands in the way of landing all of it, None when nothing does.
+        Reason why a part of the file cannot be landed, None when there is none.
     bad
         Range that cannot be landed, None when there is none.
     is_recorded
-        Whether `bad` is recorded as failed already, with the same error.
+        Whether `bad` is already recorded as failed with the same error.
     unfinished_bytes
         Bytes after the last complete transaction of a file that is still being written.
     passed_over
-        Number of events in the file that are passed over because their checksums are wrong.
+        Number of events in the file that are skipped because their checksums are wrong.
     scan
         The scan, None when the file could not be read.
     """
@@ -131,16 +131,16 @@ class FilePlan:
 
 @dataclass
 class Identified:
-    """Files with their epochs, and what that says about the source.
+    """Files with their epochs, and new facts about the source.
 
     Attributes
     ----------
     files
         Files that are binlogs, in the order in which they were written.
     problems
-        Files that are none, or cannot be opened.
+        Files that are not binlogs, or cannot be opened.
     encrypted
-        What is recorded of files that are encrypted from their first byte on.
+        Plans of files that are encrypted from their first byte on.
     new_identities
         Rows for `sources`, without `observed_at`.
     failovers
@@ -155,7 +155,7 @@ class Identified:
 
 
 def identify(files: Sequence[BinlogPath], record: SourceRecord, new_epoch: bool = False) -> Identified:
-    """Read the first event of every file and say which epoch it belongs to.
+    """Read the first event of every file and decide which epoch the file belongs to.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _plan_of_encrypted(file: IdentifiedFile, error: EncryptedBinlogError, record
         "binlog_file": file.file.name,
         "file_sequence": file.file.sequence,
         "file_size": file.file_size,
-        # MariaDB leaves the beginning of a file that it encrypts readable.
+        # Only MySQL encrypts from the first byte on; MariaDB leaves the beginning of an encrypted file readable.
         "flavor": "mysql",
         "is_encrypted": True,
     }
@@ -217,7 +217,7 @@ def plan_file(
     skip_bad_checksum: bool = False,
     upto: int | None = None,
 ) -> FilePlan:
-    """Scan a file, or what stands before an offset in it, and say which segments of it are to be landed."""
+    """Scan a file, or only its part before the offset `upto`, and plan the segments to land."""
     from ingest.binlog import scan_binlog
 
     try:
@@ -230,7 +230,7 @@ def plan_file(
 def plan_from_scan(
     file: IdentifiedFile, scan: "Scan", record: SourceRecord, skip_bad_checksum: bool = False
 ) -> FilePlan:
-    """Compare what a scan found with what is recorded."""
+    """Compare a scan with the record of the source, and plan the segments to land."""
     key = (file.epoch, file.file.name)
     states = record.states.get(key, [])
     plan = _plan_with(file, _file_row(file, scan, record.source_id), record)
@@ -239,7 +239,7 @@ def plan_from_scan(
     good_end = max(scan.complete_end, _landed_end(states))
     error = damage(scan, skip_bad_checksum, f"What stands before position {good_end} is landed. ")
     if isinstance(error, EncryptedBinlogError):
-        # A readable copy will have its events at other offsets: nothing of this one is kept.
+        # A decrypted copy will have its events at other offsets: land nothing of the encrypted file.
         return _with_bad(plan, FIRST_EVENT, scan.file_size, error, record)
     boundaries = [segment.end for segment in scan.segments]
     epoch_start = EpochStart(record, file.epoch)
@@ -257,14 +257,14 @@ def plan_from_scan(
 
 
 def _plan_with(file: IdentifiedFile, row: dict[str, Any], record: SourceRecord) -> FilePlan:
-    """Return a plan with the row for `binlog_files`, unless the same is recorded already."""
+    """Return a plan with the row for `binlog_files`, or without it if the same row is already recorded."""
     recorded = record.files.get((file.epoch, file.file.name))
     is_news = recorded is None or any(recorded[name] != value for name, value in row.items() if name != "event_counts")
     return FilePlan(file, row if is_news else None)
 
 
 def _with_bad(plan: FilePlan, start: int, end: int, error: BinlogError, record: SourceRecord) -> FilePlan:
-    """Add to a plan what of the file cannot be landed, and why."""
+    """Add to a plan the range that cannot be landed, with the reason."""
     file = plan.file
     plan.bad = Segment(record.source_id, file.epoch, file.file.name, start, end)
     plan.problem = FileProblem(file.file.name, start, end, error)
@@ -274,18 +274,18 @@ def _with_bad(plan: FilePlan, start: int, end: int, error: BinlogError, record: 
 
 
 def damage(scan: "Scan", skip_bad_checksum: bool = False, good: str = "") -> BinlogError | None:
-    """Return the error for the defect that a scan found; None without one, and for one that is no damage.
+    """Return the error for the defect that a scan found; None without a defect, or if it is not damage.
 
     Parameters
     ----------
     scan
         From `ingest.binlog.scan_binlog`.
     skip_bad_checksum
-        Whether the scan passed over wrong checksums.
+        Whether the scan skipped events with wrong checksums.
     good
-        A sentence on what is good of the file, for the hint.
+        A sentence on the readable part of the file, for the hint.
     """
-    # The last event of a file in use is just being written.
+    # In a file in use, a truncated last event is still being written.
     if scan.defect is None or (scan.format.is_in_use and scan.defect.is_cut):
         return None
     if scan.is_encrypted:
@@ -312,7 +312,7 @@ def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
 
 
 def _landed_end(states: Sequence[Row]) -> int:
-    """Return where the segments end that are done and stand at the beginning of a file."""
+    """Return the end offset of the contiguous finished segments at the beginning of a file."""
     end = FIRST_EVENT
     for state in states:
         if not is_done(state) or first_byte(state) != end:
@@ -324,10 +324,10 @@ def _landed_end(states: Sequence[Row]) -> int:
 def _open_ranges(states: Sequence[Row], boundaries: Sequence[int], complete_end: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges that are not landed, up to the end of the last complete transaction.
 
-    What is landed stays so, even where bad checksums were passed over that would now end the scan. A range that
-    an earlier run began or failed on is taken up as it was recorded: its folder is named by its start. What
-    follows the recorded ones is cut where the scan says. The end of the last failed one may have been the end
-    of a file that was cut: that is cut anew, too.
+    A landed range stays landed, even if skipped bad checksums in it would now end the scan. A range that an earlier run
+    began or failed on keeps its recorded bounds, because its folder is named by its start. After the recorded ranges,
+    the boundaries of the scan apply. They also apply to the last range if it failed: its end may have been the end of a
+    truncated file.
     """
     position = FIRST_EVENT
     for index, state in enumerate(states):
@@ -381,7 +381,7 @@ def plan_batches(
     threads: int = 2,
     skip_bad_checksum: bool = False,
 ) -> Iterator[list[FilePlan]]:
-    """Scan files, several at once, and yield their plans in batches in the order of the files."""
+    """Scan files in parallel, and yield their plans in batches, in the order of the files."""
     batch: list[IdentifiedFile] = []
     size = 0
     with ThreadPoolExecutor(threads, thread_name_prefix="scan") as pool:
@@ -400,6 +400,6 @@ def plan_batches(
 
 
 def content_name(rows: Sequence[Row], leave_out: Sequence[str] = ()) -> str:
-    """Return a short hash of rows, for the name of the file that holds them."""
+    """Return a short hash of rows, for the name of the file that contains them."""
     text = repr([sorted((key, value) for key, value in row.items() if key not in leave_out) for row in rows])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

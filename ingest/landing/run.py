@@ -1,9 +1,8 @@
-"""Landing binlog files: plan, let tasks decode and write, commit.
+"""Land binlog files: plan, decode and write in tasks, commit.
 
-The order of writing makes a crash harmless. What a segment's task writes lies in a folder that no
-table knows; the driver registers the folders with the tables; and last it writes the rows of
-`segments` that say completed. A segment without such a row is done again and comes out the same, file
-by file. Readers of the models see only segments that are completed.
+The order of writing makes a crash harmless. First, a segment's task writes to a folder that is not registered with any
+table. Then the driver registers the folder. Last, the driver writes the row of `segments` with status completed. A
+segment without such a row is landed again and gives the same files. Readers of the models see only completed segments.
 """
 
 import contextlib
@@ -46,7 +45,7 @@ from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS,
 if TYPE_CHECKING:
     pass
 
-# A commit costs half a second: seldom enough not to matter, often enough that a crash costs little.
+# A commit costs half a second: rare enough to be cheap, frequent enough that a crash loses little.
 COMMIT_SECONDS = 10.0
 COMMIT_SEGMENTS = 256
 
@@ -63,14 +62,14 @@ def _passed_over(plan: FilePlan) -> str:
 
 
 class Run:
-    """One run of landing: the state that planning, tasks and commits share.
+    """A landing run: the state that planning, tasks and commits share.
 
     Parameters
     ----------
     result
-        Where it is counted what the run comes to.
+        Result that the run adds its counts to.
     record
-        What is recorded of the source; kept up to date with what the run records.
+        Record of the source; the run adds everything that it records.
     options, home, lock, progress
         As for `ingest`; the lock is held.
     """
@@ -101,7 +100,7 @@ class Run:
         self._bytes_done = 0
 
     def count_into(self, result: IngestResult, progress: Progress) -> IngestResult:
-        """Count from here on into another result."""
+        """Add all further counts to another result."""
         self.result = result
         self._progress = progress
         self._bytes_known = self._bytes_done = 0
@@ -109,7 +108,7 @@ class Run:
         return result
 
     def open_again(self, files: Sequence[BinlogPath]) -> list[BinlogPath]:
-        """Open the segments that dbt lists, of these files; return the files that have such segments."""
+        """Reopen the segments of these files that dbt lists; return the files that have such segments."""
         from ingest.landing.again import listed_segments, reopened
 
         segments = listed_segments(self._record, [file.name for file in files], self._filter, self._home)
@@ -118,7 +117,7 @@ class Run:
         return [file for file in files if file.name in names]
 
     def reopen_stale(self, files: Iterable[IdentifiedFile]) -> list[IdentifiedFile]:
-        """Open the segments of these files that were decoded with less than is known now, or with something else.
+        """Reopen the segments of these files that were decoded with hints that differ from the hints known now.
 
         Returns
         -------
@@ -136,10 +135,10 @@ class Run:
         return reopened_files
 
     def stale_segments(self, epoch: int, binlog_file: str) -> Iterator[Segment]:
-        """Yield the segments of a file that were decoded with less than is known now, or with something else."""
+        """Yield the segments of a file that were decoded with hints that differ from the hints known now."""
         hints = self.history.hints(epoch) or SchemaHints()
         for state in self._record.states.get((epoch, binlog_file), []):
-            # Segments that were landed by earlier versions do not say what they were decoded with.
+            # Segments that earlier versions of binloom landed do not record their hints.
             if state["status"] != "completed" or state["table_filter"] != self._filter or not state.get("hints_used"):
                 continue
             source = self.result.source_id
@@ -149,13 +148,13 @@ class Run:
                 yield segment
 
     def merged_hints(self, whole: Segment, states: Iterable[Row]) -> str | None:
-        """What `segments` says of the hints of a segment that is made of others, none of which is stale."""
+        """Return `hints_used` of a segment that is merged from others, none of which is stale."""
         hints = self.history.hints(whole.epoch) or SchemaHints()
         used = _hints_used(hints, whole, {table for state in states for table in _tables_of(state)})
         return json.dumps(used, sort_keys=True) if used else None
 
     def record_identities(self, identified: Identified, epoch: int) -> None:
-        """Record what is new about the servers of an epoch."""
+        """Record the new identities of the servers of an epoch."""
         for row in identified.new_identities:
             if row["epoch"] != epoch:
                 continue
@@ -165,23 +164,23 @@ class Run:
             self.record_identity(row, name)
 
     def record_identity(self, row: Row, name: str | None = None) -> None:
-        """Record a row of `sources`, as a file of that name, so that the same again is the same file."""
+        """Record a row of `sources` as a file of this name; recording it again under this name replaces the file."""
         (observed,) = self._append(SOURCES, [{**row, "observed_at": now()}], name)
         self._record.add_identity(observed)
 
     def record_encrypted(self, identified: Identified) -> None:
-        """Record files that nothing can be landed of, with the reason."""
+        """Record files that cannot be landed at all, with the reason."""
         self._begin(identified.encrypted)
 
     def land(self, files: Sequence[IdentifiedFile], launch: SparkLaunch) -> None:
-        """Scan, decode and commit what is not landed of files of one epoch."""
+        """Scan, decode and commit the unlanded parts of files of one epoch."""
         options = self._options
         batches = plan_batches(
             files, self._record, options.segment_bytes, os.cpu_count() or 1, options.skip_bad_checksum
         )
         self._read_neighbours(files)
         if self.history.looks_ahead(files[0].epoch, files[0].file.name):
-            # A snapshot that was taken later tells of the files before it, when all statements between are known.
+            # A later snapshot also describes earlier files, if all statements between are known: scan all files first.
             everything = list(batches)
             self._take_scans(plan for plans in everything for plan in plans)
             batches = iter(everything)
@@ -199,7 +198,7 @@ class Run:
         tasks.finish(self.result.run_id)
 
     def land_plans(self, plans: Sequence[FilePlan], tasks: Executor) -> None:
-        """Record what was scanned, and decode and commit what is to be landed of it: files of one epoch."""
+        """Record the scans of files of one epoch, then decode and commit their planned segments."""
         segments = self._begin(plans)
         self._take_scans(plans)
         self.hints = self.history.hints(plans[0].file.epoch) if plans else None
@@ -208,7 +207,7 @@ class Run:
         pending = {tasks.submit(group) for group in grouped(works, self._options.segment_bytes)}
         finished: list[SegmentResult] = []
         committed_at = time.monotonic()
-        # The session and the tables come up while the first tasks are at work.
+        # The session starts while the first tasks are running.
         tasks.prepare()
         log.debug("tables are there")
         while pending:
@@ -231,7 +230,7 @@ class Run:
                 self.history.add_scan(plan.file.epoch, plan.file.file.name, plan.scan)
 
     def _read_neighbours(self, files: Sequence[IdentifiedFile]) -> None:
-        """Look for statements in files beside these that nobody asked for, and that lie between them and a snapshot."""
+        """Scan other files of the folder for statements, if they are between the given files and a snapshot."""
         from ingest.binlog import scan_binlog
 
         first, epoch = files[0].file, files[0].epoch
@@ -254,14 +253,14 @@ class Run:
                     self.history.add_scan(epoch, beside.name, scan_binlog(beside.path))
 
     def _is_recorded(self, epoch: int, file: BinlogPath) -> bool:
-        """Whether all of a file is landed, going by its name and size."""
+        """Return whether a file is fully landed, judging by its name and size."""
         with contextlib.suppress(OSError):
             return self._record.is_landed(epoch, file.name, file.path.stat().st_size)
         return True
 
     def _begin(self, plans: Sequence[FilePlan]) -> list[Segment]:
-        """Record what was scanned, what is about to be done, and what cannot be."""
-        # An epoch is known by its files: they are recorded before any segment of theirs.
+        """Record the scanned files, the segments to land, and the ranges that are skipped or failed."""
+        # Record the files before any of their segments, because an epoch is known by its files.
         scanned = [{**plan.row, "scanned_at": now()} for plan in plans if plan.row is not None]
         self._record.add_files(self._append(BINLOG_FILES, scanned))
         states: list[dict[str, Any]] = []
@@ -304,7 +303,7 @@ class Run:
                 raise RuntimeError(f"A task failed on {outcome.segment}:\n{outcome.trace}")
             if not outcome.error.context.get("is_crash"):
                 raise outcome.error
-            # A worker that died on these bytes: they are the finding, the other segments are not.
+            # A worker died on these bytes: report this segment as failed, and keep landing the others.
             nothing = Segment(
                 outcome.segment.source_id,
                 outcome.segment.epoch,
@@ -348,7 +347,7 @@ class Run:
         log.debug("%d segments are committed", len(results))
 
     def _hints_used(self, outcome: SegmentResult) -> str | None:
-        """What `segments` says of the hints that a segment was decoded with; None where no value depends on any."""
+        """Return `hints_used` of a decoded segment; None if no value depends on hints."""
         tables = {
             (table_map["schema_name"], table_map["table_name"])
             for batch in outcome.table_maps
@@ -359,11 +358,11 @@ class Run:
         return json.dumps(used, sort_keys=True) if used else None
 
     def record_states(self, states: Sequence[Row]) -> None:
-        """Record rows of `segments`, all of them or none."""
+        """Record rows of `segments` atomically."""
         self._record.add_states(self._append(SEGMENTS, states))
 
     def _append(self, table: RawTable, rows: Sequence[Row], name: str | None = None) -> list[Row]:
-        """Write rows as one file, if there are any; return them as a reader would find them."""
+        """Write rows as one file, if there are any; return them with all columns, as a reader gets them."""
         if rows:
             append_rows(table, rows, name or self._next_name(), self._home)
         return [{column: row.get(column) for column in table.columns.names} for row in rows]
@@ -403,7 +402,7 @@ class Run:
         self._progress(self._bytes_done, self._bytes_known, word)
 
     def warn_of_missing_names(self) -> None:
-        """Say it when tables were met whose columns have no names."""
+        """Add a warning if tables were found whose columns have no names."""
         if self._has_nameless_maps:
             source = self.result.source_id
             self.result.warnings.append(
@@ -415,12 +414,12 @@ class Run:
 
 
 def _tables_of(state: Row) -> list[tuple[str, str]]:
-    """The tables of a segment whose values depend on hints, by its latest row of `segments`."""
+    """Return the tables of a segment whose values depend on hints, from its latest row of `segments`."""
     return [(schema, name) for schema, name in map(json.loads, json.loads(state.get("hints_used") or "{}"))]
 
 
 def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """A hash of what is known of each table in a segment, by its schema and name as JSON."""
+    """Return a hash of the schema hints of each table in a segment, by the table's schema and name as JSON."""
     return {
         json.dumps(table): hints.digest(table, segment.binlog_file, max(segment.start, FIRST_EVENT), segment.end)
         for table in tables
@@ -428,5 +427,5 @@ def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[tuple[str
 
 
 def now() -> datetime:
-    """Return the moment, as it is recorded."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)

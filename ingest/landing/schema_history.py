@@ -1,7 +1,7 @@
-"""What is known of a source's tables at every position of its log, for the decoder: snapshots, and statements since.
+"""Schema history: the definitions of a source's tables at every position of its log, as hints for the decoder.
 
-The evidence is what is landed (snapshots, and the DDL of completed segments) and what a scan found in files that are
-about to be landed. Needs no Spark.
+The evidence is schema snapshots and the DDL statements after them: landed snapshots, the DDL of completed segments,
+and statements that a scan found in files that are about to be landed. Needs no Spark.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from ingest.warehouse.tables import DDL_ACTIONS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS
 if TYPE_CHECKING:
     from ingest.binlog.scan import Scan
 
-# Of what stands at one position: what is lost there, the statement that ends there, a snapshot that was taken there.
+# Sort order of evidence at the same position: a hole, then the statement that ends there, then a snapshot taken there.
 _LOST: Final = -1
 _STATEMENT: Final = 0
 _SNAPSHOT: Final = 1
@@ -47,7 +47,7 @@ class _Snapshot:
     defaults: Sequence[Row]
 
     def place(self, epoch: int) -> Place | None:
-        """Where it was taken; one of an unknown epoch counts in each. None where nothing tells."""
+        """Return the place of the snapshot, None if unknown; a snapshot of unknown epoch counts in every epoch."""
         name, position, own = self.row["binlog_file"], self.row["binlog_pos"], self.row["epoch"]
         if not name or position is None:
             return None
@@ -55,28 +55,28 @@ class _Snapshot:
 
 
 class SchemaHistory:
-    """The evidence of one source, and what comes of it.
+    """The schema evidence of one source, and the hints derived from it.
 
     Parameters
     ----------
     record
-        What is recorded of the source; of a file that is not recorded nothing is known but what a scan tells.
+        Record of the source. For a file that is not recorded, only its scan is known.
     """
 
     def __init__(self, record: SourceRecord) -> None:
         self._record = record
         self._snapshots: list[_Snapshot] = []
-        # By epoch and file: its statements by where they stand in it, and the ranges that were looked through.
+        # By epoch and file: DDL actions by position in the file, and the ranges that were searched for statements.
         self._actions: dict[tuple[int, str], dict[tuple[int, int, int], tuple[int, Action]]] = {}
         self._ranges: dict[tuple[int, str], list[tuple[int, int]]] = {}
         self._scanned: dict[tuple[int, str], int] = {}
-        # How many batches of the statements that a scan found are parsed: the scan of a file that grows adds to them.
+        # Batches of a scan's statements, and how many are already parsed: the scan of a growing file adds batches.
         self._parsed: dict[tuple[int, str], tuple[list[pa.RecordBatch], int]] = {}
         self._made: dict[int, tuple[object, SchemaHints | None]] = {}
 
     @classmethod
     def load(cls, record: SourceRecord, home: Path) -> "SchemaHistory":
-        """Read what is landed of a source."""
+        """Load the landed evidence of a source."""
         history = cls(record)
         history.reload_snapshots(home)
         for (epoch, name), states in record.states.items():
@@ -88,7 +88,7 @@ class SchemaHistory:
                 for state in done
                 if state["status"] == "completed"
             ]
-            # Few files have any.
+            # Few files contain DDL.
             if segments and segment_folder(DDL_ACTIONS, segments[0], home).parent.is_dir():
                 row = record.files.get((epoch, name)) or {}
                 server = cast(Flavor, row.get("flavor") or "mysql"), row.get("server_version")
@@ -98,7 +98,7 @@ class SchemaHistory:
 
     @classmethod
     def of_snapshot(cls, snapshot: SchemaSnapshot | None) -> "SchemaHistory":
-        """Begin with a snapshot that is not landed, or with none."""
+        """Create a history from a snapshot that is not landed, or without a snapshot."""
         history = cls(SourceRecord(""))
         if snapshot is None:
             return history
@@ -108,7 +108,7 @@ class SchemaHistory:
         return history
 
     def reload_snapshots(self, home: Path) -> None:
-        """Read the snapshots that are landed by now."""
+        """Read the landed snapshots again."""
         heads = read_rows(SCHEMA_SNAPSHOTS, home, source_id=self._record.source_id)
         columns, defaults = (read_table(table, home) for table in (SCHEMA_COLUMNS, SCHEMA_DEFAULTS))
         self._snapshots = [
@@ -121,7 +121,7 @@ class SchemaHistory:
         ]
 
     def add_scan(self, epoch: int, binlog_file: str, scan: "Scan") -> None:
-        """Take what a scan found in a file, whether it is landed or not."""
+        """Add the statements that a scan found in a file, whether the file is landed or not."""
         flavor = cast(Flavor, scan.format.flavor)
         batches, parsed = self._parsed.get((epoch, binlog_file), ([], 0))
         if batches is not scan.ddl_statements:
@@ -129,7 +129,7 @@ class SchemaHistory:
         for batch in scan.ddl_statements[parsed:]:
             self._add_statements(epoch, binlog_file, batch.to_pylist(), flavor, scan.format.server_version)
         self._parsed[epoch, binlog_file] = scan.ddl_statements, len(scan.ddl_statements)
-        # A file that grows is scanned again and again.
+        # A growing file is scanned repeatedly: the new range replaces the ranges inside it.
         others = [found for found in self._ranges.get((epoch, binlog_file), []) if found[1] > scan.complete_end]
         self._ranges[epoch, binlog_file] = [*others, (FIRST_EVENT, scan.complete_end)]
         self._scanned[epoch, binlog_file] = scan.complete_end
@@ -141,26 +141,26 @@ class SchemaHistory:
         for row in statements:
             if row["kind"] != "QUERY" or not may_be_ddl(row["sql_text"] or ""):
                 continue
-            # A statement inside a payload is in force where the payload begins, which is the position of its rows.
+            # A statement inside a payload takes effect at the start of the payload, which is the position of its rows.
             end = row["start_pos"] if row["payload_ordinal"] > 0 else row["end_pos"]
             for ordinal, action in enumerate(statement_actions(row, flavor, version_of(server_version))):
                 actions[row["start_pos"], row["payload_ordinal"], ordinal] = end, action
 
     def sequences_of_snapshots(self, epoch: int) -> list[int]:
-        """Return the numbers of the files that snapshots of an epoch were taken in."""
+        """Return the sequence numbers of the files in which snapshots of an epoch were taken."""
         return [place[1] for place in self._places_of_snapshots(epoch) if place[0] == epoch]
 
     def looks_ahead(self, epoch: int, binlog_file: str) -> bool:
-        """Whether there is a snapshot that was taken behind the beginning of a file, or nobody knows where."""
+        """Return whether a snapshot was taken in a later file, or at an unknown position."""
         places = [snapshot.place(epoch) for snapshot in self._snapshots]
         return any(place is None or place[:2] > (epoch, _sequence(binlog_file)) for place in places)
 
-    # --- what comes of it ---
+    # --- derived hints ---
 
     def hints(self, epoch: int) -> SchemaHints | None:
-        """Return what the decoder is told in an epoch; None when there is no evidence at all.
+        """Return the decoder's hints for an epoch; None when there is no evidence at all.
 
-        The same object as the last time when nothing new is known.
+        Returns the same object as the last call when no evidence was added.
         """
         state = (
             [snapshot.row["snapshot_id"] for snapshot in self._snapshots],
@@ -202,7 +202,7 @@ class SchemaHistory:
                 yield place
 
     def _events(self, epoch: int, folds_case: bool) -> list[tuple[Place, Event]]:
-        """The evidence in the order of the log, as it counts in an epoch."""
+        """Return the evidence that counts in an epoch, in the order of the log."""
         actions = sorted(self._placed_actions(folds_case), key=lambda one: one[0])
         events: list[tuple[Place, int, Event]] = [(place, 0, action) for place, action in actions]
         epochs = {file_epoch for file_epoch, _ in self._ranges} | {
@@ -232,7 +232,7 @@ class SchemaHistory:
                 yield place, _folded(action) if folds_case else action
 
     def _holes(self, observed: Sequence[Place]) -> Iterator[Place]:
-        """Where a range begins that does not go on where the last one ended, or the last snapshot was taken."""
+        """Yield the start of each range that does not directly continue the previous range or the last snapshot."""
         ranges = sorted(
             (epoch, _sequence(name), start, end, self._end_of(epoch, name))
             for (epoch, name), of_file in self._ranges.items()
@@ -254,12 +254,12 @@ class SchemaHistory:
             yield (*last[:3], _SNAPSHOT + 1)
 
     def _end_of(self, epoch: int, binlog_file: str) -> int:
-        """Where the events of a file end, as far as anybody knows."""
+        """Return the offset at which the events of a file end, as far as known."""
         row = self._record.files.get((epoch, binlog_file))
         return self._scanned.get((epoch, binlog_file)) or (row["file_size"] if row else 0)
 
     def _folds_case(self) -> bool:
-        """Whether no table of a snapshot has a capital: the server may keep all names in lower case."""
+        """Return whether all names in snapshots are lower case: the server may store all names in lower case."""
         names = {name for snapshot in self._snapshots for table in snapshot.tables for name in table}
         return bool(names) and all(name == name.lower() for name in names)
 
@@ -267,9 +267,9 @@ class SchemaHistory:
 def hints_by_file(
     snapshot: SchemaSnapshot | None, paths: Iterable[Path], skip_bad_checksum: bool = False
 ) -> dict[Path, SchemaHints | None]:
-    """What a snapshot and the statements in files tell of their tables, for files that are decoded and not landed.
+    """Return the hints from a snapshot and the files' own statements, for files that are decoded but not landed.
 
-    What cannot be read of a file is left out.
+    Unreadable files give no hints.
     """
     from ingest.binlog.scan import scan_binlog
 
@@ -281,9 +281,9 @@ def hints_by_file(
 
 
 def hints_of_scans(snapshot: SchemaSnapshot | None, scans: Mapping[Path, "Scan"]) -> dict[Path, SchemaHints | None]:
-    """What a snapshot and the statements that scans found tell of the tables in each file.
+    """Return the hints for each file from a snapshot and the statements that scans found.
 
-    Files of one folder and base name are one log.
+    Files with the same folder and base name belong to one log.
     """
     logs: dict[tuple[Path, str], list[BinlogPath]] = {}
     for path in scans:
@@ -302,10 +302,10 @@ _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[Definition, ...]]]:
-    """What a table may look like from each place on.
+    """Yield each place with the possible definitions of the table from there on.
 
-    A snapshot shows what was so since the last statement before it. Where that is not what came of the statements,
-    something happened that was not logged, and nobody knows when.
+    A snapshot shows the definition since the last statement before it. If the statements lead to another definition,
+    an unlogged change happened at an unknown time.
     """
     for number, version in enumerate(versions):
         following = versions[number + 1] if number + 1 < len(versions) else None
@@ -321,7 +321,7 @@ def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[De
 
 
 def _filled(definition: Definition, other: Definition) -> Definition:
-    """A definition with the character sets and labels that another one of the same columns has and it lacks."""
+    """Return a definition with missing character sets and labels filled in from another definition of its columns."""
     if [column.name for column in definition] != [column.name for column in other]:
         return definition
     return tuple(
@@ -342,7 +342,7 @@ def _reads_the_same(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _ddl_statements(segment: Segment, home: Path) -> list[dict[str, Any]]:
-    """The rows of `statements` of a segment that are DDL: `ddl_actions` holds less of what they do than their text."""
+    """Return the segment's rows of `statements` that are DDL; their text contains more than `ddl_actions`."""
     actions = [read_part(DDL_ACTIONS, path, ["start_pos"]) for path in _files(DDL_ACTIONS, segment, home)]
     if not actions:
         return []
@@ -359,7 +359,7 @@ def _files(table: RawTable, segment: Segment, home: Path) -> Iterable[Path]:
 
 
 def _folded(action: Action) -> Action:
-    """An action of a server that keeps names of tables in lower case."""
+    """Return an action with all table names in lower case, for a server that stores them so."""
     names = ("schema_name", "table_name", "other_schema_name", "other_table_name")
     return replace(action, **{name: said.lower() for name in names if (said := getattr(action, name)) is not None})
 

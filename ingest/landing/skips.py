@@ -1,8 +1,8 @@
-"""What of a file is left out on purpose: what stands before the start that was asked for, or was landed before.
+"""Ranges of a file that are skipped: those before the requested start, and those that were landed before.
 
-A replica logs the transactions of its source again, under their own GTIDs. When it takes over, what was landed of
-the source's files is not landed again from its files, transaction by transaction: it may have written them in
-another order.
+A replica logs the transactions of its source again, with their original GTIDs. When the replica takes over, the
+transactions that were landed from the source's files are not landed again from the replica's files. They are compared
+one by one, because the replica may have written them in another order.
 """
 
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ class Part:
     start, end
         Physical offsets, in bytes, of a transaction's start and of a transaction's end.
     reason
-        Why it is left out, None when it is to be landed.
+        Reason why the part is skipped, None when it is to be landed.
     gtids
-        GTIDs of what is left out as text, None when there are none or nobody looked.
+        GTIDs of the skipped part as text, None when there are none or they were not read.
     """
 
     start: int
@@ -45,7 +45,7 @@ class Part:
 
 
 class EpochStart:
-    """Where the landing of an epoch starts, as the row of `sources` says that opened it."""
+    """Start of an epoch's landing, from the row of `sources` that opened the epoch."""
 
     def __init__(self, record: SourceRecord, epoch: int) -> None:
         opened = record.opening(epoch)
@@ -57,7 +57,7 @@ class EpochStart:
     def parts(
         self, file: BinlogPath, start: int, end: int, previous_gtids: str | None, skip_bad_checksum: bool = False
     ) -> Iterator[Part]:
-        """Divide a range of a file into what is to be landed and what is not.
+        """Divide a range of a file into parts to land and parts to skip.
 
         Parameters
         ----------
@@ -66,14 +66,14 @@ class EpochStart:
         start, end
             Physical offsets, in bytes, of a transaction's start and of a transaction's end.
         previous_gtids
-            The GTID set that precedes the file, as the file says.
+            GTID set that precedes the file, as recorded in the file.
         skip_bad_checksum
-            Whether events with a wrong checksum are passed over.
+            Whether events with a wrong checksum are skipped.
 
         Raises
         ------
         UsageError
-            The start that was asked for lies inside of a transaction.
+            The requested start is inside a transaction.
         """
         if self._is_before(file):
             yield Part(start, end, BEFORE_THE_START)
@@ -89,7 +89,7 @@ class EpochStart:
                 return
             self._require_transaction_start(file, cut)
             start = cut
-        # What a file says to precede it is in no later file: nothing of it is found from here on.
+        # Transactions that precede a file are not in this or any later file: nothing is left to skip.
         if self._before <= GtidSet.parse(previous_gtids):
             yield Part(start, end)
         else:

@@ -1,4 +1,4 @@
-"""Landing schema snapshots. Needs no Spark."""
+"""Land schema snapshots. Needs no Spark."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +12,16 @@ from ingest.warehouse.tables import FOREIGN_KEYS, SCHEMA_COLUMNS, SCHEMA_DEFAULT
 
 @dataclass(frozen=True)
 class SnapshotResult:
-    """What landing a snapshot came to.
+    """Result of landing a snapshot.
 
     Attributes
     ----------
     snapshot_id
-        Hash of its content and position.
+        Hash of the snapshot's content and position.
     is_new
-        Whether it was not landed before.
+        Whether the snapshot was not landed before.
     tables, columns, foreign_keys
-        How many of each it has; of foreign keys, how many columns.
+        Numbers of tables, columns, and columns of foreign keys in the snapshot.
     """
 
     snapshot_id: str
@@ -34,7 +34,7 @@ class SnapshotResult:
 def land_snapshot(
     source_id: str, snapshot: SchemaSnapshot, home: Path | None = None, epoch: int | None = None
 ) -> SnapshotResult:
-    """Land a schema snapshot under a source. The same one again changes nothing.
+    """Land a schema snapshot under a source. Landing the same snapshot again changes nothing.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def land_snapshot(
     home
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
     epoch
-        Epoch of the source that its position is in, None when nobody knows.
+        Epoch of the source that the snapshot's position belongs to, None when unknown.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def land_snapshot(
             (FOREIGN_KEYS, snapshot.foreign_keys),
         ):
             append_rows(table, [{"snapshot_id": snapshot_id, **row} for row in rows], snapshot_id, home)
-        # Last: a snapshot is there when this row is.
+        # Written last: a snapshot is complete when this row exists.
         head = {
             "snapshot_id": snapshot_id,
             "source_id": source_id,

@@ -1,8 +1,7 @@
-"""What a Spark task does: decode one segment and write its rows as Parquet.
+"""The work of a Spark task: decode one segment and write its rows as Parquet.
 
-Nothing here talks to Spark. The files appear under their own names when the whole segment is
-written, and are not visible to readers of the tables until the driver has registered the folders and
-recorded the segment as completed.
+This module does not use Spark. The files get their own names when the whole segment is written. Readers of the tables
+see them only after the driver has registered the folders and recorded the segment as completed.
 """
 
 import contextlib
@@ -30,29 +29,30 @@ if TYPE_CHECKING:
 
 DATA_FILE = "part-0.parquet"
 
-# A row group holds what comes first. Rows of a hundred bytes reach the first, rows of kilobytes the second.
+# A row group ends at the first limit that is reached: rows of a hundred bytes reach GROUP_ROWS, rows of kilobytes
+# reach GROUP_BYTES.
 GROUP_ROWS = 1 << 17
 GROUP_BYTES = 48 << 20
 
 
 @dataclass(frozen=True)
 class SegmentWork:
-    """A segment to land, with all that a task needs for it. Travels to the worker.
+    """A segment to land, with everything that a task needs. Is pickled for the worker.
 
     Attributes
     ----------
     segment
-        What to land.
+        Segment to land.
     path
-        Where the binlog file lies.
+        Path of the binlog file.
     home
         Folder that binloom keeps everything under.
     run_id, run_path
-        The run, and the file that says which one is the current.
+        The run, and the file that contains the identifier of the current run.
     tables
-        Which tables the decoder takes.
+        Filter of the tables that are decoded.
     skip_bad_checksum
-        Whether it passes over events whose checksum is wrong.
+        Whether events with a wrong checksum are skipped.
     """
 
     segment: Segment
@@ -66,24 +66,24 @@ class SegmentWork:
 
 @dataclass
 class SegmentResult:
-    """What became of a segment. Travels back to the driver.
+    """Result of landing a segment. Is pickled for the driver.
 
     Attributes
     ----------
     segment
-        What was landed: it ends earlier than was planned when an event in it is broken.
+        The landed segment; it ends earlier than planned when an event in it is broken.
     row_events, transactions
-        Number of rows and transactions as the decoder gave them.
+        Number of rows and transactions that the decoder returned.
     min_event_at, max_event_at
-        Earliest and latest timestamp of a row or transaction, None without any.
+        Earliest and latest timestamp of a row or transaction, None without rows and transactions.
     kinds
-        Tables that have rows of the segment.
+        Tables that contain rows of the segment.
     table_maps
-        Table maps met, as Arrow batches of `ingest.binlog.batches.TABLE_MAPS`.
+        Table maps of the segment, as Arrow batches of `ingest.binlog.batches.TABLE_MAPS`.
     bad
-        The rest of the segment, which could not be decoded, None when there is none.
+        The rest of the segment that could not be decoded, None when there is none.
     error
-        Why not.
+        Reason why `bad` could not be decoded.
     gtids
         GTIDs of the transactions.
     """
@@ -102,7 +102,7 @@ class SegmentResult:
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A task that could not do its work, for a reason that is not in the binlog."""
+    """A task that failed for a reason that is not in the binlog."""
 
     segment: Segment
     error: BinloomError | None
@@ -110,7 +110,7 @@ class TaskFailure:
 
 
 def run_task(work: SegmentWork, hints: "SchemaHints | None" = None) -> SegmentResult | TaskFailure:
-    """Land a segment; return what went wrong instead of raising it, so that nothing is lost on the way."""
+    """Land a segment; return an error instead of raising it, so that no detail is lost between processes."""
     try:
         with TaskLock(work.run_path, work.run_id):
             return land_segment(work, hints)
@@ -123,27 +123,27 @@ def run_task(work: SegmentWork, hints: "SchemaHints | None" = None) -> SegmentRe
 def land_segment(work: SegmentWork, hints: "SchemaHints | None" = None) -> SegmentResult:
     """Decode a segment and put its Parquet files in place.
 
-    When an event is broken, what stands before it is landed up to the end of the last whole
-    transaction, and the rest is `bad` in the result.
+    When an event is broken, the segment is landed up to the end of the last complete transaction before it. The rest is
+    `bad` in the result.
 
     Parameters
     ----------
     work
-        What to land.
+        The segment, and everything needed to land it.
     hints
-        What the decoder is told about the schema.
+        Schema hints for the decoder.
 
     Raises
     ------
     StoreError
-        When a file cannot be written.
+        A file cannot be written.
     """
     whole = work.segment
     try:
         return _write(work, whole, hints)
     except _Broken as broken:
         good = Segment(whole.source_id, whole.epoch, whole.binlog_file, whole.start, broken.complete_end)
-        # What was written goes beyond the last whole transaction: once more, up to it.
+        # The written rows go beyond the last complete transaction: decode again, only up to its end.
         result = _write(work, good, hints) if good.size else SegmentResult(good)
         if not good.size:
             _discard(work)
@@ -195,7 +195,7 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
                     _widen(result, batch["started_at"])
                     complete_end = max(complete_end, pc.max(batch["end_pos"]).as_py() or 0)
         except CorruptBinlogError as error:
-            # A broken event that the checksums did not show, or a file that changed since it was scanned.
+            # The checksums did not reveal the broken event, or the file changed after it was scanned.
             raise _Broken(error, min(complete_end, segment.end)) from error
         for kind, file in files.items():
             if file.finish():
@@ -222,18 +222,18 @@ def _file_of(work: SegmentWork, kind: LandedKind) -> "SegmentFile":
 
 
 class SegmentFile:
-    """A Parquet file of one table for one segment: written under a hidden name, in place when finished.
+    """A Parquet file of one table for one segment: written under a hidden name, renamed when finished.
 
     Parameters
     ----------
     kind
-        Whose rows it holds.
+        Table whose rows the file contains.
     segment
         The segment.
     home
         Folder that binloom keeps everything under.
     run_id
-        The run, for the hidden name.
+        Identifier of the run, for the hidden name.
     name
         Name of the file.
     """
@@ -263,7 +263,7 @@ class SegmentFile:
             self._temporary.unlink()
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch; written when a row group is full."""
+        """Add a batch; it is written when a row group is full."""
         self._pending.append(batch)
         self._rows += batch.num_rows
         self._bytes += batch.nbytes
@@ -277,14 +277,14 @@ class SegmentFile:
             if self._writer is None:
                 make_folder(self._folder)
                 self._writer = pq.ParquetWriter(self._temporary, self._schema, **writer_options(self._schema))
-            # One dictionary for the group: with one for each batch Parquet would fall back to plain text.
+            # One dictionary for the group: with a dictionary for each batch, Parquet would fall back to plain encoding.
             group = pa.Table.from_batches(self._pending, self._batch_schema).unify_dictionaries()
             self._writer.write_table(group, row_group_size=group.num_rows)
         self._pending = []
         self._rows = self._bytes = 0
 
     def finish(self) -> bool:
-        """Put the file in place and take away what an earlier attempt left; whether there is a file."""
+        """Rename the file to its own name, delete leftovers of an earlier attempt, and return whether a file exists."""
         self._flush()
         with store_errors(self._final):
             if self._writer is not None:

@@ -12,9 +12,9 @@ from ingest.errors import CorruptBinlogError
 def transactions(
     path: Path, start: int, end: int, columns: Sequence[str], skip_bad_checksum: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Yield columns of the transactions that stand between two physical offsets of a file.
+    """Yield columns of the transactions between two physical offsets of a file.
 
-    What is broken ends them: it is landed up to there, and the task that lands it says so.
+    A broken event ends the iteration without an error: the task that lands this part of the file reports it.
     """
     from ingest.binlog import TableFilter, open_binlog
 

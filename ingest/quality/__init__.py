@@ -1,1 +1,1 @@
-"""The Great Expectations gate on what landed."""
+"""The Great Expectations gate, which checks the landed data."""

@@ -1,8 +1,7 @@
-"""What the gate looks at: one narrow row for each landed segment, each file, and each description of columns.
+"""Facts for the gate: one narrow row for each landed segment, each file, and each description of columns.
 
-The wide tables are read once, in one Spark job that counts per segment what is wrong; the
-expectations then hold these counts against zero, and against what the decoder counted. A failed
-expectation names the segments.
+One Spark job reads the wide tables once and counts the wrong rows of each segment. The expectations then compare these
+counts with zero, and with the decoder's counts. A failed expectation names the segments.
 """
 
 from typing import TYPE_CHECKING
@@ -102,8 +101,8 @@ left join counted_transactions using ({_KEY})
 where segment_states.status = 'completed'
 """
 
-# What is not landed of a file has a reason: it is still being written, or a segment of it says why, or an event was
-# passed over because its checksum is wrong, and is listed.
+# Unlanded bytes of a file must have a reason: the file is still being written, a segment records the reason, or an
+# event with a wrong checksum was skipped and is listed.
 _FILE_FACTS = f"""
 with {_SEGMENT_STATES},
 
@@ -158,8 +157,8 @@ left join passed_over using (source_id, epoch, binlog_file)
 """
 
 
-# What describes columns: table maps as they were decoded, tables in schema snapshots. A snapshot of a user who may not
-# see every column, or of a server that hides some, has holes in the positions.
+# Descriptions of columns: decoded table maps, and tables in schema snapshots. Positions have holes in a snapshot of a
+# user who may not see every column, or of a server that hides some columns.
 _DEFINITION_FACTS = f"""
 select
     source_id,
@@ -189,18 +188,18 @@ group by all
 
 
 def segment_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
-    """Return one row for each completed segment: what was counted, what landed, how many rows are wrong."""
+    """Return one row for each completed segment: counts of the decoder, landed rows, and wrong rows."""
     return _collected(session, _SEGMENT_FACTS, source_id)
 
 
 def file_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
-    """Return one row for each file as it was last scanned: its bytes, and those without an explanation."""
+    """Return one row for each file as last scanned: its bytes, and its unlanded bytes without a reason."""
     return _collected(session, _FILE_FACTS, source_id)
 
 
 def definition_facts(session: "SparkSession", source_id: str | None = None) -> pd.DataFrame:
-    """Return one row for each table map and each table of a snapshot: how many columns it counts and describes."""
-    # Snapshots are landed without a session, and one lists the files of a table once.
+    """Return one row for each table map and each table of a snapshot: its column count and described columns."""
+    # Snapshots are landed without a session, and a session lists the files of a table only once.
     for table in (TABLE_MAPS, SCHEMA_SNAPSHOTS, SCHEMA_COLUMNS):
         session.catalog.refreshTable(table.qualified_name)
     return _collected(session, _DEFINITION_FACTS, source_id)
@@ -210,5 +209,5 @@ def _collected(session: "SparkSession", sql: str, source_id: str | None) -> pd.D
     condition = "true" if source_id is None else f"source_id = {sql_literal(source_id)}"
     qualified = "true" if source_id is None else f"row_events.{condition}"
     facts = session.sql(sql.format(of_source=condition, of_source_row_events=qualified))
-    # Each expectation would be a Spark job or two of its own: there are few rows, so it is none.
+    # Use pandas: there are few rows, and each expectation on a Spark table would be one or two Spark jobs.
     return pd.DataFrame([row.asDict() for row in facts.collect()], columns=facts.columns)

@@ -1,4 +1,4 @@
-"""Running the gate: facts, expectations, Data Docs."""
+"""Run the gate: facts, expectations, Data Docs."""
 
 import html
 import logging
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     from pyspark.sql import SparkSession
 
-# Below this a JVM that starts fast is worth more than one that runs fast.
+# Below this size, a JVM that starts fast beats a JVM that runs fast.
 SMALL_BYTES = 256 << 20
 EXAMPLES = 5
 
@@ -30,24 +30,24 @@ _KEYS = ("source_id", "epoch", "binlog_file", "segment_start", "schema_name", "t
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What one expectation came to.
+    """Result of one expectation.
 
     Attributes
     ----------
     suite
-        Suite that it belongs to: `landed_segments`, `landed_files` or `landed_definitions`.
+        Suite of the expectation: `landed_segments`, `landed_files` or `landed_definitions`.
     name
-        Figure that it is about, as the facts call it.
+        Name of the checked figure in the facts.
     check
-        What is expected, as a sentence.
+        The expectation as a sentence.
     success
-        Whether it holds.
+        Whether the expectation holds.
     checked
-        Number of segments, files or descriptions of columns.
+        Number of checked segments, files or descriptions of columns.
     violations
-        Number of those for which it does not.
+        Number of checked items that violate the expectation.
     examples
-        Some of them, by their keys.
+        Keys of some violations.
     """
 
     suite: str
@@ -61,18 +61,18 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class GateResult:
-    """What the gate came to.
+    """Result of the gate.
 
     Attributes
     ----------
     success
         Whether every expectation holds.
     results
-        One for each expectation.
+        One result for each expectation.
     data_docs_path
-        The page that Great Expectations made of it.
+        Page that Great Expectations made of the results.
     segments, files
-        How many were looked at.
+        Numbers of checked segments and files.
     """
 
     success: bool
@@ -90,14 +90,14 @@ class GateResult:
 def run_gate(
     source_id: str | None = None, session: "SparkSession | None" = None, home: Path | None = None
 ) -> GateResult:
-    """Check what landed, of one source or of all, and write Data Docs.
+    """Check the landed data of one source or of all sources, and write Data Docs.
 
     Parameters
     ----------
     source_id
-        Source to check; None for all.
+        Source to check; None: all sources.
     session
-        Session to use. Without one the active session is used, or one is started for this call.
+        Session to use. If None, use the active session, or start a session for this call.
     home
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
 
@@ -115,7 +115,7 @@ def run_gate(
     size = sum(state["segment_end"] - state["segment_start"] for state in states)
     launch = SparkLaunch(home, short_lived=size < SMALL_BYTES, session=session)
     try:
-        # These take longer to import than the JVM to start.
+        # The import takes longer than the start of the JVM, which runs meanwhile.
         _silence()
         import great_expectations  # noqa: F401
 
@@ -137,7 +137,7 @@ def run_gate(
 
 def _silence() -> None:
     os.environ["GX_ANALYTICS_ENABLED"] = "False"
-    # A person sees the results, not the progress of metrics and the deprecations of libraries.
+    # Show the user only the results, no progress of metrics and no deprecation warnings of libraries.
     os.environ.setdefault("TQDM_DISABLE", "1")
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="great_expectations")
@@ -180,9 +180,9 @@ def _validate(home: Path, facts: "dict[str, pd.DataFrame]") -> GateResult:
 
 
 def _in_html(facts: "pd.DataFrame") -> "tuple[pd.DataFrame, dict[str, str]]":
-    """Return facts with names in HTML, and the names by what they are there.
+    """Return facts with names escaped for HTML, and a mapping from escaped to original names.
 
-    Great Expectations puts values into the pages of Data Docs as they are.
+    Great Expectations puts values into the pages of Data Docs without escaping.
     """
     texts = [key for key in _KEYS if key in facts.columns and key not in ("epoch", "segment_start")]
     shown = {name: html.escape(visible(name)) for key in texts for name in facts[key].unique()}

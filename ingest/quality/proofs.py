@@ -1,4 +1,4 @@
-"""What the models of marts/quality have found, from the table that dbt made of it. Needs no Spark."""
+"""Results of the models of marts/quality, read from the table that dbt built. Needs no Spark."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,22 +26,22 @@ _COLUMNS = [
 
 @dataclass(frozen=True)
 class Proof:
-    """What came of one proof.
+    """Result of one proof.
 
     Attributes
     ----------
     name
-        Its name, as in docs/quality.md and the variable `proof_severity`.
+        Name of the proof, as in docs/quality.md and the variable `proof_severity`.
     violation
-        What one violation is, as a sentence.
+        Description of a violation, as a sentence.
     quality_model
-        Model that has the violations, one a row.
+        Model that contains the violations, one in each row.
     severity
         `warn` or `error`.
     violations
-        How many there are.
+        Number of violations.
     checked, unit
-        How much was looked at, and in what it is counted.
+        Number of checked items, and their unit.
     """
 
     name: str
@@ -54,20 +54,20 @@ class Proof:
 
     @property
     def is_error(self) -> bool:
-        """Whether there are violations, and they are an error."""
+        """Whether there are violations, and their severity is `error`."""
         return self.violations > 0 and self.severity == "error"
 
 
 @dataclass(frozen=True)
 class Proofs:
-    """What came of all of them.
+    """Results of all proofs.
 
     Attributes
     ----------
     results
-        One for each proof, in the order of the list.
+        One result for each proof, in the order of the list.
     is_stale
-        Whether something has landed since they were built.
+        Whether something has landed since the models were built.
     """
 
     results: list[Proof]
@@ -75,17 +75,17 @@ class Proofs:
 
 
 def read_proofs(source_id: str | None = None, home: Path | None = None) -> Proofs | None:
-    """Return what the latest build proved; None when the models have not been built.
+    """Return the proofs of the latest build; None when the models have not been built.
 
     Parameters
     ----------
     source_id
-        Source whose violations count; None for all. What was looked at is always all of them.
+        Source whose violations are counted; None: all sources. `checked` always counts all sources.
     home
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
     """
     home = (home or binloom_home()).absolute()
-    # In whatever schema dbt built it: the latest, when there is more than one.
+    # dbt may have built the table in several schemas: take the latest.
     parts = [path for folder in model_dirs(TABLE, home) for path in data_files(folder)]
     if not parts:
         return None

@@ -1,7 +1,7 @@
-"""The expectations on what landed, as declared code.
+"""Expectations on the landed data, declared as code.
 
-They own the raw tables; keys and invariants of the models are dbt's tests, and that segments cover every byte of a file
-is model uncovered_bytes.
+They check the raw tables. dbt tests check keys and invariants of the models, and model uncovered_bytes checks that
+segments cover every byte of a file.
 """
 
 from typing import Any
@@ -23,12 +23,12 @@ def _same(left: str, right: str, why: str) -> Any:
 
 
 def suites() -> list[ExpectationSuite]:
-    """All suites, in the order in which they are run."""
+    """Return all suites, in the order in which they run."""
     return [segments_suite(), files_suite(), definitions_suite()]
 
 
 def segments_suite() -> ExpectationSuite:
-    """Expectations on the rows of each landed segment."""
+    """Return the expectations on the rows of each landed segment."""
     return ExpectationSuite(
         name=SEGMENTS_SUITE,
         expectations=[
@@ -60,7 +60,7 @@ def segments_suite() -> ExpectationSuite:
 
 
 def files_suite() -> ExpectationSuite:
-    """Expectations on the bytes of each scanned file."""
+    """Return the expectations on the bytes of each scanned file."""
     return ExpectationSuite(
         name=FILES_SUITE,
         expectations=[
@@ -73,7 +73,7 @@ def files_suite() -> ExpectationSuite:
 
 
 def definitions_suite() -> ExpectationSuite:
-    """Expectations on what describes the columns of tables."""
+    """Return the expectations on the descriptions of columns."""
     return ExpectationSuite(
         name=DEFINITIONS_SUITE,
         expectations=[

@@ -1,1 +1,1 @@
-"""Where changes and schemas come from: folders of binlog files, live servers, information_schema."""
+"""Sources of changes and schemas: folders of binlog files, live servers, information_schema."""

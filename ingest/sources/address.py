@@ -1,4 +1,4 @@
-"""How a server is reached: options of the command line, a defaults file, the environment."""
+"""Address and login of a server, from command line options, a defaults file and the environment."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -20,22 +20,22 @@ PASSWORD_VARIABLES = ("BINLOOM_PASSWORD", "MYSQL_PWD")
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """How a server is reached. The password is never printed.
+    """Address and login of a server. The password is never printed.
 
     Attributes
     ----------
     host, port, unix_socket
-        Where it listens; the socket is used when one is given and the host is local.
+        Where the server listens; the socket is used when one is given and the host is local.
     user, password
-        Who connects.
+        Account to connect with.
     tls_ca, tls_cert, tls_key
-        Files for TLS; with a CA the server's certificate and name are verified.
+        Files for TLS; with a CA the connection verifies the server's certificate and name.
     tls_mode
-        What was said of TLS, None when nothing was.
+        TLS mode as configured, None when nothing sets it.
     trust
-        What a server may have that has not proved who it is.
+        What a server may get before it has proved its identity.
     warn
-        Takes a sentence, for a person, when it gets the password and has not; it may be the same one often.
+        Called with a sentence for a person before an unverified server gets the password. The sentence may repeat.
     """
 
     host: str = "127.0.0.1"
@@ -52,7 +52,7 @@ class ServerAddress:
 
     @property
     def tls(self) -> Tls:
-        """What TLS must give. An authority is there to verify by, so only `DISABLED` leaves it aside."""
+        """TLS requirements. A connection with a CA always verifies the server by it, unless the mode is `DISABLED`."""
         mode = self.tls_mode
         if self.tls_ca is not None and mode not in (TlsMode.DISABLED, TlsMode.VERIFY_CA):
             mode = TlsMode.VERIFY_IDENTITY
@@ -73,25 +73,25 @@ class ServerAddress:
         server_public_key_path: str | None = None,
         **tls: str | None,
     ) -> Self:
-        """Put an address together: what is said first, then the options file, then the environment.
+        """Combine an address: arguments come first, then the options file, then the environment.
 
         Parameters
         ----------
         host, port, user
-            As given on the command line, None when not.
+            As given on the command line, None when not given.
         defaults_file
-            A `.my.cnf`; its groups `[client]` and `[binloom]` are read, the latter last.
+            A `.my.cnf`. Its groups `[client]` and `[binloom]` are read, `[binloom]` last.
         environment
             `BINLOOM_PASSWORD` or `MYSQL_PWD` hold the password when the file has none.
         enable_cleartext_plugin, get_server_public_key, server_public_key_path
-            What a server may have that has not proved who it is, as given on the command line.
+            What a server may get before it has proved its identity, as given on the command line.
         **tls
             `tls_ca`, `tls_cert`, `tls_key` and `tls_mode` as given on the command line.
 
         Raises
         ------
         UsageError
-            The options file or the server's key is missing or malformed, or an option is none that there is.
+            The options file or the server's key is missing or malformed, or an option has an unknown value.
         """
         options = _read_options(defaults_file) if defaults_file else {}
         password = options.get("password")
@@ -111,7 +111,7 @@ class ServerAddress:
             port=chosen_port,
             user=user or options.get("user") or environment.get("USER") or "root",
             password=password,
-            # A host or port said on the command line means that one, not the socket of the file.
+            # A host or port on the command line overrides the socket of the file.
             unix_socket=options.get("socket") if host is None and port is None else None,
             tls_ca=tls.get("tls_ca") or options.get("ssl-ca") or options.get("ssl-capath"),
             tls_cert=tls.get("tls_cert") or options.get("ssl-cert"),
@@ -137,7 +137,7 @@ def _read_options(path: Path) -> dict[str, str]:
         raise UsageError(
             f"The options file {path} cannot be read: {error.strerror}.", hint="Check --defaults-file.", path=str(path)
         ) from error
-    except Exception as error:  # configparser has no common class for what it finds wrong
+    except Exception as error:  # configparser has no common class for its parse errors
         first = str(error).splitlines()[0]
         raise UsageError(
             f"The options file {path} is malformed: {first}",
@@ -147,23 +147,23 @@ def _read_options(path: Path) -> dict[str, str]:
     options: dict[str, str] = {}
     for group in OPTION_GROUPS:
         if parser.has_section(group):
-            # The server's clients take `ssl_ca` for `ssl-ca`.
+            # The server's clients accept `ssl_ca` for `ssl-ca`.
             options.update({name.replace("_", "-"): _option(parser, group, name) for name in parser.options(group)})
     return options
 
 
 def _option(parser: Parser, group: str, name: str) -> str:
-    # One that stands there without a value is on; pymysql's own `get` fails at it.
+    # An option without a value is on; pymysql's own `get` fails on it.
     return "1" if RawConfigParser.get(parser, group, name) is None else parser.get(group, name)
 
 
 def _is_on(options: Mapping[str, str], name: str) -> bool | None:
-    """Whether an options file turns something on, None when it says nothing of it."""
+    """Return whether an options file turns something on, None when it does not contain the option."""
     return None if name not in options else options[name].lower() not in ("0", "off", "false")
 
 
 def _tls_mode(said: str | None, options: Mapping[str, str]) -> TlsMode | None:
-    """What was said of TLS: on the command line, or in an options file as clients of MySQL or of MariaDB take it."""
+    """Return the TLS mode from the command line, or from an options file with MySQL's or MariaDB's client options."""
     said = said or options.get("ssl-mode")
     if said is not None:
         try:

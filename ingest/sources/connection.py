@@ -1,12 +1,12 @@
-"""A connection to a server that may be anybody: TLS as it was asked for, and nothing given that was not offered.
+"""A connection to a server that may be an impostor: it enforces the requested TLS and limits what the server gets.
 
-pymysql answers all that a server asks for: with the password itself, or under a key that the server has made up.
-Here it answers a question only where the password cannot be had from the answer, or where the server has proved who
-it is, or where a person has said so. TLS that nothing has verified carries the password, as it does for mysql's client,
-and a person is told. Answers have an end, in bytes and in seconds.
+pymysql answers every request of a server: it sends the password itself, or encrypts it with a key that the server has
+made up. This connection answers a request only in three cases: the answer does not reveal the password, the server has
+proved its identity, or a person has allowed it. Unverified TLS carries the password, as with mysql's client, and a
+person is warned. Answers are limited in bytes and in seconds.
 
 Sources: MySQL's internals manual, "Connection Phase"; server, sql-common/client.cc and
-sql-common/client_authentication.cc, for which method asks for what.
+sql-common/client_authentication.cc, for the requests of each authentication method.
 """
 
 import ssl
@@ -25,27 +25,27 @@ from ingest.errors import AccessRefusedError, SourceError, UsageError
 
 CONNECT_SECONDS: Final = 10
 LOGIN_SECONDS: Final = 60
-"""A server may look up the name of whoever comes, or ask another one for the password."""
+"""A server may look up the client's host name, or ask another server about the password."""
 ANSWER_SECONDS: Final = 300
-"""A server that opens the files of many tables says nothing for minutes."""
+"""A server that opens the files of many tables sends nothing for minutes."""
 
 GREETING_BYTES: Final = 1 << 20
 ANSWER_BYTES: Final = 1 << 29
-"""A column takes about 300 bytes in information_schema: this is more than a million of them."""
+"""A column takes about 300 bytes in information_schema, so this is enough for more than a million columns."""
 
-# A packet without any bytes takes memory, too.
+# Even a packet without any bytes takes memory.
 _PACKET_COST: Final = 64
 
-# What caching_sha2_password says of a digest.
+# The server's answers to a digest in caching_sha2_password.
 _DIGEST_IS_RIGHT: Final = b"\x01\x03"
 _PASSWORD_IS_NEEDED: Final = b"\x01\x04"
 
 
 class TlsMode(IntEnum):
-    """What of TLS a connection must have, named as mysql's `--ssl-mode` names it; each has what those before it have.
+    """TLS requirements of a connection, named as in mysql's `--ssl-mode`; each includes the ones before it.
 
-    `PREFERRED` is TLS where the server can, `REQUIRED` TLS or no connection. `VERIFY_CA` takes a certificate that the
-    authority has signed, `VERIFY_IDENTITY` one that holds for this host as well.
+    `PREFERRED` uses TLS if the server supports it, `REQUIRED` refuses a connection without TLS. `VERIFY_CA` needs a
+    certificate signed by the authority, `VERIFY_IDENTITY` one that is also valid for this host.
     """
 
     DISABLED = 0
@@ -57,14 +57,14 @@ class TlsMode(IntEnum):
 
 @dataclass(frozen=True)
 class Tls:
-    """How a connection is encrypted.
+    """Encryption settings of a connection.
 
     Attributes
     ----------
     mode
-        What it must have.
+        Requirements of the connection.
     ca, cert, key
-        Files in PEM; `ca` may be a folder of them, None for the authorities that the system trusts.
+        Files in PEM. `ca` may be a folder of them; None means the authorities that the system trusts.
     """
 
     mode: TlsMode = TlsMode.PREFERRED
@@ -73,26 +73,26 @@ class Tls:
     key: str | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Return what Python's TLS is told.
+        """Return the settings as Python's TLS context.
 
         Raises
         ------
         UsageError
-            A file cannot be read, or is none of that kind.
+            A file cannot be read, or is not of the right kind.
         """
         said = {"--tls-ca": self.ca, "--tls-cert": self.cert, "--tls-key": self.key}
         for option, file in said.items():
             if file is not None and not Path(file).exists():
                 raise UsageError(f"There is no file {file}.", hint=f"Check {option}, or the defaults file.", path=file)
         if self.mode == TlsMode.VERIFY_CA and self.ca is None:
-            # Any owner of any host has a certificate of an authority that the system trusts.
+            # The system trusts authorities that give a certificate to any owner of any host.
             raise UsageError("VERIFY_CA needs the authority to verify by.", hint="Give --tls-ca FILE.")
         is_folder = self.ca is not None and Path(self.ca).is_dir()
         try:
             context = ssl.create_default_context(
                 cafile=None if is_folder else self.ca, capath=self.ca if is_folder else None
             )
-            # Certificates that MySQL makes for itself do not pass what Python 3.13 added.
+            # Certificates that MySQL generates for itself fail the stricter checks of Python 3.13.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             context.check_hostname = self.mode == TlsMode.VERIFY_IDENTITY
             context.verify_mode = ssl.CERT_REQUIRED if self.mode >= TlsMode.VERIFY_CA else ssl.CERT_NONE
@@ -109,16 +109,16 @@ class Tls:
 
 @dataclass(frozen=True)
 class Trust:
-    """What a person allows a server that has not proved who it is.
+    """Permissions that a person gives a server before it has proved its identity.
 
     Attributes
     ----------
     cleartext
-        It may have the password as it is.
+        It may get the password in clear text.
     server_key
-        Without TLS it may have the password under an RSA key that it gives itself.
+        Without TLS it may get the password encrypted with an RSA key that it sends itself.
     public_key
-        Its RSA key in PEM, known beforehand; None when it is not.
+        Its RSA key in PEM, if known beforehand; else None.
     """
 
     cleartext: bool = False
@@ -127,30 +127,30 @@ class Trust:
 
 
 class GuardedConnection(Connection):
-    """A connection that gives a server no more than it may have.
+    """A connection that gives a server nothing beyond its permissions.
 
     Parameters
     ----------
     place
-        How messages name the server.
+        Name of the server in messages.
     tls, trust
-        What it must have, and what the server may have.
+        TLS requirements, and what the server may get unverified.
     warn
-        Takes a sentence when a server gets the password through TLS that nothing has verified, before it does.
+        Called with a sentence before a server gets the password through unverified TLS.
     **options
-        What pymysql takes.
+        Options of pymysql.
 
     Raises
     ------
     AccessRefusedError
-        The server asks for the password in a way that was not allowed.
+        The server asks for the password in a way that is not allowed.
     SourceError
-        It asks for a file of this machine, or its answer has no end.
+        The server asks for a file of this machine, or its answer does not end.
     pymysql.MySQLError
-        As of any connection.
+        As for any connection.
     """
 
-    # What pymysql's types leave out.
+    # Attributes that pymysql's types lack.
     ctx: ssl.SSLContext
     _sock: Any
     _auth_plugin_name: str
@@ -161,7 +161,7 @@ class GuardedConnection(Connection):
         self.trust = trust
         self.warn = warn
         self._bytes_left = GREETING_BYTES
-        # What a socket carries does not leave the machine.
+        # Data on a Unix socket does not leave the machine.
         has_tls = tls.mode > (TlsMode.DISABLED if options.get("unix_socket") is None else TlsMode.PREFERRED)
         tls_options: dict[str, Any] = {"ssl": tls.context()} if has_tls else {"ssl_disabled": True}
         super().__init__(
@@ -174,13 +174,13 @@ class GuardedConnection(Connection):
             defer_connect=True,
         )
         if has_tls and tls.mode == TlsMode.PREFERRED:
-            # Said to a server that cannot, it would wait for what does not come.
+            # A server without TLS would wait for a handshake that does not come if the client announced TLS.
             self._ssl_required, self.client_flag = False, self.client_flag & ~CLIENT.SSL
         self.connect()
         self._read_timeout = self._write_timeout = ANSWER_SECONDS
 
     def connect(self, sock: Any = None) -> None:
-        """Connect; without TLS where that is only preferred and the server speaks none that is safe today."""
+        """Connect. Use no TLS if it is only preferred and the server supports no version that is safe today."""
         try:
             super().connect(sock)
         except pymysql.OperationalError as error:
@@ -193,32 +193,32 @@ class GuardedConnection(Connection):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS carries it."""
+        """Whether the connection uses TLS."""
         return isinstance(self._sock, ssl.SSLSocket)
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the server has proved who it is: by its certificate, or because it is on this machine."""
+        """Whether the server has proved its identity: by its certificate, or because it is on this machine."""
         has_proved = self.is_encrypted and self.ctx.verify_mode == ssl.CERT_REQUIRED
         return has_proved or self.unix_socket is not None
 
-    # --- what a server asks for ---
+    # --- requests of a server ---
 
     def _request_authentication(self) -> None:
-        # To others pymysql would send the password at once, whoever asks.
+        # With other methods pymysql would send the password at once, to any server.
         if self._auth_plugin_name not in ("mysql_native_password", "caching_sha2_password"):
             self._auth_plugin_name = ""
         super()._request_authentication()  # type: ignore[misc]
 
     def _get_auth_plugin_handler(self, plugin_name: str | bytes) -> "_Method | None":
         name = plugin_name.decode("utf-8", "replace") if isinstance(plugin_name, bytes) else plugin_name
-        # pymysql knows what to do: a digest of the password and of what the server drew.
+        # pymysql handles this method safely: it sends a digest of the password and of the server's nonce.
         return None if name == "mysql_native_password" else _METHODS.get(name, _Unknown)(self, name)
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:
         try:
             return super()._read_query_result(unbuffered)  # type: ignore[misc]
-        except RuntimeError:  # which pymysql raises for nothing else
+        except RuntimeError:  # pymysql raises it for nothing else
             self._force_close()
             raise SourceError(
                 f"The server at {self.place} asks for a file of this machine in answer to a statement "
@@ -226,7 +226,7 @@ class GuardedConnection(Connection):
                 hint="No server needs that to be followed: check who listens there.",
             ) from None
 
-    # --- answers without an end ---
+    # --- limits on answers ---
 
     def _execute_command(self, command: int, sql: str | bytes) -> None:
         self._bytes_left = ANSWER_BYTES
@@ -245,14 +245,14 @@ class GuardedConnection(Connection):
 
 
 class _Method:
-    """How a server may be told that one knows the password."""
+    """A method to prove to a server that the client knows the password."""
 
     def __init__(self, connection: Any, name: str) -> None:
         self._connection = connection
         self._name = name
 
     def authenticate(self, packet: Any) -> Any:
-        """Answer what a server asks, and return the packet that it says then."""
+        """Answer the server's request, and return the packet that it sends next."""
         raise NotImplementedError
 
     def _say(self, data: bytes) -> Any:
@@ -266,7 +266,7 @@ class _Method:
 
 
 class _Cleartext(_Method):
-    """The password as it is."""
+    """The password in clear text."""
 
     def authenticate(self, packet: Any) -> Any:
         connection = self._connection
@@ -279,7 +279,7 @@ class _Cleartext(_Method):
 
 
 class _Sha256(_Method):
-    """The password itself, through TLS or a socket; else under the server's RSA key."""
+    """The password itself, through TLS or a socket; otherwise encrypted with the server's RSA key."""
 
     key_request = b"\x01"
 
@@ -294,7 +294,7 @@ class _Sha256(_Method):
             return self._say(b"\0")
         if connection.is_encrypted or connection.unix_socket is not None:
             if not connection.is_trusted:
-                # Said first: whoever gets the password may end the connection at once.
+                # Warn first: a server that has the password may end the connection at once.
                 connection.warn(
                     f"The server at {connection.place} gets the password through TLS, and nothing has verified its "
                     "certificate. Another server in its place would get it, too. --tls-ca FILE verifies it."
@@ -316,7 +316,7 @@ class _Sha256(_Method):
         connection = self._connection
         try:
             return _auth.sha2_rsa_encrypt(connection.password, connection.salt, key)
-        except Exception as error:  # cryptography has no common class for what is wrong with a key
+        except Exception as error:  # cryptography has no common class for key errors
             raise SourceError(
                 f"The RSA key of the server at {connection.place} cannot be used: {error}.",
                 hint="Check --server-public-key-path, or who listens there.",
@@ -324,7 +324,7 @@ class _Sha256(_Method):
 
 
 class _CachingSha2(_Sha256):
-    """A digest of the password and of what the server drew; the password only where the server does not know it."""
+    """A digest of the password and the server's nonce; the password only if the server does not have it cached."""
 
     key_request = b"\x02"
 
@@ -343,7 +343,7 @@ class _CachingSha2(_Sha256):
 
 
 class _Old(_Method):
-    """A digest of 64 bits, from which the password can be had in no time."""
+    """A digest of 64 bits that reveals the password in no time."""
 
     def authenticate(self, packet: Any) -> Any:
         raise self._refusal(
@@ -353,7 +353,7 @@ class _Old(_Method):
 
 
 class _Unknown(_Method):
-    """A method that is not spoken here."""
+    """A method that binloom does not support."""
 
     def authenticate(self, packet: Any) -> Any:
         raise AccessRefusedError(
@@ -373,5 +373,5 @@ _METHODS: Final[dict[str, type[_Method]]] = {
 
 
 def _nonce(packet: Any) -> bytes:
-    """The rest of a request to switch: twenty bytes that the server drew, and a zero."""
+    """Return the nonce in the rest of an authentication switch request: twenty bytes, then a zero byte."""
     return bytes(packet.read_all()).removesuffix(b"\0")

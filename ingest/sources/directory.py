@@ -1,4 +1,4 @@
-"""Binlog files of a directory: which there are, and in which order they were written."""
+"""Binlog files of a directory, in the order in which they were written."""
 
 import os
 import re
@@ -8,19 +8,19 @@ from pathlib import Path
 
 from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, UsageError
 
-# A server numbers its files with at least six digits; beyond 999999 they grow.
+# A server numbers its files with at least six digits; numbers beyond 999999 have more.
 _NUMBERED = re.compile(r"^(?P<base>.+)\.(?P<sequence>\d{6,})$")
 _ANY_NUMBER = re.compile(r"\.(?P<sequence>\d+)$")
 
 
 @dataclass(frozen=True)
 class BinlogPath:
-    """A binlog file by its name; nothing of it has been read.
+    """A binlog file, known by its name only; its content has not been read.
 
     Attributes
     ----------
     path
-        Where it lies.
+        Path of the file.
     name
         Name without the folder, as the server knows it.
     sequence
@@ -38,7 +38,7 @@ class BinlogPath:
 
 
 def binlog_path(path: Path) -> BinlogPath:
-    """Return the file with the number at the end of its name taken apart."""
+    """Return the file with its name split into base and number."""
     match = _ANY_NUMBER.search(path.name)
     return BinlogPath(path, path.name, int(match["sequence"]) if match else None)
 
@@ -49,7 +49,7 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
     Parameters
     ----------
     directory
-        Folder that the files lie in.
+        Folder that contains the files.
     files
         Names of the files to take; None for all files named like a binlog (`<base>.<number>`).
 

@@ -1,10 +1,10 @@
-"""Schema snapshots from a live server, with the position in the binlog at which they are true.
+"""Schema snapshots from a live server, with the binlog position at which they are valid.
 
-information_schema takes no part in a consistent read: a transaction's snapshot does not cover it, and
-the global read lock that would needs a privilege and stops the server's writers. So it is read without
-any lock: position, schema, position again. When the position stood still, nothing happened in between.
-When it moved, the schema is read once more; when that gives the same, no DDL went between the two reads,
-and the schema is true at the position that lies between them. Otherwise a DDL went between: again.
+information_schema takes no part in a consistent read: a transaction's snapshot does not cover it. The global read
+lock would cover it, but it needs a privilege and stops the server's writers. So the schema is read without any lock:
+position, schema, position again. If the position did not move, nothing happened in between. If it moved, the schema
+is read once more. If both reads give the same, no DDL ran between them, and the schema is valid at the position that
+was read between them. Otherwise DDL ran in between, and everything is read again.
 """
 
 import time
@@ -18,10 +18,10 @@ from ingest.sources.snapshot import SchemaSnapshot, default_rows, schema_rows
 
 ATTEMPTS = 10
 
-# Tables of these are not logged as rows. Those of `mysql` may be.
+# Tables of these schemas are not logged as rows. Tables of `mysql` may be.
 _LEFT_OUT = "('information_schema', 'performance_schema', 'sys')"
 
-# All columns of the view, by the names that it has them under: MySQL 5.6 has no GENERATION_EXPRESSION to ask for.
+# All columns of the view by its own names: MySQL 5.6 has no GENERATION_EXPRESSION to select.
 _COLUMNS = f"""
 select c.*
 from information_schema.columns as c
@@ -77,14 +77,14 @@ Position = tuple[str, int, str | None]
 
 
 def take_snapshot(server: Server) -> SchemaSnapshot:
-    """Read columns, keys, foreign keys and defaults of all tables that the user may see, as of one position.
+    """Read columns, keys, foreign keys and defaults of all tables that the user may see, at one position.
 
     Needs SELECT on the tables and REPLICATION CLIENT (BINLOG MONITOR on MariaDB); takes no lock.
 
     Raises
     ------
     SourceError
-        The server refuses, its binlog is off, or DDL after DDL went between the reads.
+        The server refuses, its binlog is off, or DDL ran between the reads every time.
     """
     identity = server_identity(server)
     for attempt in range(ATTEMPTS):
@@ -118,10 +118,10 @@ def binlog_position(server: Server, identity: ServerIdentity | None = None) -> P
     Raises
     ------
     SourceError
-        The binlog is off, or the privilege to ask is missing.
+        The binlog is off, or the privilege to ask for the position is missing.
     """
     identity = identity or server_identity(server)
-    # MySQL 8.2 gave the statement its new name, and 8.4 took the old one away.
+    # MySQL 8.2 introduced the new name of the statement, and 8.4 removed the old name.
     is_renamed = identity.flavor == "mysql" and identity.version_numbers >= (8, 2, 0)
     rows = server.rows("show binary log status" if is_renamed else "show master status", need="monitor")
     if not rows:

@@ -1,7 +1,7 @@
-"""The replication protocol: a server's binlog as it is written, and the heads of the files that it has.
+"""The replication protocol: streams a server's binlog as it is written, and reads the heads of the server's files.
 
-mysql-replication speaks it: it connects, announces binloom as a replica and asks for the stream. What comes then is
-taken from the socket as it is.
+mysql-replication does the handshake: it connects, announces binloom as a replica and asks for the stream. After that
+the bytes are read from the socket directly.
 """
 
 import select
@@ -29,14 +29,14 @@ from ingest.sources.server import Server, connect, log_name, source_error
 FIRST_POSITION: Final = 4
 HEARTBEAT_SECONDS: Final = 3.0
 SILENCE_SECONDS: Final = 15.0
-"""A connection on which not even a heartbeat came for so long is dead."""
+"""A connection without even a heartbeat for this long is dead."""
 HEAD_SECONDS: Final = 60.0
-"""A server that only sends heartbeats for so long has no file to send."""
+"""A server that sends only heartbeats for this long has no file to send."""
 
 POSITION_LIMIT: Final = (1 << 32) - 1
 """The command that asks for a stream has four bytes for the position."""
 
-# What all servers say to a replica whose place another has taken. Source: rpl_source.cc; MariaDB, sql_repl.cc.
+# Every server sends this to a replica that another has replaced. Source: rpl_source.cc; MariaDB, sql_repl.cc.
 _TAKEN_OVER: Final = "with the same server_"
 _COM_BINLOG_DUMP: Final = 0x12
 _SEND_ANNOTATE_ROWS: Final = 0x02
@@ -44,10 +44,10 @@ _SEND_ANNOTATE_ROWS: Final = 0x02
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """Who binloom is to the server.
+    """The identity of binloom as a replica.
 
-    Both must be no other replica's: by `server_uuid` MySQL knows a connection that took the place of one that broke,
-    by `server_id` MariaDB, and each ends the old one.
+    No other replica may use either value. A server recognizes a connection that replaces a broken one, MySQL by
+    `server_uuid` and MariaDB by `server_id`, and ends the old connection.
     """
 
     server_id: int
@@ -55,16 +55,16 @@ class Replica:
 
 
 class ReplicationStream:
-    """A connection on which a server sends its binlog from a position in one of its files on, and then the next files.
+    """A connection on which a server sends its binlog, from a position in one of its files on through the next files.
 
     Parameters
     ----------
     address, flavor
-        The server, and `mysql` or `mariadb`.
+        The server's address, and `mysql` or `mariadb`.
     replica
-        Who asks.
+        Identity to connect with.
     binlog_file, position
-        Where the stream begins: the physical offset of an event.
+        Start of the stream: the physical offset of an event.
 
     Raises
     ------
@@ -93,11 +93,11 @@ class ReplicationStream:
             enable_logging=False,
         )
         try:
-            # Its own loop would decode every event; only the conversation up to the stream is wanted.
+            # The library's own loop would decode every event; only its handshake is needed.
             reader._BinLogStreamReader__connect_to_stream()
         except BinloomError as error:
             raise _refusal(address, error) from None
-        except Exception as error:  # neither library has a common class for what it cannot read
+        except Exception as error:  # neither library has a common class for its parse errors
             raise _refusal(address, source_error(address, error)) from None
         self._connection: Any = reader._stream_connection
         self._socket = self._connection._sock
@@ -110,24 +110,24 @@ class ReplicationStream:
         self.close()
 
     def close(self) -> None:
-        """End the connection, without a word: the server is in the middle of sending."""
+        """Close the connection without a farewell: the server is in the middle of sending."""
         self._connection._force_close()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until something has come; False when nothing did in so many seconds."""
+        """Wait for data at most this long; return False when none came."""
         if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
             return True
         return bool(select.select([self._socket], [], [], seconds)[0])
 
     def receive(self) -> Iterator[Run | Special]:
-        """Take what has come and yield its events. Waits for `SILENCE_SECONDS` at most.
+        """Read the data that has come and yield its events. Wait at most `SILENCE_SECONDS`.
 
         Raises
         ------
         BrokenStreamError
-            The connection broke or was closed, or bytes on it were changed. What was yielded before is good.
+            The connection broke or was closed, or its bytes were damaged. Events yielded before are good.
         SourceError
-            The server refuses to go on: `number` and the message say why.
+            The server refuses to continue: `number` and the message give the reason.
         """
         try:
             count = self._socket.recv_into(self.packets.room())
@@ -155,10 +155,10 @@ class ReplicationStream:
 
 
 def _refusal(address: ServerAddress, failure: BinloomError) -> BinloomError:
-    """Return the error for what a server refuses on the way to a stream.
+    """Return the error for a refusal of the server during the handshake.
 
-    A replica that may not read the log is refused as if its password were wrong, see `Server.lacks`. Whether that is
-    so shows when it connects as any other client.
+    A server refuses a replica without the privilege to read the log as if its password were wrong, see `Server.lacks`.
+    Connecting as an ordinary client shows which is the case.
     """
     if failure.context.get("number") in (ER.ACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR):
         with Server(address) as server:
@@ -167,7 +167,7 @@ def _refusal(address: ServerAddress, failure: BinloomError) -> BinloomError:
 
 
 class _StreamConnection(GuardedConnection):
-    """A connection that can take checksums, whatever the server writes now: older files may have them."""
+    """A connection that accepts checksums, whatever the server writes now: older files may have them."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -176,13 +176,13 @@ class _StreamConnection(GuardedConnection):
 
 
 class _AnnotatedConnection(_StreamConnection):
-    """A connection to MariaDB that asks for ANNOTATE_ROWS events, too, where mysql-replication does not.
+    """A connection to MariaDB that also asks for ANNOTATE_ROWS events; mysql-replication does not.
 
     Source: MariaDB, sql/sql_repl.cc, `mysql_binlog_send`, BINLOG_SEND_ANNOTATE_ROWS_EVENT.
     """
 
     def _write_bytes(self, data: bytes) -> None:
-        # Head of the packet, command, position, flags.
+        # Packet head, command, position, flags.
         if len(data) > 10 and data[4] == _COM_BINLOG_DUMP:
             data = data[:9] + bytes([data[9] | _SEND_ANNOTATE_ROWS]) + data[10:]
         super()._write_bytes(data)  # type: ignore[misc]
@@ -190,7 +190,7 @@ class _AnnotatedConnection(_StreamConnection):
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """How one of a server's files begins: its format, and the GTIDs before it, None where none are said."""
+    """The head of a server's file: its format, and the GTIDs before it, None where the file does not list them."""
 
     format: FormatDescription
     previous_gtids: str | None
@@ -222,14 +222,14 @@ def read_head(address: ServerAddress, flavor: str, replica: Replica, binlog_file
 
 
 def stream_format(event: Special, binlog_file: str, address: ServerAddress) -> FormatDescription:
-    """Return what a format description says of the file that it begins.
+    """Return the format that a format description gives for its file.
 
     Raises
     ------
     BrokenStreamError
-        It is too short to be one.
+        The event is too short.
     BinlogError
-        The file has a format that is not decoded.
+        The format of the file is not supported.
     """
     try:
         return format_of_event(event.event, Path(binlog_file))
@@ -240,12 +240,12 @@ def stream_format(event: Special, binlog_file: str, address: ServerAddress) -> F
 
 
 def rotate_event_target(event: Special, address: ServerAddress) -> str:
-    """Return the file that a ROTATE event names, behind the eight bytes of the position in it.
+    """Return the file that a ROTATE event names, behind the event's position of eight bytes.
 
     Raises
     ------
     SourceError
-        It is no name of a log file.
+        It is not the name of a log file.
     """
     return log_name(address, rotate_target(event.body, 8))
 

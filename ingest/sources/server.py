@@ -1,4 +1,4 @@
-"""A live server: a connection to it, what it answers, and its errors in sentences."""
+"""A live server: a connection to it, its answers, and its errors as sentences."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from ingest.errors import AccessRefusedError, BinloomError, SourceError
 from ingest.sources.address import ServerAddress
 from ingest.sources.connection import GuardedConnection
 
-# So much of what a server says is in a message.
+# Messages quote at most this many characters of a server's text.
 _SAID_LIMIT = 500
 
 # Numbers of server errors, from the server's messages_to_clients.txt.
@@ -20,7 +20,7 @@ _ACCESS_DENIED = (1044, 1045, 1698)
 _PRIVILEGE_MISSING = (1142, 1143, 1227, 1370)
 _NO_BINARY_LOGGING = 1381
 
-# What following takes: asking where the log stands, having it sent, and reading the schema.
+# Privileges for following: to ask for the end of the log, to stream it, and to read the schema.
 Need = Literal["monitor", "stream", "schema"]
 _PURPOSES: dict[Need, str] = {
     "monitor": "ask where its binary log stands",
@@ -35,7 +35,7 @@ def connect(address: ServerAddress, kind: type[GuardedConnection] = GuardedConne
     Raises
     ------
     SourceError
-        The server cannot be reached, refuses the user, or asks for what it may not have.
+        The server cannot be reached, refuses the user, or asks for something it may not get.
     """
     try:
         return kind(
@@ -54,12 +54,12 @@ def connect(address: ServerAddress, kind: type[GuardedConnection] = GuardedConne
         )
     except BinloomError:
         raise
-    except Exception as error:  # pymysql has no common class for what it cannot read
+    except Exception as error:  # pymysql has no common class for its parse errors
         raise source_error(address, error) from None
 
 
 class Server:
-    """A connection to a live server, in which every statement sees what is committed when it starts.
+    """A connection to a live server, in which every statement sees the data committed before it starts.
 
     Raises
     ------
@@ -83,19 +83,19 @@ class Server:
             self._connection.close()
 
     def rows(self, sql: str, arguments: Sequence[Any] = (), need: Need | None = None) -> list["Row"]:
-        """Return the rows of a statement, with column names as the statement has them.
+        """Return the rows of a statement, by the column names of the statement.
 
         Parameters
         ----------
         sql, arguments
-            The statement and what stands for its `%s`.
+            The statement and the values of its `%s`.
         need
-            What it needs, so that a refusal can say which privilege is missing.
+            Purpose of the statement, so that an error can name the missing privilege.
 
         Raises
         ------
         SourceError
-            The server refuses it, or the connection broke.
+            The server refuses the statement, or the connection broke.
         """
         try:
             with self._connection.cursor() as cursor:
@@ -103,17 +103,17 @@ class Server:
                 return [Row(self.address, row) for row in cursor.fetchall()]
         except BinloomError:
             raise
-        except Exception as error:  # pymysql has no common class for what it cannot read
+        except Exception as error:  # pymysql has no common class for its parse errors
             failure = source_error(self.address, error, sql)
             if not isinstance(error, pymysql.MySQLError):
-                # The rest of such an answer is still to come.
+                # The rest of such an answer is still on the connection.
                 self.close()
         if need is not None and failure.number in _PRIVILEGE_MISSING:
             failure = self.lacks(need)
         raise failure
 
     def lacks(self, need: Need) -> SourceError:
-        """Return the error that says which privilege the user lacks, and the statement that grants it.
+        """Return the error that names the privilege that the user lacks, and the statement that grants it.
 
         A server refuses COM_BINLOG_DUMP with error 1227, and COM_REGISTER_SLAVE with 1045, as if the password were
         wrong: `check_access` for any schema in `register_replica` (MySQL, rpl_source.cc) and in `THD::register_slave`
@@ -129,14 +129,14 @@ class Server:
         )
 
     def variables(self, *names: str) -> dict[str, str]:
-        """Return global variables by name; those that the server does not have are left out."""
+        """Return global variables by name, without those that the server does not have."""
         listed = ", ".join(["%s"] * len(names))
         rows = self.rows(f"show global variables where variable_name in ({listed})", names)
         return {row.text("Variable_name"): row.text("Value") for row in rows}
 
 
 class Row(dict[str, Any]):
-    """A row of a server's answer, by column names. A column that is missing or not of its kind is a `SourceError`."""
+    """A row of a server's answer, by column name. A missing column, or one of the wrong type, is a `SourceError`."""
 
     __slots__ = ("_address",)
 
@@ -148,14 +148,14 @@ class Row(dict[str, Any]):
         raise self._wrong(f"has no column {name}")
 
     def text(self, name: str) -> str:
-        """Return what a column says as text."""
+        """Return the value of a column as text."""
         value = self[name]
         if not isinstance(value, str):
             raise self._wrong(f"has no text in column {name}")
         return value
 
     def number(self, name: str) -> int:
-        """Return what a column says as a number that is not negative."""
+        """Return the value of a column as a number that is not negative."""
         value = str(self[name])
         if not _NUMBER.fullmatch(value):
             raise self._wrong(f"has no number in column {name}")
@@ -168,12 +168,12 @@ class Row(dict[str, Any]):
         )
 
 
-# Twenty digits hold any number of 64 bits.
+# Twenty digits are enough for any number of 64 bits.
 _NUMBER = re.compile(r"[0-9]{1,20}")
 
 
 def source_error(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
-    """Return the error for what pymysql raised: who refused what, and what to do."""
+    """Return the error for an exception of pymysql: it tells who refused what, and what to do."""
     number, text = 0, _shortened(str(error))
     if not isinstance(error, pymysql.MySQLError | OSError):
         return SourceError(
@@ -215,7 +215,7 @@ def _shortened(text: str) -> str:
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """Who a server is."""
+    """The identity of a server."""
 
     flavor: Literal["mysql", "mariadb"]
     version: str
@@ -226,14 +226,14 @@ class ServerIdentity:
 
     @property
     def version_numbers(self) -> tuple[int, int, int]:
-        """Version as three numbers."""
+        """The version as three numbers."""
         numbers = [int(digits) for digits in re.findall(r"[0-9]{1,9}", self.version.split("-")[0])[:3]]
         major, minor, patch = (*numbers, 0, 0, 0)[:3]
         return major, minor, patch
 
 
 def server_identity(server: Server) -> ServerIdentity:
-    """Ask a server who it is."""
+    """Ask a server for its identity."""
     facts = server.variables("version", "server_id", "server_uuid")
     version = facts.get("version", "")
     return ServerIdentity(
@@ -253,24 +253,24 @@ def _server_id(server: Server, said: str) -> int:
 def _privilege(identity: ServerIdentity, need: Need) -> str:
     if need != "monitor":
         return "REPLICATION SLAVE" if need == "stream" else "SELECT"
-    # MariaDB renamed it and takes the old name still: privilege.h, BINLOG_MONITOR_ACL.
+    # MariaDB renamed the privilege and still accepts the old name: privilege.h, BINLOG_MONITOR_ACL.
     is_renamed = identity.flavor == "mariadb" and identity.version_numbers >= (10, 5, 2)
     return "BINLOG MONITOR" if is_renamed else "REPLICATION CLIENT"
 
 
 def _quoted_account(account: str) -> str:
-    """Return an account as a GRANT takes it, from `user@host` as the server says it: the host has no @."""
+    """Return an account quoted for GRANT, from the server's `user@host`; the host contains no @."""
     user, _, host = account.rpartition("@")
     return "@".join("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in (user, host))
 
 
 def binary_logs(server: Server) -> list[tuple[str, int]]:
-    """Return name and size in bytes of each log file that the server has, oldest first.
+    """Return name and size in bytes of each of the server's log files, oldest first.
 
     Raises
     ------
     SourceError
-        The binary log is off, or the privilege to ask is missing.
+        The binary log is off, or the privilege to list the files is missing.
     """
     try:
         rows = server.rows("show binary logs", need="monitor")
@@ -285,12 +285,12 @@ def binary_logs(server: Server) -> list[tuple[str, int]]:
 
 
 def log_name(address: ServerAddress, said: str) -> str:
-    """Return the name that a server gives one of its files, which files here are named by.
+    """Return the server's name for one of its log files, checked for use as a file name here.
 
     Raises
     ------
     SourceError
-        It is no name of a log: it leads out of the folder, or has no number.
+        It is not the name of a log: it points out of the folder, or has no number.
     """
     if not _LOG_NAME.fullmatch(said) or len(said.encode()) > _NAME_BYTES:
         raise SourceError(
@@ -312,18 +312,18 @@ def binary_log_is_off(server: Server) -> SourceError:
 
 
 def executed_gtids(server: Server) -> str | None:
-    """Return the GTIDs of all that the server has executed, None without any.
+    """Return the GTIDs of everything that the server has executed, None if it has none.
 
-    MySQL says a set, `uuid:1-5:7`; MariaDB the last of each domain and server in its log, `0-1-5,0-2-9`.
+    MySQL gives a set, `uuid:1-5:7`. MariaDB gives the last GTID of each domain and server in its log, `0-1-5,0-2-9`.
     """
     return _gtids(server, "gtid_executed", "gtid_binlog_state")
 
 
 def gtid_purged(server: Server) -> str | None:
-    """Return the GTIDs of a MySQL server that its log files have no more, None without any and on MariaDB."""
+    """Return the GTIDs that a MySQL server's log files no longer contain, None if there are none and on MariaDB."""
     return _gtids(server, "gtid_purged")
 
 
 def _gtids(server: Server, *names: str) -> str | None:
-    """The one of these variables that the server has; MySQL breaks a long set into lines."""
+    """Return the first of these variables that the server has; MySQL breaks a long set into lines."""
     return next((value.replace("\n", "") for value in server.variables(*names).values() if value), None)

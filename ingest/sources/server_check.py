@@ -1,4 +1,4 @@
-"""Whether the binlog of a server says what binloom needs."""
+"""Checks that the binlog of a server contains what binloom needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ _CASCADING = "('CASCADE', 'SET NULL', 'SET DEFAULT')"
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """Something about a server that a person should know before relying on its binlog.
+    """A fact about a server that a person should know before relying on its binlog.
 
     Attributes
     ----------
     level
-        `error`: its binlog cannot be used; `warning`: something will be missing; `advice`: it could be better.
+        `error`: the binlog cannot be used; `warning`: data will be missing; `advice`: the setup could be better.
     message
-        What was found and what to do.
+        The finding and what to do about it.
     """
 
     level: Literal["error", "warning", "advice"]
@@ -28,18 +28,18 @@ class CheckFinding:
 
 
 def check_server(server: Server) -> list[CheckFinding]:
-    """Check that a server's binlog says what binloom needs.
+    """Check that a server's binlog contains what binloom needs.
 
     Returns
     -------
     list of CheckFinding
-        Errors first. Empty when all is well.
+        Errors first. Empty when the check finds no problem.
     """
     facts = server.variables("version", "log_bin", "binlog_format", "binlog_row_image", "binlog_row_metadata")
     findings: list[CheckFinding] = []
     if facts.get("log_bin", "ON").upper() not in ("ON", "1"):
         findings.append(CheckFinding("error", "The binary log is off. Start the server with log_bin."))
-    # A server without the variable can only write rows.
+    # A server without this variable can only write rows.
     binlog_format = facts.get("binlog_format", "ROW").upper()
     if binlog_format != "ROW":
         findings.append(
@@ -82,9 +82,9 @@ def check_server(server: Server) -> list[CheckFinding]:
 
 
 def _may_see_tables(server: Server) -> bool:
-    """Whether the user sees a table, or would if there were any.
+    """Return whether the user sees a table, or would see one if there were any.
 
-    A server never refuses to show tables: it hides them. What a role grants it does not say.
+    A server never refuses to list tables: it hides them. The grants here do not include what a role grants.
     """
     sees = f"select 1 from information_schema.tables where table_schema not in {_SYSTEM_SCHEMAS} limit 1"
     if server.rows(sees):
@@ -94,10 +94,10 @@ def _may_see_tables(server: Server) -> bool:
 
 
 def logs_cascades(server: Server) -> bool:
-    """Return whether the server logs what its foreign keys change in referring rows.
+    """Return whether the server logs the changes that its foreign keys make in referring rows.
 
-    MySQL 9.6 and later carry cascades out above the storage engine, unless `innodb_native_foreign_keys` is on. Servers
-    without this variable leave them to the engine, which logs nothing.
+    MySQL 9.6 and later run cascades above the storage engine, unless `innodb_native_foreign_keys` is on. Servers
+    without this variable leave cascades to the engine, which logs nothing.
 
     Source: MySQL 9.7 Reference Manual, "Replication and Foreign Keys".
     """

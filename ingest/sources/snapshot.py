@@ -1,7 +1,7 @@
-"""A snapshot of a schema: the rows that land in `schema_columns`, `schema_defaults`, `schema_keys` and `foreign_keys`.
+"""A schema snapshot: the rows that land in `schema_columns`, `schema_defaults`, `schema_keys` and `foreign_keys`.
 
-Built from rows of six views of information_schema, wherever they come from: a live server or files.
-Names of the views' columns are those of the server, in upper case.
+It is built from rows of six views of information_schema, which come from a live server or from files.
+The views' columns keep the server's names, in upper case.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from ingest.errors import SnapshotInputError
 Origin = Literal["server", "files", "ddl", "binlog"]
 ViewRow = Mapping[str, Any]
 
-# What is taken from each view. The columns in the second set may be missing: older servers have none.
+# Columns read from each view. Those in the second set may be missing: older servers do not have them.
 COLUMNS_NEEDED = (
     "TABLE_SCHEMA",
     "TABLE_NAME",
@@ -53,29 +53,29 @@ TABLES_OPTIONAL = ("ENGINE", "TABLE_COLLATION")
 SCHEMATA_NEEDED = ("SCHEMA_NAME", "DEFAULT_CHARACTER_SET_NAME", "DEFAULT_COLLATION_NAME")
 STATISTICS_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "NON_UNIQUE", "INDEX_NAME", "INDEX_TYPE")
 
-# Engines whose own indexes may be hashes. Others have none: a hash is a column there, and its index a tree.
+# Engines with hash indexes of their own. In other engines a hash is a column of the table, and its index a tree.
 _HASHING_ENGINES = frozenset({"MEMORY", "NDBCLUSTER"})
 _GENERATED = re.compile(r"\b(VIRTUAL|STORED|PERSISTENT)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class SchemaSnapshot:
-    """What the tables of a source looked like, and where in the binlog that is true.
+    """The tables of a source, and the binlog position at which they looked like this.
 
     Attributes
     ----------
     origin
-        Where it comes from: server, files, ddl or binlog.
+        Source of the snapshot: server, files, ddl or binlog.
     taken_at
-        When it was taken.
+        Time at which it was taken.
     binlog_file, binlog_pos, gtid_executed
-        Where in the binlog it is true; None when unknown, then it is taken to be true everywhere.
+        Position in the binlog at which it is valid. None when unknown; then it is assumed to be valid everywhere.
     columns, keys, foreign_keys
         Rows of the raw tables of these names, without `snapshot_id`.
     logs_cascades
-        Whether the server logs what its foreign keys change in referring rows; None when no server was asked.
+        Whether the server logs the changes that foreign keys make in referring rows; None when no server was asked.
     defaults
-        Rows of `schema_defaults` without `snapshot_id`; of what says no default there is none.
+        Rows of `schema_defaults` without `snapshot_id`. A table or schema without a known default has no row.
     """
 
     origin: Origin
@@ -90,7 +90,7 @@ class SchemaSnapshot:
     defaults: list[dict[str, Any]] = field(default_factory=list)
 
     def snapshot_id(self, source_id: str, epoch: int | None = None) -> str:
-        """Return a hash of the content and position: the same snapshot has the same one."""
+        """Return a hash of the content and position: equal snapshots have equal identifiers."""
         content = [
             source_id,
             self.origin,
@@ -100,7 +100,7 @@ class SchemaSnapshot:
             self.columns,
             self.keys,
             self.foreign_keys,
-            # Where one of these is not known the identifier is that of before it was recorded.
+            # Unknown values are left out, so identifiers from before these fields were recorded stay the same.
             *([] if epoch is None else [epoch]),
             *([] if self.logs_cascades is None else [{"logs_cascades": self.logs_cascades}]),
             *([{"defaults": self.defaults}] if self.defaults else []),
@@ -123,20 +123,20 @@ def schema_rows(
     *,
     needs_rules: bool = True,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Turn rows of the views into rows of the raw tables, ordered, and check that they fit together.
+    """Turn rows of the views into ordered rows of the raw tables, and check that they are consistent.
 
     Parameters
     ----------
     columns, keys, rules
         Rows of COLUMNS, KEY_COLUMN_USAGE and REFERENTIAL_CONSTRAINTS.
     tables
-        Rows of TABLES, of which only those of system-versioned tables and of tables with hash indexes count:
-        MariaDB does not list all of their columns.
+        Rows of TABLES. Only system-versioned tables and tables with hash indexes count: MariaDB does not list
+        all of their columns.
     statistics
-        Rows of STATISTICS, of which only those of hash indexes count.
+        Rows of STATISTICS. Only hash indexes count.
     needs_rules
-        Whether every foreign key must have its rules. MariaDB shows them only to users who may do more
-        with a table than SELECT.
+        Whether every foreign key must have its rules. MariaDB shows them only to users with privileges on the
+        table beyond SELECT.
 
     Returns
     -------
@@ -146,8 +146,8 @@ def schema_rows(
     Raises
     ------
     SnapshotInputError
-        A column stands twice, a key names a column that is not there, or nothing tells whether a
-        table has columns that are not listed.
+        A column occurs twice, a key names a missing column, or it is unknown whether a table has columns that
+        are not listed.
     """
     listed, table_rows = list(columns), list(tables)
     key_rows = sorted((_key_row(row) for row in keys), key=_key_order)
@@ -182,9 +182,9 @@ def schema_rows(
 
 
 def default_rows(schemata: Iterable[ViewRow], tables: Iterable[ViewRow]) -> list[dict[str, Any]]:
-    """Turn rows of the views SCHEMATA and TABLES into rows of the raw table `schema_defaults`, ordered.
+    """Turn rows of the views SCHEMATA and TABLES into ordered rows of the raw table `schema_defaults`.
 
-    A table without TABLE_COLLATION, as views are and tables of an older export, has none.
+    A table without TABLE_COLLATION has no row: this applies to views, and to tables of an older export.
     """
     rows = [
         {
@@ -206,10 +206,10 @@ def default_rows(schemata: Iterable[ViewRow], tables: Iterable[ViewRow]) -> list
 def _period_columns(
     columns: Sequence[ViewRow], tables: Iterable[ViewRow], primary: Mapping[tuple[str, str, str], int]
 ) -> Iterator[ViewRow]:
-    """Yield rows of COLUMNS for the ends of the period of a system-versioned table that declares none.
+    """Yield rows of COLUMNS for the ends of the period of a system-versioned table that declares no period.
 
-    MariaDB adds them behind the other columns and logs them like those, but lists them only when they were
-    declared. The rows are what it lists of declared ones that are invisible.
+    MariaDB adds these columns behind the others and logs them the same way, but lists them only if they were
+    declared. The rows are the same as MariaDB's rows for ends that are declared and invisible.
 
     Source: MariaDB, sql/handler.cc, `Vers_parse_info::fix_implicit` and `vers_create_sys_field`.
     """
@@ -240,12 +240,12 @@ def _period_columns(
 def _hash_columns(
     columns: Sequence[ViewRow], tables: Iterable[ViewRow], statistics: Iterable[ViewRow]
 ) -> Iterator[ViewRow]:
-    """Yield rows of COLUMNS for the hashes that MariaDB keeps of a unique key that is long or `using hash`.
+    """Yield rows of COLUMNS for MariaDB's hash columns of unique keys that are long or `using hash`.
 
-    It adds them behind all other columns, numbered past names that are taken. In 11.8 a primary key may say
-    HASH, too, but has no such column; a key that is not unique has none.
-    They stand in the order of the keys, which the views do not tell, so each counts as nullable: that of a key
-    whose columns are all NOT NULL is not.
+    MariaDB adds a hash column behind all other columns, with a number that avoids existing names. In 11.8 a primary
+    key may also have HASH, but has no such column. A key that is not unique has none.
+    Hash columns are in the order of the keys, which the views do not show. So every hash counts as nullable, although
+    the hash of a key whose columns are all NOT NULL is not nullable.
 
     Source: MariaDB, sql/table.cc, `TABLE_SHARE::init_from_binary_frm_image`, fields of `LONG_UNIQUE_HASH_FIELD`.
     """
@@ -281,7 +281,7 @@ def _hash_columns(
 
 
 def _by_table(columns: Iterable[ViewRow], wanted: Container[tuple[str, str]]) -> dict[tuple[str, str], list[ViewRow]]:
-    """Group the columns of the tables that are wanted."""
+    """Group the columns of the wanted tables by table."""
     by_table: dict[tuple[str, str], list[ViewRow]] = defaultdict(list)
     for row in columns:
         if _table_id(row) in wanted:
@@ -316,7 +316,7 @@ def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> di
         "collation": _text(row.get("COLLATION_NAME")) or None,
         "is_nullable": (_text(row.get("IS_NULLABLE")) or "YES").upper() == "YES",
         "column_default": _text(row.get("COLUMN_DEFAULT")),
-        # EXTRA also says DEFAULT_GENERATED, of a default that is an expression.
+        # EXTRA also contains DEFAULT_GENERATED, for a default that is an expression.
         "is_generated": bool(_GENERATED.search(extra)),
         "extra": extra,
     }
@@ -367,7 +367,7 @@ def _check_keys(columns: list[dict[str, Any]], keys: list[dict[str, Any]]) -> No
     names = {_column_id(row) for row in columns}
     tables = {name[:2] for name in names}
     for row in keys:
-        # A view that was exported for some schemas only is fine; a column missing of a known table is not.
+        # The view may be exported for some schemas only; but a known table must not lack a column.
         if _column_id(row) not in names and _column_id(row)[:2] in tables:
             raise SnapshotInputError(
                 f"key_column_usage has key {row['constraint_name']!r} on column {row['column_name']!r} of table "

@@ -1,4 +1,4 @@
-"""Schema snapshots from DDL: what `mysqldump --no-data` writes, or SHOW CREATE TABLE prints."""
+"""Schema snapshots from DDL, as `mysqldump --no-data` writes it or SHOW CREATE TABLE prints it."""
 
 import re
 from collections.abc import Iterator
@@ -29,16 +29,16 @@ def read_snapshot_ddl(
 ) -> SchemaSnapshot:
     """Read a snapshot from a file of DDL statements.
 
-    They are carried out in their order, so the file may also alter, rename and drop what it has created.
+    The statements are carried out in order, so the file may also alter, rename and drop tables that it has created.
 
     Parameters
     ----------
     path
         The file.
     schema
-        Schema of tables that are named without one before any USE.
+        Schema of tables that are named without a schema before any USE.
     binlog_file, binlog_pos
-        Where in the binlog it is true; taken from the file where `mysqldump --source-data` has written it.
+        Position in the binlog at which it is valid; read from the file if `mysqldump --source-data` has written it.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def read_snapshot_ddl(
 
 
 def _dialect(script: str) -> Dialect:
-    """The server that a dump was taken from, as its head says; the newest MySQL for other files."""
+    """Return the dialect of the server that a dump was taken from, by its head; the newest MySQL for other files."""
     found = _SERVER_VERSION.search(script, 0, _HEAD)
     is_mariadb = "MariaDB" in (found[1] if found else script[:_HEAD]) or "/*M!" in script
     flavor: Flavor = "mariadb" if is_mariadb else "mysql"
@@ -118,7 +118,7 @@ def _failure(path: Path, statement: Statement, message: str, hint: str) -> Snaps
     return SnapshotInputError(f"{path}, line {statement.line}: {message}.", hint=hint, path=str(path))
 
 
-# --- rows as information_schema has them ---
+# --- rows in the form of information_schema ---
 
 
 def _column_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
@@ -139,7 +139,7 @@ def _column_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
 
 
 def _default_rows(shapes: Shapes) -> list[dict[str, Any]]:
-    """Rows of `schema_defaults`, of what the statements say a default for."""
+    """Return rows of `schema_defaults` for the tables and schemas whose default the statements give."""
     found: list[tuple[str, str | None, Default]] = [(name, None, said) for name, said in shapes.schemas.items()]
     found += [(*table, (shape.character_set, shape.collation)) for table, shape in shapes.tables.items()]
     return [
@@ -185,7 +185,7 @@ def _rule_rows(shapes: Shapes, dialect: Dialect) -> Iterator[dict[str, Any]]:
 
 
 def _named_keys(table: TableId, shape: Shape) -> Iterator[tuple[str, Key]]:
-    """Keys with their names: an index is called by its first column, a foreign key by its table and a number."""
+    """Yield keys with names: an index is named after its first column, a foreign key after its table and a number."""
     if shape.primary_key:
         yield "PRIMARY", Key("PRIMARY", shape.primary_key)
     taken = {key.name for key in shape.keys}

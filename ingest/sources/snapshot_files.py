@@ -1,7 +1,7 @@
 """Schema snapshots from a folder of files that hold the views of information_schema.
 
-Each view is one file, `columns`, `key_column_usage`, `referential_constraints`, `tables`, `statistics` and `schemata`,
-as `.json` (a list of objects, or one object a line), `.csv` (a header line, quoted where needed) or `.tsv`
+Each view is one file: `columns`, `key_column_usage`, `referential_constraints`, `tables`, `statistics` and `schemata`.
+It is `.json` (a list of objects, or one object a line), `.csv` (a header line, quoted where needed) or `.tsv`
 (as `mysql --batch` prints it).
 """
 
@@ -39,14 +39,14 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     Parameters
     ----------
     directory
-        Folder with the files. `referential_constraints` may be left out when there is no foreign key, and
-        `tables` and `statistics` when no table of MariaDB is system-versioned or has a unique hash index. `tables` and
-        `schemata` tell default character sets, of what they have rows for.
+        Folder with the files. `referential_constraints` may be missing when there is no foreign key. `tables` and
+        `statistics` may be missing when no table of MariaDB is system-versioned or has a unique hash index. `tables`
+        and `schemata` give the default character sets of the tables and schemas that they list.
 
     Raises
     ------
     SnapshotInputError
-        A file is missing, cannot be read, lacks a column, or contradicts another.
+        A file is missing, cannot be read, lacks a column, or contradicts another file.
     """
     if not directory.is_dir():
         raise SnapshotInputError(

@@ -1,4 +1,4 @@
-"""A server as it is seen on one connection: who it is, which files it has, and where its log ends."""
+"""The state of a server as seen on one connection: its identity, its files, and the end of its log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from ingest.sources.server import Server, ServerIdentity, binary_logs, executed_
 
 @dataclass(frozen=True)
 class ServerView:
-    """What one look at a server has shown.
+    """The state of a server at one moment.
 
     Attributes
     ----------
     identity
-        Who it is.
+        The server's identity.
     logs
         Name and size in bytes of its files, oldest first.
     end
         File and position of the end of its log.
     gtids
-        What it has logged, None without GTIDs.
+        GTIDs that it has logged, None if there are none.
     """
 
     identity: ServerIdentity
@@ -35,20 +35,20 @@ class ServerView:
 
     @property
     def oldest(self) -> str:
-        """Name of its oldest file."""
+        """Name of the server's oldest file."""
         return self.logs[0][0]
 
     def size(self, binlog_file: str) -> int | None:
-        """Return the size of one of its files in bytes, None when it has no such file."""
+        """Return the size of one of the server's files in bytes, None when there is no such file."""
         return dict(self.logs).get(binlog_file)
 
     def head_of(self, binlog_file: str) -> FileHead:
-        """Ask for the head of one of its files. Ends another stream that the same replica has.
+        """Read the head of one of the server's files. This ends any other stream of the same replica.
 
         Raises
         ------
         SourceError
-            The server cannot be reached, or has no such file any more.
+            The server cannot be reached, or no longer has the file.
         """
         if binlog_file not in self._heads:
             self._heads[binlog_file] = read_head(self.address, self.identity.flavor, self.replica, binlog_file)
@@ -56,7 +56,7 @@ class ServerView:
 
 
 def look(server: Server, replica: Replica) -> ServerView:
-    """Look at a server.
+    """Read the state of a server.
 
     Raises
     ------
@@ -64,6 +64,6 @@ def look(server: Server, replica: Replica) -> ServerView:
         The connection broke, the binary log is off, or a privilege is missing.
     """
     identity = server_identity(server)
-    # The end first: the files that are listed afterwards hold it.
+    # Read the end first: the files that are listed afterwards include it.
     name, position, _ = binlog_position(server, identity)
     return ServerView(identity, binary_logs(server), (name, position), executed_gtids(server), server.address, replica)

@@ -1,1 +1,1 @@
-"""The tables that are kept, and where: the floor that landing and following are built on."""
+"""The raw tables and their files: the layer below landing and following."""

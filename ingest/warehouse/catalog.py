@@ -44,8 +44,8 @@ def spark_type(arrow_type: pa.DataType) -> str:
 def sql_literal(text: str) -> str:
     """Return a text as a string literal of Spark SQL, as macro text_literal does.
 
-    Beside what would end it, `{` is written as its code point: Spark puts the value of a setting for `${name}`, in
-    literals too.
+    Single quotes, backslashes and unprintable characters become code points. So does `{`: Spark replaces `${name}`
+    with the value of a setting, even inside a literal.
     """
     signs = (sign if sign.isprintable() and sign not in "\\'{" else f"\\U{ord(sign):08x}" for sign in text)
     return f"'{''.join(signs)}'"
@@ -59,7 +59,8 @@ def create_statement(table: RawTable, folder: str | None = None) -> str:
     table
         The table.
     folder
-        Where its files are: with files in it already, Spark takes the table only when the statement has its location.
+        Folder of the table's files. When the folder already contains files, Spark creates the table only if the
+        statement has a location.
     """
     columns = ",\n".join(f"    {_column_ddl(field)}" for field in table.columns)
     partitioned = f"\npartitioned by ({', '.join(table.partition)})" if table.partition else ""
@@ -71,16 +72,16 @@ def create_statement(table: RawTable, folder: str | None = None) -> str:
 
 
 def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
-    """Create schema `binlog_raw` and what is missing of its tables, or of the columns of one.
+    """Create schema `binlog_raw`, its missing tables, and the missing columns of its tables.
 
-    Costs three statements when everything is there already.
+    Runs three statements when nothing is missing.
 
     Parameters
     ----------
     session
-        Session to create them with.
+        Session that runs the statements.
     warehouse
-        Folder that the tables lie under, as `binlog_raw.db/<table>/`.
+        Folder that contains the tables, as `binlog_raw.db/<table>/`.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
 
 
 def _ensure_columns(session: "SparkSession", tables: Sequence[RawTable]) -> None:
-    """Add the columns that tables lack since they were created, which are NULL in all that is landed."""
+    """Add the columns that existing tables lack. They are NULL in rows that are already landed."""
     layout = hashlib.sha256("".join(create_statement(table) for table in RAW_TABLES.values()).encode()).hexdigest()
     if any(layout in row["info_value"] for row in session.sql(f"describe schema extended {RAW_SCHEMA}").collect()):
         return

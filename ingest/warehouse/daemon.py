@@ -1,4 +1,4 @@
-"""Spark's Python worker daemon, with what the tasks need loaded before it forks the workers.
+"""Spark's Python worker daemon, which imports the modules of the tasks before it forks the workers.
 
 Spark runs it as `python -m ingest.warehouse.daemon` (setting `spark.python.daemon.module`). Every task
 runs in a fork of this process, so imports and compiled kernels are paid for once.
@@ -10,7 +10,7 @@ import pyarrow.parquet  # noqa: F401
 from pyspark import daemon
 
 if __name__ == "__main__":
-    # A decoder that does not import is a task's error to report; a daemon without a voice hangs Spark.
+    # When the decoder cannot be imported, the task reports the error. A daemon that dies here would hang Spark.
     with contextlib.suppress(Exception):
         import ingest.binlog  # noqa: F401
     daemon.manager()  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
-"""Files of the raw tables: where they lie, and how one comes into being whole or not at all.
+"""Files of the raw tables: their paths, and how to write each file atomically.
 
-A file is written under a hidden name, synced, and renamed to its own name; readers see only whole
-files. Names are deterministic: writing the same thing again puts the same file in the same place.
+A file is written under a hidden name, synced, and renamed to its own name; readers see only complete files. Names are
+deterministic: writing the same rows again creates the same file at the same path.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ def partition_folder(values: Mapping[str, str | int]) -> str:
 
 
 def segment_folder(table: RawTable, segment: Segment, home: Path | None = None) -> Path:
-    """Return the folder that the rows of a segment lie in."""
+    """Return the folder that contains the rows of a segment."""
     return raw_table_dir(table.name, home) / partition_folder(segment.partition)
 
 
 @contextlib.contextmanager
 def store_errors(what: Path) -> Iterator[None]:
-    """Turn an operating system's error on a file of the warehouse into a `StoreError`."""
+    """Turn an operating system error on a file of the warehouse into a `StoreError`."""
     try:
         yield
     except OSError as error:
@@ -55,7 +55,7 @@ BUILD_ANEW = "`dbt build --full-refresh` makes the table anew."
 
 @contextlib.contextmanager
 def read_errors(path: Path, hint: str = LAND_ANEW) -> Iterator[None]:
-    """Turn what Arrow says of a cut or damaged Parquet file into a `StoreError`; a missing file stays missing."""
+    """Turn Arrow's error on a truncated or damaged Parquet file into a `StoreError`; let FileNotFoundError pass."""
     try:
         yield
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def read_errors(path: Path, hint: str = LAND_ANEW) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was renamed in a folder survive a loss of power."""
+    """Sync a folder, so that renames in it survive a power loss."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -91,7 +91,7 @@ def make_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(final: Path) -> Iterator[Path]:
-    """Give a hidden name to write a file under; it gets its own name at the end, or is taken away when that fails.
+    """Yield a hidden path to write a file to; rename it to its own name at the end, or delete it on failure.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def replacing(final: Path) -> Iterator[Path]:
 
 
 def publish(temporary: Path, final: Path) -> None:
-    """Sync a finished file and give it its own name."""
+    """Sync a finished file and rename it to its own name."""
     with open(temporary, "rb") as handle:
         os.fsync(handle.fileno())
     os.replace(temporary, final)
@@ -119,22 +119,22 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def append_rows(table: RawTable, rows: Sequence[Mapping[str, Any]], name: str, home: Path | None = None) -> None:
-    """Write rows as one file of an unpartitioned table, in one step.
+    """Write rows as one file of an unpartitioned table, atomically.
 
     Parameters
     ----------
     table
         Table to append to.
     rows
-        Rows as mappings from column names; a column that is left out is NULL.
+        Rows as mappings from column names; a missing column is NULL.
     name
-        Name of the file without its ending. The same name again replaces the file.
+        Name of the file without its extension. Writing the same name again replaces the file.
     """
     append_table(table, pa.Table.from_pylist([dict(row) for row in rows], schema=table.columns), name, home)
 
 
 def append_table(table: RawTable, data: pa.Table, name: str, home: Path | None = None) -> None:
-    """Write an Arrow table as one file of an unpartitioned table, in one step."""
+    """Write an Arrow table as one file of an unpartitioned table, atomically."""
     if not data.num_rows:
         return
     rows = data.select(table.columns.names).cast(table.columns)
@@ -143,7 +143,7 @@ def append_table(table: RawTable, data: pa.Table, name: str, home: Path | None =
 
 
 def writer_options(schema: pa.Schema) -> dict[str, Any]:
-    """Return how Parquet is written: dictionaries and statistics where they pay, none for the values."""
+    """Return the options of the Parquet writer: dictionaries and statistics for scalar columns, not for nested ones."""
     scalars = [field.name for field in schema if not pa.types.is_nested(field.type)]
     return {
         "compression": COMPRESSION,
@@ -177,7 +177,7 @@ def read_table(
 ) -> pa.Table:
     """Return an unpartitioned raw table as an Arrow table, without Spark."""
     while True:
-        # Compaction puts files together: a list made before that is made again.
+        # Compaction merges files: when a listed file is gone, list the folder again.
         with contextlib.suppress(FileNotFoundError):
             return _read_table(table, home, columns, **equal)
 
@@ -197,7 +197,7 @@ def _read_table(
 
 
 def read_part(table: RawTable, path: Path, columns: Sequence[str]) -> pa.Table:
-    """Return columns of one file of a raw table; one that was written before a column was added has nulls there."""
+    """Return columns of one file of a raw table; a column that is newer than the file is filled with nulls."""
     with read_errors(path):
         part = pq.ParquetFile(path).read(columns=list(columns))
     for name in columns:
@@ -207,7 +207,7 @@ def read_part(table: RawTable, path: Path, columns: Sequence[str]) -> pa.Table:
 
 
 def data_files(folder: Path) -> Iterable[Path]:
-    """Return the whole data files directly in a folder, in the order of their names."""
+    """Return the complete data files directly in a folder, sorted by name."""
     try:
         names = sorted(os.listdir(folder))
     except FileNotFoundError:

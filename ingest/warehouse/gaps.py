@@ -1,4 +1,7 @@
-"""Gaps in what was read from a live server: recorded, so that none is jumped in silence. Needs no Spark."""
+"""Gaps in the log that was read from a live server. Each gap is recorded, so that no gap is skipped silently.
+
+Needs no Spark.
+"""
 
 import hashlib
 import json
@@ -18,23 +21,23 @@ GapStatus = Literal["found", "accepted", "unproven", "filled"]
 
 @dataclass(frozen=True)
 class Gap:
-    """A stretch of a server's log that cannot be read any more, or that nothing shows to be whole.
+    """A part of a server's log that cannot be read any more, or that cannot be proven complete.
 
     Attributes
     ----------
     from_epoch, from_file, from_pos, from_gtids
-        Where it begins: just behind the last transaction that was read.
+        Start of the gap: just after the last transaction that was read.
     to_epoch, to_file, to_pos, to_gtids
-        Where it ends: the first event that can be read.
+        End of the gap: the first event that can be read.
     missing_gtids
-        GTIDs that are in it, None when they are not known.
+        GTIDs inside the gap, None when they are unknown.
     reason
         `purged`: the server deleted logs that were not read; `reset`: its logs started over; `diverged`: an earlier
-        server had transactions that this one has not.
+        server had transactions that this server does not have.
     detail
-        A sentence on what was found.
+        A sentence that describes the finding.
     server_uuid
-        Server that it was found on, None when it has none.
+        server_uuid of the server that has the gap, None when the server has none.
     """
 
     from_epoch: int | None
@@ -51,21 +54,21 @@ class Gap:
     server_uuid: str | None = None
 
     def gap_id(self, source_id: str) -> str:
-        """Identify the gap by where it begins.
+        """Return the identifier of the gap, a hash of its start.
 
-        A server that goes on purging or is reset moves its end, and it is the same gap still.
+        A server that purges more logs, or is reset, moves the end of the gap. It is still the same gap.
         """
         place = json.dumps([source_id, self.from_epoch, self.from_file, self.from_pos])
         return hashlib.sha256(place.encode()).hexdigest()[:32]
 
 
 def record_gap(source_id: str, gap: Gap, status: GapStatus, home: Path) -> bool:
-    """Record a gap, or what became of it; the same again changes nothing.
+    """Record a gap or its new status; recording the same again changes nothing.
 
     Returns
     -------
     bool
-        Whether there was anything new to record.
+        Whether anything new was recorded.
 
     Raises
     ------
@@ -89,9 +92,9 @@ def gaps(source_id: str, home: Path) -> list[dict[str, Any]]:
 
 
 def latest_gaps(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Keep the latest of the rows of each gap, in the order in which the gaps were first found."""
+    """Keep the latest row of each gap, in the order in which the gaps were first found."""
     latest: dict[str, dict[str, Any]] = {}
-    # Two states of one instant: a gap is found before anything becomes of it.
+    # Two rows may have the same time: `found` comes before any other status.
     for row in sorted(rows, key=lambda row: (row["recorded_at"], row["status"] != "found")):
         latest[row["gap_id"]] = dict(row)
     return list(latest.values())

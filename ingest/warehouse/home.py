@@ -10,7 +10,7 @@ from ingest.warehouse.privacy import close_home
 
 HOME_VARIABLE = "BINLOOM_HOME"
 DEFAULT_HOME = ".binloom"
-# As Java and Derby have it from the operating system.
+# Java and Derby report a full disk with this text of the operating system.
 NO_SPACE = os.strerror(errno.ENOSPC)
 FULL_BELOW_BYTES = 1 << 20
 
@@ -32,12 +32,12 @@ appender.file.strategy.max = 2
 
 
 def binloom_home() -> Path:
-    """Return the folder that everything binloom keeps lies under, as an absolute path."""
+    """Return the folder that contains everything binloom keeps, as an absolute path."""
     return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME).absolute()
 
 
 def warehouse_dir(home: Path | None = None) -> Path:
-    """Return the folder that the tables lie under, as `<schema>.db/<table>/`."""
+    """Return the folder that contains the tables, as `<schema>.db/<table>/`."""
     return (home or binloom_home()) / "warehouse"
 
 
@@ -47,12 +47,12 @@ def raw_table_dir(table: str, home: Path | None = None) -> Path:
 
 
 def model_dirs(model: str, home: Path | None = None) -> list[Path]:
-    """Return the folders of a table that dbt built, in whatever schema."""
+    """Return the folders of a table that dbt built, in all schemas."""
     return [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
 
 
 def prepare_home(home: Path) -> None:
-    """Create the folders and the log configuration that a session needs, and close the home to others.
+    """Create the folders and the log configuration that a session needs, and deny other users access to the home.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def prepare_home(home: Path) -> None:
 
 
 def is_full(folder: Path) -> bool:
-    """Whether the disk of a folder has no room for the smallest write of Spark or its metastore."""
+    """Return whether the disk of a folder is too full for the smallest write of Spark or its metastore."""
     try:
         return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
     except OSError:

@@ -1,4 +1,4 @@
-"""What is landed of a binlog: what the decoder yields, and what its DDL statements do."""
+"""The landed content of a binlog: the decoder's batches, and the actions of its DDL statements."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, cast
@@ -21,7 +21,7 @@ LANDED_SCHEMAS: dict[LandedKind, pa.Schema] = {
 
 
 def landed_batches(log: "Binlog") -> Iterator[tuple[LandedKind, pa.RecordBatch]]:
-    """Yield the batches of a binlog, those of `ddl_actions` behind the statements that they are read from."""
+    """Yield the batches of a binlog; each batch of `ddl_actions` follows the statements it was parsed from."""
     for kind, batch in log.batches():
         yield kind, batch
         if kind == "statements":

@@ -1,4 +1,4 @@
-"""One ingest of a source at a time, and no task of a dead one at work beside it."""
+"""Locks: one ingest of a source at a time, without tasks of an earlier, dead ingest beside it."""
 
 import fcntl
 import hashlib
@@ -17,17 +17,17 @@ ORPHAN_SECONDS = 60.0
 
 def source_stem(source_id: str) -> str:
     """Return a file name for a source: readable, and distinct for distinct sources."""
-    # Spark passes over files whose names begin with an underscore.
+    # Spark skips files whose names begin with an underscore.
     readable = re.sub(r"[^A-Za-z0-9_-]+", "_", source_id)[:40].lstrip("_")
     return f"{readable or 'source'}-{hashlib.sha256(source_id.encode()).hexdigest()[:8]}"
 
 
 class SourceLock:
-    """The right to land one source, held until the process ends or the block is left.
+    """Lock for landing one source, held until the `with` block or the process ends.
 
-    Two files under `locks/`: `.lock` is held by the command for as long as it runs. `.run` says which
-    run it is; tasks hold it shared while they write. When a command is killed its tasks may live on
-    for a moment: the next command waits for them, and one that starts later finds that its run is over.
+    There are two files under `locks/`. The command holds `.lock` for as long as it runs. `.run` contains the
+    identifier of the run; tasks hold a shared lock on it while they write. When a command is killed, its tasks may
+    live on for a moment: the next command waits for them. A task that starts later finds that its run has ended.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class SourceLock:
     def __enter__(self) -> Self:
         with store_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Without a buffer: on a full disk, one that could not be written would be written again when it is closed.
+            # Unbuffered: on a full disk, closing the file would try again to write a buffer that could not be written.
             held = open(self.path, "ab+", buffering=0)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -99,7 +99,7 @@ class SourceLock:
 
 
 class TaskLock:
-    """Held by a task while it writes; refuses when the run that it belongs to is no longer the current one."""
+    """A lock that a task holds while it writes; refused when the task's run is no longer the current run."""
 
     def __init__(self, run_path: Path, run_id: str) -> None:
         self._run_path = run_path

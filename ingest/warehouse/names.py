@@ -1,7 +1,7 @@
-"""Names that people, files and servers give, and which of them the warehouse can keep.
+"""Names from people, files and servers, and the checks that the warehouse can keep them.
 
-A name is data: it may have quotes, line ends, `../` or a formula in it. It becomes a partition value of the raw tables,
-and with that the name of a folder and a text that the metastore is asked for.
+A name is data: it may contain quotes, line ends, `../` or a formula. It becomes a partition value of the raw tables,
+so it is also the name of a folder and a value in queries to the metastore.
 """
 
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from pathlib import Path
 from ingest.errors import BrokenStreamError, UsageError
 from ingest.sources.directory import binlog_path
 
-# Bytes in the name of a file or folder, on the file systems in use.
+# Maximum bytes in the name of a file or folder on common file systems.
 LONGEST_FILE_NAME = 255
 
-# What Hive, and Spark with it, escapes in the names of partition folders.
+# Characters that Hive and Spark escape in the names of partition folders.
 _ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
 
-# The folder of NULL.
+# Folder name of a NULL partition value.
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 def escape(value: str) -> str:
-    """Return a partition value as it stands in a folder's name."""
+    """Return a partition value as it is escaped in the name of a folder."""
     return "".join(f"%{ord(sign):02X}" if sign in _ESCAPED else sign for sign in value)
 
 
@@ -31,12 +31,12 @@ def partition_step(column: str, value: str | int) -> str:
 
 
 def require_source_name(source_id: str) -> None:
-    """Refuse a name of a source that the warehouse cannot keep.
+    """Refuse a source name that the warehouse cannot keep.
 
     Raises
     ------
     UsageError
-        It is empty, too long, or such that Spark could not find it again.
+        The name is empty, too long, or Spark could not look it up.
     """
     if not source_id.strip():
         raise UsageError("The name of the source is empty.", hint="Give a name with --source, such as --source shop.")
@@ -50,7 +50,7 @@ def require_file_name(path: Path) -> None:
     Raises
     ------
     UsageError
-        The name is too long, or such that Spark could not find it again.
+        The name is too long, or Spark could not look it up.
     """
     for reason in _reasons_against("binlog_file", path.name):
         raise UsageError(
@@ -60,12 +60,12 @@ def require_file_name(path: Path) -> None:
 
 
 def require_server_file(binlog_file: str) -> None:
-    """Refuse a name of a binlog file, given by a server, that is not a plain one: it becomes a file of the spool.
+    """Refuse a binlog file name from a server that is not a plain file name: it becomes a file of the spool.
 
     Raises
     ------
     BrokenStreamError
-        It has a folder in it, no number at its end, or is such that the warehouse cannot keep it.
+        The name contains a folder, has no number at its end, or cannot be kept by the warehouse.
     """
     reasons = list(_reasons_against("binlog_file", binlog_file))
     if Path(binlog_file).name != binlog_file:
@@ -84,7 +84,7 @@ def _reasons_against(column: str, value: str) -> Iterator[str]:
         yield "Spark reads it as NULL"
     if "\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value):
         yield "it has a byte that is not text in UTF-8"
-    # Spark asks the metastore for a name in quotes of the kind that the name has not, and escapes nothing in it.
+    # In metastore queries, Spark quotes a name with the kind of quotes it does not contain, and escapes nothing.
     elif ('"' in value and "'" in value) or value.endswith("\\"):
         yield "Spark cannot look up a name with both kinds of quotes, or with a backslash at its end"
     elif len(partition_step(column, value).encode()) > LONGEST_FILE_NAME:

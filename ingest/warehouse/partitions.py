@@ -1,7 +1,8 @@
-"""The partitions of the segment tables, as the metastore knows them.
+"""Registration of the partitions of the segment tables in the metastore.
 
-A follower lands without Spark, and its folders wait until somebody opens a session. A property of one table says up
-to which moment of `segments` all are known; macro register_landed_segments does the same for a plain dbt run.
+A follower lands without Spark; its folders are registered when the next session opens. A property of one table
+records up to which time of `segments` all partitions are registered. Macro register_landed_segments does the same
+for a plain dbt run.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,24 +22,24 @@ if TYPE_CHECKING:
 
 PARTITIONS_A_STATEMENT = 500
 
-# When the latest segment was completed whose partitions are known; macro register_landed_segments has the same name.
+# Property with the completion time of the latest registered segment; macro register_landed_segments uses it too.
 REGISTERED_UNTIL = "binloom.registered_until"
 
 
 def open_tables(session: "SparkSession", home: Path) -> None:
-    """Make the raw tables ready in a session: create what is missing, and register what was landed without Spark."""
+    """Prepare the raw tables in a session: create missing tables, and register segments landed without Spark."""
     created = ensure_tables(session, warehouse_dir(home))
     if any(table.name in created for table in SEGMENT_TABLES.values()):
-        # A metastore that was lost: what had been landed is still landed.
+        # The metastore was lost, but the landed files are still there: register all of them again.
         _forget_registered(session)
     register_pending(session, home)
 
 
 def register_pending(session: "SparkSession", home: Path) -> bool:
-    """Make the folders known of segments that were landed without Spark; return whether there were any.
+    """Register the folders of segments that were landed without Spark; return whether there were any.
 
-    It costs one statement when there are none. Otherwise partitions whose folders are gone are taken away, too.
-    Whatever the session reads of `segments` from here on is registered, even while somebody goes on landing.
+    Runs one statement when there are none. Otherwise it also drops partitions whose folders are gone. All segments that
+    the session reads from `segments` after this call are registered, even while another process goes on landing.
     """
     _fix_lists_of_files(session)
     latest = _latest(_completed(home))
@@ -51,17 +52,17 @@ def register_pending(session: "SparkSession", home: Path) -> bool:
 
 
 def _fix_lists_of_files(session: "SparkSession") -> None:
-    # A session lists the files of an unpartitioned table once. Those of `binlog_files` first: a file is recorded before
-    # its segments are, so that none is missing a segment that has only just come.
+    # A session lists the files of an unpartitioned table once. List `binlog_files` first: a file is recorded before
+    # its segments, so that a file listed here cannot lack a segment that was landed just now.
     for table in (BINLOG_FILES, SEGMENTS):
         session.catalog.refreshTable(table.qualified_name)
         session.table(table.qualified_name)
 
 
 def confirm_registered(session: "SparkSession", home: Path, run_id: str) -> None:
-    """Say that all partitions are known, after a run that registered its own.
+    """Record that all partitions are registered, after a run that registered its own partitions.
 
-    Not when somebody else has landed segments in the meantime, which only `register_pending` would find.
+    Does nothing when another process landed segments in the meantime: only `register_pending` would find them.
     """
     known = _registered_until(session)
     news = [row for row in _completed(home) if _text(row["recorded_at"]) > known]
@@ -70,14 +71,14 @@ def confirm_registered(session: "SparkSession", home: Path, run_id: str) -> None
 
 
 def register_partitions(session: "SparkSession", landed: Sequence[tuple[Segment, Collection[LandedKind]]]) -> None:
-    """Make the folders of landed segments known to their tables, one statement for each table.
+    """Register the folders of landed segments with their tables, one statement for each table.
 
     Parameters
     ----------
     session
         A session.
     landed
-        Segments, each with the tables that have rows of it.
+        Segments, each with the tables that contain rows of it.
     """
     for kind, table in SEGMENT_TABLES.items():
         specs = [_partition_spec(segment) for segment, kinds in landed if kind in kinds]
@@ -102,7 +103,7 @@ def _latest(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _text(moment: datetime) -> str:
-    # Texts of one length compare as what they say.
+    # Fixed width, so that the texts sort like the times.
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 

@@ -1,7 +1,7 @@
-"""Who may read what binloom keeps: its owner, and the owner's group where `BINLOOM_GROUP_ACCESS` is 1.
+"""File permissions of a home: only the owner can read it, and the owner's group if `BINLOOM_GROUP_ACCESS` is 1.
 
-A home holds every row that a server has logged. Its folders are closed whatever wrote the files in them, and the
-files of binloom's commands are closed too, because those run under a umask of their own.
+A home contains every row that a server has logged. Its folders deny access to other users, whichever program wrote
+their files. Files that binloom's commands write are closed too, because the commands run with their own umask.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from pathlib import Path
 
 GROUP_VARIABLE = "BINLOOM_GROUP_ACCESS"
 
-# Everything that binloom and the tools that it starts make directly in a home.
+# Everything that binloom and its tools create directly in a home.
 ENTRIES = frozenset(
     {"cache", "conf", "demo", "gx", "locks", "logs", "metastore", "site", "spool", "target", "tmp", "warehouse"}
     | {"derby.log"}
@@ -21,19 +21,19 @@ _persons_umask: int | None = None
 
 
 def private_umask() -> int:
-    """Return the umask that files of a home are made with."""
+    """Return the umask for files of a home."""
     return 0o027 if os.environ.get(GROUP_VARIABLE) == "1" else 0o077
 
 
 def keep_private() -> None:
-    """Give this process the umask of a home. For a process that is binloom's own: a umask holds for all its threads."""
+    """Set the umask of a home for this process. Only for binloom's own processes: a umask applies to all threads."""
     global _persons_umask
     _persons_umask = os.umask(private_umask())
 
 
 @contextlib.contextmanager
 def persons_umask() -> Iterator[None]:
-    """Write with the umask that the person has: what belongs to them and lies outside the home."""
+    """Write with the user's umask, for files that belong to the user and are outside the home."""
     if _persons_umask is None:
         yield
         return
@@ -45,9 +45,9 @@ def persons_umask() -> Iterator[None]:
 
 
 def close_home(home: Path) -> None:
-    """Close binloom's folders in a home to others, and the home itself when everything in it is binloom's.
+    """Deny other users access to binloom's folders in a home, and to the home itself if it contains nothing else.
 
-    A folder that holds other things too, such as `/srv`, keeps its permissions, and so does one of another owner.
+    A folder that contains other things too, such as `/srv`, keeps its permissions. So does a folder of another owner.
 
     Raises
     ------

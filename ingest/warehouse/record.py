@@ -1,4 +1,4 @@
-"""What is recorded of a source: its epochs, the files scanned, the states of segments."""
+"""The recorded state of a source: its epochs, scanned files, and states of segments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class SourceRecord:
-    """What the raw tables say about one source: before a run, and with what the run adds to it.
+    """The rows of the raw tables on one source: loaded before a run, and extended by the run.
 
     Attributes
     ----------
@@ -29,8 +29,8 @@ class SourceRecord:
         Latest rows of `segments` for each epoch and file name, ordered by the start of the segment, as
         `ingest.warehouse.segments.latest_states` gives them.
     replaced
-        Rows of `segments` by epoch, file name and start: of segments whose rows are in a compacted one by now,
-        and whose files are still there.
+        Rows of `segments` by epoch, file name and start, for segments whose rows are now in a compacted segment
+        and whose files still exist.
     """
 
     source_id: str
@@ -41,7 +41,7 @@ class SourceRecord:
 
     @classmethod
     def load(cls, source_id: str, home: Path) -> "SourceRecord":
-        """Read what is recorded of a source, without Spark."""
+        """Read the record of a source, without Spark."""
         return cls.of(
             source_id,
             read_rows(SOURCES, home, source_id=source_id),
@@ -53,7 +53,7 @@ class SourceRecord:
     def of(
         cls, source_id: str, sources: Sequence[Row], files: Sequence[Row], segments: Sequence[Row]
     ) -> "SourceRecord":
-        """Build it from the rows of `sources`, `binlog_files` and `segments` of the source."""
+        """Build the record from the source's rows of `sources`, `binlog_files` and `segments`."""
         record = cls(source_id)
         for row in sources:
             record.add_identity(row)
@@ -62,17 +62,17 @@ class SourceRecord:
         return record
 
     def add_identity(self, row: Row) -> None:
-        """Take one more row of `sources`."""
+        """Add a row of `sources`."""
         self.identities.append(row)
         self.identities.sort(key=lambda row: (row["epoch"], row["observed_at"]))
 
     def add_files(self, rows: Iterable[Row]) -> None:
-        """Take more rows of `binlog_files`, scanned after those that are known."""
+        """Add rows of `binlog_files`, scanned later than the known rows."""
         for row in rows:
             self.files[row["epoch"], row["binlog_file"]] = row
 
     def add_states(self, rows: Iterable[Row]) -> None:
-        """Take more rows of `segments`."""
+        """Add rows of `segments`."""
         news: dict[tuple[int, str], list[Row]] = {}
         for row in sorted(rows, key=rank):
             key = row["epoch"], row["binlog_file"]
@@ -89,7 +89,7 @@ class SourceRecord:
         return next((row for row in self.identities if row["epoch"] == epoch), None)
 
     def gtids_done(self) -> GtidSet:
-        """Return the GTIDs that are never to be landed again: landed, or left out on purpose."""
+        """Return the GTIDs that must not be landed again, because they are landed or skipped."""
         openings = [row for epoch in {row["epoch"] for row in self.identities} if (row := self.opening(epoch))]
         starts = [self.files.get((row["epoch"], row["start_file"])) for row in openings]
         return gtid_union(
@@ -101,7 +101,7 @@ class SourceRecord:
         )
 
     def is_landed(self, epoch: int, name: str, file_size: int) -> bool:
-        """Whether a file of this size is wholly landed: segments that are done from end to end."""
+        """Return whether a file of this size is fully landed: finished segments cover it from start to end."""
         end = FIRST_EVENT
         for state in self.states.get((epoch, name), []):
             if not is_done(state) or first_byte(state) != end:

@@ -1,4 +1,4 @@
-"""Segments and their states: the record of what has been landed."""
+"""Segments and their states, which record the landed ranges of binlog files."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,17 +8,18 @@ from typing import Any, Literal, get_args
 
 from ingest.sources.directory import binlog_path
 
-# What lies in a compacted segment is said by `completed`; the segments that it was made of are `replaced`, and
-# `removed` when their files are gone. `skipped` is left out on purpose.
+# A compacted segment is `completed`. The segments that it was made of are `replaced`, and `removed` when their files
+# are deleted. A `skipped` segment is not landed, by decision.
 Status = Literal["in_progress", "failed", "skipped", "completed", "replaced", "removed"]
 
 # When two rows of a segment were recorded in the same microsecond, the later state wins.
 STATUSES: tuple[str, ...] = get_args(Status)
 
-# Every binlog file starts with four bytes of magic, and its first event stands after them.
+# Every binlog file starts with a magic number of four bytes; its first event follows.
 FIRST_EVENT = 4
 
-# Where a compacted segment starts, which is a whole file with its magic: no other segment has its folder.
+# A compacted segment covers the whole file with its magic number. No other segment starts at 0, so no other segment
+# has its folder.
 COMPACTED_START = 0
 
 
@@ -31,7 +32,7 @@ class Segment:
     source_id, epoch, binlog_file
         The file.
     start, end
-        Physical offsets in the file, in bytes; `end` is that just after the last byte.
+        Physical offsets in the file, in bytes; `end` is just after the last byte.
     """
 
     source_id: str
@@ -56,7 +57,7 @@ class Segment:
         return self.end - self.start
 
     def state(self, status: Status, run_id: str, recorded_at: datetime, **facts: Any) -> dict[str, Any]:
-        """Return the row of table `segments` that says what state the segment went into."""
+        """Return the row of table `segments` that records a new state of the segment."""
         return {
             "source_id": self.source_id,
             "epoch": self.epoch,
@@ -73,8 +74,8 @@ class Segment:
 def latest_states(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], list[Mapping[str, Any]]]:
     """Return the state of every segment of one source, by epoch and file, ordered by their starts.
 
-    Segments that a compacted one has replaced are left out, and so is one that is being compacted: neither says
-    anything about bytes that another segment does not say.
+    Segments that were replaced by a compacted segment are omitted, and so is an unfinished compacted segment: other
+    segments cover the same bytes.
 
     Parameters
     ----------
@@ -96,28 +97,28 @@ def latest_states(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], li
 
 
 def is_current(row: Mapping[str, Any]) -> bool:
-    """Whether a segment, by its latest row, stands for bytes of its file that no other segment stands for."""
+    """Return whether a segment, by its latest row, covers bytes of its file that no other segment covers."""
     if row["segment_start"] == COMPACTED_START:
         return bool(row["status"] == "completed")
     return row["status"] not in ("replaced", "removed")
 
 
 def is_done(row: Mapping[str, Any]) -> bool:
-    """Whether nothing is to be landed any more of a segment."""
+    """Return whether a segment needs no more landing."""
     return row["status"] in ("completed", "skipped")
 
 
 def first_byte(row: Mapping[str, Any]) -> int:
-    """Return where the events of a segment begin."""
+    """Return the offset at which the events of a segment begin."""
     start: int = row["segment_start"]
     return max(start, FIRST_EVENT)
 
 
 def rank(row: Mapping[str, Any]) -> tuple[datetime, int]:
-    """Return what orders the rows of a segment: by when they were recorded."""
+    """Return the sort key of a segment's rows: the time of recording, then the status."""
     return row["recorded_at"], STATUSES.index(row["status"])
 
 
 def log_place(binlog_file: str, position: int) -> tuple[int, int]:
-    """Return a position in a server's log that can be compared with others of the same epoch."""
+    """Return a position in a server's log as a key that compares with other positions of the same epoch."""
     return binlog_path(Path(binlog_file)).sequence or 0, position

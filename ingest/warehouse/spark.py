@@ -1,8 +1,8 @@
-"""The one place that makes a Spark session, and the settings that everybody else must agree with.
+"""The only place that creates a Spark session, and the settings that all sessions share.
 
-`spark_settings` gives the settings as data: `profiles.yml` has the same ones for a plain `dbt build`.
-For a local master the JVM is started here and not by pyspark's shell scripts: it is up two seconds
-sooner, it starts while files are being scanned, and what it prints goes to a log file.
+`spark_settings` returns the settings as data; `profiles.yml` contains the same settings for a plain `dbt build`.
+For a local master this module starts the JVM, not pyspark's shell scripts. The JVM is ready two seconds sooner, it
+starts while files are being scanned, and its output goes to a log file.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ DEFAULT_MEMORY = "2g"
 JAVA_NEEDED = 17
 JVM_START_SECONDS = 120.0
 JVM_END_SECONDS = 30.0
-# Beside the jars that its classes are from. Written by `ingest.landing.class_archive`.
+# In the environment that contains the jars of these classes. Written by `ingest.landing.class_archive`.
 CLASS_ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
 
 JAVA_HINT = (
@@ -40,7 +40,7 @@ JAVA_HINT = (
     "or set JAVA_HOME to one."
 )
 
-# What Spark's own launcher gives a JVM of version 17, less the incubator module for linear algebra.
+# The options that Spark's own launcher gives a JVM of version 17, without the incubator module for linear algebra.
 _JVM_OPTIONS = [
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(
@@ -71,21 +71,21 @@ _JVM_OPTIONS = [
     "-Dderby.connection.requireAuthentication=false",
 ]
 
-# Half the processor time of a JVM that lives for seconds goes into optimising code it hardly runs. Without that
-# the JVM takes less room for compiled code, too little for a whole `dbt build`.
+# A JVM that lives for seconds spends half of its processor time on optimising code that it hardly runs. Without the
+# optimiser the JVM reserves less memory for compiled code: too little for a whole `dbt build`, so the size is set.
 SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 
-# What only landing gains from.
+# Settings that only landing needs.
 _LANDING_SETTINGS = {
     # Workers import pyarrow and the decoder once, before they fork.
     "spark.python.daemon.module": "ingest.warehouse.daemon",
-    # Else each partition that is registered has its folder listed, for statistics that nobody reads.
+    # Otherwise Hive lists the folder of each registered partition, for statistics that are never used.
     "spark.hadoop.hive.stats.autogather": "false",
 }
 
 
 def spark_settings(home: Path | None = None) -> dict[str, str]:
-    """Return the Spark settings that every session of binloom has, whoever starts it.
+    """Return the Spark settings of every binloom session, whichever program starts it.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
                 "-Duser.timezone=UTC",
             ]
         ),
-        # Hadoop gives every file permissions of its own making, whatever the umask of the process.
+        # Hadoop sets permissions itself and ignores the umask of the process.
         "spark.hadoop.fs.permissions.umask-mode": f"{private_umask():03o}",
         "spark.local.dir": f"{home}/tmp",
         "spark.ui.enabled": "false",
@@ -115,7 +115,7 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
-        # Derby is in this process: what fails once, on a full disk, fails again. The default is ten times, 2 s apart.
+        # Derby runs in this process: a write that fails on a full disk fails again. The default is 10 tries, 2 s apart.
         "spark.hadoop.hive.hmshandler.retry.attempts": "1",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
@@ -135,7 +135,7 @@ def find_java() -> Path:
     Raises
     ------
     JavaMissingError
-        When there is none, or it is older than version 17.
+        There is no Java, or it is older than version 17.
     """
     java_home = os.environ.get("JAVA_HOME")
     found = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
@@ -151,7 +151,7 @@ def find_java() -> Path:
 
 
 def _java_version(java: Path) -> int | None:
-    # The release file beside it answers in a millisecond, the JVM itself in a hundred.
+    # Reading the release file takes a millisecond, starting the JVM takes a hundred.
     release = java.resolve().parent.parent / "release"
     try:
         text = release.read_text(errors="replace")
@@ -170,7 +170,7 @@ def _java_version(java: Path) -> int | None:
 
 
 def metastore_holder(home: Path) -> int | None:
-    """Return the id of the process that holds the embedded metastore, None when nobody does."""
+    """Return the id of the process that holds the embedded metastore, None when no process holds it."""
     try:
         with open(home / "metastore" / "dbex.lck", "r+b") as lock_file:
             # struct flock of Linux: type, whence, start, length, pid.
@@ -182,7 +182,7 @@ def metastore_holder(home: Path) -> int | None:
 
 
 def _check_metastore(home: Path, patience: float = 3.0) -> None:
-    # A command that has just ended may still be closing it.
+    # A command that has just ended may still be closing the metastore.
     until = time.monotonic() + patience
     while (holder := metastore_holder(home)) is not None:
         if time.monotonic() > until:
@@ -196,8 +196,8 @@ def _check_metastore(home: Path, patience: float = 3.0) -> None:
 
 
 def _mend_metastore(home: Path) -> None:
-    # Derby writes this file when the database is made, last. Without it a process was killed while it made
-    # the database: nothing is in it, and Derby will neither open it nor make it anew.
+    # Derby writes service.properties last when it creates a database. If it is missing, the process was killed during
+    # the creation: the database is empty, and Derby can neither open nor recreate it.
     folder = home / "metastore"
     if folder.is_dir() and not (folder / "service.properties").exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -205,14 +205,14 @@ def _mend_metastore(home: Path) -> None:
 
 @contextlib.contextmanager
 def spark_errors(home: Path) -> Iterator[None]:
-    """Turn an error of Spark or its metastore into a sentence.
+    """Turn an error of Spark or its metastore into a binloom error with a readable message.
 
     Raises
     ------
     MetastoreLockedError
         Another process took the metastore first.
     StoreError
-        Anything else; the log has the whole story.
+        Anything else; the log contains the details.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -222,7 +222,7 @@ def spark_errors(home: Path) -> Iterator[None]:
     except (Py4JError, PySparkException) as error:
         try:
             text = str(error)
-        except Exception:  # when the JVM has gone, or cannot say
+        except Exception:  # the JVM has ended or does not answer
             text = type(error).__name__
         log = home / "logs" / "spark.log"
         if "XSDB6" in text or "another instance of derby" in text.lower():
@@ -231,7 +231,7 @@ def spark_errors(home: Path) -> Iterator[None]:
                 hint="Wait until that binloom or dbt command has ended, or end it, and try again.",
                 path=str(home / "metastore"),
             ) from error
-        # Hive says that it cannot instantiate something, and keeps the reason to itself.
+        # On a full disk, Hive may only report that it cannot instantiate a class, without the reason.
         if NO_SPACE in text or is_full(home):
             raise StoreError(
                 f"Spark cannot write to {home}: {NO_SPACE}.",
@@ -242,18 +242,18 @@ def spark_errors(home: Path) -> Iterator[None]:
 
 
 class SparkLaunch:
-    """A Spark session on its way: the JVM starts at once, and is waited for only when it is needed.
+    """A Spark session that starts in the background: the JVM starts at once, callers wait only when they need it.
 
     Parameters
     ----------
     home
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
     short_lived
-        Start the JVM for a command of seconds: half the start-up cost, slower in the long run.
+        Tune the JVM for a command that runs for seconds: half the start-up cost, slower in the long run.
     session
-        A session to use instead; the active one is used anyway.
+        A session to use instead. An active session is used even without this argument.
     classes_into
-        File that the JVM leaves its classes in when it ends: see `ingest.landing.class_archive`.
+        File that the JVM dumps its classes to when it ends: see `ingest.landing.class_archive`.
 
     Raises
     ------
@@ -309,7 +309,7 @@ class SparkLaunch:
             *_JVM_OPTIONS,
             *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived else []),
             *self._class_options(),
-            # Folders may have blanks in their names: not through the one string of the setting.
+            # Paths may contain blanks, so the options cannot be passed as one string in a setting.
             *(option for option in re.split(r" (?=-D)", self._settings["spark.driver.extraJavaOptions"])),
             "org.apache.spark.deploy.SparkSubmit",
             *(part for key, value in self._settings.items() for part in ("--conf", f"{key}={value}")),
@@ -323,8 +323,8 @@ class SparkLaunch:
             "_PYSPARK_DRIVER_CONN_INFO_PATH": f"{self._folder}/connection",
         }
         with open(self.home / "logs" / "jvm.log", "wb") as log:
-            # The JVM ends when its standard input is closed: with this process, however that ends.
-            # A session of its own, so that Ctrl-C reaches it through Spark and not as a signal.
+            # The JVM ends when its standard input is closed, that is when this process ends for any reason.
+            # Its own process session, so that Ctrl-C reaches the JVM through Spark and not as a signal.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -359,11 +359,11 @@ class SparkLaunch:
 
     @property
     def is_shared(self) -> bool:
-        """Whether others started the session, and go on with it."""
+        """Whether other code started the session and keeps using it."""
         return not self._owned
 
     def context(self) -> Any:
-        """Return the SparkContext: enough to run tasks, a few seconds sooner than the session."""
+        """Return the SparkContext: it can run tasks, and is ready a few seconds before the session."""
         if self._context is None:
             from pyspark import SparkConf, SparkContext
 
@@ -387,7 +387,7 @@ class SparkLaunch:
         Raises
         ------
         MetastoreLockedError
-            When another process took the metastore in the meantime.
+            Another process took the metastore in the meantime.
         """
         if self._session is None:
             from pyspark.sql import SparkSession
@@ -398,7 +398,7 @@ class SparkLaunch:
         return self._session
 
     def stop(self) -> None:
-        """End the session and its JVM, and with them the hold on the metastore. Not one that others started."""
+        """End the session and its JVM, which releases the metastore. A session that other code started goes on."""
         if not self._owned:
             return
         if self._session is not None:
@@ -408,7 +408,7 @@ class SparkLaunch:
         was_used = self._context is not None
         self._session = self._context = None
         if self._process is not None and not was_used:
-            # Nobody talked to it yet: there is nothing to end in order.
+            # The JVM was not used yet: no orderly shutdown is needed.
             self._process.kill()
             self._process.wait()
             self._process = None
@@ -435,7 +435,7 @@ class SparkLaunch:
 
 
 def _end_gateway() -> None:
-    # The next session of this process needs a JVM of its own.
+    # The next session of this process must start a new JVM.
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway

@@ -1,9 +1,8 @@
 """The raw tables, all in one place: columns, types, partitions, descriptions.
 
-What is landed of a binlog is taken over from `ingest.warehouse.landed`; the landing puts the columns that
-say where a row comes from in front. The Spark DDL, the Arrow schemas that files are written with, and
-the column descriptions all come from the same definition. `make generate` writes dbt's sources and the docs of
-their columns from it.
+The columns of the decoded tables come from `ingest.warehouse.landed`; this module adds the columns that say where a
+row comes from. The Spark DDL, the Arrow schemas of the files and the column descriptions all come from the same
+definition. `make generate` writes dbt's sources and the docs of their columns from it.
 """
 
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ SEGMENT_PARTITION = pa.schema(
 )
 SOURCE_ID = SEGMENT_PARTITION.field("source_id")
 
-# Descriptions of columns that mean the same in every table.
+# Descriptions of columns. A column means the same in every table.
 COLUMN_DESCRIPTIONS: dict[str, str] = {
     "source_id": "Name of the stream of changes, as given with --source",
     "epoch": "0-based number of the unbroken series of files in the source; a failover or RESET opens the next",
@@ -228,9 +227,9 @@ class RawTable:
     name
         Name of the table, and of its folder in the warehouse.
     description
-        What one row of it is.
+        Meaning of one row.
     columns
-        Columns in the order of the table, those of the partition last (Spark puts them there).
+        Columns in the order of the table, partition columns last (Spark puts them there).
     partition
         Names of the partition columns, empty for a plain table.
     """
@@ -242,12 +241,12 @@ class RawTable:
 
     @cached_property
     def file_schema(self) -> pa.Schema:
-        """Arrow schema of the Parquet files: the columns that are not spelt out by the folder names."""
+        """Arrow schema of the Parquet files: the columns that are not partition columns in folder names."""
         return pa.schema([field for field in self.columns if field.name not in self.partition])
 
     @property
     def qualified_name(self) -> str:
-        """Name with the schema, as SQL writes it."""
+        """Name with the schema, as in SQL."""
         return f"{RAW_SCHEMA}.{self.name}"
 
 
@@ -419,7 +418,7 @@ RAW_TABLES: dict[str, RawTable] = {
     )
 }
 
-# Tables whose rows lie in partition folders, one for each segment.
+# Tables whose rows are stored in partition folders, one folder for each segment.
 SEGMENT_TABLES: dict[LandedKind, RawTable] = {
     "row_events": ROW_EVENTS,
     "transactions": TRANSACTIONS,

@@ -1,8 +1,8 @@
-"""The compiled decoder. Import `run` and its kin from here, so that the compile cache is set up first.
+"""The compiled decoder. Import `run` and the other entry points from here, so that the compile cache is set up first.
 
-numba stamps a cached function with the content of its own file only, so the cache folder carries a hash
-of all of the kernel's files and of numba's version: a change anywhere compiles anew. The checked build of `guard` has a
-folder of its own.
+numba checks a cached function only against its own file. So the name of the cache folder contains a hash of all of the
+kernel's files and of numba's version: any change compiles everything anew. The checked build of `guard` has its own
+cache folder.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from ingest.binlog.kernel import guard
 
 
 def _cache_folder() -> Path:
-    """The first of these that can be written: $BINLOOM_CACHE, `.binloom/cache` of the project, the user's cache."""
+    """Return the first writable of: $BINLOOM_CACHE, `.binloom/cache` of the project, the user's cache."""
     digest = hashlib.sha256(f"{numba.__version__} {guard.IS_ON}".encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())

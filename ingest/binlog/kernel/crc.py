@@ -1,8 +1,8 @@
 """CRC-32 (zlib's polynomial, the one of binlog event checksums).
 
-Carry-less multiply folding, after "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
-Instruction" (Intel, 2009): four 128-bit lanes fold 64 bytes a step. The folded 128 bits and the tail go
-through slicing-by-8 tables, which are also the whole algorithm on a CPU without pclmulqdq.
+It folds with carry-less multiplication, after "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
+Instruction" (Intel, 2009): four 128-bit lanes fold 64 bytes a step. Slicing-by-8 tables process the folded 128 bits and
+the remaining bytes. A CPU without pclmulqdq uses only these tables.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -23,7 +23,7 @@ _FOLD_16_BYTES = (0x01751997D0, 0x00CCAA009E)
 
 
 def slicing_tables() -> np.ndarray:
-    """The eight look-up tables of slicing-by-8: uint32, shape (8, 256)."""
+    """Return the eight look-up tables of slicing-by-8: uint32, shape (8, 256)."""
     tables = np.zeros((8, 256), dtype=np.uint32)
     for byte in range(256):
         value = byte
@@ -38,10 +38,10 @@ def slicing_tables() -> np.ndarray:
 
 @intrinsic
 def _fold(typingctx, address, blocks, crc, target):
-    """Folds `blocks` (at least 4) 16-byte blocks at `address` into the 16 bytes at `target`.
+    """Fold `blocks` (at least 4) 16-byte blocks at `address` into the 16 bytes at `target`.
 
-    `crc` is the state to start from. The 16 bytes stand for everything folded: running the plain
-    CRC over them from state 0 gives the state after the blocks.
+    `crc` is the state to start from. The 16 bytes represent everything folded: the plain CRC over them from state 0
+    gives the state after the blocks.
     """
 
     def codegen(context, builder, signature, args):
@@ -127,7 +127,7 @@ def _fold(typingctx, address, blocks, crc, target):
 
 @njit(inline="never")
 def _sliced(state, address, size, tables):
-    """Plain slicing-by-8 over `size` bytes from `state`; `tables` is the address of `slicing_tables`."""
+    """Run plain slicing-by-8 over `size` bytes from `state`; `tables` is the address of `slicing_tables`."""
     end = address + size
     while address + 8 <= end:
         low = state ^ load_u32(address)
@@ -153,7 +153,7 @@ if HAS_CLMUL:
 
     @njit
     def crc_update(state, address, size, tables, scratch):
-        """CRC state after `size` bytes. `state` is the inverted CRC; `scratch` is 16 writable bytes."""
+        """Return the CRC state after `size` bytes. `state` is the inverted CRC; `scratch` is 16 writable bytes."""
         blocks = size >> 4
         if blocks < 4:
             return _sliced(state, address, size, tables)
@@ -165,5 +165,5 @@ else:
 
     @njit
     def crc_update(state, address, size, tables, scratch):
-        """CRC state after `size` bytes. `state` is the inverted CRC; `scratch` is not used here."""
+        """Return the CRC state after `size` bytes. `state` is the inverted CRC; `scratch` is not used here."""
         return _sliced(state, address, size, tables)

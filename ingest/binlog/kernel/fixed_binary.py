@@ -1,11 +1,11 @@
-"""MariaDB's types of a fixed number of bytes: UUID, INET4, INET6.
+"""MariaDB's fixed-size binary types: UUID, INET4, INET6.
 
-On the wire they are BINARY: a length and the bytes as the text has them, without the zero bytes at the end. The
-order of bytes in which a server keeps UUIDs does not show there. Source: server, sql/sql_type_fixedbin_storage.h,
+On the wire they are BINARY: a length, and the bytes in the order of the text, without trailing zero bytes. The byte
+order in which a server stores UUIDs does not affect this. Source: server, sql/sql_type_fixedbin_storage.h,
 `FixedBinTypeStorage::pack`, and plugin/type_uuid/sql_type_uuid.h, `UUID::pack`.
 
-Writers are given the address and size of the bytes that are there and return the address behind the text, which
-takes at most 45 bytes; or `BAD` when there are too many.
+Writers take the address and size of the existing bytes and return the address behind the text, which takes at most
+45 bytes; or `BAD` when there are too many bytes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -33,7 +33,7 @@ def _hex_digit(value):
 
 @njit
 def write_uuid(out, address, size):
-    """A UUID with lower-case digits and four dashes."""
+    """Write a UUID with lower-case digits and four dashes."""
     if size > UUID_SIZE:
         return BAD
     for index in range(UUID_SIZE):
@@ -49,7 +49,7 @@ def write_uuid(out, address, size):
 
 @njit
 def write_inet4(out, address, size):
-    """Four decimal numbers with points between them."""
+    """Write four decimal numbers with points between them."""
     return _write_inet4(out, address, size, 0) if size <= INET4_SIZE else BAD
 
 
@@ -65,7 +65,7 @@ def _write_inet4(out, address, size, first):
 
 @njit
 def _write_group(out, value):
-    """16 bits in hex without leading zeros."""
+    """Write 16 bits in hex without leading zeros."""
     for shift in (12, 8, 4):
         if value >> shift:
             store_8(out, _hex_digit(value >> shift & 15))
@@ -76,9 +76,9 @@ def _write_group(out, value):
 
 @njit
 def write_inet6(out, address, size):
-    """Eight groups; the first of the longest runs of zero groups is `::`, however short it is.
+    """Write eight groups; the first of the longest runs of zero groups becomes `::`, however short it is.
 
-    Addresses that hold one of version 4 end in it. Source: server, plugin/type_inet/sql_type_inet.cc,
+    An address that contains an IPv4 address ends with it. Source: server, plugin/type_inet/sql_type_inet.cc,
     `Inet6::to_string`.
     """
     if size > INET6_SIZE:
@@ -111,7 +111,7 @@ def _group(address, size, index):
 
 @njit
 def _longest_gap(address, size):
-    """First group and length of the longest run of zero groups; -1 and 0 when there is none."""
+    """Return the first group and the length of the longest run of zero groups; -1 and 0 when there is none."""
     gap, longest, run = -1, 0, 0
     for group in range(8):
         run = 0 if _group(address, size, group) else run + 1

@@ -1,10 +1,10 @@
-"""Checks that the kernel touches only memory that Python lent it. Off in a normal run.
+"""Checks that the kernel accesses only memory that Python lent it. Off in a normal run.
 
-An address has no bounds, so a check that is missing in the kernel shows only when a hostile file makes use of it, and
-then as a crash or as silent damage. With BINLOOM_KERNEL_CHECKS=1 in the environment when this module is imported, the
-kernel is compiled so that every load, store, copy and fill first looks its address up among the arrays that
-`address_of` was asked about. An access outside of them is left undone, and `checked` raises `ForeignMemoryError` when
-the kernel comes back. Arrays that are not writeable may only be read. Decoding is then much slower.
+An address has no bounds. So a check that is missing in the kernel shows only when a hostile file exploits it, and then
+as a crash or as silent damage. With BINLOOM_KERNEL_CHECKS=1 in the environment when this module is imported, every
+load, store, copy and fill of the compiled kernel first looks up its address among the arrays that were passed to
+`address_of`. An access outside of these arrays is not carried out, and `checked` raises `ForeignMemoryError` when the
+kernel returns. Arrays that are not writeable may only be read. Decoding is then much slower.
 
 Without the variable the functions here do nothing, and the compiled code is the same as without them.
 """
@@ -30,7 +30,7 @@ R = TypeVar("R")
 _I64: Final = ir.IntType(64)
 _SYMBOL: Final = "binloom_guard"
 
-# Each lent array has a row of three words: its start, its end, and whether it may be written.
+# Each lent array has a row of three words: its start, its end, and whether it is writeable.
 _MOST_ARRAYS: Final = 1 << 16
 _ROW_BYTES: Final = 24
 _lent: Final = np.zeros((_MOST_ARRAYS if IS_ON else 1, 3), dtype=np.int64)
@@ -38,29 +38,29 @@ _LENT: Final = int(_lent.ctypes.data)
 _rows: Final[dict[int, int]] = {}
 _free_rows: Final[list[int]] = []
 
-# The words of the state: rows in use, the row found last, foreign accesses, and the first of them.
+# The words of the state: rows in use, the row found last, number of foreign accesses, and the first foreign access.
 _state: Final = np.zeros(6, dtype=np.int64)
 _STATE: Final = int(_state.ctypes.data)
 _USED, _LATEST, _FOREIGN, _ADDRESS, _SIZE, _WRITES = range(6)
 
 _elsewhere: Final = np.zeros(64, dtype=np.uint8)
 _ELSEWHERE: Final = int(_elsewhere.ctypes.data)
-"""What a fixed-width access gets instead of memory that is not the kernel's."""
+"""Address for a fixed-width access that would otherwise touch foreign memory."""
 
 
 class ForeignMemoryError(AssertionError):
-    """The kernel tried to read or write memory that it was not lent: one of its checks is missing or wrong."""
+    """The kernel tried to access memory that it was not lent: one of its checks is missing or wrong."""
 
 
 def address_of(array: npt.NDArray[Any], size: int | None = None) -> int:
-    """The address of an array, which the kernel may use from now on; of its first `size` bytes only, if given."""
+    """Return the address of an array and lend the array to the kernel; if `size` is given, only its first bytes."""
     if IS_ON:
         _lend(array, array.nbytes if size is None else size)
     return int(array.ctypes.data)
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of the kernel that raises `ForeignMemoryError` after a foreign access; itself in a normal run."""
+    """Return a kernel function that raises `ForeignMemoryError` after a foreign access; unchanged in a normal run."""
     if not IS_ON:
         return function
 
@@ -76,7 +76,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def guarded(builder: Any, address: Any, size: Any, *, writes: bool) -> Any:
-    """Code for the address to use instead of `address`: the same one, unless a checked build finds it foreign."""
+    """Return code for the address to use: `address` itself, unless a checked build finds it foreign."""
     if not IS_ON:
         return address
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I64, [_I64] * 3), _SYMBOL)
@@ -85,7 +85,7 @@ def guarded(builder: Any, address: Any, size: Any, *, writes: bool) -> Any:
 
 
 def guarded_blocks(builder: Any, target: Any, source: Any, size: Any) -> tuple[Any, Any, Any]:
-    """Code for target, source and size of a copy: size 0 when a checked build finds a block foreign."""
+    """Return code for target, source and size of a copy; the size is 0 when a checked build finds a block foreign."""
     if not IS_ON:
         return target, source, size
     found = guarded(builder, target, size, writes=True), guarded(builder, source, size, writes=False)
@@ -138,7 +138,7 @@ if IS_ON:
 
     @cfunc(types.int64(types.int64, types.int64, types.int64))
     def _guard(address: Any, size: Any, writes: Any) -> Any:
-        """The address when `size` bytes there may be touched, else that of a place where nothing matters."""
+        """Return the address if the kernel may access `size` bytes there, else a harmless address."""
         if size == 0:
             return address
         used = _word(_STATE + 8 * _USED)

@@ -1,13 +1,13 @@
-"""MySQL's binary JSON to the text that the server prints.
+"""Converts MySQL's binary JSON to the text that the server prints.
 
-Layout: server, sql-common/json_binary.h. A document is a type byte and a value; objects and arrays hold
-counts, sizes and offsets from their own start, with literals and small numbers inlined. Printed as the
-server prints (sql-common/json_dom.cc): `", "` and `": "`, keys in stored order, doubles with `.0` when
-they look like integers, opaque decimals and temporals by their value.
+Layout: server, sql-common/json_binary.h. A document is a type byte and a value. Objects and arrays contain counts,
+sizes and offsets from their own start; literals and small numbers are inlined. The text is the server's
+(sql-common/json_dom.cc): `", "` and `": "`, keys in stored order, doubles with `.0` when they look like integers,
+opaque decimals and temporals by their value.
 
-Offsets are hostile input: each is checked against its container, containers nest at most `DEPTH` deep,
-and a text may be at most `EXPANSION` times its bytes, so that entries that share their bytes cannot grow
-without bounds.
+Offsets are hostile input. Each offset is checked against its container, and containers nest at most `DEPTH` deep. A
+text has at most `EXPANSION` times as many bytes as its input, so that entries that share bytes cannot grow without
+bounds.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -54,21 +54,21 @@ _REMOVE = 2
 _TYPE_TIMESTAMP, _TYPE_DATE, _TYPE_TIME, _TYPE_DATETIME, _TYPE_DECIMAL, _TYPE_VAR_STRING = 7, 10, 11, 12, 246, 253
 
 _DECIMAL_GROUPS = 9
-"""Groups of nine digits that the server's own decimals have: results of expressions pass the 65 digits of a column."""
+"""Groups of nine digits in the server's own decimals: results of expressions may exceed the 65 digits of a column."""
 _DECIMAL_ROOM = 96
-"""81 digits, sign, zero, point, and eight that a wide store may run over."""
+"""81 digits, sign, zero, point, and eight bytes that a wide store may overrun."""
 
 
 @njit
 def write_json(out, limit, address, size, scratch, powers):
-    """Writes the document of `size` bytes; BAD when malformed, NO_ROOM when it would pass `limit`.
+    """Write the document of `size` bytes; return BAD when malformed, NO_ROOM when it would pass `limit`.
 
-    `scratch` is the address of SCRATCH_BYTES writable bytes, `powers` that of `powers_of_ten`.
+    `scratch` is the address of SCRATCH_BYTES writable bytes, `powers` is the address of `powers_of_ten`.
     """
     if out + NUMBER_ROOM > limit:
         return NO_ROOM
     if size == 0:
-        # An empty value is what a column that got JSON without a default holds; the server prints null.
+        # A column that got type JSON without a default contains an empty value; the server prints null.
         store_32(out, 0x6C6C756E)
         return out + 4
     budget = out + EXPANSION * size + 64
@@ -139,10 +139,10 @@ def write_json(out, limit, address, size, scratch, powers):
 
 @njit
 def write_json_diffs(out, limit, address, size, scratch, powers):
-    """Changes of a document as a JSON array of arrays: operation (0 replace, 1 insert, 2 remove), path, value.
+    """Write changes of a document as a JSON array of arrays: operation (0 replace, 1 insert, 2 remove), path, value.
 
-    Source: server, sql-common/json_diff.h, Json_diff_vector: operation 1 byte, size of the path, path, and
-    for all but a removal the size of the value and the value in binary form.
+    Source: server, sql-common/json_diff.h, Json_diff_vector: operation 1 byte, size of the path, path. All operations
+    but a removal also have the size of the value and the value in binary form.
     """
     end = address + size
     store_8(out, 91)
@@ -188,7 +188,7 @@ def write_json_diffs(out, limit, address, size, scratch, powers):
 
 @njit
 def _packed_length(address, end):
-    """A length-encoded integer below 2**32 and the bytes it takes; these are BAD when it is not one."""
+    """Return a length-encoded integer below 2**32 and the bytes it takes; the latter is BAD when it is not one."""
     if address >= end:
         return 0, BAD
     first = load_u8(address)
@@ -205,7 +205,7 @@ def _packed_length(address, end):
 
 @njit
 def _push(scratch, depth, kind, base, end):
-    """Opens a container: its new depth, or BAD when its head does not fit into its bytes."""
+    """Open a container: return its new depth, or BAD when its head does not fit into its bytes."""
     large = kind & 1
     width = 4 if large else 2
     if depth >= DEPTH or base + 2 * width > end:
@@ -278,7 +278,7 @@ def _write_scalar(out, limit, kind, address, end, powers):
 
 @njit
 def _length(address, end):
-    """A length of 7 bits a byte, low first, and the bytes it takes; these are BAD when it is not one."""
+    """Return a length of 7 bits a byte, low bits first, and the bytes it takes, which are BAD if it is not one."""
     size = 0
     for i in range(5):
         if address + i >= end:
@@ -292,7 +292,7 @@ def _length(address, end):
 
 @njit
 def _write_quoted(out, limit, address, size):
-    """A JSON string: UTF-8 kept, quote, backslash and control characters escaped as the server does."""
+    """Write a JSON string: keep UTF-8, escape quote, backslash and control characters as the server does."""
     if out + 6 * size + STRING_ROOM > limit:
         return NO_ROOM
     store_8(out, 34)
@@ -303,7 +303,7 @@ def _write_quoted(out, limit, address, size):
         left = end - address
         word = load_64(address)
         if left < 8:
-            # What lies behind the string must not decide: it counts as spaces.
+            # Bytes behind the string must not affect the result: treat them as spaces.
             mask = (1 << (left << 3)) - 1
             word = (word & mask) | (_SPACES & ~mask)
         if _is_plain(word):
@@ -333,7 +333,7 @@ _BACKSLASHES = 0x5C5C5C5C5C5C5C5C
 
 @njit
 def _is_plain(word):
-    """Whether eight bytes are printable ASCII without quote and backslash: nothing to escape or to check."""
+    """Return whether eight bytes are printable ASCII without quote and backslash: nothing to escape or check."""
     quotes, backslashes = word ^ _QUOTES, word ^ _BACKSLASHES
     found = word | (word - _SPACES & ~word) | (quotes - _ONES & ~quotes) | (backslashes - _ONES & ~backslashes)
     return found & _HIGH_BITS == 0
@@ -341,7 +341,7 @@ def _is_plain(word):
 
 @njit
 def _write_character(out, byte):
-    """A byte of a JSON string, escaped where the server escapes it."""
+    """Write a byte of a JSON string, escaped where the server escapes it."""
     if byte >= 32 and byte != 34 and byte != 92:
         store_8(out, byte)
         return out + 1
@@ -368,7 +368,7 @@ def _write_character(out, byte):
 
 @njit
 def _write_opaque(out, limit, address, end):
-    """A value of a column type that JSON does not have: decimals bare, temporals quoted, others in base 64."""
+    """Write a value of a column type that JSON does not have: decimals bare, temporals quoted, others in base 64."""
     if address >= end:
         return BAD
     kind = load_u8(address)
@@ -406,7 +406,7 @@ def _write_opaque(out, limit, address, end):
         return out + 1
     if kind == _TYPE_VAR_STRING and is_utf8(address, size):
         # Strings of a character set that JSON functions do not convert. Source: sql-common/json_dom.cc,
-        # wrapper_to_string. The server prints them as they are; what is no UTF-8 then is no text.
+        # wrapper_to_string. The server prints them unchanged; bytes that are not UTF-8 are then not text.
         return _write_quoted(out, limit, address, size)
     if out + base64_room(size) + STRING_ROOM > limit:
         return NO_ROOM

@@ -1,28 +1,28 @@
-"""What the kernel and Python tell each other: words of the context block, statuses, codes, record shapes.
+"""The interface between the kernel and Python: words of the context block, statuses, codes, record shapes.
 
-The context is one int64 array; a name here is an index into it. Arrays that words point to are owned by
-Python (`ingest.binlog.buffers`, `ingest.binlog.decoder`).
+The context is one int64 array; a name here is an index into it. Python owns the arrays that words point to
+(`ingest.binlog.buffers`, `ingest.binlog.decoder`).
 """
 
 from typing import Final
 
-# --- statuses of `run`: why it came back ---
+# --- statuses of `run`: the reason why it returned ---
 NEED_BYTES: Final = 0
 """The window ends inside the event at POS."""
 FULL: Final = 1
-"""An output buffer is full; fresh ones, then go on."""
+"""An output buffer is full: replace it and continue."""
 NEW_TABLE_MAP: Final = 2
 """The TABLE_MAP at POS is not in the slot for its table id."""
 DEFECT: Final = 3
-"""The event at POS is broken: REASON says how."""
+"""The event at POS is broken: REASON gives the reason."""
 END: Final = 4
 """END_POS reached."""
 SEGMENT: Final = 5
 """A transaction ended SEGMENT_BYTES or more behind SEGMENT_START."""
 ATTENTION: Final = 6
-"""The event at POS is one that Python looks at before the walk goes on: see ATTENDED."""
+"""Python must look at the event at POS before the walk continues: see ATTENDED."""
 CHANGED_INPUT: Final = 7
-"""The walk went inside an event or came out of one; `run` goes on by itself."""
+"""The walk entered or left an event that contains events; `run` continues by itself."""
 
 # --- modes ---
 WANT_ROWS: Final = 1
@@ -31,11 +31,11 @@ WANT_STATEMENTS: Final = 8
 KEEP_GOING: Final = 4
 """Count checksum failures and walk on (a scan) instead of stopping at the first (a decoder)."""
 SKIP_BAD: Final = 16
-"""Pass over events whose checksum is wrong as if they were not there, and name them."""
+"""Skip events with a wrong checksum as if they were not there, and report them."""
 WANT_DDL: Final = 32
-"""Note the statements that may be DDL, also those inside compressed events; without rows and other statements."""
+"""Record the statements that may be DDL, including those inside compressed events; no rows, no other statements."""
 
-# --- what to do with an event type: one byte a type code at ACTIONS ---
+# --- how to handle an event type: one byte for each type code at ACTIONS ---
 ACT_UNKNOWN: Final = 0
 ACT_SILENT: Final = 1
 ACT_QUERY: Final = 2
@@ -56,9 +56,9 @@ ACT_QUERY_COMPRESSED: Final = 16
 ACT_ROWS_V0: Final = 17
 ACT_GTID_TAGGED: Final = 18
 ACT_CONTEXT: Final = 19
-"""Says part of the statement that follows: a variable, the LOAD DATA that a file is for."""
+"""Contains a part of the statement that follows: a variable, or the LOAD DATA that a file belongs to."""
 ACT_LOAD: Final = 20
-"""LOAD DATA of servers before 4.0: a statement of its own."""
+"""LOAD DATA of servers before 4.0, a complete statement."""
 ACT_LOAD_BLOCK: Final = 21
 ACT_LOAD_END: Final = 22
 ACT_LOAD_QUERY: Final = 23
@@ -204,7 +204,7 @@ _names = [
 
 WORDS: Final = {name: index for index, name in enumerate(_names)}
 INPUT_WORDS: Final = slice(WORDS["BUFFER"], WORDS["PAYLOAD_ORDINAL"] + 1)
-"""What the walk reads from: kept in the OUTER words while it is inside an event."""
+"""The input of the walk: saved in the OUTER words while the walk is inside an event."""
 OUTER_WORDS: Final = slice(WORDS["OUTER_0"], WORDS["OUTER_9"] + 1)
 CONTEXT_WORDS: Final = len(_names)
 
@@ -262,10 +262,10 @@ KIND_QUERY: Final = 0
 KIND_ROWS_QUERY: Final = 1
 KIND_ANNOTATE: Final = 2
 KIND_EVENT: Final = 3
-"""An event that says a statement, or part of one, in fields: its text is the event's body."""
+"""An event with a statement, or part of a statement, in fields: its text is the event's body."""
 
 DATA_LIMIT: Final = (1 << 31) - 4096
-"""Most bytes of text in one buffer: Arrow's 32-bit string offsets end here."""
+"""Most bytes of text in one buffer: the limit of Arrow's 32-bit string offsets."""
 
 PROBLEM_WORDS: Final = 8
 (
@@ -295,10 +295,10 @@ SLOT_COUNT: Final = 256
 SLOT_WORDS: Final = 4
 """A slot: table id, map number, address and size of the TABLE_MAP's body behind the table id."""
 MAP_WORDS: Final = 5
-"""A map: address of its plan, column count, whether its rows are left out, number of JSON columns, whether the
-digits of its temporal columns are not known."""
+"""A map: address of its plan, column count, whether its rows are skipped, number of JSON columns, and whether the
+fraction digits of its temporal columns are unknown."""
 ACTIVE_CAPACITY: Final = 4096
-"""Table maps in force in one statement: pairs of table id and map number."""
+"""Current table maps of one statement: pairs of table id and map number."""
 
 # --- column plans: eight words a column ---
 PLAN_WORDS: Final = 8

@@ -1,12 +1,12 @@
 """Loads, stores and unsigned arithmetic on plain 64-bit addresses.
 
-The kernel passes addresses (int64) instead of arrays: an array argument is seven machine words, and
-helper functions that take several of them run at half the speed. An address has no bounds, so every
-caller checks before it reads; buffers carry `PADDING` readable bytes behind their end so that a
-fixed-width read may be checked after it was made. `guard` has a build of the kernel that tests this.
+The kernel passes addresses (int64) instead of arrays: an array argument takes seven machine words, and helper functions
+with several such arguments run at half the speed. An address has no bounds, so every caller checks before it reads.
+Buffers have `PADDING` readable bytes behind their end, so that a fixed-width read may be checked afterwards. `guard`
+has a build of the kernel that tests this.
 
-All values are int64; unsigned 64-bit numbers travel in the same bits (numba turns a mix of int64 and
-uint64 into floats), with `udiv`, `urem`, `ult` and `shr` where the sign bit matters.
+All values are int64. Unsigned 64-bit numbers use the same bits, because numba turns a mix of int64 and uint64 into
+floats. Where the sign bit matters, use `udiv`, `urem`, `ult` and `shr`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -27,7 +27,7 @@ def _pointer(builder, address, kind):
 
 
 def _load(bits: int, *, swap: bool = False, signed: bool = False):
-    """An intrinsic that loads `bits` bits from an unaligned address, widened to int64."""
+    """Return an intrinsic that loads `bits` bits from an unaligned address, widened to int64."""
     kind = ir.IntType(bits)
 
     @intrinsic
@@ -48,7 +48,7 @@ def _load(bits: int, *, swap: bool = False, signed: bool = False):
 
 
 def _store(bits: int):
-    """An intrinsic that stores the low `bits` bits of a value at an unaligned address."""
+    """Return an intrinsic that stores the low `bits` bits of a value at an unaligned address."""
     kind = ir.IntType(bits)
 
     @intrinsic
@@ -99,7 +99,7 @@ shr = _binary("lshr")
 
 @intrinsic
 def ult(typingctx, left, right):
-    """Unsigned `left < right`."""
+    """Return unsigned `left < right`."""
 
     def codegen(context, builder, signature, args):
         return builder.icmp_unsigned("<", args[0], args[1])
@@ -109,7 +109,7 @@ def ult(typingctx, left, right):
 
 @intrinsic
 def multiply_high(typingctx, left, right):
-    """High 64 bits of the unsigned 128-bit product."""
+    """Return the high 64 bits of the unsigned 128-bit product."""
 
     def codegen(context, builder, signature, args):
         wide = ir.IntType(128)
@@ -121,7 +121,7 @@ def multiply_high(typingctx, left, right):
 
 @intrinsic
 def copy(typingctx, target, source, size):
-    """Copies `size` bytes between blocks that do not overlap."""
+    """Copy `size` bytes between blocks that do not overlap."""
 
     def codegen(context, builder, signature, args):
         byte = ir.IntType(8)
@@ -134,7 +134,7 @@ def copy(typingctx, target, source, size):
 
 @intrinsic
 def copy_32(typingctx, target, source):
-    """Copies exactly 32 bytes in one vector move: for short strings, where both sides have the room."""
+    """Copy exactly 32 bytes in one vector move: for short strings, where both sides have room for 32 bytes."""
 
     def codegen(context, builder, signature, args):
         kind = ir.VectorType(ir.IntType(8), 32)
@@ -151,7 +151,7 @@ def copy_32(typingctx, target, source):
 
 @intrinsic
 def fill(typingctx, target, byte, size):
-    """Sets `size` bytes to `byte`."""
+    """Set `size` bytes to `byte`."""
 
     def codegen(context, builder, signature, args):
         kind = ir.IntType(8)
@@ -164,7 +164,7 @@ def fill(typingctx, target, byte, size):
 
 @intrinsic
 def call_zstd(typingctx, function, state, target, capacity, source, size):
-    """Calls ZSTD_decompressDCtx by its address: bytes written to `target`, or a number above any size."""
+    """Call ZSTD_decompressDCtx by its address; return the bytes written to `target`, or a number above any size."""
 
     def codegen(context, builder, signature, args):
         function, state, target, capacity, source, size = args

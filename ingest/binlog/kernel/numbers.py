@@ -1,7 +1,7 @@
-"""Numbers to decimal text: integers, DECIMAL, and shortest round-trip FLOAT and DOUBLE.
+"""Converts numbers to decimal text: integers, DECIMAL, and shortest round-trip FLOAT and DOUBLE.
 
-Writers take the address to write at and return the address behind what they wrote, or `BAD` when the
-bytes cannot be a value that a server wrote. The caller has made sure of `NUMBER_ROOM` bytes.
+Writers take the address to write at and return the address behind the text, or `BAD` when no server writes such bytes.
+The caller makes sure of `NUMBER_ROOM` bytes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -24,7 +24,7 @@ from ingest.binlog.kernel.memory import (
 
 BAD = -1
 NUMBER_ROOM = 80
-"""Bytes the longest number takes: 65 digits, sign, point, and eight that a wide store may run over."""
+"""Bytes of the longest number: 65 digits, sign, point, and eight bytes that a wide store may overrun."""
 
 _ASCII_ZEROS = 0x3030303030303030
 _TEN_8 = 100_000_000
@@ -33,7 +33,7 @@ _TEN_16 = 10_000_000_000_000_000
 
 @njit(forceinline=True)
 def eight_digits(value):
-    """The 8 decimal digits of `value` < 10**8, one a byte, the first in the lowest byte."""
+    """Return the 8 decimal digits of `value` < 10**8, one digit a byte, the first in the lowest byte."""
     high = udiv(value, 10000)
     x = high | ((value - high * 10000) << 32)
     t = ((x * 10486) >> 20) & 0x0000007F0000007F
@@ -44,10 +44,10 @@ def eight_digits(value):
 
 @njit(forceinline=True)
 def _write_short(out, value):
-    """Writes `value` < 10**8 without leading zeros.
+    """Write `value` < 10**8 without leading zeros.
 
-    Branches on the width, because a predicted branch lets the next value start before this one's digits
-    are known.
+    It branches on the width, because with a predicted branch the next value can start before this value's digits are
+    known.
     """
     if value < 10:
         store_8(out, 48 + value)
@@ -69,7 +69,7 @@ def _write_short(out, value):
 
 @njit(forceinline=True)
 def write_2(out, value):
-    """Writes `value` < 100 with two digits."""
+    """Write `value` < 100 with two digits."""
     tens = (value * 103) >> 10
     store_16(out, tens | ((value - tens * 10) << 8) | 0x3030)
     return out + 2
@@ -77,7 +77,7 @@ def write_2(out, value):
 
 @njit(forceinline=True)
 def _write_long(out, value):
-    """Writes 64 bits as an unsigned number of any length."""
+    """Write 64 bits as an unsigned number of any length."""
     if ult(value, _TEN_8):
         return _write_short(out, value)
     if ult(value, _TEN_16):
@@ -96,7 +96,7 @@ def _write_long(out, value):
 
 @njit(forceinline=True)
 def write_unsigned(out, value):
-    """Writes the 64 bits of `value` as an unsigned number. Short ones, the most common, at the place of the call."""
+    """Write the 64 bits of `value` as an unsigned number. Short numbers, the most common, are inlined at the call."""
     if ult(value, 10):
         store_8(out, 48 + value)
         return out + 1
@@ -107,7 +107,7 @@ def write_unsigned(out, value):
 
 @njit
 def write_signed(out, value):
-    """Writes a signed number; the lowest int64 is right too, its negation has the same bits."""
+    """Write a signed number; the lowest int64 is right too, because its negation has the same bits."""
     if value < 0:
         store_8(out, 45)
         return write_unsigned(out + 1, -value)
@@ -116,14 +116,14 @@ def write_signed(out, value):
 
 @njit
 def write_padded(out, value, width):
-    """Writes `value` < 10**width with `width` (at most 8) digits."""
+    """Write `value` < 10**width with `width` (at most 8) digits."""
     store_64(out, shr(eight_digits(value) | _ASCII_ZEROS, (8 - width) << 3))
     return out + width
 
 
 @njit(forceinline=True)
 def power_of_ten(exponent):
-    """10**exponent for 0 <= exponent <= 9."""
+    """Return 10**exponent for 0 <= exponent <= 9."""
     if exponent < 5:
         if exponent < 2:
             return 10 if exponent else 1
@@ -135,23 +135,23 @@ def power_of_ten(exponent):
 
 @njit
 def decimal_bytes(digits):
-    """Bytes of a DECIMAL group of `digits` (0 to 9) digits: 0 1 1 2 2 3 3 4 4 4."""
+    """Return the bytes of a DECIMAL group of `digits` (0 to 9) digits: 0 1 1 2 2 3 3 4 4 4."""
     return (digits + 1) >> 1 if digits < 9 else 4
 
 
 @njit(forceinline=True)
 def decimal_size(precision, scale):
-    """Bytes of a DECIMAL(precision, scale) on the wire (server: decimal_bin_size)."""
+    """Return the bytes of a DECIMAL(precision, scale) on the wire (server: decimal_bin_size)."""
     whole = precision - scale
     return udiv(whole, 9) * 4 + decimal_bytes(urem(whole, 9)) + udiv(scale, 9) * 4 + decimal_bytes(urem(scale, 9))
 
 
 @njit(forceinline=True)
 def write_decimal(out, address, precision, scale):
-    """Writes a DECIMAL: big-endian groups of 9 digits, top bit flipped, negatives complemented.
+    """Write a DECIMAL: big-endian groups of 9 digits, top bit flipped, negative numbers complemented.
 
-    Source: server, strings/decimal.c, decimal2bin. The integer part loses leading zeros, the scale
-    keeps all of its digits.
+    Source: server, strings/decimal.c, decimal2bin. The integer part loses leading zeros, the fraction keeps all of
+    its digits.
     """
     whole = precision - scale
     negative = load_64_be(address) >= 0
@@ -217,7 +217,7 @@ _POWERS_LAST = 330
 
 
 def powers_of_ten() -> np.ndarray:
-    """128-bit powers of ten for `shortest`: int64 bits, shape (661, 2), high word first.
+    """Return 128-bit powers of ten for `shortest`: int64 bits, shape (661, 2), high word first.
 
     Entry k - _POWERS_FIRST is 10**k scaled to 128 bits with the top bit set, rounded up.
     """
@@ -238,7 +238,7 @@ def _floor_log2_pow10(exponent: int) -> int:
 
 @njit
 def _round_to_odd(high, low, value):
-    """The top 64 bits of the product of a 128-bit power and `value`, its lost bits kept in the lowest."""
+    """Return the top 64 bits of the product of a 128-bit power and `value`; the lowest bit keeps any lost bits."""
     x_high = multiply_high(low, value)
     y_low = high * value
     y_high = multiply_high(high, value)
@@ -250,10 +250,10 @@ def _round_to_odd(high, low, value):
 
 @njit
 def shortest(significand, exponent, closer_below, powers):
-    """Fewest digits that read back as significand * 2**exponent, and their power of ten.
+    """Return the fewest digits that read back as significand * 2**exponent, and their power of ten.
 
-    Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2020). `closer_below` is 1 when
-    the value below is half as far away as the one above (a power of two).
+    Schubfach (R. Giulietti, "The Schubfach way to render doubles", 2020). `closer_below` is 1 when the next lower value
+    is half as far away as the next higher value (at a power of two).
     """
     inside = 0 if significand & 1 else 1
     k = (exponent * 1262611 - (524031 if closer_below else 0)) >> 22
@@ -285,7 +285,7 @@ _ZERO_POINT_ZEROS = int.from_bytes(b"0.000000", "little")
 
 @njit
 def _digit_count(value):
-    """Number of decimal digits of 0 < `value` < 10**18; the usual 16 and 17 of doubles first."""
+    """Return the number of decimal digits of 0 < `value` < 10**18; test 16 and 17 first, which doubles usually have."""
     if value >= _TEN_16:
         return 17 if value < 100_000_000_000_000_000 else 18
     count, limit = 16, 1_000_000_000_000_000
@@ -297,9 +297,9 @@ def _digit_count(value):
 
 @njit
 def _write_float(out, negative, digits, exponent):
-    """Writes digits * 10**exponent the way the server does (strings/dtoa.cc, my_gcvt).
+    """Write digits * 10**exponent the way the server does (strings/dtoa.cc, my_gcvt).
 
-    Plain notation from 1e-15 to 1e15 and wherever all digits stand before the point's end, else
+    Plain notation from 1e-15 to 1e15, and for larger numbers with digits behind the point. Otherwise
     `d.ddde[-]x` without a plus sign or padding.
     """
     if negative:
@@ -334,7 +334,7 @@ def _write_float(out, negative, digits, exponent):
         store_64(end, _ASCII_ZEROS)
         store_64(end + 8, _ASCII_ZEROS)
         return out + point
-    # The digits before the point were written one place too far to the right: move them.
+    # The digits before the point are one byte too far to the right: move them.
     end = write_unsigned(out + 1, digits)
     for at in range(out, out + point):
         store_8(at, load_u8(at + 1))
@@ -344,7 +344,7 @@ def _write_float(out, negative, digits, exponent):
 
 @njit
 def _write_ieee(out, negative, biased, fraction, fraction_bits, powers):
-    """Writes an IEEE 754 number from its parts; `fraction_bits` is 52 or 23."""
+    """Write an IEEE 754 number from its parts; `fraction_bits` is 52 or 23."""
     bias = 1075 if fraction_bits == 52 else 150
     if biased == 0:
         if fraction == 0:
@@ -362,7 +362,7 @@ def _write_ieee(out, negative, biased, fraction, fraction_bits, powers):
 
 @njit
 def write_double(out, bits, powers):
-    """Writes the float64 with these bits; `powers` is the address of `powers_of_ten`. BAD when not finite."""
+    """Write the float64 with these bits; `powers` is the address of `powers_of_ten`. Return BAD when not finite."""
     biased = (bits >> 52) & 0x7FF
     if biased == 0x7FF:
         return BAD
@@ -371,7 +371,7 @@ def write_double(out, bits, powers):
 
 @njit
 def write_single(out, bits, powers):
-    """Writes the float32 with these bits, the fewest digits that read back as the same float32."""
+    """Write the float32 with these bits, in the fewest digits that read back as the same float32."""
     biased = (bits >> 23) & 0xFF
     if biased == 0xFF:
         return BAD

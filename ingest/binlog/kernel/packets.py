@@ -1,8 +1,8 @@
-"""A replication stream as it comes from the socket: packets taken apart, the events in them verified.
+"""Unpacks a replication stream as it comes from the socket, and verifies its events.
 
-Every packet has a head of four bytes, the length of its payload and a sequence number; an event's payload begins
-with a byte 0. A payload of 2^24 - 1 bytes goes on in the next packet, without that byte. Source: MySQL's internals
-manual, "MySQL Packets"; server, sql/rpl_binlog_sender.cc, `Binlog_sender::send_packet`.
+Every packet has a head of four bytes: the length of its payload and a sequence number. An event's payload begins with
+a byte 0. A payload of 2^24 - 1 bytes continues in the next packet, without that byte. Source: MySQL's internals manual,
+"MySQL Packets"; server, sql/rpl_binlog_sender.cc, `Binlog_sender::send_packet`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -16,17 +16,17 @@ WORDS = {
     name: 8 * number
     for number, name in enumerate(
         (
-            "SOURCE",  # address of the bytes as they came
-            "SOURCE_POS",  # how many of them are taken
-            "SOURCE_END",  # how many there are
-            "EVENTS",  # address of the events, one behind the other
-            "EVENTS_END",  # how many bytes of them there are
-            "EVENTS_SIZE",  # and how many there can be
-            "LEFT",  # bytes of the packet at hand that are still to come
-            "GOES_ON",  # whether the next packet is a part of the same payload
-            "SEQUENCE",  # number that the next packet must have
-            "CHECKED",  # how many bytes of the events are verified
-            "SURE",  # how many of these end with an event that says where it ends
+            "SOURCE",  # address of the received bytes
+            "SOURCE_POS",  # number of received bytes already unpacked
+            "SOURCE_END",  # number of received bytes
+            "EVENTS",  # address of the events, one after the other
+            "EVENTS_END",  # number of event bytes
+            "EVENTS_SIZE",  # capacity for event bytes
+            "LEFT",  # bytes of the current packet that are still missing
+            "GOES_ON",  # whether the next packet continues the same payload
+            "SEQUENCE",  # expected number of the next packet
+            "CHECKED",  # number of verified event bytes
+            "SURE",  # number of these up to the last event that contains its own end position
             "POSITION",  # offset in the binlog file of the byte at CHECKED
             "HAS_CHECKSUMS",
             "CRC_TABLES",
@@ -70,7 +70,7 @@ _STOP, _ROTATE, _FORMAT_DESCRIPTION, _HEARTBEAT, _HEARTBEAT_V2 = 3, 4, 15, 27, 4
 
 @njit(types.int64(types.int64), cache=True, nogil=True)
 def unpack(ctx):
-    """Takes packets apart until one of the statuses; what is left of the source begins at SOURCE_POS."""
+    """Unpack packets until one of the statuses; the rest of the source begins at SOURCE_POS."""
     source, end = load_64(ctx + _SOURCE), load_64(ctx + _SOURCE_END)
     at = load_64(ctx + _SOURCE_POS)
     target, filled = load_64(ctx + _EVENTS), load_64(ctx + _EVENTS_END)
@@ -111,9 +111,9 @@ def unpack(ctx):
 
 @njit(types.int64(types.int64), cache=True, nogil=True)
 def verify(ctx):
-    """Verifies size, checksum and position of events until one of the statuses.
+    """Verify size, checksum and position of events until one of the statuses.
 
-    MariaDB 11.4 and later leave the position out of most events (binlog_legacy_event_pos=OFF).
+    MariaDB 11.4 and later omit the position from most events (binlog_legacy_event_pos=OFF).
     """
     events, end = load_64(ctx + _EVENTS), load_64(ctx + _EVENTS_END)
     at, position = load_64(ctx + _CHECKED), load_64(ctx + _POSITION)

@@ -1,4 +1,4 @@
-"""Going inside events that hold others, and coming out again: the words of the input are swapped as a whole."""
+"""Enters events that contain other events, and leaves them again: all input words are swapped together."""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
 from numba import njit
@@ -21,9 +21,9 @@ _ZSTD_DECOMPRESS, _ZSTD_CONTEXT = _W["ZSTD_DECOMPRESS"], _W["ZSTD_CONTEXT"]
 
 @njit
 def _payload_head(p, end):
-    """Compression and uncompressed size of a TRANSACTION_PAYLOAD, and where its data begin, 0 when malformed.
+    """Return compression, uncompressed size and data address of a TRANSACTION_PAYLOAD; address 0 when malformed.
 
-    Numbered fields, each with its size, up to number 0. Source: server,
+    The head has numbered fields, each with its size, up to number 0. Source: server,
     libs/mysql/binlog/event/codecs/binary.cpp, Transaction_payload.
     """
     compression, size = _NOT_COMPRESSED, -1
@@ -45,7 +45,7 @@ def _payload_head(p, end):
 
 @njit
 def enter_payload(ctx, body, end, start, finish):
-    """Decompresses a payload and turns to its events; False when Python has to, or has to say why not."""
+    """Decompress a payload and switch to its events; return False when Python must do it or report the reason."""
     compression, size, data = _payload_head(body, end)
     inside, decompress = load_64(ctx + _INSIDE), load_64(ctx + _ZSTD_DECOMPRESS)
     if data == 0 or compression != _ZSTD or decompress == 0 or not 0 < size <= load_64(ctx + _INSIDE_CAPACITY):
@@ -68,7 +68,7 @@ def enter_payload(ctx, body, end, start, finish):
 
 @njit
 def leave_payload(ctx, at):
-    """Turns back to the event whose inside was walked up to `at`; names it when that is not its end."""
+    """Switch back to the outer event. Record a problem if the walk, which got to `at`, has not reached its end."""
     start = load_64(ctx + _PAYLOAD_START)
     if at != load_64(ctx + _END_POS):
         add_problem(ctx, start, load_64(ctx + _PAYLOAD_END), TRANSACTION_PAYLOAD, -1, -1, -1, BAD_PAYLOAD)

@@ -1,14 +1,14 @@
-"""Whether temporal columns of a MariaDB table have no fraction, where nothing but their bytes can tell.
+"""Tests whether temporal columns of a MariaDB table have no fraction, when only their bytes can tell.
 
-MariaDB from 5.3 on logs TIME, DATETIME and TIMESTAMP of its own formats (all there are before 10.1, later those made
-under mysql56_temporal_format=OFF) without the digits of their fraction, on which their size depends. A snapshot
-knows them. Without one, a rows event is read as if there were no fractions only when it cannot be read in any other
-way: in a reading rows end where the event ends, bits of a null bitmap that stand for no column are set (server,
-sql/rpl_record.cc, `pack_row`), and values are in range.
+MariaDB from 5.3 on logs TIME, DATETIME and TIMESTAMP in its own formats without the number of fraction digits,
+although the size of a value depends on it. Before 10.1 there are only these formats; later, columns made under
+mysql56_temporal_format=OFF have them. A snapshot contains the number of digits. Without a snapshot, a rows event is
+read as having no fractions only when no other reading is possible. In a possible reading, rows end where the event
+ends, the unused bits of a null bitmap are set (server, sql/rpl_record.cc, `pack_row`), and values are in range.
 
-Digits that take the same bytes are one `form`: 0 is no fraction, 1 to 3 are the sizes behind it. A DATETIME that is a
-date as a number of 14 digits, and none in microseconds, holds its column to form 0: other dates look so less than once
-in a million times.
+Numbers of digits that take the same bytes are one `form`: form 0 is no fraction, forms 1 to 3 are the next sizes. A
+DATETIME value that is a date as a number of 14 digits, and not a date in microseconds, fixes its column to form 0:
+other dates look like this less than once in a million times.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -22,9 +22,9 @@ from ingest.binlog.kernel.temporal import HIRES_ZERO_SECONDS, fraction_bytes
 _FORMS = 4
 _MOST_COLUMNS = 32
 _MOST_FREE = 6
-"""Columns whose forms are tried: 4096 readings of an event at the most."""
+"""Columns whose forms are tried: at most 4096 readings of an event."""
 _MOST_VALUES = 1 << 20
-"""Values that are looked at for one event, in all its readings."""
+"""Most values to look at for one event, in all its readings."""
 _COLUMN_WORDS = 3
 _FORM, _IS_SEEN, _IS_HELD = 0, 8, 16
 _VALUES_READ = _MOST_COLUMNS * _COLUMN_WORDS * 8
@@ -37,7 +37,7 @@ _YEAR, _DATE, _BIT, _ENUM, _SET = OPS["YEAR"], OPS["DATE"], OPS["BIT"], OPS["ENU
 _STRING, _BINARY, _COMPRESSED = OPS["STRING"], OPS["BINARY"], OPS["COMPRESSED"]
 
 _DIGITS = (0, 2, 5, 6)
-"""Most digits of a form of TIME and DATETIME; of TIMESTAMP two a byte."""
+"""Most digits of each form of TIME and DATETIME. A TIMESTAMP has two digits a byte."""
 _TIME_SIZES = (3, 4, 5, 6)
 _DATETIME_SIZES = (8, 6, 7, 8)
 _MOST_SECONDS = 10000 * 13 * 32 * 86400
@@ -45,9 +45,9 @@ _MOST_SECONDS = 10000 * 13 * 32 * 86400
 
 @njit
 def has_no_fractions(words, p, end, plan, width, kind, before, after):
-    """Whether the rows between `p` and `end` are proven to hold no fractions.
+    """Return whether the rows between `p` and `end` provably contain no fractions.
 
-    `words` is scratch space, `before` and `after` are the bitmaps of columns in the images, 0 for all.
+    `words` is scratch space. `before` and `after` are the bitmaps of columns in the images, 0 for all columns.
     """
     columns = 0
     for column in range(width):
@@ -78,7 +78,7 @@ def _is_old_temporal(op):
 
 @njit
 def _next_forms(words, columns):
-    """Goes on to the next forms of the columns that are not held; False behind the last."""
+    """Switch to the next forms of the columns that are not fixed; return False after the last combination."""
     for column in range(columns):
         at = words + column * (_COLUMN_WORDS * 8)
         if load_64(at + _IS_HELD):
@@ -93,7 +93,7 @@ def _next_forms(words, columns):
 
 @njit
 def _differs(words, columns):
-    """Whether a column that has values is of another form than 0: else the reading is the first one."""
+    """Return whether a column with values has a form other than 0; if not, the reading equals the first one."""
     for column in range(columns):
         at = words + column * (_COLUMN_WORDS * 8)
         if load_64(at + _FORM) and load_64(at + _IS_SEEN):
@@ -103,9 +103,9 @@ def _differs(words, columns):
 
 @njit
 def _read(words, p, end, plan, width, kind, before, after, is_first):
-    """Reads all rows; `_FAILS` when they cannot be read with these forms.
+    """Read all rows; return `_FAILS` when they cannot be read with these forms.
 
-    More than may be looked at counts as another reading, and not as the first.
+    When there are too many values to look at, the first reading fails, and any other reading counts as possible.
     """
     while p < end:
         values = load_64(words + _VALUES_READ) + width
@@ -128,7 +128,7 @@ def _is_set(bitmap, bit):
 
 @njit
 def _read_image(words, p, end, plan, width, present, is_first):
-    """The address behind an image, or `_FAILS`. The first reading notes which columns have values, and holds some."""
+    """Return the address behind an image, or `_FAILS`. The first reading marks columns with values and fixes some."""
     count = width
     if present:
         count = 0
@@ -179,7 +179,7 @@ def _size_of(op, form):
 
 @njit
 def _is_in_range(op, form, p):
-    """Whether the bytes may be a value of a column of this form, by the most digits that it may have."""
+    """Return whether the bytes may be a value of a column of this form, with the form's most digits."""
     if op == _TIMESTAMP:
         return form == 0 or shr(load_u32_be(p + 4), 32 - 8 * form) < power_of_ten(2 * form)
     if form == 0:
@@ -194,21 +194,21 @@ def _is_in_range(op, form, p):
 
 @njit
 def _signed_24(p):
-    """The magnitude of a signed number of three bytes."""
+    """Return the magnitude of a signed number of three bytes."""
     value = load_u16(p) | load_u8(p + 2) << 16
     return 0x1000000 - value if value & 0x800000 else value
 
 
 @njit
 def _is_clock(number, hours):
-    """Whether a number is hhmmss with at most so many hours."""
+    """Return whether a number is hhmmss with at most `hours` hours."""
     minutes = udiv(number, 100)
     return urem(number, 100) < 60 and urem(minutes, 100) < 60 and udiv(minutes, 100) <= hours
 
 
 @njit
 def _is_moment(number):
-    """Whether a number is YYYYMMDDhhmmss; months and days may be 0."""
+    """Return whether a number is YYYYMMDDhhmmss; months and days may be 0."""
     if number < 0 or number > 99_991_231_235_959:
         return False
     date = udiv(number, 1_000_000)
@@ -217,7 +217,7 @@ def _is_moment(number):
 
 @njit
 def _behind(step, op, p):
-    """The address behind a value of any other type, `_FAILS` for a type that is not decoded."""
+    """Return the address behind a value of any other type, `_FAILS` for a type that is not decoded."""
     if op == _STRING or op == _BINARY or op == _COMPRESSED:
         head = load_64(step + 8 * PLAN_A)
         return p + head + (load_64(p) & ((1 << (8 * head)) - 1))

@@ -1,8 +1,8 @@
-"""Row events: images of columns to text, one row after the other.
+"""Row events: decodes row images to text, one row after the other.
 
-A column plan (`ingest.binlog.plan`) says for each column how its bytes are read. The images are written
-side by side into two value buffers, before and after; each always has a value, possibly NULL, for every
-column of the table.
+A column plan (`ingest.binlog.plan`) describes how to read each column's bytes. The images are written side by side into
+two value buffers, one for before images and one for after images. Each image always has a value, possibly NULL, for
+every column of the table.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -139,7 +139,7 @@ _PAYLOAD_ORDINAL = _W["PAYLOAD_ORDINAL"]
 
 @njit
 def _clear_bits(bitmap, first, count):
-    """Marks `count` values from `first` on as NULL. Eight bytes behind the last bit are there to be touched."""
+    """Mark `count` values from `first` on as NULL. May touch the eight bytes behind the last bit."""
     if count <= 56:
         at = bitmap + (first >> 3)
         store_64(at, load_64(at) & ~(((1 << count) - 1) << (first & 7)))
@@ -161,7 +161,7 @@ def _clear_bits(bitmap, first, count):
 
 @njit
 def _set_bits(bitmap, first, count):
-    """Takes `_clear_bits` back."""
+    """Undo `_clear_bits`."""
     for i in range(first, first + count):
         at = bitmap + (i >> 3)
         store_8(at, load_u8(at) | 1 << (i & 7))
@@ -169,7 +169,7 @@ def _set_bits(bitmap, first, count):
 
 @njit
 def _no_image(side, width, index):
-    """An image that this kind of event does not have: all NULL."""
+    """Write an image that this kind of event does not have: all values are NULL."""
     offsets = load_64(side) + 4 * (index + 1)
     position = load_64(side + 24) - load_64(side + 16)
     for i in range(width):
@@ -179,9 +179,11 @@ def _no_image(side, width, index):
 
 @njit
 def _write_enum(out, number, labels):
-    """The label of a member (number 0 is the empty string of an invalid value), or the number without labels.
+    """Write the label of a member, or its number if there are no labels.
 
-    `labels`: word 0 the count, then address and size of each.
+    With labels, number 0 (an invalid value) is an empty string.
+
+    `labels`: word 0 is the count; then follow address and size of each label.
     """
     if labels == 0:
         return write_unsigned(out, number)
@@ -212,7 +214,7 @@ def _write_set(out, bits, labels):
 
 @njit
 def _little_endian(address, size):
-    """An unsigned little-endian number of 1 to 8 bytes."""
+    """Return an unsigned little-endian number of 1 to 8 bytes."""
     if size == 8:
         return load_64(address)
     return load_64(address) & ((1 << (8 * size)) - 1)
@@ -220,7 +222,7 @@ def _little_endian(address, size):
 
 @njit
 def _add_patch(ctx, side, value):
-    """Marks a value whose text Python makes of what stands there: the value's number, and 1 for an after image."""
+    """Note a value whose bytes Python must turn into text: the value's number, and 1 for an after image."""
     count = load_64(ctx + _PATCH_COUNT)
     store_64(load_64(ctx + _PATCHES) + 8 * count, value << 1 | (side == ctx + _AFTER))
     store_64(ctx + _PATCH_COUNT, count + 1)
@@ -228,12 +230,12 @@ def _add_patch(ctx, side, value):
 
 @njit
 def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
-    """Writes one image at value `index`; the address behind its bytes, MALFORMED or NO_ROOM.
+    """Write one image at value `index`; return the address behind its bytes, MALFORMED or NO_ROOM.
 
-    `present` is the address of the bitmap of columns in the image, 0 when all are, `diffs` that of the
-    bitmap of JSON columns that hold changes of their document, 0 when none does. A value that
-    cannot be decoded but whose size is known is left empty and named in BAD_COLUMN and BAD_REASON;
-    the caller takes the row back.
+    `present` is the address of the bitmap of columns in the image, 0 when all columns are. `diffs` is the address of
+    the bitmap of JSON columns that contain only the changes of their document, 0 when no column does. A value that
+    cannot be decoded but whose size is known stays empty, and BAD_COLUMN and BAD_REASON name it; the caller then
+    discards the row.
     """
     offsets = load_64(side) + 4 * (index + 1)
     valid = load_64(side + 8)
@@ -404,7 +406,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                     if inflated < 0:
                         out = inflated
                     else:
-                        # The room that the text will take, so that a batch of them has its bounds.
+                        # Reserve room for the text that Python will make, so that the size of a batch is limited.
                         taken = max(size + 8, EXPANSION * inflated) + STRING_ROOM
                         if out + taken > room:
                             return NO_ROOM
@@ -433,9 +435,9 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
 
 @njit
 def _write_ordinals(ctx, lists, row, present, width):
-    """The ordinals of a partial image as element `row` of an Arrow list; an empty, NULL one when it is full.
+    """Write the ordinals of a partial image as element `row` of an Arrow list; a full image gets an empty, NULL list.
 
-    `lists` points at three context words: offsets, values, one byte a row.
+    `lists` points at three context words: offsets, values, and one byte for each row.
     """
     offsets, values, partial = load_64(lists), load_64(lists + 8), load_64(lists + 16)
     at = load_u32(offsets + 4 * row)
@@ -451,7 +453,7 @@ def _write_ordinals(ctx, lists, row, present, width):
 
 @njit
 def add_problem(ctx, start, end, kind, map_number, row, column, reason):
-    """Notes what could not be decoded. The caller keeps one record free before each event and row."""
+    """Record a value or event that cannot be decoded. The caller keeps one record free before each event and row."""
     count = load_64(ctx + _PROBLEM_COUNT)
     record = load_64(ctx + _PROBLEM_RECORDS) + count * (PROBLEM_WORDS * 8)
     store_64(record, start)
@@ -466,7 +468,7 @@ def add_problem(ctx, start, end, kind, map_number, row, column, reason):
 
 @njit
 def packed_integer(p, end):
-    """A length-encoded integer below 2^63 and the address behind it, or MALFORMED."""
+    """Return a length-encoded integer below 2^63 and the address behind it, or MALFORMED."""
     if p >= end:
         return 0, MALFORMED
     first = load_u8(p)
@@ -481,7 +483,7 @@ def packed_integer(p, end):
 
 @njit
 def _find_map(ctx, table_id):
-    """Number of the table map in force for a table id in this statement, or MALFORMED."""
+    """Return the number of the current table map of a table id in this statement, or MALFORMED."""
     active = load_64(ctx + _ACTIVE)
     for i in range(load_64(ctx + _ACTIVE_COUNT) - 1, -1, -1):
         if load_64(active + 16 * i) == table_id:
@@ -491,7 +493,7 @@ def _find_map(ctx, table_id):
 
 @njit
 def _begin_rows(ctx, p, end, start, finish, code, kind, version):
-    """Reads the head of a rows event and leaves its rows as RESUME words. False when there are none to decode."""
+    """Read the head of a rows event and store its rows as RESUME words. Return False when no rows are to be decoded."""
     if load_u8(load_64(ctx + _POST_HEADERS) + code) == 6:
         table_id = load_u32(p)
         p += 4
@@ -514,7 +516,7 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
         return False
     number = _find_map(ctx, table_id)
     if number < 0:
-        # A statement may end in an event for no table: the server's dummy id, no columns, no rows.
+        # A statement may end with an event for no table: the server's dummy id, no columns, no rows.
         if table_id != _DUMMY_TABLE_ID or width > 0 or p < end:
             add_problem(ctx, start, finish, code, -1, -1, -1, NO_TABLE_MAP)
         return False
@@ -553,8 +555,10 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
 
 @njit
 def _value_options(ctx, p, end, json_columns):
-    """What stands before the after image of a PARTIAL_UPDATE_ROWS event: the bitmap of JSON columns that hold
-    changes, 0 when none does, and the address behind; MALFORMED there when it does not fit.
+    """Read the part before the after image of a PARTIAL_UPDATE_ROWS event.
+
+    Return the bitmap of JSON columns that contain changes, 0 when no column does, and the address behind this part, or
+    MALFORMED when the part does not fit.
 
     Source: server, sql/log_event.cc, Rows_log_event::print_verbose_one_row.
     """
@@ -578,7 +582,7 @@ def _all_present(bitmap, width):
 
 @njit
 def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, server, txn_pos):
-    """Decodes a rows event, or goes on with one: True when it is done, False when buffers are full.
+    """Decode a rows event, or continue with one: return True when it is done, False when buffers are full.
 
     `p` and `end` are the addresses of its body, `start` and `finish` its physical offsets.
     """
@@ -685,7 +689,7 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
 
 @njit
 def _take_back(ctx, out_before, out_after, patches, index, width):
-    """Undoes a row that was begun: the next one is written over it."""
+    """Undo an unfinished row: the next row overwrites it."""
     before, after = ctx + _BEFORE, ctx + _AFTER
     store_64(before + 24, out_before)
     store_64(after + 24, out_after)

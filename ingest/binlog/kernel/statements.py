@@ -1,4 +1,4 @@
-"""Statements: QUERY events, and events that say a statement in fields."""
+"""Statements: QUERY events, and events that hold a statement in fields."""
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
 from numba import njit
@@ -47,7 +47,7 @@ _STMT_SCHEMA, _STMT_TEXT, _STMT_STATUS = (
 
 @njit
 def _add_text(texts, count, address, size):
-    """Makes bytes element `count` of texts (words: offsets, data, capacity); False when they do not fit."""
+    """Store bytes as element `count` of texts (words: offsets, data, capacity); return False when they do not fit."""
     offsets, data = load_64(texts), load_64(texts + 8)
     at = load_u32(offsets + 4 * count)
     if at + size > load_64(texts + 16):
@@ -74,7 +74,7 @@ def add_statement(
     error,
     timestamp,
 ):
-    """Notes a statement; False when its texts do not fit."""
+    """Record a statement; return False when its texts do not fit."""
     count = load_64(ctx + _STMT_COUNT)
     if (
         not _add_text(ctx + _STMT_SCHEMA, count, schema, schema_size)
@@ -99,7 +99,7 @@ def add_statement(
 
 @njit
 def _client_charset(p, end):
-    """The collation id of the client's character set among a QUERY's status variables, 0 when not there.
+    """Return the collation id of the client's character set from a QUERY's status variables, 0 when missing.
 
     Keys and sizes: server, libs/mysql/binlog/event/statement_events.h, Query_event.
     """
@@ -123,7 +123,7 @@ def _client_charset(p, end):
 
 @njit
 def _word(p, size):
-    """The first eight bytes of a statement in lower case, zeros behind its end."""
+    """Return the first eight bytes of a statement in lower case, with zeros behind its end."""
     word = 0
     for i in range(min(size, 8)):
         byte = load_u8(p + i)
@@ -135,7 +135,7 @@ def _word(p, size):
 
 @njit
 def _skip_comments(p, end):
-    """Behind white space and comments that do not hold code (`/*! … */` does)."""
+    """Return the address behind white space and comments, except comments that hold code (`/*! … */`)."""
     while p < end:
         byte = load_u8(p)
         if byte == 32 or 9 <= byte <= 13:
@@ -171,7 +171,7 @@ def _is_ddl(word):
 
 @njit
 def _may_be_ddl(word):
-    """Whether a statement with this first word may be DDL: also one behind a comment, and SET STATEMENT … FOR."""
+    """Return whether a statement with this first word may be DDL. Comments and SET count: DDL may follow them."""
     first = word & 0xFF
     return _is_ddl(word) or word & _THREE == _SET or first == 45 or first == 47 or first == 35
 
@@ -180,7 +180,7 @@ def _may_be_ddl(word):
 def on_query(ctx, p, end, start, finish, code, timestamp, server):
     """QUERY_EVENT: thread 4 bytes, duration 4, schema size 1, error 2, status size 2, status, schema, 0, text.
 
-    Servers before 5.0 have no status; EXECUTE_LOAD_QUERY has a longer fixed part. 1 when done, 0 when an output
+    Servers before 5.0 have no status; EXECUTE_LOAD_QUERY has a longer fixed part. Return 1 when done, 0 when an output
     is full, -1 when malformed.
     """
     fixed = load_u8(load_64(ctx + _POST_HEADERS) + code)
@@ -197,7 +197,7 @@ def on_query(ctx, p, end, start, finish, code, timestamp, server):
     state = load_64(ctx + _TXN_STATE)
     begins = (size == 5 and word == _BEGIN) or word == _XA_START or word == _XA_BEGIN
     if state == STATE_IMPLICIT or (begins and state == STATE_BEGUN):
-        # One that began before and never ended: its end is missing.
+        # An earlier transaction never ended: its end is missing.
         close_transaction(ctx, start, OUTCOME_NONE, timestamp)
         state = STATE_NONE
     if state == STATE_NONE:
@@ -248,7 +248,7 @@ def on_query(ctx, p, end, start, finish, code, timestamp, server):
 
 @njit
 def on_statement_event(ctx, code, start, finish, body, end, timestamp, server):
-    """An event that is part of a statement, with its body as text: False when that does not fit."""
+    """Record an event that is part of a statement, with its body as text; return False when the text does not fit."""
     state = load_64(ctx + _TXN_STATE)
     if state == STATE_NONE:
         open_transaction(ctx, STATE_ANNOUNCED, start, timestamp, server)

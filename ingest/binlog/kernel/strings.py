@@ -1,7 +1,7 @@
-"""Character and binary strings to UTF-8 text.
+"""Converts character and binary strings to UTF-8 text.
 
-Writers return the address behind the text or `BAD`. The caller has made sure of the room: at the most
-three bytes for each byte of a character string, two and `STRING_ROOM` for a binary one.
+Writers return the address behind the text, or `BAD`. The caller makes sure of the room: at most three bytes for each
+byte of a character string; two bytes for each byte of a binary string, plus `STRING_ROOM`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -28,7 +28,7 @@ from ingest.binlog.kernel.numbers import BAD
 
 STRING_ROOM = 64
 EXPANSION = 3
-"""Bytes of text that a byte of a string takes at the most."""
+"""Most bytes of text for one byte of a string."""
 
 CHARSET_UTF8 = 0
 CHARSET_SINGLE_BYTE = 1
@@ -39,19 +39,19 @@ CHARSET_MULTI_BYTE = 5
 CHARSET_BINARY = 6
 CHARSET_UNKNOWN = 7
 CHARSET_NOT_ASCII = 8
-"""One byte a character, some of the lower 128 other than in ASCII (swe7)."""
+"""One byte a character; some of the lower 128 characters differ from ASCII (swe7)."""
 CHARSET_GB18030 = 9
 GB18030_BMP = 39420
-"""Characters of four bytes in gb18030 that are of the basic plane."""
+"""Number of gb18030's four-byte characters in the basic plane."""
 GB18030_SUPPLEMENT = 189000
-"""Number of the four bytes that are U+10000."""
+"""Number that the four bytes of U+10000 stand for."""
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80
 
 
 @njit(forceinline=True)
 def copy_bytes(out, address, size):
-    """Copies `size` bytes; reads and writes up to 32 beyond, which both sides have room for."""
+    """Copy `size` bytes; may read and write up to 32 bytes beyond, for which both sides have room."""
     if size <= 32:
         copy_32(out, address)
     else:
@@ -61,7 +61,7 @@ def copy_bytes(out, address, size):
 
 @njit(forceinline=True)
 def is_utf8(address, size):
-    """Whether the bytes are UTF-8 by RFC 3629: shortest forms only, no surrogates, up to U+10FFFF."""
+    """Return whether the bytes are UTF-8 by RFC 3629: shortest forms only, no surrogates, up to U+10FFFF."""
     end = address + size
     while address < end:
         while address + 8 <= end and load_64(address) & _HIGH_BITS == 0:
@@ -98,7 +98,7 @@ def is_utf8(address, size):
 
 @njit
 def write_code_point(out, code):
-    """One Unicode code point as UTF-8."""
+    """Write one Unicode code point as UTF-8."""
     if code < 0x80:
         store_8(out, code)
         return out + 1
@@ -124,7 +124,7 @@ def write_code_point(out, code):
 
 @njit
 def _write_single_byte(out, address, size, table, keeps_ascii):
-    """A character set of one byte a character. `table`: 256 words, UTF-8 bytes low, their count in the top byte."""
+    """Write text of one byte a character. `table`: 256 words, UTF-8 bytes low, their count in the top byte."""
     end = address + size
     while address < end:
         if keeps_ascii and address + 8 <= end:
@@ -180,10 +180,10 @@ def _write_utf32(out, address, size):
 
 @njit
 def _write_multi_byte(out, address, size, table):
-    """A character set of one to three bytes a character.
+    """Write a character set of one to three bytes a character.
 
-    `table`: 65536 words of code points for two bytes (first byte high), then 256 for one byte, then
-    65536 for three bytes that begin with 0x8F. 0 means no such character, but for byte 0.
+    `table`: 65536 code points for two bytes (first byte high), then 256 for one byte, then 65536 for three bytes that
+    begin with 0x8F. 0 means no such character, except for byte 0.
     """
     end = address + size
     while address < end:
@@ -207,13 +207,13 @@ def _write_multi_byte(out, address, size, table):
 
 @njit
 def _write_gb18030(out, address, size, table):
-    """gb18030: one, two or four bytes a character.
+    """Write gb18030: one, two or four bytes a character.
 
-    Four bytes are a number of two digits of base 126 and 10, twice, in the bytes 81-FE and 30-39. Source: server,
+    Four bytes form a number of two digits of base 126 and 10, twice, in the bytes 81-FE and 30-39. Source: server,
     strings/ctype-gb18030.cc, `gb18030_4_chs_to_diff`.
 
-    `table`: words of code points for two and one byte as in `_write_multi_byte`, then for four bytes of the
-    basic plane. Of the others those that are no character of Unicode are `?`, as the server prints them.
+    `table`: code points for two and one byte as in `_write_multi_byte`, then for four bytes of the basic plane. Other
+    four-byte characters that are not in Unicode become `?`, as the server prints them.
     """
     end = address + size
     while address < end:
@@ -247,7 +247,7 @@ def _write_gb18030(out, address, size, table):
 
 @njit
 def write_hex(out, address, size, padded):
-    """`0x` and upper-case hex of the bytes, followed by zero bytes up to `padded` bytes."""
+    """Write `0x` and upper-case hex of the bytes, followed by zero bytes up to `padded` bytes."""
     store_16(out, 0x7830)
     out += 2
     i = 0
@@ -268,7 +268,7 @@ def write_hex(out, address, size, padded):
 
 @njit
 def _eight_nibbles(word):
-    """Hex digits of four bytes, high nibble of the lowest byte first."""
+    """Return the hex digits of four bytes, high nibble of the lowest byte first."""
     x = ((word & 0xFFFF0000) << 16) | (word & 0xFFFF)
     x = ((x << 8) | x) & 0x00FF00FF00FF00FF
     x = ((x >> 4) | (x << 8)) & 0x0F0F0F0F0F0F0F0F
@@ -278,7 +278,7 @@ def _eight_nibbles(word):
 
 @njit
 def write_string(out, address, size, charset, table):
-    """Bytes in a character set (`CHARSET_…` with its table) as UTF-8; binary ones as hex."""
+    """Write bytes of a character set (`CHARSET_…` with its table) as UTF-8; binary bytes as hex."""
     if charset == CHARSET_UTF8:
         if not is_utf8(address, size):
             return BAD
@@ -306,7 +306,7 @@ def write_string(out, address, size, charset, table):
 
 @njit(cache=True, nogil=True)
 def convert_string(out, address, size, charset, table):
-    """`write_string` to be called from Python."""
+    """Entry point of `write_string` for Python."""
     return write_string(out, address, size, charset, table)
 
 
@@ -316,9 +316,9 @@ _DEFLATE_RATIO = 1032
 
 @njit
 def inflated_size(address, size):
-    """Bytes of a compressed column's value once it is inflated, or `BAD`: see `ingest.binlog.compressed_column`.
+    """Return the bytes of a compressed column's inflated value, or `BAD`: see `ingest.binlog.compressed_column`.
 
-    A size that deflate cannot reach from so few bytes is none.
+    `BAD` includes a size that deflate cannot reach from so few bytes.
     """
     head = load_u8(address)
     width = head & 7
@@ -331,18 +331,18 @@ def inflated_size(address, size):
 
 
 _BASE64_LINE = 57
-"""Bytes in a line of 76 digits."""
+"""Input bytes of a line of 76 digits."""
 
 
 @njit
 def base64_room(size):
-    """Bytes of text that `write_base64` writes at the most."""
+    """Return the most bytes of text that `write_base64` writes."""
     return (size + 2) // 3 * 4 + size // _BASE64_LINE * 2
 
 
 @njit
 def write_base64(out, address, size):
-    r"""Base 64 padded with `=`, in lines of 76 digits as the server breaks them: with an escaped newline, `\n`.
+    r"""Write base 64 padded with `=`, in lines of 76 digits as the server breaks them: with an escaped newline, `\n`.
 
     Source: server, mysys/base64.cc, `base64_encode`.
     """

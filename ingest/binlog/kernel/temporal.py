@@ -1,8 +1,8 @@
-"""Dates and times to text. Zero and invalid dates are kept as the server wrote them.
+"""Converts dates and times to text. Zero and invalid dates stay as the server wrote them.
 
-Layouts: server, mysys/my_time.cc (`my_datetime_packed_from_binary` and its kin) and sql/field.cc for the
-types from before MySQL 5.6. Every writer is given the address of its value, which is readable for
-`PADDING` bytes, and returns the address behind the text, or `BAD`.
+Layouts: server, mysys/my_time.cc (`my_datetime_packed_from_binary` and similar functions), and sql/field.cc for the
+types from before MySQL 5.6. Every writer takes the address of its value, which is readable for `PADDING` bytes, and
+returns the address behind the text, or `BAD`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -33,7 +33,7 @@ _DASH, _SPACE, _COLON, _POINT = 45, 32, 58, 46
 
 @njit(forceinline=True)
 def _write_date(out, year, month, day):
-    """`yyyy-mm-dd`, ten bytes; together the number yyyymmdd has at most 8 digits."""
+    """Write `yyyy-mm-dd`, ten bytes; the number yyyymmdd has at most 8 digits."""
     digits = eight_digits(year * 10000 + month * 100 + day) | _ASCII_ZEROS
     store_32(out, digits)
     store_8(out + 4, _DASH)
@@ -45,7 +45,7 @@ def _write_date(out, year, month, day):
 
 @njit(forceinline=True)
 def _write_clock(out, hour, minute, second):
-    """`hh:mm:ss`, eight bytes; each < 100."""
+    """Write `hh:mm:ss`, eight bytes; each number < 100."""
     digits = eight_digits(hour * 10000 + minute * 100 + second) | _ASCII_ZEROS
     store_16(out, digits >> 16)
     store_8(out + 2, _COLON)
@@ -57,7 +57,7 @@ def _write_clock(out, hour, minute, second):
 
 @njit(forceinline=True)
 def _write_fraction(out, micros, digits):
-    """A point and the first `digits` digits of microseconds; nothing for none."""
+    """Write a point and the first `digits` digits of microseconds; write nothing for 0 digits."""
     if digits == 0:
         return out
     store_8(out, _POINT)
@@ -67,13 +67,13 @@ def _write_fraction(out, micros, digits):
 
 @njit(forceinline=True)
 def fraction_bytes(digits):
-    """Bytes that a fraction of `digits` digits takes."""
+    """Return the bytes of a fraction of `digits` digits."""
     return (digits + 1) >> 1
 
 
 @njit(forceinline=True)
 def _micros(raw, size):
-    """Microseconds of a stored fraction: hundredths, ten-thousandths or microseconds in 1, 2 or 3 bytes."""
+    """Return the microseconds of a stored fraction: hundredths, ten-thousandths or microseconds in 1, 2 or 3 bytes."""
     if size == 1:
         return raw * 10000
     if size == 2:
@@ -100,7 +100,7 @@ def write_date(out, address):
 
 @njit(forceinline=True)
 def write_packed_datetime(out, packed, micros, digits):
-    """A datetime of 40 bits: year * 13 + month 17, day 5, hour 5, minute 6, second 6."""
+    """Write a datetime of 40 bits: year * 13 + month 17, day 5, hour 5, minute 6, second 6."""
     month = packed >> 22
     year = udiv(month, 13)
     if packed < 0 or year > 9999 or micros > 999_999:
@@ -122,7 +122,7 @@ def write_datetime2(out, address, digits):
 
 @njit
 def _write_long_clock(out, hour, minute, second):
-    """`hh:mm:ss` with as many digits of hours as there are, hour < 1000."""
+    """Write `hh:mm:ss` with as many digits as the hours have, hour < 1000."""
     if hour >= 100:
         store_8(out, 48 + udiv(hour, 100))
         return _write_clock(out + 1, urem(hour, 100), minute, second)
@@ -131,7 +131,7 @@ def _write_long_clock(out, hour, minute, second):
 
 @njit
 def write_packed_time(out, packed, micros, digits, negative):
-    """A time of 22 bits: hour 10, minute 6, second 6."""
+    """Write a time of 22 bits: hour 10, minute 6, second 6."""
     if micros > 999_999:
         return BAD
     if negative:
@@ -143,9 +143,9 @@ def write_packed_time(out, packed, micros, digits, negative):
 
 @njit
 def write_time2(out, address, digits):
-    """TIME from MySQL 5.6: three big-endian bytes and the fraction, one number offset by its top bit.
+    """TIME from MySQL 5.6: three big-endian bytes and the fraction, together one number offset by its top bit.
 
-    A negative time is the two's complement of the whole, fraction included.
+    A negative time is the two's complement of the whole number, including the fraction.
     """
     size = 3 + fraction_bytes(digits)
     value = shr(load_64_be(address), 64 - 8 * size) - (1 << (8 * size - 1))
@@ -158,7 +158,7 @@ def write_time2(out, address, digits):
 
 @njit(forceinline=True)
 def write_epoch(out, seconds, micros, digits):
-    """A moment in UTC as `yyyy-mm-dd hh:mm:ss`; moment 0 is the zero date.
+    """Write a moment in UTC as `yyyy-mm-dd hh:mm:ss`; moment 0 is the zero date.
 
     Days to civil date after H. Hinnant, "chrono-compatible low-level date algorithms".
     """
@@ -230,18 +230,18 @@ def write_old_time(out, address):
     return _write_long_clock(out, hour, minute, rest - minute * 100)
 
 
-# --- MariaDB's types with a fraction from before it took over MySQL 5.6's (mysql56_temporal_format=OFF) ---
+# --- MariaDB's own types with a fraction, from before it adopted MySQL 5.6's (mysql56_temporal_format=OFF) ---
 #
-# One number of the smallest units, big-endian, in as few bytes as hold it. How many digits the fraction has, and so
-# how many bytes the value, only the table's definition says. Source: server, sql/field.cc, `Field_time_hires`,
+# A value is one big-endian number of the smallest units, in as few bytes as possible. Only the table's definition
+# contains the number of fraction digits, and so the size of a value. Source: server, sql/field.cc, `Field_time_hires`,
 # `Field_datetime_hires`, `Field_timestamp_hires`; sql-common/my_time.c, `pack_time`.
 
 HIRES_TIME_BYTES: Final = (3, 4, 4, 5, 5, 5, 6)
-"""Bytes of a TIME by digits of its fraction; the first is the type without one."""
+"""Bytes of a TIME by the digits of its fraction; the first is the type without a fraction."""
 HIRES_DATETIME_BYTES: Final = (8, 6, 6, 7, 7, 7, 8)
 HIRES_TIMESTAMP_BYTES: Final = (4, 5, 5, 6, 6, 7, 7)
 HIRES_ZERO_SECONDS = 3020400
-"""Seconds that stand for TIME 0: one more than the longest has."""
+"""Seconds that stand for TIME 0: one second more than the longest TIME."""
 
 
 @njit

@@ -1,6 +1,6 @@
-"""Transactions as they go by: their records, and the events that begin and end them.
+"""Records of transactions, and the events that begin and end them.
 
-A record is `layout.TXN_…` words in the context's array; the open transaction's is the one at TXN_COUNT.
+A record is `layout.TXN_…` words in the context's array; the open transaction's record is at TXN_COUNT.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -41,18 +41,18 @@ _W = {name: index * 8 for name, index in WORDS.items()}
 _MODE, _TXN_STATE, _TXN_RECORDS, _TXN_COUNT = _W["MODE"], _W["TXN_STATE"], _W["TXN_RECORDS"], _W["TXN_COUNT"]
 _ACTIVE_COUNT = _W["ACTIVE_COUNT"]
 GTID_WORDS, XA_WORDS = _W["GTID_OFFSETS"], _W["XA_OFFSETS"]
-"""Texts of transactions: where the words of their offsets stand; those of their bytes are next."""
+"""Texts of transactions: each name is the context word of the offsets; the word of the bytes comes next."""
 
 
 @njit
 def transaction_record(ctx):
-    """The address of the open transaction's record."""
+    """Return the address of the open transaction's record."""
     return load_64(ctx + _TXN_RECORDS) + load_64(ctx + _TXN_COUNT) * (TXN_WORDS * 8)
 
 
 @njit
 def open_transaction(ctx, state, start, timestamp, server):
-    """Begins the record of a transaction at physical offset `start`."""
+    """Begin the record of a transaction at physical offset `start`."""
     record = transaction_record(ctx)
     store_64(record, start)
     for word in range(1, TXN_WORDS):
@@ -72,14 +72,14 @@ def open_transaction(ctx, state, start, timestamp, server):
 
 @njit
 def open_if_none(ctx, start, timestamp, server):
-    """Row events outside of any transaction are one of their own."""
+    """Open a transaction for row events that are outside of any transaction."""
     if load_64(ctx + _TXN_STATE) == STATE_NONE:
         open_transaction(ctx, STATE_IMPLICIT, start, timestamp, server)
 
 
 @njit
 def close_transaction(ctx, end, outcome, timestamp):
-    """Ends the open transaction at physical offset `end`."""
+    """End the open transaction at physical offset `end`."""
     record = transaction_record(ctx)
     store_64(record + 8 * TXN_END, end)
     store_64(record + 8 * TXN_OUTCOME, outcome)
@@ -93,7 +93,7 @@ def close_transaction(ctx, end, outcome, timestamp):
 
 @njit
 def count_event(ctx):
-    """One event more in the open transaction."""
+    """Count another event in the open transaction."""
     record = transaction_record(ctx) + 8 * TXN_EVENTS
     store_64(record, load_64(record) + 1)
 
@@ -108,7 +108,7 @@ def _write_hex_byte(out, byte):
 
 @njit
 def _write_uuid(out, address):
-    """16 bytes as lower-case hex with dashes."""
+    """Write 16 bytes as lower-case hex with dashes."""
     for i in range(16):
         if i == 4 or i == 6 or i == 8 or i == 10:
             store_8(out, 45)
@@ -119,13 +119,13 @@ def _write_uuid(out, address):
 
 @njit
 def text_start(ctx, texts):
-    """Where a text of the open transaction begins; `texts` is GTID_WORDS or XA_WORDS."""
+    """Return where a text of the open transaction begins; `texts` is GTID_WORDS or XA_WORDS."""
     return load_64(ctx + texts + 8) + load_u32(load_64(ctx + texts) + 4 * load_64(ctx + _TXN_COUNT))
 
 
 @njit
 def end_text(ctx, texts, out):
-    """Makes what ends at `out` that text of the open transaction."""
+    """End a text of the open transaction at `out`."""
     offsets = load_64(ctx + texts) + 4 * (load_64(ctx + _TXN_COUNT) + 1)
     store_32(offsets, out - load_64(ctx + texts + 8))
     store_64(transaction_record(ctx) + 8 * (TXN_HAS_GTID if texts == GTID_WORDS else TXN_HAS_XA), 1)
@@ -158,9 +158,9 @@ def on_gtid(ctx, p, end, start, timestamp, server, anonymous):
 
 @njit
 def _varlen(p, end):
-    """A number of mysql::serialization and the address behind it, 0 there when it passes `end`.
+    """Return a number of mysql::serialization and the address behind it; address 0 when it passes `end`.
 
-    The first byte's trailing ones count the bytes that follow; the bits above them are the number, low first.
+    The trailing ones of the first byte count the bytes that follow; the bits above them are the number, low bits first.
     Source: server, libs/mysql/serialization/variable_length_integers.h.
     """
     if p >= end:
@@ -183,7 +183,7 @@ def _varlen(p, end):
 def on_tagged_gtid(ctx, p, end, start, timestamp, server):
     """GTID_TAGGED_LOG_EVENT: version, size and last required field, then numbered fields in ascending order.
 
-    Each field is there once at the most, so that the text has the room of one GTID. Source: server,
+    Each field occurs at most once, so the text needs the room of one GTID at most. Source: server,
     libs/mysql/binlog/event/control_events.h, Gtid_event::define_fields.
     """
     open_transaction(ctx, STATE_ANNOUNCED, start, timestamp, server)
@@ -199,7 +199,7 @@ def on_tagged_gtid(ctx, p, end, start, timestamp, server):
         if p == 0:
             return False
         if not 0 <= field <= _LAST_FIELD:
-            # Fields of later versions stand behind the known ones.
+            # Fields of later versions come after the known fields.
             break
         if seen >> field:
             return False
@@ -230,7 +230,7 @@ def on_tagged_gtid(ctx, p, end, start, timestamp, server):
             if p == 0:
                 return False
             if field == 2:
-                # Signed numbers keep their sign in the lowest bit; a GTID's is never set.
+                # Signed numbers keep their sign in the lowest bit; for a GTID it is never set.
                 number = shr(value, 1)
             elif field == 6:
                 committed = original = value

@@ -1,8 +1,8 @@
 """The one pass over a binlog: headers, checksums, transactions, statements and rows.
 
-`run` walks the events of a window of bytes. It keeps all of its state in the context block, so it can come
-back at any event, or between two rows of one, and go on later: with the next window, with fresh output
-buffers, or after Python took a new table map in.
+`run` walks the events of a window of bytes. It keeps all of its state in the context block. So it can return at any
+event, or between two rows of an event, and continue later: with the next window, with fresh output buffers, or after
+Python has read a new table map.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -129,14 +129,14 @@ _PAYLOAD_START, _PAYLOAD_END, _PAYLOAD_ORDINAL = _W["PAYLOAD_START"], _W["PAYLOA
 
 @njit
 def _checksum_is_good(ctx, p, size):
-    """Whether the event's last four bytes are its CRC-32."""
+    """Return whether the event's last four bytes are its CRC-32."""
     state = crc_update(0xFFFFFFFF, p, size - 4, load_64(ctx + _CRC_TABLES), load_64(ctx + _SCRATCH))
     return state ^ 0xFFFFFFFF == load_u32(p + size - 4)
 
 
 @njit
 def _has_room(ctx):
-    """Whether every control output takes one event more."""
+    """Return whether every control output has room for another event."""
     return (
         load_64(ctx + _TXN_COUNT) + 3 < load_64(ctx + _TXN_CAPACITY)
         and load_64(ctx + _STMT_COUNT) + 1 < load_64(ctx + _STMT_CAPACITY)
@@ -149,7 +149,7 @@ def _has_room(ctx):
 
 @njit
 def _on_table_map(ctx, p, end):
-    """Puts the map in force for its table id: 1 when known, 0 when Python has to take it in, -1 when malformed."""
+    """Make a table map current for its table id: return 1 if known, 0 if Python must read it, -1 if malformed."""
     if end - p < 10:
         return -1
     if load_u8(load_64(ctx + _POST_HEADERS) + 19) == 6:
@@ -187,7 +187,7 @@ def _on_table_map(ctx, p, end):
 
 @njit
 def _is_text(action):
-    """Whether the text of an event becomes a statement as it is."""
+    """Return whether the text of an event becomes a statement unchanged."""
     return (
         action == ACT_QUERY
         or action == ACT_LOAD_QUERY
@@ -200,7 +200,7 @@ def _is_text(action):
 
 @njit
 def _rows_kind(code):
-    """INSERT, UPDATE or DELETE of a rows event's type code: 23 to 25, 30 to 32, 39."""
+    """Return INSERT, UPDATE or DELETE for a rows event's type code: 23 to 25, 30 to 32, 39."""
     if code == _PARTIAL_UPDATE_ROWS:
         return UPDATE
     if code >= 30:
@@ -210,7 +210,7 @@ def _rows_kind(code):
 
 @njit
 def _end_rows(ctx, body, end, code, finish, timestamp):
-    """Behind a rows event: its last one ends the statement, and the transaction when that has no other end."""
+    """Finish a rows event: the last one ends the statement, and also the transaction if that has no other end."""
     flags = body + (4 if load_u8(load_64(ctx + _POST_HEADERS) + code) == 6 else 6)
     last = flags + 2 <= end and load_u16(flags) & _STATEMENT_END
     if last:
@@ -282,7 +282,7 @@ def _walk(ctx):
             return _leave(ctx, at, DEFECT)
         if mode & WANT_INDEX and load_64(ctx + _INDEX_COUNT) >= load_64(ctx + _INDEX_CAPACITY):
             return _leave(ctx, at, FULL)
-        # Inside a payload the positions are those of the payload event.
+        # Inside a payload, positions are the payload event's own.
         start, finish = base + at, base + at + size
         if nested:
             start, finish = load_64(ctx + _PAYLOAD_START), nested
@@ -342,7 +342,7 @@ def _walk(ctx):
                 or action == ACT_MARIADB_GTID
             ):
                 if state != STATE_NONE:
-                    # The one before never ended: its server crashed inside it, or events are missing.
+                    # The previous transaction never ended: its server crashed inside it, or events are missing.
                     close_transaction(ctx, start, OUTCOME_NONE, timestamp)
                 if action == ACT_MARIADB_GTID:
                     bad = not on_mariadb_gtid(ctx, body, end, start, timestamp, server)
@@ -394,7 +394,7 @@ def _walk(ctx):
                         open_if_none(ctx, start, timestamp, server)
                         _end_rows(ctx, body, end, code, finish, timestamp)
                     elif state == STATE_ANNOUNCED or (state != STATE_NONE and action == ACT_PAYLOAD):
-                        # A payload holds a whole transaction, end included. Too short to be compressed: BEGIN, COMMIT.
+                        # A payload holds a whole transaction and its end. BEGIN, COMMIT: too short to compress.
                         close_transaction(ctx, finish, OUTCOME_NONE, timestamp)
             elif action == ACT_XA_PREPARE:
                 open_if_none(ctx, start, timestamp, server)
@@ -442,7 +442,7 @@ def _walk(ctx):
         store_64(counts + 8 * code, load_64(counts + 8 * code) + 1)
         at += size
         if nested:
-            # Compressed events of MariaDB are one event each: number 0, and they keep it.
+            # A compressed event of MariaDB contains a single event: its number is 0 and stays 0.
             if load_64(ctx + _PAYLOAD_ORDINAL):
                 store_64(ctx + _PAYLOAD_ORDINAL, load_64(ctx + _PAYLOAD_ORDINAL) + 1)
             continue
@@ -464,7 +464,7 @@ def _walk(ctx):
 
 @njit(types.int64(types.int64), cache=True, nogil=True)
 def run(ctx):
-    """Walks events from POS on until one of the statuses of `layout`; `ctx` is the context's address."""
+    """Walk events from POS on until one of the statuses of `layout`; `ctx` is the context's address."""
     status = CHANGED_INPUT
     while status == CHANGED_INPUT:
         status = _walk(ctx)
