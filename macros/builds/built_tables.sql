@@ -1,5 +1,5 @@
 {% macro built_tables() %}
-    {#- Only of schemas that are there: the others have no folder. -#}
+    {#- Schemas that do not exist have no folder. -#}
     {%- set places = {} -%}
     {%- for row in run_query("show schemas").rows -%}
         {%- do places.update({row[0]: none}) -%}

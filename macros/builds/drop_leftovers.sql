@@ -1,6 +1,6 @@
 {% macro drop_leftovers() %}
-    {#- SQL has no statement that deletes a folder. But a table is dropped with its partitions, wherever they are: every
-        folder that a dead build left becomes a partition of one table. -#}
+    {#- SQL has no statement that deletes a folder. But dropping a table deletes its partitions, wherever they are, so
+        every folder that a dead build left becomes a partition of one table. -#}
     {%- set leftovers = api.Relation.create(schema='binlog_raw', identifier='left_by_a_dead_build', type='table') -%}
     {%- set existing = built_tables() | selectattr('exists') | list -%}
     {%- set folders = built_tables() | rejectattr('exists') | map(attribute='folder') | list -%}
@@ -16,8 +16,8 @@
         {%- do add_leftovers(leftovers, staging_folders(existing)) -%}
         {%- do run_query("drop table " ~ leftovers) -%}
     {%- endif -%}
-    {#- A partition that was written or dropped halfway is in its folder and not in the metastore. Its model finds it
-        stale as soon as it is known. -#}
+    {#- A partition that was written or dropped halfway has a folder and is not in the metastore. Once registered, its
+        model finds it stale. -#}
     {%- for table in existing if table.is_partitioned -%}
         {%- do run_query("msck repair table " ~ table.relation) -%}
     {%- endfor -%}

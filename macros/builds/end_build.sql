@@ -1,5 +1,5 @@
 {% macro end_build() %}
-    {#- A build that failed before it had cleared what was left has not begun. -#}
+    {#- A build that failed before it removed the leftovers of a dead build has not begun. -#}
     {%- if execute and keeps_build_state() and build_state() == invocation_id -%}
         {%- do record_build_state('ended') -%}
     {%- endif -%}

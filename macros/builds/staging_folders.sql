@@ -1,6 +1,6 @@
 {% macro staging_folders(tables) %}
-    {#- Spark leaves folders out that begin with a dot or an underscore, but not where a path names them. A path that
-        matches nothing is an error: each table has a _temporary by now. -#}
+    {#- Spark skips folders whose names begin with a dot or an underscore, unless a path names them. A path that matches
+        nothing is an error, but each table has a _temporary by now. -#}
     {%- set staging = '.spark-staging-*' -%}
     {%- set parts = ['_temporary', staging, staging ~ '/_temporary/*/*', staging ~ '/_temporary/*/_temporary/*'] -%}
     {%- set folders = [] -%}

@@ -1,4 +1,5 @@
 {% macro built_files() %}
-    {#- Not a model: it may only change together with `this`. Lost or emptied, everything is built again. -#}
+    {#- This is no model because it may only change together with `this`. If it is lost or emptied, everything is
+        rebuilt. -#}
     {{ return(api.Relation.create(schema=this.schema, identifier=this.identifier ~ '_built_files', type='table')) }}
 {% endmacro %}

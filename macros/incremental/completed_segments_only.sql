@@ -1,7 +1,7 @@
 {% macro completed_segments_only(relation) -%}
-{#- A segment is in progress before its first row lands, so what is not unfinished is complete. Mostly nothing is
-    unfinished; Spark then sees an empty side and leaves the join out, where a semi join costs a look-up a row. The rows
-    of a replaced one are in another segment, too; of one that was skipped or removed there are none. -#}
+{#- A segment is in progress before its first row lands, so a segment that is not unfinished is complete. Usually
+    nothing is unfinished; Spark then sees an empty side and skips the join, whereas a semi join costs one look-up per
+    row. Rows of a replaced segment are also in another segment; skipped and removed segments have no rows. -#}
 select /*+ broadcast(unfinished) */ landed.*
 from {{ relation }} as landed
 left anti join {{ ref('stg_binlog__segments') }} as unfinished

@@ -1,5 +1,6 @@
 {% macro drop_gone_files(counted) %}
-    {#- insert_overwrite replaces the partitions that a query returns; one without any keeps its rows. -#}
+    {#- insert_overwrite replaces only the partitions that a query returns; a partition without new rows would keep its
+        old ones. -#}
     {%- if execute and is_incremental() -%}
         {%- for file in stale_files(counted) if not file.is_landed -%}
             {%- do run_query(

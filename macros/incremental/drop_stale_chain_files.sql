@@ -1,6 +1,6 @@
 {% macro drop_stale_chain_files(fingerprint) %}
-    {#- insert_overwrite replaces the partitions that a query returns; one without any keeps its rows. Should the build
-        fail after this, the files are still those to build. -#}
+    {#- insert_overwrite replaces only the partitions that a query returns; a partition without new rows would keep its
+        old ones. If the build fails after this, the files still count as stale. -#}
     {%- if execute and is_incremental() -%}
         {%- set partitions = [] -%}
         {%- for file in stale_chain_files(fingerprint) -%}

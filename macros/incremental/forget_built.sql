@@ -1,4 +1,4 @@
 {% macro forget_built(built) -%}
-{#- Before the table is dropped: one that is cut short while it is made again must not pass for what was recorded. -#}
+{#- Runs before the table is dropped: a rebuild that is cut short must not be taken for the table in the record. -#}
 {%- if execute and not is_incremental() -%}truncate table {{ built }}{%- endif -%}
 {%- endmacro %}

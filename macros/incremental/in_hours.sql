@@ -5,7 +5,7 @@ true
 false
     {%- else -%}
         {%- if event_timestamp is not none -%}
-{#- The range lets the reader leave out whole row groups, the list is exact. -#}
+{#- The range lets the reader skip whole row groups; the list is exact. -#}
 {{ event_timestamp }} >= to_timestamp({{ text_literal(hours | min) }}, 'yyyy-MM-dd-HH')
     and {{ event_timestamp }} < to_timestamp({{ text_literal(hours | max) }}, 'yyyy-MM-dd-HH') + interval 1 hour
     and {% endif -%}

@@ -1,5 +1,5 @@
 {% macro stale_chain_files(fingerprint) %}
-    {#- Asked for while the model is compiled, before its hooks run. -#}
+    {#- The table must exist now: this runs while the model is compiled, before its hooks. -#}
     {%- do run_query(create_built_files()) -%}
     {%- set query -%}
         select

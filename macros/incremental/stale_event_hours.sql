@@ -1,5 +1,5 @@
 {% macro stale_event_hours() %}
-    {#- Hours whose rows, as raw tables and bindings stand now, are not those that row_changes was built from. -#}
+    {#- Hours whose current raw rows and bindings differ from those that row_changes was built from. -#}
     {%- set built = built_event_hours() -%}
     {%- set query -%}
         select

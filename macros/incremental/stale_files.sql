@@ -1,5 +1,5 @@
 {% macro stale_files(counted) %}
-    {#- Files whose completed segments are not the ones that `this` holds: new, landed again, or gone. -#}
+    {#- Files whose completed segments differ from those in `this`: new, landed again, or gone. -#}
     {%- set query -%}
         with
 
@@ -9,7 +9,7 @@
             from {{ ref('int_completed_segments') }}
             where {{ counted }} > 0
             union all
-            {# Distinct first: sets are collected of a few rows then, whatever `this` holds. -#}
+            {# DISTINCT first, so that few rows are collected into sets, however large `this` is. -#}
             select distinct source_id, epoch, binlog_file, segment_start, landed_at, false as is_landed
             from {{ this }}
 

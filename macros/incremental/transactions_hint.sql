@@ -1,6 +1,6 @@
 {% macro transactions_hint(alias, files=none) %}
-    {#- Few transactions are sent to the row events, which then stay where they are. Too many for the driver's
-        memory: both sides are shuffled by the key. -#}
+    {#- A few transactions are broadcast, so that the row events need no shuffle. When they are too many for the
+        driver's memory, both sides are shuffled by the key. -#}
     {%- set hint = "" -%}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set query -%}

@@ -1,6 +1,6 @@
 {% macro gtid_intervals(gtids) -%}
-{#- MySQL: `uuid:1-5:7:tag:1-3,uuid:4`, where what is no number is the tag of the numbers behind it. MariaDB: positions
-    `0-1-9`, which hold all up to there, and ranges `0-1-5 to 0-1-9`. -#}
+{#- MySQL: `uuid:1-5:7:tag:1-3,uuid:4`, where a part that is not a number is the tag of the numbers after it. MariaDB:
+    positions `0-1-9`, which include all numbers up to 9, and ranges `0-1-5 to 0-1-9`. -#}
 flatten(
     transform(
         filter(split(regexp_replace({{ gtids }}, r'\s*,\s*', ','), ','), item -> item != ''),

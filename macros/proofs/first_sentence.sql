@@ -1,5 +1,5 @@
 {% macro first_sentence(model) %}
-    {#- Of the description of a quality model: what a row of it means. -#}
+    {#- The first sentence of a quality model's description says what one of its rows is. -#}
     {%- set texts = [''] -%}
     {%- if execute -%}
         {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == model -%}

@@ -1,6 +1,6 @@
 {% macro proofs() %}
-    {#- What is proved, by the models of marts/quality: each with the figure that says how much was looked at. `test` is
-        the name of the test that holds it, `where` the rows that it is about, for models with more than one. -#}
+    {#- The proofs by the models of marts/quality, each with the unit of the number that it checked. For models with
+        more than one proof, `test` is the name of the test of this proof, and `where` selects its rows. -#}
     {%- set proofs = [
         {'name': 'uncovered_bytes', 'unit': 'bytes'},
         {

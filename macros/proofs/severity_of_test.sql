@@ -1,5 +1,5 @@
 {% macro severity_of_test(name) %}
-    {#- As it is in force: with what a person said by the variable proof_severity. -#}
+    {#- The severity in force, which includes the user's variable proof_severity. -#}
     {%- set found = [] -%}
     {%- if execute -%}
         {%- for node in graph.nodes.values() if node.resource_type == 'test' and node.name == name -%}

@@ -10,7 +10,7 @@ coalesce(
                 {{ link }}version_hash != {{ previous }}.version_hash
                 or (
                     {{ link }}before_hashes != {{ previous }}.after_hashes
-                    -- A column that one of the two leaves out says nothing.
+                    -- A column that one of the two images lacks proves nothing.
                     and exists(
                         zip_with({{ link }}before_hashes, {{ previous }}.after_hashes, (left, right) -> left != right),
                         differs -> differs

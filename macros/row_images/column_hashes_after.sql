@@ -1,7 +1,7 @@
 {% macro column_hashes_after(before_values, after_values, before_columns, after_columns) -%}
 case
     when {{ after_columns }} is null then transform({{ after_values }}, value -> hash(value))
-    -- A column that the after image leaves out is what it was before.
+    -- A column that the after image lacks keeps its value from before.
     else transform(
         {{ after_values }},
         (value, place) -> case

@@ -12,7 +12,7 @@ case
             place -> ({{ after_columns }} is null or array_contains({{ after_columns }}, place))
             and {{ before_values }}[place] != {{ after_values }}[place]
         )
-        -- A key column that the after image leaves out has not changed.
+        -- A key column that the after image lacks has not changed.
         then array_join(
             transform(
                 {{ primary_key_ordinals }},

@@ -1,6 +1,6 @@
 {% macro column_fits(wire, defined) -%}
-{#- Beyond the type: what the metadata of the table map says of sizes, and whether NULL is allowed. A column of
-    characters takes one to four bytes for each. -#}
+{#- Compares the sizes in the metadata of the table map, and whether NULL is allowed. A character takes one to four
+    bytes. -#}
 {%- set first_size = "try_cast(regexp_extract(" ~ defined ~ ".column_type, '\\\\(([0-9]+)', 1) as int)" -%}
 {%- set second_size = "try_cast(regexp_extract(" ~ defined ~ ".column_type, '\\\\([0-9]+,([0-9]+)\\\\)', 1) as int)" -%}
 (

@@ -1,5 +1,5 @@
 {% macro depends_on_a_hint(column_values, unknown_hints) -%}
-{#- An integer was read as signed: without a minus it is the same number either way. -#}
+{#- Integers were read as signed: one without a minus is the same number when unsigned. -#}
 exists(
     {{ unknown_hints }},
     missing -> if(

@@ -1,8 +1,8 @@
 {% macro hint_difference(hint, unknown_hint, decoded, defined) -%}
-{#- Only what the text of a value depends on. What was not known is a difference when the version tells it, also when it
-    is what the decoder took it for: its rows are in quarantine. With metadata the log says signs and character sets
-    itself. Where nothing says that the character set was not known, text that is UTF-8 is text, so that a column of UTF-8
-    is as it should be. Labels with a backslash are left out: it is written in several ways. -#}
+{#- Only hints that change the text of a value count. An unknown hint is a difference as soon as the version has it,
+    even when the decoder guessed right, because its rows are in quarantine. With metadata, the log itself has signs and
+    character sets. When the character set is not marked as unknown, bytes that are valid UTF-8 were read as text, so a
+    UTF-8 column is right. Labels with a backslash are skipped, because a backslash is written in several ways. -#}
 {%- set is_unsigned -%}
 ({{ defined }}.column_type rlike '(?i)unsigned|zerofill')
 {%- endset -%}
@@ -36,7 +36,8 @@ case
         or ({{ defined }}.data_type in ('inet4', 'inet6', 'uuid') and {{ decoded }}.type = 'STRING')
         then {{ defined }}.column_type
     when
-        -- A server shows the bytes of labels that are not in the column's character set, and nothing tells their own.
+        -- A server shows labels that are not in the column's character set as bytes, and their own character set is
+        -- unknown.
         not {{ defined }}.column_type rlike '[(,]x\''
         and (
             {{ unknown_hint }} = 'labels'

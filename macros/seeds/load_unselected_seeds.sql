@@ -1,6 +1,6 @@
 {% macro load_unselected_seeds() %}
-    {#- `dbt run` and a selection of models need seeds that they leave out: those that are missing, cut short or of
-        another version of their file are loaded from it. -#}
+    {#- `dbt run` and a selection of models need seeds that they do not load. Seeds that are missing, incomplete or from
+        another version of their file are loaded here. -#}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set stale = [] -%}
         {%- for node in graph.nodes.values()
@@ -10,7 +10,7 @@
             {%- endif -%}
         {%- endfor -%}
         {%- if stale and target.name != 'local' -%}
-            {#- The server may run where the file is not. -#}
+            {#- The server may run on a machine without the file. -#}
             {%- do exceptions.raise_compiler_error(
                 "the seeds " ~ stale | map(attribute='name') | sort | join(", ") ~ " are not loaded, or not those of this"
                 ~ " version. Run `dbt seed`, then this command again."

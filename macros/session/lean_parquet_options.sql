@@ -1,6 +1,6 @@
 {% macro lean_parquet_options(repeating_columns=[], filtered_columns=[]) %}
-    {#- What the Parquet writer of the JVM spends on values that hardly repeat, dictionaries that it gives up and minima
-        that nobody filters by, is a fifth of a whole build: both are off but for these. -#}
+    {#- Dictionaries that the JVM's Parquet writer gives up, because values hardly repeat, and statistics that no query
+        filters by take a fifth of a whole build. Both are off except for these columns. -#}
     {%- set options = {
         "'parquet.enable.dictionary'": 'false',
         "'parquet.column.statistics.enabled'": 'false',

@@ -1,7 +1,7 @@
 {% macro register_landed_segments() %}
-    {#- What `binloom follow` lands, it lands without a metastore: see ingest.warehouse.partitions. A session lists the
-        files of an unpartitioned table once. It does so here, before partitions are registered: the segments that
-        models of this run call completed are all known, and so are those of the files that they know. -#}
+    {#- `binloom follow` lands without a metastore: see ingest.warehouse.partitions. A session lists the files of an
+        unpartitioned table only once. This macro lists them before it registers partitions: then every segment that
+        models of this run see as completed is registered, and the segments of every file that they see are listed. -#}
     {%- set found = {} -%}
     {%- if execute and flags.WHICH in ['run', 'build', 'test'] -%}
         {%- for name in ['binlog_files', 'segments', 'row_events'] -%}

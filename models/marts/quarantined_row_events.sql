@@ -36,7 +36,7 @@ event_types as (
 
 ),
 
--- Only these segments are read: where all is well, none.
+-- Only these segments are read; without problems there are none.
 suspect_segments as (
 
     select distinct
@@ -129,7 +129,7 @@ undecoded as (
     inner join completed_segments
         on {{ same_segment('unsupported_events', 'completed_segments') }}
     left join event_types on unsupported_events.event_type = event_types.event_type
-    -- A type that is not known may have held rows as well.
+    -- An event of an unknown type may have contained rows.
     where coalesce(event_types.changes_rows, 'yes') = 'yes' or unsupported_events.table_name is not null
 
 ),

@@ -14,7 +14,7 @@ final as (
         schema_name,
         table_name,
         evidence,
-        -- Table maps that name the same columns are one version.
+        -- Table maps with the same columns are one version.
         min(evidence_id) as evidence_id,
         any_value(columns) as columns,
         any_value(column_names) as column_names,

@@ -157,7 +157,7 @@ named as (
             when not pairs.existed_before and pairs.previous.exists_after then 'not_deleted'
             else 'values_differ'
         end as defect,
-        -- A column of another version is the same one when it has the same name and type.
+        -- Columns of two versions are the same when they have the same name and type.
         case
             when pairs.existed_before and pairs.previous.exists_after
                 then filter(
@@ -174,7 +174,7 @@ named as (
 
 ),
 
--- Steps of statements after which rows of a table may be gone, or others there, without an event saying so.
+-- Statement steps that may remove or exchange rows of a table without a row event.
 destroying_actions as (
 
     select
@@ -198,7 +198,7 @@ destroying_actions as (
             'drop_table', 'truncate_table', 'rename_table', 'drop_partition', 'truncate_partition',
             'exchange_partition', 'drop_database'
         )
-        -- Nothing that was there before is in a table that is new.
+        -- A new table contains no earlier rows.
         or (action in ('create_table', 'create_like', 'create_select') and not is_conditional)
         or detail in ('discard tablespace', 'import tablespace', 'convert partition', 'convert table to partition')
 
@@ -223,7 +223,7 @@ row_destroyers as (
         on
             destroying_actions.source_id = tables.source_id
             and lower(destroying_actions.schema_name) = lower(tables.schema_name)
-            -- A database goes with all its tables.
+            -- DROP DATABASE drops all its tables.
             and lower(coalesce(destroying_actions.table_name, tables.table_name)) = lower(tables.table_name)
     group by tables.source_id, tables.schema_name, tables.table_name
 

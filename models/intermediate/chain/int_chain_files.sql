@@ -64,7 +64,7 @@ table_maps_by_file as (
 
 ),
 
--- What the table maps of a file are bound to over the positions that its rows span.
+-- The bindings of a file's table maps over the positions that its rows span.
 held_bindings as (
 
     select
@@ -74,7 +74,7 @@ held_bindings as (
         bindings.table_map_id,
         bindings.table_version_id,
         bindings.reason,
-        -- A binding that begins before the rows do: no matter where.
+        -- Where a binding begins before the rows does not matter.
         case
             when not {{ position_reached(
                 'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.first_pos',

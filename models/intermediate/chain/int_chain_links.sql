@@ -32,12 +32,12 @@ chain_files as (
 
 ),
 
--- All others count as they stand.
+-- All other transactions count as they are in the log.
 without_effect as (
 
     select
         {{ transaction_key('file_number', 'start_pos') }} as transaction_key,
-        -- What was prepared changes rows when it is committed, and its locks keep others from them until then.
+        -- A prepared transaction changes rows when it is committed; until then its locks keep others from these rows.
         xa_xid is not null as is_prepared
     from {{ ref('int_transactions_resolved') }}
     where
@@ -62,7 +62,8 @@ keyed as (
             row_events.table_name,
             transform(row_events.primary_key_ordinals, place -> row_events.column_names[place])
         ) as table_hash,
-        -- A rollback is logged for the sake of tables without transactions: their rows have changed, others have not.
+        -- A rollback is logged only because of tables without transactions: their rows have changed, all others have
+        -- not.
         without_effect.transaction_key is not null as is_rolled_back,
         {{ pk_values(
             "if(row_events.event_type = 'INSERT', row_events.after_values, row_events.before_values)",
@@ -93,7 +94,7 @@ keyed as (
 
 ),
 
--- An UPDATE that changes the key ends the life of one key and begins that of another.
+-- An UPDATE that changes the key ends the life of the old key and begins that of the new key.
 lives as (
 
     select

@@ -21,7 +21,7 @@ final as (
         segments.segment_start,
         segments.segment_end,
         coalesce(binlog_files.file_sequence, {{ file_sequence('segments.binlog_file') }}) as file_sequence,
-        -- One number a file: with a position it makes one bigint, the cheapest key there is to join on.
+        -- One number per file; together with a position it fits into one bigint, the cheapest join key.
         dense_rank() over (order by segments.source_id, segments.epoch, segments.binlog_file) as file_number,
         segments.row_events,
         segments.transactions,

@@ -37,8 +37,8 @@ xa_outcomes_by_segment as (
 
 ),
 
--- What decides how the rows of an hour look: the segments they come from, as landed, how their prepared transactions
--- ended later, and what their table maps are bound to over the positions that they span.
+-- All inputs of the rows of an hour: their landed segments, the later ends of prepared transactions, and the bindings
+-- of their table maps over the positions that they span.
 ingredients as (
 
     select
@@ -108,7 +108,7 @@ final as (
                                 table_version_id,
                                 reason,
                                 confidence,
-                                -- A binding that begins before the rows do: no matter where.
+                                -- Where a binding begins before the rows does not matter.
                                 if(holds_first, null, valid_from_epoch) as valid_from_epoch,
                                 if(holds_first, null, valid_from_file_sequence) as valid_from_file_sequence,
                                 if(holds_first, null, valid_from_pos) as valid_from_pos
@@ -119,8 +119,8 @@ final as (
                 ','
             )
         ) as fingerprint,
-        -- The first and the last row of a range exist; whether there are others between is not known here, nor whether
-        -- a value of each depends on what is not known.
+        -- Only the first and the last row of a range are known to exist here. It is also unknown here which rows have a
+        -- value that depends on an unknown hint.
         coalesce(
             bool_or(
                 table_version_id is not null

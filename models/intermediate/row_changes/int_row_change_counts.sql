@@ -30,7 +30,7 @@ judged as (
 
     select
         *,
-        -- Without the maps: reading them costs more than all the rest. Unit tests hold what is in them.
+        -- The maps are not checked here, because reading them costs more than everything else. Unit tests check them.
         coalesce(
             case event_type
                 when 'UPDATE' then changed_columns is not null
@@ -45,7 +45,7 @@ judged as (
 
 ),
 
--- The positions, not the identifier that is made of them: numbers are grouped at a fraction of the cost.
+-- Group by the positions and not by change_id, which is made of them: grouping numbers costs a fraction.
 positions as (
 
     select
@@ -102,7 +102,7 @@ counted as (
 
 ),
 
--- An hour whose rows are all in quarantine is in the table all the same: it has been counted.
+-- An hour whose rows are all in quarantine has a row too, as a record that it was counted.
 final as (
 
     select

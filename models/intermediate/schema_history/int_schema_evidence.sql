@@ -36,8 +36,8 @@ binlog_files as (
 
 ),
 
--- Every column of a snapshot stands in the row images, generated ones too (stored and virtual, and those that a
--- table of MariaDB has without listing them). The hidden columns of functional indexes stand in neither.
+-- Row images contain every column of a snapshot, including generated columns (stored, virtual, and those that a MariaDB
+-- table has without listing them). Neither contains the hidden columns of functional indexes.
 snapshot_tables as (
 
     select
@@ -68,7 +68,7 @@ from_snapshots as (
         snapshot_positions.source_id,
         snapshot_tables.schema_name,
         snapshot_tables.table_name,
-        -- Nobody says when it was taken: where it holds is an assumption, and the beginning is the first one.
+        -- The time of such a snapshot is unknown, so its range is an assumption; the first assumption is the beginning.
         if(snapshot_positions.pos is null, 'assume', 'observe') as action,
         'snapshot' as evidence,
         snapshot_positions.snapshot_id as evidence_id,
@@ -104,7 +104,7 @@ ranked_snapshots as (
 
 ),
 
--- Of several without a position the latest one counts.
+-- Only the latest snapshot without a position counts.
 counting_snapshots as (
 
     select * except (newest_first)
@@ -113,7 +113,7 @@ counting_snapshots as (
 
 ),
 
--- As the server names them, whatever statements call them.
+-- Tables with the server's names, whatever names the statements use.
 named_tables as (
 
     select
@@ -130,8 +130,8 @@ named_tables as (
 
 ),
 
--- A server with lower_case_table_names=1 keeps all names in lower case. The log does not say whether it has that, and
--- where no name has a capital a statement that writes one can mean nothing else.
+-- A server with lower_case_table_names=1 keeps all names in lower case. The log does not record this setting. But when
+-- no name has a capital, a statement that writes a capital can only mean the lower-case name.
 lower_case_sources as (
 
     select source_id
@@ -141,8 +141,8 @@ lower_case_sources as (
 
 ),
 
--- A statement is in force from its end on. One inside a compressed payload has the payload's end, which the rows
--- behind it have as well.
+-- A statement is in force from its end on. A statement inside a compressed payload has the payload's end, and so do the
+-- rows after it in the payload.
 placed_actions as (
 
     select /*+ broadcast(completed_segments), broadcast(lower_case_sources) */
@@ -185,7 +185,7 @@ known_tables as (
 
 ),
 
--- What concerns a database, or nobody knows which table, concerns each table that is known.
+-- A statement on a database, or on an unknown table, concerns every known table.
 from_statements as (
 
     select
@@ -222,7 +222,7 @@ landed_stretches as (
 
 ),
 
--- A snapshot that was taken in a file of which nothing is landed.
+-- Snapshots that were taken in a file without landed segments.
 unlanded_places as (
 
     select distinct
@@ -270,8 +270,7 @@ neighbours as (
 
 ),
 
--- What a table looked like before a stretch of the log that is not landed is not certain behind it, and what it looked
--- like in one epoch not in the next.
+-- A table's columns are uncertain after a part of the log that is not landed, and after a change of epoch.
 holes as (
 
     select
@@ -371,7 +370,7 @@ unioned as (
                     col.character_set,
                     case when {{ has_character_set('lower(col.data_type)') }} then character_set end
                 ) as character_set,
-                -- Whether a TIMESTAMP is NULL or NOT NULL when it says neither is a setting of the server.
+                -- For a TIMESTAMP without NULL or NOT NULL, a server setting decides.
                 if(lower(col.data_type) = 'timestamp' and col.is_nullable, null, col.is_nullable) as is_nullable,
                 coalesce(array_contains(transform(key_columns, key -> lower(key)), lower(col.name)), false)
                     as is_primary_key
@@ -423,7 +422,7 @@ numbered as (
 
     select
         *,
-        -- A snapshot that was taken behind a statement shows what it left.
+        -- A snapshot at the end of a statement shows the result of the statement, so it comes after it.
         row_number() over (
             partition by source_id
             order by
@@ -434,7 +433,7 @@ numbered as (
 
 ),
 
--- Tables that gave another one their name or columns are followed together, all others each for itself.
+-- Tables in a RENAME or CREATE LIKE are followed together, every other table by itself.
 linked_tables as (
 
     select
@@ -474,7 +473,7 @@ final as (
 
     select * except (before)
     from compared
-    -- A snapshot that shows a table as the one before did says nothing new.
+    -- A snapshot that shows the same columns as the previous snapshot adds nothing.
     where
         family = ''
         or action != 'observe'

@@ -18,8 +18,8 @@ sources as (
 
 ),
 
--- A snapshot that was not taken by `binloom follow` names the file and not the epoch. After a failover two epochs have
--- files of the same name: it is the one that was being written when the snapshot was taken.
+-- Only snapshots by `binloom follow` record the epoch; others have just the file. After a failover two epochs can have
+-- files of the same name: the right epoch is the one whose file was being written when the snapshot was taken.
 epochs_by_file as (
 
     select
@@ -36,7 +36,7 @@ epochs_by_file as (
 
 ),
 
--- A file that has not been landed: the epoch that was open by then.
+-- For a file that has not been landed: the epoch that was open by then.
 epochs_by_time as (
 
     select

@@ -68,8 +68,8 @@ changes as (
 
 ),
 
--- What a snapshot without a position shows is of the beginning, unless the statements of the log could not have been
--- carried out on it, or lead to it: then it was taken behind them.
+-- A snapshot without a position is assumed to show the beginning, unless the statements of the log are impossible on it
+-- or lead to it: then it was taken after them.
 assumptions as (
 
     select
@@ -105,7 +105,7 @@ refuted_families as (
 
 ),
 
--- Before everything else nothing is known.
+-- Nothing is known before the first evidence.
 beginnings as (
 
     select
@@ -169,7 +169,7 @@ ranges as (
             {{ table_state("'uncertain'", detail="'a snapshot without a position was taken later'") }},
             followed.state
         ) as state,
-        -- What a later snapshot shows was so since the last statement before it.
+        -- The columns in a later snapshot are valid since the last statement before it.
         case
             when followed.next.action = 'observe'
                 then {{ table_state(

@@ -37,7 +37,7 @@ named as (
         table_versions.column_names,
         table_versions.primary_key_ordinals,
         'exact' as confidence,
-        -- Names that a server cannot have written; a map of names to values could not hold them.
+        -- A server cannot have written duplicate names, and a map of names to values could not hold them.
         if(
             size(array_distinct(table_versions.column_names)) != table_maps.column_count, 'column_count_mismatch', null
         ) as reason,
@@ -189,7 +189,7 @@ judged_columns as (
             and paired_columns.paired.version_columns.data_type = column_types.data_type
             and (
                 column_types.wire_metadata in ('*', cast(paired_columns.paired.columns.metadata as string))
-                -- A TEXT is made a larger one where the bytes of its character set ask for it.
+                -- The server enlarges a TEXT type when its character set needs more bytes.
                 or (
                     paired_columns.is_of_statement
                     and paired_columns.paired.version_columns.data_type like '%text'
@@ -263,8 +263,9 @@ chosen as (
         valid_from_epoch,
         valid_from_file_sequence,
         valid_from_pos,
-        -- One that fits goes before one that does not. Of two that name the columns alike the later snapshot is right,
-        -- as it is the server's own word on the key, and so it is when what was before is not certain.
+        -- A candidate that fits wins over one that does not. Of two candidates with the same column names, the later
+        -- snapshot wins, because it has the key from the server itself. It also wins when the earlier candidate is
+        -- uncertain.
         min_by(
             struct(table_version_id, column_names, primary_key_ordinals, reason, detail, confidence),
             struct(reason is not null, if(reason is null, -candidate_ordinal, candidate_ordinal))
@@ -352,7 +353,7 @@ numbered as (
 
 ),
 
--- Ranges with the same outcome that follow each other are one.
+-- Consecutive ranges with the same outcome are merged.
 merged as (
 
     select

@@ -32,7 +32,7 @@ ranges as (
 
 ),
 
--- Ranges of one definition that follow each other are one version.
+-- Consecutive ranges of one definition are one version.
 compared as (
 
     select
@@ -109,7 +109,7 @@ from_histories as (
 
 ),
 
--- binlog_row_metadata=FULL: each table map says the names itself, and is right wherever it stands.
+-- With binlog_row_metadata=FULL each table map has the names itself, so it is right at any position.
 named_table_maps as (
 
     select

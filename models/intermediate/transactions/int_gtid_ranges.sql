@@ -23,7 +23,8 @@ completed_segments as (
 
 ),
 
--- What stands behind the last colon of MySQL's uuid:tag:number, behind the last dash of MariaDB's domain-server-number.
+-- The number is after the last colon of MySQL's uuid:tag:number, and after the last dash of MariaDB's
+-- domain-server-number.
 numbered as (
 
     select
@@ -41,7 +42,7 @@ ranked as (
 
     select
         *,
-        -- The same for all numbers that follow one another.
+        -- Equal for all consecutive numbers.
         number - dense_rank() over (
             partition by source_id, epoch, binlog_file, segment_start, gtid_stem order by number
         ) as island

@@ -24,7 +24,7 @@ completed_segments as (
 
 ),
 
--- The text that a ROWS_QUERY or ANNOTATE event says of rows that follow it is no change beside them.
+-- The text in a ROWS_QUERY or ANNOTATE event describes the row events after it and is no change of its own.
 executed as (
 
     select
@@ -39,7 +39,7 @@ parsed as (
 
     select
         *,
-        -- A stored function that changes rows is logged as the call of it.
+        -- A stored function that changes rows is logged as its call.
         if(statement rlike r'(?i)^select\b', 'select', {{ dml_part('statement', 'head') }}) as head,
         if(statement rlike r'(?i)^select\b', null, {{ dml_part('statement', 'first_name') }}) as first_name,
         {{ dml_part('statement', 'second_name') }} as second_name
@@ -53,12 +53,12 @@ changes as (
         *,
         upper(regexp_extract(head, r'^\w+', 0)) as verb,
         {{ unquoted_name('first_name') }} as possible_alias,
-        -- Where a DELETE says what its tables are called.
+        -- The part of a DELETE that defines table aliases.
         regexp_extract(statement, r'(?is)^(.*?)(?:\bwhere\b|$)') as before_where
     from parsed
     where
         head is not null
-        -- CREATE TABLE fills the table only with SELECT, which may also stand in a comment or the name of a column.
+        -- CREATE TABLE fills the table only with SELECT, a word that may also occur in a comment or a column name.
         and (
             not head rlike '(?i)^create'
             or regexp_replace(
@@ -147,7 +147,7 @@ counted as (
 
 ),
 
--- A segment without such statements is in the table all the same: it has been looked at.
+-- A segment without such statements has a row too, as a record that it was read.
 final as (
 
     select

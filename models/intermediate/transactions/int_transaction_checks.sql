@@ -95,7 +95,7 @@ compared as (
 
 ),
 
--- What cannot be decoded of a transaction is known to be missing, and listed in undecoded_events.
+-- Events of a transaction that could not be decoded are known to be missing; undecoded_events lists them.
 findings as (
 
     select /*+ broadcast(unsupported_events) */ compared.*
@@ -112,7 +112,7 @@ findings as (
 
 ),
 
--- A segment in which nothing was found is in the table all the same: it has been looked at.
+-- A segment without findings has a row too, as a record that it was checked.
 final as (
 
     select

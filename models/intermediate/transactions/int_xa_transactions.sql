@@ -13,7 +13,8 @@ completed_segments as (
 
 ),
 
--- An identifier is free again only when its transaction has ended: the next that has the same one is the end.
+-- An identifier is free again only when its transaction has ended, so the next transaction with the same identifier is
+-- the end.
 followed as (
 
     select /*+ broadcast(completed_segments) */

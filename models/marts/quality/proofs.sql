@@ -97,7 +97,7 @@ units as (
 
 ),
 
--- The list and the counts are written by a macro, proof by proof.
+-- Macros write the list and the counts for each proof.
 listed as (
 
     select {{ listed_proofs() }}

@@ -10,7 +10,7 @@ ranked as (
 
     select
         *,
-        -- Two states of one instant: the segment is what it became last.
+        -- For two states with the same time, the later state in the life of a segment wins.
         row_number() over (
             partition by source_id, epoch, binlog_file, segment_start
             order by
@@ -39,7 +39,7 @@ final as (
         recorded_at,
         table_filter,
         gtids,
-        -- A compacted segment stands for the file when it is completed, until then those that it is made of do.
+        -- A compacted segment is valid once it is completed; until then the segments that it replaces are.
         if(
             segment_start = 0, status = 'completed', status not in ('replaced', 'removed')
         ) as is_current

@@ -10,7 +10,7 @@ ranked as (
 
     select
         *,
-        -- Two states of one instant: a gap is found before anything becomes of it.
+        -- For two states with the same time, `found` is the older one, because every other state follows it.
         row_number() over (partition by gap_id order by recorded_at desc, status = 'found' asc) as recency,
         min(recorded_at) over (partition by gap_id) as found_at
     from landed

@@ -10,7 +10,7 @@ ranked as (
 
     select
         *,
-        -- Each segment that meets a table map lands it; the identifier is a hash of all that the copies hold.
+        -- Each segment that contains a table map lands it; the identifier is a hash of the whole content of the copies.
         row_number() over (partition by source_id, table_map_id order by column_count) as copy
     from landed
 

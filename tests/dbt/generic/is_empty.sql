@@ -1,9 +1,9 @@
 {% test is_empty(model) %}
 
--- A test that fails keeps a build from what stands behind its model. This one stands behind all proofs: what is wrong in
--- one place is no reason not to look at the others.
+-- A failed test makes a build skip everything downstream of its model. This test depends on proofs, which is downstream
+-- of all quality models, so that a violation in one does not stop the check of the others.
 -- depends_on: {{ ref('proofs') }}
--- One row is one violation: the model itself says what is wrong and where.
+-- One row is one violation; the columns of the model give its kind and place.
 select * from {{ model }}
 
 {% endtest %}

@@ -1,6 +1,6 @@
--- table_activity_hourly is summed up from counts that are taken when a file is new; the decoder counted on its own.
--- A command that selects a model selects the tests that refer to it. This test needs table_activity_hourly, which is
--- made of int_completed_segments: the latter is named without a reference, so that it can be built alone.
+-- table_activity_hourly sums counts that are taken when a file is new; the decoder counts independently. A command that
+-- selects a model selects the tests that refer to it. This test needs table_activity_hourly, which is built from
+-- int_completed_segments. The latter is named without a ref, so that it can be built alone.
 {% set segments = graph.nodes['model.binloom.int_completed_segments'].relation_name if execute else 'segments' -%}
 
 with

@@ -19,7 +19,8 @@ unsupported_events as (
 
 ),
 
--- What failed is known and listed in failed_segments; what is in progress is on its way; what was skipped is meant.
+-- All segments count as covered: failed_segments lists failed ones, those in progress will be landed, and skipped ones
+-- are intended.
 covered as (
 
     select
@@ -35,7 +36,7 @@ covered as (
                 order by segment_start, segment_end
                 rows between unbounded preceding and 1 preceding
             ),
-            -- The magic number in front of the first event.
+            -- The magic number before the first event.
             4
         ) as covered_until
     from segments
@@ -92,7 +93,7 @@ after_segments as (
 
 ),
 
--- With --skip-bad-checksum, an event that is broken is passed over.
+-- With --skip-bad-checksum, a damaged event is skipped.
 passed_over as (
 
     select distinct
@@ -125,7 +126,7 @@ explained as (
 
 ),
 
--- Broken after it was landed: no segment and no event says where.
+-- Files that were damaged after they were landed: no segment and no event records where.
 broken_since as (
 
     select

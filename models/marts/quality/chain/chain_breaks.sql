@@ -109,7 +109,7 @@ following_files as (
 
 ),
 
--- Places where something may stand that row_changes lacks, of a table where one is known.
+-- Places that may have changes that row_changes lacks, with their table where it is known.
 not_landed as (
 
     select
@@ -212,7 +212,7 @@ filtered as (
 
 ),
 
--- A filter that let both changes pass leaves the table in.
+-- A filter that let both changes pass includes the table.
 left_out_between as (
 
     select distinct breaks.break_id
@@ -243,7 +243,7 @@ left_out_between as (
 
 ),
 
--- Of each segment the first and the last are known, not each one. One without a table may have been on any.
+-- Only the first and the last statement of a segment are known. A statement without a table may have changed any table.
 logged_as_text as (
 
     select distinct breaks.break_id
@@ -273,7 +273,7 @@ altered as (
 
 ),
 
--- A table whose parent is changed by a cascade itself, without a row event, goes by the parent's parent.
+-- When the parent itself is changed by a cascade, without a row event, the parent's parent has the row event.
 grandparents as (
 
     select
@@ -334,7 +334,7 @@ ancestors as (
 
 ),
 
--- With the files between the two changes, so that no others are read.
+-- Includes the files between the two changes, so that no other files are read.
 suspects as (
 
     select distinct

@@ -29,7 +29,7 @@ last_files as (
 
 ),
 
--- MySQL carries cascades out above the storage engine, and logs them, since 9.6: by default.
+-- Since 9.6, MySQL by default carries out cascades above the storage engine, and logs them.
 servers as (
 
     select

@@ -20,7 +20,7 @@ final as (
         min(event_timestamp) as first_event_at,
         max(event_timestamp) as last_event_at
     from quarantined_row_events
-    -- Those stand in undecoded_events, lost_events and uncovered_bytes.
+    -- These are in undecoded_events, lost_events and uncovered_bytes.
     where reason != 'decode_error'
     group by source_id, schema_name, table_name, reason, detail
 

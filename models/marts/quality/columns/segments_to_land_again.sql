@@ -50,7 +50,7 @@ described as (
 
     union all
 
-    -- Where the log itself has the names, but not all that values depend on, a version with these names may tell it.
+    -- Where the log itself has the names, but lacks some hints, a version with the same names may have the hints.
     select
         bindings.source_id,
         bindings.table_map_id,

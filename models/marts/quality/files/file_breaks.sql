@@ -26,7 +26,8 @@ stream_gaps as (
 
 ),
 
--- GTIDs can be compared only where those of all bytes are known: what is not landed is listed in failed_segments.
+-- GTIDs can be compared only where the GTIDs of all bytes are known; failed_segments lists segments that are not
+-- landed.
 looked_at as (
 
     select
@@ -40,7 +41,7 @@ looked_at as (
 
 ),
 
--- A position of MariaDB stands for all up to it.
+-- A MariaDB position includes all numbers up to it.
 landed_stems as (
 
     select
@@ -67,7 +68,7 @@ landed as (
         epoch,
         binlog_file,
         collect_list(case when high is not null then struct(stem, low, high) end) as landed,
-        -- Transactions without GTIDs are in no list: only its last event says where such a file ends.
+        -- Transactions without GTIDs are in no list, so only its last event proves that such a file is complete.
         bool_or(high is null) as has_anonymous
     from landed_stems
     group by source_id, epoch, binlog_file
@@ -92,7 +93,7 @@ paired as (
     select
         followed.*,
         followed.following.epoch = followed.epoch as is_same_epoch,
-        -- Servers count on by one; where one did not, its ROTATE says so.
+        -- Servers number files consecutively; after an exception, the ROTATE names the next file.
         followed.following.file_sequence = followed.file_sequence + 1
         or followed.next_binlog_file <=> followed.following.binlog_file as is_contiguous,
         followed.next_binlog_file is not null or coalesce(followed.event_counts['STOP'], 0) > 0 as has_end,
@@ -115,7 +116,7 @@ paired as (
             followed.source_id = landed.source_id
             and followed.epoch = landed.epoch
             and followed.binlog_file = landed.binlog_file
-    -- What was found while a server was followed, and what became of it, stands there.
+    -- stream_gaps has the breaks that were found while following a server, and their status.
     left anti join stream_gaps
         on
             followed.source_id = stream_gaps.source_id
@@ -213,7 +214,8 @@ summed_steps as (
 
 ),
 
--- From each number to the next at which something begins or ends: whether it was landed, and whether the list has it.
+-- Ranges from one number at which an interval begins or ends to the next: whether they were landed, and whether the
+-- list has them.
 stretches as (
 
     select
@@ -261,10 +263,10 @@ differing_files as (
         is_landed != is_said
         and if(
             is_same_epoch,
-            -- A domain of MariaDB that the list has not at all was deleted (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
+            -- A MariaDB domain that is missing from the whole list was deleted (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
             is_said or stem like '%:' or has_said,
-            -- Who takes over has transactions that the one before never had. What only that one had is either found
-            -- while following, or was written by the other later.
+            -- After a failover, the new server has transactions that the old one never had. Transactions that only the
+            -- old server had are either found while following, or were written by the new server later.
             is_said and has_landed
         )
     group by source_id, epoch, binlog_file

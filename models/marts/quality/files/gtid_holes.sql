@@ -30,7 +30,7 @@ gtid_ranges as (
 
 ),
 
--- What failed is listed in failed_segments, and nobody looked into what was skipped without a list.
+-- failed_segments lists failed segments, and the GTIDs of segments that were skipped without a list are unknown.
 looked_at as (
 
     select
@@ -65,7 +65,7 @@ files as (
 
 ),
 
--- Of MySQL only the newest files: what stands before them is held against the lists of the files behind it.
+-- For MySQL only the newest files: file_breaks compares earlier files with the list of the file after them.
 landed as (
 
     select
@@ -138,7 +138,7 @@ intervals as (
 
 ),
 
--- All servers of a domain of MariaDB count on from one another.
+-- All servers of a MariaDB domain share one sequence of numbers.
 ordered as (
 
     select
@@ -179,10 +179,11 @@ final as (
         ordered.low > ordered.covered_until + 1
         and if(
             ordered.stem like '%:',
-            -- A hole that the server knows of is none of the log, and each member of a group has a block of its own.
+            -- A hole in the server's own list is no hole in the log, and each group member has its own block of
+            -- numbers.
             ordered.covered_until >= ordered.said_until
             and (ordered.low - 1) % {{ var('gtid_assignment_block_size') }} != 0,
-            -- A replica may leave out what others wrote; its own numbers have no holes.
+            -- A replica may skip transactions of other servers; its own numbers have no holes.
             ordered.stem = ordered.stem_before and sources.server_id is not null
         )
 

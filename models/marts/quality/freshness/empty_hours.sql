@@ -69,7 +69,7 @@ stretches as (
 
 ),
 
--- Where something is known to be missing: behind one file, up to another.
+-- Places where data is known to be missing: after one file, up to another.
 known_gaps as (
 
     select

@@ -54,7 +54,7 @@ final as (
     from landed
     inner join newest_files on landed.source_id = newest_files.source_id
     where
-        -- A series that was closed is an archive, and nobody waits for more.
+        -- A closed series is an archive that expects no more files.
         newest_files.newest.is_open
         and landed.newest_event_at > landed.last_event_at + make_interval(0, 0, 0, 0, {{ var('late_source_hours') }})
 

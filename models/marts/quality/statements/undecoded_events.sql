@@ -28,7 +28,7 @@ final as (
         unsupported_events.detail
     from unsupported_events
     left join event_types on unsupported_events.event_type = event_types.event_type
-    -- Those stand in lost_events and in uncovered_bytes.
+    -- These are in lost_events and in uncovered_bytes.
     where unsupported_events.reason not in ('incident', 'bad_checksum')
 
 )

@@ -13,7 +13,7 @@ row_change_counts as (
 
 ),
 
--- Mostly no hour is: then nothing is read.
+-- Usually there are no such hours, and then nothing is read.
 hours as (
 
     select distinct event_hour from row_change_counts

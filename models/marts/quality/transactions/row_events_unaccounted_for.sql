@@ -19,7 +19,7 @@ quarantined_row_events as (
 
 ),
 
--- The kinds are columns there and rows here.
+-- The counts per kind are columns there and rows here.
 landed as (
 
     select

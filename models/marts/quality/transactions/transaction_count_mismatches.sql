@@ -19,7 +19,7 @@ final as (
     from transaction_checks
     where
         is_landed_twice
-        -- With a filter on tables, a transaction has rows that were not landed on purpose.
+        -- With a table filter, some rows of a transaction were deliberately not landed.
         or (not has_all_row_events and table_filter is null)
 
 )
