@@ -1,13 +1,13 @@
-# The developer's and the first visitor's commands. `make help` lists them.
+# Commands for developers and first-time visitors. `make help` lists them.
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.binloom-setup
 PYTEST_ARGS ?=
 
-# What runs here must leave the tree as it was, so byte code stays out of it.
+# Commands must leave the tree unchanged, so Python writes no byte code into it.
 export PYTHONDONTWRITEBYTECODE := 1
-# Tools that count their users over the network, off.
+# Turn off the telemetry of tools.
 export DO_NOT_TRACK := 1
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export GX_ANALYTICS_ENABLED := False

@@ -1,1 +1,1 @@
-"""What is measured, and how. Figures stand in README.md beside this."""
+"""The benchmarks and their measuring tools. README.md in this folder has the figures."""

@@ -1,6 +1,6 @@
 """Decodes a file in this process and prints the processor time it took, as JSON: `python -m benchmarks.decode FILE`.
 
-With `--peer` mysql-replication decodes it; that stops after some seconds, since a whole file takes it minutes.
+With `--peer` mysql-replication decodes it instead, and stops after some seconds: a whole file would take it minutes.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from time import perf_counter, process_time
 
 
 def by_binloom(path: Path) -> dict[str, float]:
-    """Decode a whole file to record batches, after a small one that loads the compiled kernel."""
+    """Decode a whole file to record batches, after decoding a small file that loads the compiled kernel."""
     from ingest.binlog import open_binlog
 
     warm = Path(__file__).resolve().parents[1] / "samples" / "shop-mysql" / "binlog.000001"
@@ -22,7 +22,7 @@ def by_binloom(path: Path) -> dict[str, float]:
 
 
 def by_mysql_replication(path: Path, flavor: str, limit: float) -> dict[str, float]:
-    """Decode until the time is up; the file's metadata is MINIMAL at most, as by default."""
+    """Decode until the time is up; the file's metadata is at most MINIMAL, the server's default."""
     from tests.support.binlog.mysql_replication import row_events
 
     started, used = perf_counter(), process_time()

@@ -1,4 +1,4 @@
-"""Writes a binlog of any size as an online shop would: `python benchmarks/generate.py --size 256M --out DIR`.
+"""Writes a binlog of any size, as an online shop would: `python benchmarks/generate.py --size 256M --out DIR`.
 
 A real server logs it: `orders` with 15 mixed columns, changed in transactions of some ten to a hundred
 rows; half of the changed rows are inserts, a third updates, the rest deletes. DIR gets `binlog.000001`
@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.servers import DISTRIBUTIONS, Server
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-# A server rotates at this size at the latest; a larger target is written as several files.
+# A server rotates at this size at the latest, so a larger target becomes several files.
 LARGEST_FILE = 1 << 30
-# Where the clock of an hourly log begins.
+# The clock of an hourly log starts this many hours ago.
 HOURS_AGO = 2000
-# Rows after which the table does not grow any more.
+# The table stops growing at this number of rows.
 LARGE_TABLE = 1_000_000
 
 SCHEMA = [
@@ -50,7 +50,7 @@ SCHEMA = [
         attributes json null
     ) engine=InnoDB
     """,
-    # Numbers 0 to 399: inserts select from here.
+    # Contains the numbers 0 to 399: inserts select from here.
     "create table bench.numbers (n int primary key) engine=InnoDB",
 ]
 
@@ -81,13 +81,13 @@ DELETE = "delete from bench.orders where id between %s and %s"
 
 
 def size_in_bytes(text: str) -> int:
-    """Read `256M` or `1G` or plain bytes."""
+    """Parse `256M`, `1G` or plain bytes."""
     unit = UNITS.get(text[-1:].upper())
     return int(float(text[:-1]) * unit) if unit else int(text)
 
 
 def write(server: Server, size: int, hourly: bool = False) -> None:
-    """Run transactions until the server has written so many bytes of binlog; hourly, each file begins an hour later."""
+    """Run transactions until the server has written this many bytes of binlog; `hourly`: one hour for each file."""
     prepare(server)
     first_hour = int(time.time()) - HOURS_AGO * 3600
     with server.connect(autocommit=False) as connection:
@@ -100,7 +100,7 @@ def write(server: Server, size: int, hourly: bool = False) -> None:
 
 
 def prepare(server: Server) -> None:
-    """Make the tables; what fills them before the work stays out of the log."""
+    """Make the tables; the rows that fill them beforehand are not logged."""
     server.execute(
         *SCHEMA,
         "set session sql_log_bin = 0",
@@ -109,12 +109,12 @@ def prepare(server: Server) -> None:
 
 
 def log_size(server: Server) -> int:
-    """Return how many bytes of binlog a server has."""
+    """Return the size of a server's binlog in bytes."""
     return sum(path.stat().st_size for path in server.binlogs())
 
 
 def rounds(connection: "pymysql.connections.Connection[Any]") -> Iterator[int]:
-    """Run rounds of six transactions, without end; yield the number of each after it is done.
+    """Run rounds of six transactions endlessly; yield the number of each transaction after it is done.
 
     A round inserts 180 rows, updates 120 and deletes 60, or 180 once the table has grown large; keys have no gaps.
     """
@@ -126,7 +126,7 @@ def rounds(connection: "pymysql.connections.Connection[Any]") -> Iterator[int]:
             following += rows
             connection.commit()
         for rows in (90, 30):
-            # A prime stride spreads the updates over the rows that are there.
+            # A prime stride spreads the updates over the existing rows.
             first = oldest + (number * 7919) % (following - oldest - rows)
             cursor.execute(UPDATE, (first, first + rows - 1))
             connection.commit()

@@ -1,4 +1,4 @@
-"""Runs a command and measures it: wall time, processor time, and the most memory that its processes had at once."""
+"""Runs a command and measures it: wall time, processor time, and the peak memory of all its processes together."""
 
 import os
 import resource
@@ -13,24 +13,24 @@ SAMPLE_SECONDS = 0.25
 
 
 class CommandFailed(Exception):
-    """A measured command ended with an error; the message holds the end of what it said."""
+    """A measured command ended with an error; the message contains the end of its output."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A command that ran.
+    """The measurements of a command that ran.
 
     Attributes
     ----------
     seconds
-        From start to end by the clock.
+        Wall time from start to end.
     processor_seconds
-        What it and all below it used of the processors, such as a JVM that nobody waits for.
+        Processor time of the process and all its descendants, including ones that are never waited for, such as a JVM.
     peak_bytes
-        Most memory of the process and all below it at one time: their proportional set sizes, so that what they
-        share counts once.
+        Peak memory of the process and all its descendants at one time: the sum of their proportional set sizes, so
+        that shared memory counts once.
     output
-        What it wrote to stdout, when that was captured.
+        Its stdout, when that was captured.
     """
 
     seconds: float
@@ -46,7 +46,7 @@ def run(
     cores: Collection[int] | None = None,
     capture: bool = False,
 ) -> Measured:
-    """Run a command to its end, on some cores only when `cores` says so; its output goes nowhere unless captured."""
+    """Run a command to its end, pinned to `cores` when given; its output is discarded unless captured."""
     used = _children_seconds()
     started = perf_counter()
     process = subprocess.Popen(
@@ -67,7 +67,7 @@ def run(
         raise CommandFailed(
             f"{' '.join(command)} ended with {process.returncode}:\n{(output or '')[-1500:]}{errors[-1500:]}"
         )
-    # What was looked at now and then lacks the end of each process, the other all that was not waited for.
+    # Sampling misses the end of each process; the kernel's total misses processes that were not waited for.
     processor_seconds = max(_children_seconds() - used, sum(peak.processor_seconds.values()))
     return Measured(seconds, processor_seconds, peak.bytes, output or "")
 
@@ -78,7 +78,7 @@ def _children_seconds() -> float:
 
 
 class _Peak(threading.Thread):
-    """Looks at a process and its descendants again and again."""
+    """Samples a process and its descendants repeatedly."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -99,7 +99,7 @@ class _Peak(threading.Thread):
 
 
 def tree(root: int) -> list[int]:
-    """Return the ids of a process and of all below it."""
+    """Return the ids of a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -127,27 +127,27 @@ def _memory(pid: int) -> int:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the memory that a process and all below it have in RAM, what they share counted once for each."""
+    """Return the resident memory of a process and all its descendants; shared memory counts once for each process."""
     return sum(_status(each, "VmRSS") for each in tree(pid))
 
 
 def peak_bytes(pid: int) -> int:
-    """Return the most memory that a process has had in RAM since it started, or since `forget_peak`."""
+    """Return the peak resident memory of a process since it started, or since `forget_peak`."""
     return _status(pid, "VmHWM")
 
 
 def forget_peak(pid: int) -> None:
-    """Begin anew with `peak_bytes`. Source: Linux's Documentation/filesystems/proc.rst, /proc/PID/clear_refs."""
+    """Reset `peak_bytes`. Source: Linux's Documentation/filesystems/proc.rst, /proc/PID/clear_refs."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def processor_seconds(pid: int) -> float:
-    """Return what a process and all below it have used of the processors, in seconds."""
+    """Return the processor time of a process and all its descendants, in seconds."""
     return sum(_own_seconds(each) for each in tree(pid))
 
 
 def _own_seconds(pid: int) -> float:
-    """Return what a process has used of the processors, in seconds; 0 when it has ended."""
+    """Return the processor time of a process in seconds; 0 when it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Curves over time, or over something else, as an SVG: panels one below the other, with one axis."""
+"""Draws curves over time, or over another quantity, as an SVG: panels one below the other with a common axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ GRID, TEXT = "#d5d5d5", "#555555"
 
 @dataclass(frozen=True)
 class Curve:
-    """Values at times: `points` are (seconds, value), or (whatever the axis counts, value)."""
+    """A curve: `points` are (seconds, value), or (another quantity, value)."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -22,7 +22,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves that share an axis."""
+    """Curves with a common value axis."""
 
     title: str
     curves: Sequence[Curve]
@@ -30,7 +30,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Axis:
-    """What lies to the right: the name of its unit, and how many of what points count make one."""
+    """The horizontal axis: the name of its unit, and how many of the points' own units make one."""
 
     unit: str = "min"
     size: float = 60.0
@@ -45,11 +45,11 @@ def write_svg(path: Path, title: str, panels: Sequence[Panel], axis: Axis = MINU
     Parameters
     ----------
     title
-        What stands above all of them.
+        Title above all panels.
     panels
         From top to bottom.
     axis
-        Of all of them.
+        The horizontal axis of all panels.
     """
     longest = max(place for panel in panels for curve in panel.curves for place, _ in curve.points)
     height = TOP + len(panels) * (PANEL_HEIGHT + GAP)
@@ -89,6 +89,6 @@ def _panel(panel: Panel, top: float, longest: float, axis: Axis) -> list[str]:
 
 
 def _step(wanted: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, not below what is wanted."""
+    """Return 1, 2 or 5 times a power of ten that is at least the given step."""
     power = 10.0 ** floor(log10(max(wanted, 1e-9)))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted * 0.999)

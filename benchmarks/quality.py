@@ -1,9 +1,9 @@
-"""What the proofs cost: on many row changes at once, and for one more file after a history of one or another length.
+"""Measures the cost of the proofs: on many row changes at once, and for one more file after short and long histories.
 
     python -m benchmarks --sections quality                 all quality models on 4 million row changes
     python -m benchmarks --sections history                 `dbt build` after one more file, with a plot
 
-Both work on a series of files that a real server has written: a file under several names is no chain.
+Both work on a series of files that a real server has written: copies of one file under several names form no chain.
 """
 
 import json
@@ -26,7 +26,7 @@ DBT = str(Path(sys.executable).with_name("dbt"))
 SOURCE = "bench"
 SERVER = "mysql"
 HISTORIES = (10, 30, 100)
-# What a proof is made of: the quality models, and what is built for them alone.
+# The quality models, and the models that only they need.
 PROOFS = ("path:models/marts/quality", "int_chain_files", "int_chain_links", "int_chain_breaks")
 
 Line = tuple[str, str, str]
@@ -34,19 +34,19 @@ Line = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Warehouse:
-    """A warehouse with a series of files to land in it, in a folder of its own."""
+    """A warehouse in a folder of its own, and a series of files to land in it."""
 
     folder: Path
     binlogs: Sequence[Path]
     schema: Path
 
     def begin(self) -> None:
-        """Begin anew, with the schema."""
+        """Start with an empty warehouse and land the schema."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.binloom("snapshot", "--source", SOURCE, "--from-dir", str(self.schema))
 
     def land(self, files: int) -> None:
-        """Land the first so many files; those that are landed stay."""
+        """Land the first `files` files; files that are already landed stay."""
         directory = str(self.binlogs[0].parent)
         names = ",".join(path.name for path in self.binlogs[:files])
         self.binloom("ingest", "--source", SOURCE, "--binlog-dir", directory, "--files", names)
@@ -68,19 +68,19 @@ class Warehouse:
         return self.folder / "target"
 
     def node_seconds(self) -> dict[str, float]:
-        """Return what each model and test of the last dbt command took, by name, the longest first."""
+        """Return the seconds that each model and test of the last dbt command took, by name, the longest first."""
         results = json.loads((self._target / "run_results.json").read_text())["results"]
         seconds = {result["unique_id"].split(".", 2)[2]: result["execution_time"] for result in results}
         return dict(sorted(seconds.items(), key=lambda each: -each[1]))
 
     def row_events(self) -> int:
-        """Count the raw row events by their files' footers."""
+        """Count the raw row events from the footers of their files."""
         files = (self.folder / "warehouse" / "binlog_raw.db" / "row_events").rglob("*.parquet")
         return sum(parquet.read_metadata(path).num_rows for path in files)
 
 
 def series(work: Path, size: int, file_size: int) -> tuple[list[Path], Path]:
-    """Have a server write files of about the same size, an hour each, or take those of an earlier run.
+    """Let a server write files of about the same size, one for each hour, or reuse the files of an earlier run.
 
     Returns the files and the schema.
     """
@@ -93,13 +93,13 @@ def series(work: Path, size: int, file_size: int) -> tuple[list[Path], Path]:
 
 
 def quality(work: Path, size: int) -> Iterator[Line]:
-    """Build all quality models, and what is built for them alone, on a series of files of this many bytes."""
+    """Build all quality models, and the models that only they need, on a series of files of this many bytes."""
     warehouse = Warehouse(work / "quality", *series(work, size, max(4096, size // 20)))
     warehouse.begin()
     warehouse.land(len(warehouse.binlogs))
     warehouse.dbt("build", "--exclude", *PROOFS, "--exclude-resource-type", "unit_test")
     command = ("build", "--select", *PROOFS, "--exclude-resource-type", "unit_test", "--threads")
-    # In turn, so that what each takes is its own; the whole is measured as it is run.
+    # One thread gives the time of each model alone; the second build measures the total as users run it.
     warehouse.dbt(*command, "1")
     alone = warehouse.node_seconds()
     built = warehouse.dbt(*command, "4", "--full-refresh")
@@ -120,7 +120,7 @@ def quality(work: Path, size: int) -> Iterator[Line]:
 
 
 def history(work: Path, file_size: int, lengths: Sequence[int] = HISTORIES) -> Iterator[Line]:
-    """Build after one more file, when so many have been built before; leave `history.json` and `history.svg`."""
+    """Build after one more file, with histories of several lengths; write `history.json` and `history.svg`."""
     longest = max(lengths) + 1
     binlogs, schema = series(work, (longest + 3) * file_size, file_size)
     warehouse = Warehouse(work / "history", binlogs[:longest], schema)
@@ -155,7 +155,7 @@ def history(work: Path, file_size: int, lengths: Sequence[int] = HISTORIES) -> I
 
 
 def draw(found: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draw cost against history."""
+    """Draw cost over length of history."""
 
     def curve(name: str, column: str) -> Curve:
         return Curve(name, [(each["files"], each[column]) for each in found])

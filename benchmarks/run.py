@@ -6,7 +6,7 @@
     python -m benchmarks --sections history     a build after one more file, see benchmarks/quality.py
     python -m benchmarks --copies 2             256 MB instead of 1 GB
 
-Ratios are of measurements next to each other on the same files; figures of different runs are not to be compared.
+Ratios compare measurements made next to each other on the same files; do not compare figures of different runs.
 """
 
 import argparse
@@ -40,7 +40,7 @@ SOURCE = "bench"
 
 @dataclass
 class Report:
-    """Lines of the table that is printed in the end."""
+    """Lines of the table that is printed at the end."""
 
     lines: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Report:
 
 
 def prepare(server: str, size: int, work: Path, options: Sequence[str] = ()) -> Path:
-    """Generate a file under server options, or take the one of an earlier run; return its folder."""
+    """Generate a file under server options, or reuse the file of an earlier run; return its folder."""
     folder = work / "".join([f"{server}-{size >> 20}M", *options])
     if not (folder / "binlog.000001").exists():
         print(f"generating {folder}", file=sys.stderr)
@@ -63,13 +63,13 @@ def prepare(server: str, size: int, work: Path, options: Sequence[str] = ()) -> 
 
 
 def print_by_tool(server: str, files: list[Path]) -> Measured:
-    """Have `mysqlbinlog -v` print files to nowhere, on one core."""
+    """Run `mysqlbinlog -v` on files and discard its output, on one core."""
     command = DISTRIBUTIONS[server].binlogtool_command("-v", "--base64-output=decode-rows", *map(str, files))
     return run(command, environment={"TZ": "UTC"}, cores=ONE_CORE)
 
 
 def decode_compressed(report: Report, server: str, plain: Path, compressed: Path) -> None:
-    """Decode the same shop's log with and without compression, in turn, by processor time."""
+    """Decode the same shop's log with and without compression, in turn; measure processor time."""
     rates: dict[Path, list[float]] = {plain: [], compressed: []}
     for _ in range(ROUNDS):
         for folder, found in rates.items():
@@ -88,7 +88,7 @@ def decode_compressed(report: Report, server: str, plain: Path, compressed: Path
 
 
 def decode(report: Report, server: str, folder: Path) -> None:
-    """Decode one file on one core, three ways, by processor time: other work on the machine counts little then."""
+    """Decode one file on one core in three ways; measure processor time, which other work hardly affects."""
     path = folder / "binlog.000001"
     command = [sys.executable, "-m", "benchmarks.decode", str(path)]
     runs: list[Measured] = []
@@ -121,7 +121,7 @@ def decode(report: Report, server: str, folder: Path) -> None:
 
 
 def ingest(report: Report, folder: Path, copies: int, work: Path) -> None:
-    """Land files by the whole command, and print the same files by mysqlbinlog."""
+    """Land files with the whole command, and print the same files with mysqlbinlog."""
     binlogs = several_names(folder, copies, work / "binlogs")
     home = work / "home"
     shutil.rmtree(home, ignore_errors=True)
@@ -148,7 +148,7 @@ def ingest(report: Report, folder: Path, copies: int, work: Path) -> None:
 
 
 def several_names(folder: Path, copies: int, target: Path) -> Path:
-    """Let a generated file stand under several names, as one series."""
+    """Give a generated file several names, so that it looks like a series."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for number in range(1, copies + 1):
@@ -157,10 +157,10 @@ def several_names(folder: Path, copies: int, target: Path) -> Path:
 
 
 def models(report: Report, work: Path) -> None:
-    """Build `row_changes` from what `ingest` landed; its tests are part of the build."""
+    """Build `row_changes` from the tables that `ingest` landed; its tests are part of the build."""
     environment = {"BINLOOM_HOME": str(work / "home")}
     places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(work / "target")]
-    # Everything row_changes and its tests stand on, so that the measured command builds and tests row_changes only.
+    # Build all that row_changes and its tests need, so that the measured command builds and tests row_changes only.
     below = ["--exclude", "row_changes+", "--resource-type", "model", "--resource-type", "seed"]
     run([DBT, "build", *below, *places], environment=environment)
     built = run([DBT, "build", "--select", "row_changes", "--full-refresh", *places], environment=environment)
@@ -185,7 +185,7 @@ def model_times(work: Path) -> dict[str, float]:
 
 
 def landed_rows(warehouse: Path) -> int:
-    """Count the rows of the raw row events by their files' footers."""
+    """Count the landed row events from the footers of their files."""
     import pyarrow.parquet as parquet
 
     files = (warehouse / "binlog_raw.db" / "row_events").rglob("*.parquet")
@@ -193,7 +193,7 @@ def landed_rows(warehouse: Path) -> int:
 
 
 def machine() -> str:
-    """Describe this machine and this version in a line."""
+    """Describe this machine and this version in one line."""
     processors = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in processors if "model name" in line), platform.machine())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
@@ -223,14 +223,14 @@ def main() -> None:
         for server, size in (("mysql", arguments.size), ("mariadb", arguments.size // 2)):
             plain = prepare(server, size, work)
             decode(report, server, plain)
-            # Compressed it has about as many rows in a third of the bytes.
+            # Compressed, it has about as many rows in a third of the bytes.
             decode_compressed(report, server, plain, prepare(server, size // 3, work, [COMPRESSION[server]]))
     if "ingest" in wanted:
         ingest(report, prepare("mysql", arguments.size, work), arguments.copies, work)
     if "models" in wanted:
         models(report, work)
     if "quality" in wanted:
-        # Some 670 MB, with 4 million row changes.
+        # About 670 MB, with 4 million row changes.
         for line in quality.quality(work, arguments.size * 5):
             report.add(*line)
     if "history" in wanted:

@@ -1,10 +1,10 @@
-"""Follows a server under load for a long time and looks at lag, throughput and memory all the while.
+"""Follows a server under load for a long time and records lag, throughput and memory throughout.
 
     python -m benchmarks.soak --minutes 10 --rate 20M --work DIR
     python -m benchmarks --sections soak
 
-One MySQL server, one `binloom follow`, both on this machine. In turn: the load that the server reaches alone; the
-same with the follower beside it; a load of a given rate for a long time; one transaction of a given size.
+One MySQL server and one `binloom follow` run on this machine. The phases in turn: the load that the server reaches
+alone; the same with the follower beside it; a load of a given rate for a long time; one transaction of a given size.
 """
 
 import argparse
@@ -44,18 +44,18 @@ DOCUMENTS_A_STATEMENT = 8192
 
 @dataclass(frozen=True)
 class Look:
-    """What is seen at one instant; bytes count from the beginning of the phase.
+    """One sample; bytes count from the beginning of the phase.
 
     Attributes
     ----------
     seconds
-        Since the phase began.
+        Time since the phase began.
     written, received
         Bytes of binlog that the server has written, and that the follower has synced.
     follower_memory
-        Bytes that the follower has in RAM.
+        The follower's resident memory in bytes.
     follower_processor, server_processor
-        Seconds of processor time that each has used.
+        Processor time of each process in seconds.
     """
 
     seconds: float
@@ -67,7 +67,7 @@ class Look:
 
 
 class Watch:
-    """Looks at a server and its follower again and again; also a context manager."""
+    """Samples a server and its follower repeatedly; also a context manager."""
 
     def __init__(self, server: Server, follower: Follower | None) -> None:
         self.looks: list[Look] = []
@@ -97,7 +97,7 @@ class Watch:
     def _look(self) -> Look:
         pid = self._follower.pid if self._follower is not None else 0
         assert self._server.pid is not None
-        # In this order what was received is never more than what was written.
+        # Read in this order so that received bytes never exceed written bytes.
         received, written = self._received(), self._written()
         return Look(
             time.monotonic() - self.began,
@@ -109,7 +109,7 @@ class Watch:
         )
 
     def _written(self) -> int:
-        # A file that was purged stays counted.
+        # A purged file still counts.
         for path in self._server.binlogs():
             self._sizes[path.name] = path.stat().st_size
         return sum(self._sizes.values())
@@ -119,15 +119,15 @@ class Watch:
         return self.offset_of(place) if place is not None else 0
 
     def offset_of(self, place: LogPosition) -> int:
-        """Return how many bytes of binlog stand before a place."""
+        """Return how many bytes of binlog precede a position."""
         return sum(size for name, size in self._sizes.items() if name < place.binlog_file) + place.position
 
     def rate(self) -> float:
-        """Return bytes that were written in a second."""
+        """Return the bytes written per second."""
         return self.looks[-1].written / self.looks[-1].seconds
 
     def received_lags(self) -> list[tuple[float, float]]:
-        """Return for each look how long ago the server had written what is received now, in seconds."""
+        """Return the lag at each look in seconds: the time since the server had written the bytes received by then."""
         lags, at = [], 0
         for look in self.looks:
             while at + 1 < len(self.looks) and self.looks[at + 1].written <= look.received:
@@ -139,14 +139,14 @@ class Watch:
 
 @dataclass(frozen=True)
 class Mark:
-    """A committed transaction whose way is followed: where it ends in the log, and when it was committed."""
+    """A committed transaction whose latency is measured: its end in the log, and its commit time."""
 
     place: LogPosition
     committed_at: datetime
 
 
 class Marks:
-    """Commits a row of its own now and then, until the block is left."""
+    """Commits a row of its own at intervals until the block ends."""
 
     def __init__(self, server: Server) -> None:
         self.made: list[Mark] = []
@@ -167,11 +167,11 @@ class Marks:
         while not self._ended.wait(MARK_SECONDS):
             self._server.execute("insert into bench.marks values (null)")
             committed_at = datetime.now(UTC)
-            # Other transactions may stand between: that makes the latency no smaller.
+            # Other transactions may come in between, which can only make the measured latency larger.
             self.made.append(Mark(log_end(self._server), committed_at))
 
     def latencies(self, follower: Follower) -> list[float]:
-        """Return for each the seconds from its commit until its segment was committed."""
+        """Return for each mark the seconds from its commit until its segment was committed."""
         done = [
             row for row in read_rows(SEGMENTS, follower.home, source_id=follower.source) if row["status"] == "completed"
         ]
@@ -187,7 +187,7 @@ class Marks:
 
 @contextmanager
 def load(server: Server, bytes_a_second: float | None, documents: int) -> Iterator[None]:
-    """Let the shop work beside the block, as fast as it can or at a rate, with so many documents in each round."""
+    """Run the shop's load beside the block, unlimited or at a rate, with this many documents in each round."""
     ended = threading.Event()
     began, first = time.monotonic(), log_size(server)
 
@@ -210,14 +210,14 @@ def load(server: Server, bytes_a_second: float | None, documents: int) -> Iterat
 
 
 def new_shop(server: Server) -> None:
-    """Make the tables anew."""
+    """Recreate the tables."""
     server.execute("drop database if exists bench")
     prepare(server)
     server.execute("create table bench.documents (id int auto_increment primary key, body text not null)")
 
 
 def write_documents(cursor: Any, number: int) -> None:
-    """Insert so many rows of text."""
+    """Insert this many rows of text."""
     cursor.execute(
         "insert into bench.documents (body) select concat(repeat(sha2(rand(), 256), %s), n.n)"
         " from bench.numbers as n join bench.numbers as m limit %s",
@@ -226,7 +226,7 @@ def write_documents(cursor: Any, number: int) -> None:
 
 
 def change_documents(connection: Any, number: int) -> None:
-    """Insert so many rows of text and delete as many: bytes that cost the server little."""
+    """Insert and delete this many rows of text: bytes that cost the server little."""
     if number:
         with connection.cursor() as cursor:
             write_documents(cursor, number)
@@ -236,7 +236,7 @@ def change_documents(connection: Any, number: int) -> None:
 
 
 def one_transaction(server: Server, size: int) -> None:
-    """Write rows of text in one transaction of so many bytes."""
+    """Write rows of text in one transaction of this many bytes."""
     with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
         for _ in range(-(-size // (DOCUMENT_BYTES * DOCUMENTS_A_STATEMENT))):
             write_documents(cursor, DOCUMENTS_A_STATEMENT)
@@ -244,7 +244,7 @@ def one_transaction(server: Server, size: int) -> None:
 
 
 def until_landed(server: Server, follower: Follower) -> float:
-    """Return the seconds until the follower has landed all that there is."""
+    """Return the seconds until the follower has landed everything."""
     began = time.monotonic()
     follower.wait_until_landed(server)
     return time.monotonic() - began
@@ -260,20 +260,20 @@ def run(
     transaction: int = 1 << 30,
     documents: int = 0,
 ) -> dict[str, Any]:
-    """Run all phases; return what was measured, as it goes into the JSON file.
+    """Run all phases; return the measurements as they go into the JSON file.
 
     Parameters
     ----------
     minutes, rate
-        How long the long phase is, and how many bytes of binlog a second it tries to write.
+        Duration of the long phase, and the bytes of binlog per second that it tries to write.
     interval
-        The follower's.
+        The follower's landing interval.
     full_load_seconds
-        How long the server works as fast as it can, once without and once with the follower.
+        How long the server runs at full speed, once without and once with the follower.
     transaction
-        Bytes of the large transaction.
+        Size of the large transaction in bytes.
     documents
-        Rows of 4 KB that are inserted and deleted in each round of the shop's work.
+        Number of 4 KB rows that are inserted and deleted in each round of the shop's load.
     """
     shutil.rmtree(work, ignore_errors=True)
     options = [f"--max-binlog-size={LARGEST_LOG}", "--innodb-buffer-pool-size=512M"]
@@ -338,7 +338,7 @@ def run(
 
 
 def samples(watch: Watch) -> list[dict[str, float]]:
-    """Return what a watch saw, one sample for each five seconds: rates and shares are of the time since the last."""
+    """Return the samples of a watch, one for each five seconds: rates and shares are since the last one."""
     lags = dict(watch.received_lags())
     chosen = [watch.looks[0]]
     for look in watch.looks:
@@ -386,7 +386,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
 
 def lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the lines of the table: what, how much, what is to be reached."""
+    """Return the lines of the table: label, value, target."""
     soak, alone, beside, large = (result[name] for name in ("soak", "alone", "beside", "transaction"))
     latencies = sorted(soak["latencies"])
     memory = [sample["follower_megabytes"] for sample in soak["samples"]]
@@ -429,7 +429,7 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def measure(work: Path, **settings: Any) -> list[tuple[str, str, str]]:
-    """Run all phases; leave `soak.json` and `soak.svg` in a folder, and return the lines of the table."""
+    """Run all phases; write `soak.json` and `soak.svg` to a folder, and return the lines of the table."""
     result = run(work / "soak", **settings)
     (work / "soak.json").write_text(json.dumps(result, indent=1) + "\n")
     draw(result, work / "soak.svg")

@@ -1,6 +1,6 @@
-"""`docs/formats.md`: writes its tables from what the programs do, and reads them again.
+"""Writes the tables of `docs/formats.md` from the programs' behaviour, and parses them again.
 
-`python -m tools.format_page` writes the page; `test_formats_page.py` holds it against the programs.
+`python -m tools.format_page` writes the page; `test_formats_page.py` compares it with the programs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ COLUMN_NOTES: Notes = {
 
 
 def observed(specimens: Sequence[Any], programs: dict[str, Callable[[Any, Path], str]]) -> Cells:
-    """Ask every program about every specimen."""
+    """Run every program on every specimen."""
     cells: Cells = {}
     for specimen in specimens:
         with tempfile.TemporaryDirectory() as folder:
@@ -82,13 +82,13 @@ def observed(specimens: Sequence[Any], programs: dict[str, Callable[[Any, Path],
 
 
 def written() -> tuple[Cells, Cells]:
-    """Read the page's cells: of event types, and of column types."""
+    """Return the page's cells: for event types, and for column types."""
     events, columns = re.findall(r"{% docs \w+ %}\n(.*?){% enddocs %}", PAGE.read_text(), re.DOTALL)
     return _parsed(events), _parsed(columns)
 
 
 def headings() -> list[str]:
-    """Return the programs as the page's tables name them, with their versions."""
+    """Return the programs' names and versions as in the headings of the page's tables."""
     return [
         f"mysqlbinlog {'.'.join(mysql.version.split('.')[:2])}",
         f"mysql-replication {version('mysql-replication')}",

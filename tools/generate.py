@@ -1,6 +1,6 @@
-"""`make generate`: writes the files whose facts are kept elsewhere, in one place.
+"""`make generate`: writes the files that are generated from facts stored elsewhere.
 
-`test_project.py` fails when one of them is not as it is written here.
+`test_project.py` fails when one of them differs from the generated text.
 """
 
 from pathlib import Path
@@ -30,13 +30,13 @@ def generated() -> dict[Path, str]:
 
 
 def column_docs() -> str:
-    """The descriptions of the raw columns, for dbt's `doc()`."""
+    """Return the descriptions of the raw columns, for dbt's `doc()`."""
     blocks = [f"{{% docs {name} %}}\n{text}\n{{% enddocs %}}" for name, text in COLUMN_DESCRIPTIONS.items()]
     return "\n\n".join([f"Columns of the raw tables. {_FROM}", *blocks]) + "\n"
 
 
 def sources() -> str:
-    """The raw tables as sources of dbt."""
+    """Return the raw tables as sources of dbt."""
     lines = [f"# {_FROM}", "sources:", "  - name: binlog", f"    schema: {RAW_SCHEMA}", "    description: >-"]
     lines += [f"      {line}" for line in _SOURCE]
     lines.append("    tables:")

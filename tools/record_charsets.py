@@ -1,19 +1,20 @@
 """Records how the servers convert each character set: `python -m tools.record_charsets`.
 
-Python's codecs differ from the servers in some characters of most sets that are not Unicode, so binloom carries
+Python's codecs differ from the servers in some characters of most non-Unicode sets, so binloom contains
 the servers' own tables, in `ingest/binlog/charset_tables/NAME.bin`: zlib-compressed unsigned 16-bit code points,
-little-endian; 0 where the bytes are no character.
+little-endian; 0 where the bytes are not a character.
 
-- A set of single bytes has 256 of them.
-- A set of several bytes has 65536 for two bytes, at `first << 8 | second`; then 256 for single bytes; and, when it
-  has characters of three bytes that begin with 0x8F, 65536 more for the two after it.
-- gb18030 has 39420 for four bytes instead, which are numbers of the digits 81-FE, 30-39, 81-FE, 30-39 from
-  81308130 on. Those from 90308130 on are the code points from U+10000 on, and need no table.
+- A single-byte set has 256 code points.
+- A multi-byte set has 65536 for two bytes, at `first << 8 | second`; then 256 for single bytes; and, when it has
+  characters of three bytes that begin with 0x8F, 65536 more for the two bytes after 0x8F.
+- gb18030 has 39420 for four bytes instead; they count with the digits 81-FE, 30-39, 81-FE, 30-39 from 81308130
+  on. From 90308130 on they are the code points from U+10000 on, which need no table.
 
-A character that has no counterpart in Unicode is `?`, as the servers print it. MySQL and MariaDB are both asked:
-they agree in every character; bytes that only one of them takes are no character. MariaDB does not have gb18030.
+A character without a counterpart in Unicode is `?`, as the servers print it. The script queries MySQL and MariaDB:
+they agree in every character; bytes that only one of them accepts do not count as a character. MariaDB does not have
+gb18030.
 
-`collations.tsv` beside them has the names of collations by id, where the two do not contradict each other.
+`collations.tsv` in the same folder has the names of collations by id, where the two servers agree.
 """
 
 import tempfile
@@ -74,7 +75,7 @@ def known_characters(servers: list[Server], charset: str, lengths: tuple[int, ..
 
 
 def table(servers: list[Server], charset: str, longest: int) -> np.ndarray:
-    """Build the table of a character set from what all servers say alike."""
+    """Build the table of a character set from the conversions on which all servers agree."""
     if longest == 1:
         codes = np.zeros(SINGLE_BYTE_END, dtype="<u2")
         for sequence, code in known_characters(servers, charset, (1,)).items():
@@ -94,7 +95,7 @@ def table(servers: list[Server], charset: str, longest: int) -> np.ndarray:
 
 
 def collations(mysql_server: Server, mariadb_server: Server) -> dict[int, str]:
-    """Return names by id; without those that the servers name differently."""
+    """Return names by id, without ids that the servers name differently."""
     one = dict(mysql_server.execute("select id, collation_name from information_schema.collations"))
     other = dict(
         mariadb_server.execute(
@@ -109,7 +110,7 @@ def collations(mysql_server: Server, mariadb_server: Server) -> dict[int, str]:
 
 
 def number_of(sequence: bytes) -> int:
-    """Return the number of four bytes of gb18030: two digits of base 126 and 10, twice."""
+    """Return the index of four bytes of gb18030: two digits of base 126 and 10, twice."""
     first, second, third, fourth = sequence
     return (((first - 0x81) * 10 + second - 0x30) * 126 + third - 0x81) * 10 + fourth - 0x30
 

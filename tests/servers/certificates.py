@@ -1,4 +1,4 @@
-"""Certificates for servers and clients, of an authority that is made for the test."""
+"""Certificates for servers and clients, signed by an authority that is made for the test."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ class Certificate:
 
 
 class Authority:
-    """A certificate authority whose files lie in a folder: `NAME.pem` and `NAME-key.pem` for each that it signs."""
+    """A certificate authority with its files in a folder: `NAME.pem` and `NAME-key.pem` for each certificate."""
 
     def __init__(self, folder: Path, name: str = "ca") -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,9 +46,9 @@ class Authority:
         Parameters
         ----------
         name
-            Name of its owner and of its files.
+            Name of the certificate's owner and of its files.
         hosts
-            Addresses and names that it holds for as a server's; none for a client's.
+            Addresses and names for which a server certificate is valid; empty for a client certificate.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(name), self._name, key.public_key())
@@ -70,7 +70,7 @@ class Authority:
         return made
 
     def server_options(self, certificate: Certificate) -> list[str]:
-        """Return the options by which a server speaks TLS with a certificate and trusts this authority's clients."""
+        """Return the options that let a server use TLS with a certificate and trust this authority's clients."""
         return [f"--ssl-ca={self.file}", f"--ssl-cert={certificate.certificate}", f"--ssl-key={certificate.key}"]
 
 

@@ -1,4 +1,4 @@
-"""A clock that a recording script sets: the server believes it, and so does everything it logs."""
+"""A clock that a recording script sets: the server and everything it logs use its time."""
 
 import time
 from datetime import UTC, datetime
@@ -10,9 +10,8 @@ from tests.servers.packages import cache_folder, unpack
 class Clock:
     """Sets the time of servers that were started with its environment.
 
-    `SET timestamp` reaches the event headers only; with this the commit times in the GTID events, the
-    creation time of the file and `now()` in any session tell the same time. The clock runs on from
-    where it is set.
+    `SET timestamp` changes only the event headers; this clock also sets the commit times in GTID events, the
+    creation time of the file and `now()` in any session. The clock keeps running from the moment it is set to.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -23,7 +22,7 @@ class Clock:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables for `Distribution.start`."""
+        """Return the variables for `Distribution.start`."""
         return {
             "LD_PRELOAD": str(self._library),
             "FAKETIME_TIMESTAMP_FILE": str(self._offset_file),
@@ -32,6 +31,6 @@ class Clock:
         }
 
     def set(self, moment: datetime) -> None:
-        """Let the servers believe that it is this moment, taken as UTC."""
+        """Set the servers' time to this moment, taken as UTC."""
         offset = moment.replace(tzinfo=UTC).timestamp() - time.time()
         self._offset_file.write_text(f"{offset:+.6f}")

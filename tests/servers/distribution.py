@@ -1,4 +1,4 @@
-"""What MySQL and MariaDB have in common as unpacked servers: getting them, their tools, starting them."""
+"""The common parts of MySQL and MariaDB as unpacked servers: downloading them, their tools, starting them."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ class Distribution(ABC):
 
     @property
     def marker(self) -> str:
-        """The marker of tests that need it, and the beginning of its fixture's name: `mysql56`."""
+        """The marker of tests that need this server, and the beginning of its fixture's name: `mysql56`."""
         return self.name.replace("-", "").replace(".", "")
 
     @property
@@ -44,20 +44,20 @@ class Distribution(ABC):
     @property
     @abstractmethod
     def share(self) -> Path:
-        """Where messages, character sets and scripts lie."""
+        """The folder of messages, character sets and scripts."""
 
     def available(self) -> bool:
         """Whether the server can be started without downloading anything."""
         return not self.why_not()
 
     def why_not(self) -> str:
-        """Say why the server cannot be started, and what to do; empty when it can."""
+        """Say why the server cannot be started, and how to fix that; empty when it can be started."""
         if not (self.root / self.server_program).exists():
             return f"{self.name} is not under {cache_folder()}; get it with: python -m tests.servers get {self.name}"
         return ""
 
     def get(self) -> None:
-        """Download the server when it is not there yet, and prepare its empty data directory."""
+        """Download the server if it is missing, and prepare its empty data directory."""
         self.unpack()
         if self.why_not():
             raise ServerPackagesError(f"What was unpacked to {self.root} has no {self.server_program}.")
@@ -86,7 +86,7 @@ class Distribution(ABC):
         return subprocess.run(self.binlogtool_command(*arguments), **options)
 
     def pristine(self) -> Path:
-        """Return an initialised, empty data directory to copy from; make it the first time."""
+        """Return an initialised, empty data directory to copy; make it the first time."""
         folder = cache_folder() / f"{self.name}-{self.version}.data"
         with lock(folder.with_name(f"{folder.name}.lock")):
             if not folder.exists():
@@ -106,18 +106,18 @@ class Distribution(ABC):
         server_id: int = 1,
         log_name: str = "binlog",
     ) -> Server:
-        """Start a server whose data, binlogs and log lie in a directory; also a context manager.
+        """Start a server with its data, binlogs and log in a directory; also a context manager.
 
         Parameters
         ----------
         directory
-            Made when missing. A data directory that is already in it is used as it is.
+            Made when missing. An existing data directory in it is used unchanged.
         options
             Server options, written as on the command line; they go before binloom's own.
         environment
             Variables for the server's process.
         server_id, log_name
-            Who it is among servers that replicate, and what its binlogs are called.
+            Its id among servers that replicate, and the base name of its binlogs.
         """
         if self.why_not():
             raise ServerPackagesError(self.why_not())
@@ -131,7 +131,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def unpack(self) -> None:
-        """Download the server to its folder when that is not there yet."""
+        """Download the server to its folder if it is missing."""
 
     @abstractmethod
     def command(self, program: str, *arguments: str) -> list[str]:
@@ -139,8 +139,8 @@ class Distribution(ABC):
 
     @abstractmethod
     def initialise(self, data: Path) -> None:
-        """Make an empty data directory where root has no password."""
+        """Make an empty data directory in which root has no password."""
 
     @abstractmethod
     def server_options(self) -> list[str]:
-        """Return the options that this server needs to run from the folder it was unpacked to."""
+        """Return the options that this server needs to run from the folder where it was unpacked."""

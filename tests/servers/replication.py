@@ -1,4 +1,4 @@
-"""What replication asks of servers: where their logs end, replicas, promotion, logs that are purged or start over."""
+"""Replication on servers: log ends, replicas, promotion, logs that are purged or restarted."""
 
 import time
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ REPLICA_OPTIONS = {
 
 @dataclass(frozen=True, order=True)
 class LogPosition:
-    """A place in a server's binlog: the name of the file, and the offset in it in bytes."""
+    """A position in a server's binlog: the name of the file, and the offset in it in bytes."""
 
     binlog_file: str
     position: int
 
 
 def log_end(server: Server) -> LogPosition:
-    """Return where a server writes next."""
+    """Return the position at which a server writes next."""
     is_renamed = server.flavor == "mysql" and not server.version.startswith("5")
     statement = "show binary log status" if is_renamed else "show master status"
     name, position, *_ = server.execute(statement)[0]
@@ -32,22 +32,22 @@ def log_end(server: Server) -> LogPosition:
 
 
 def executed_gtids(server: Server) -> str:
-    """Return the GTIDs of all that a server's log has had, as the server writes them."""
+    """Return the GTIDs of everything that a server has logged, in the server's own notation."""
     variable = "gtid_executed" if server.flavor == "mysql" else "gtid_binlog_pos"
     return str(server.execute(f"select @@global.{variable}")[0][0]).replace("\n", "")
 
 
 def begin_again(server: Server, number: int = 1) -> None:
-    """Delete all binlogs and begin with a file of this number; GTIDs begin again, too."""
+    """Delete all binlogs and start with a file of this number; GTIDs start over, too."""
     statement = "reset binary logs and gtids" if server.flavor == "mysql" else "reset master"
     server.execute(f"{statement} to {number}")
 
 
 def purge_before_current(server: Server) -> LogPosition:
-    """Let a server delete all binlogs but a new one; return where that begins."""
+    """Let a server delete all binlogs except a new one; return the position where that one begins."""
     server.execute("flush binary logs")
     current = server.binlogs()[-1].name
-    # A dump thread that still reads a file keeps it.
+    # A dump thread that still reads a file prevents its deletion.
     deadline = time.monotonic() + WAIT_SECONDS
     while len(server.binlogs()) > 1:
         if time.monotonic() > deadline:
@@ -57,7 +57,7 @@ def purge_before_current(server: Server) -> LogPosition:
 
 
 def replicate(primary: Server, replica: Server) -> None:
-    """Let a server follow another by GTID, from the first transaction on."""
+    """Let a server replicate another by GTID, from the first transaction on."""
     account = create_account(primary, replica.directory, "replica", ["replication slave"])
     if replica.flavor == "mysql":
         replica.execute(
@@ -77,7 +77,7 @@ def replicate(primary: Server, replica: Server) -> None:
 
 
 def wait_for_replica(primary: Server, replica: Server) -> None:
-    """Wait until a replica has all that is in its primary's log now."""
+    """Wait until a replica has everything that is in its primary's log now."""
     function = "wait_for_executed_gtid_set" if replica.flavor == "mysql" else "master_gtid_wait"
     ((outcome,),) = replica.execute(f"select {function}('{executed_gtids(primary)}', {WAIT_SECONDS})")
     if outcome != 0:
@@ -86,7 +86,7 @@ def wait_for_replica(primary: Server, replica: Server) -> None:
 
 
 def promote(replica: Server) -> None:
-    """Make a replica a server of its own; what it has is what it has."""
+    """Make a replica an independent server with the transactions that it has received so far."""
     if replica.flavor == "mysql":
         replica.execute("stop replica", "reset replica all")
     else:
@@ -94,7 +94,7 @@ def promote(replica: Server) -> None:
 
 
 def kill_dump_threads(server: Server) -> int:
-    """End the connections that binlogs are sent over, as an administrator would; return how many there were."""
+    """Kill the dump threads' connections, as an administrator would; return their number."""
     killed = 0
     for identifier, *_, command in server.execute("select id, command from information_schema.processlist"):
         if str(command).startswith("Binlog Dump"):

@@ -1,6 +1,7 @@
-"""A server that says what a test wants it to say, and keeps all that it is told.
+"""A server that gives the answers that a test wants, and keeps everything that it receives.
 
-It speaks the protocol's packets and nothing of SQL. Source: MySQL's internals manual, "Client/Server Protocol".
+It speaks the packets of the protocol but understands no SQL. Source: MySQL's internals manual, "Client/Server
+Protocol".
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from tests.servers.certificates import Certificate
 NONCE = bytes(range(65, 85))
 OK = b"\x00\x00\x00\x02\x00\x00\x00"
 EOF = b"\xfe\x00\x00\x02\x00"
-# Long flag, 4.1, TLS (0x800), secure connection, plugins, attributes, lengths: what servers of today can do.
+# Long flag, 4.1, TLS (0x800), secure connection, plugins, attributes, lengths: capabilities of current servers.
 _CAPABILITIES = 0x00000001 | 0x00000004 | 0x00000200 | 0x00008000 | 0x00080000 | 0x00100000 | 0x00200000
 _SSL = 0x00000800
 _VAR_STRING = 0xFD
@@ -31,7 +32,7 @@ _ROGUE = "rogue"
 
 
 class Line:
-    """One connection to it, seen from the server: packets in and out."""
+    """One connection, seen from the server: packets in and out."""
 
     def __init__(self, connection: socket.socket, rogue: "Rogue") -> None:
         self._connection = connection
@@ -39,16 +40,16 @@ class Line:
         self._number = 0
 
     def close(self) -> None:
-        """End it."""
+        """Close the connection."""
         self._connection.close()
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS carries it."""
+        """Whether the connection uses TLS."""
         return isinstance(self._connection, ssl.SSLSocket)
 
     def raw(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send raw bytes without a packet header."""
         self._connection.sendall(data)
 
     def send(self, *payloads: bytes) -> None:
@@ -58,7 +59,7 @@ class Line:
             self._number += 1
 
     def read(self) -> bytes:
-        """Return the payload of the next packet; ends the conversation when none comes."""
+        """Return the payload of the next packet; end the conversation when none comes."""
         head = self._exactly(4)
         self._number = head[3] + 1
         payload = self._exactly(int.from_bytes(head[:3], "little"))
@@ -66,7 +67,7 @@ class Line:
         return payload
 
     def greet(self, plugin: str = "mysql_native_password", version: bytes = b"8.0.36") -> None:
-        """Say the first word, turn to TLS when the client asks for it, and read who it says it is."""
+        """Send the greeting, switch to TLS when the client asks for it, and read the client's login."""
         flags = _CAPABILITIES | (_SSL if self._rogue.context else 0)
         self.send(
             b"\x0a" + version + b"\0" + struct.pack("<I", 7) + NONCE[:8] + b"\0"
@@ -81,26 +82,26 @@ class Line:
             self.read()
 
     def switch(self, plugin: str, data: bytes = NONCE + b"\0") -> bytes:
-        """Ask for another method of authentication, and return the answer."""
+        """Request another authentication method, and return the answer."""
         self.send(b"\xfe" + plugin.encode() + b"\0" + data)
         return self.read()
 
     def let_in(self) -> None:
-        """Greet whoever it is as a friend."""
+        """Greet the client and accept any login."""
         self.greet()
         self.send(OK)
 
     def statements(self, answer: Callable[[str], Any], log: Sequence[bytes] = (), until: bytes = b"\x01") -> None:
-        """Answer commands until the client leaves, or another one comes: those that are no statements with OK.
+        """Answer commands until the client leaves or sends `until`; answer commands other than statements with OK.
 
         Parameters
         ----------
         answer
-            Gives the packets for a statement, None for those that a server gives.
+            Returns the packets for a statement; None: answer as a real server would.
         until
-            The command that ends it, which is not answered.
+            The command that ends the loop; it is not answered.
         log
-            Packets of the stream, for who asks for it.
+            Packets of the replication stream, sent when a client asks for it.
         """
         while (command := self.read())[:1] != until:
             if command[:1] == b"\x03":
@@ -126,18 +127,18 @@ class Rogue:
     Parameters
     ----------
     conversation
-        What it does with a connection.
+        Handles a connection.
     certificate
-        What it shows with TLS, None for a server without.
+        Certificate for TLS; None for a server without TLS.
 
     Attributes
     ----------
     host, port
-        Where it listens.
+        Address where it listens.
     received
-        The payloads of all packets that it got, out of TLS where there was one.
+        The payloads of all packets that it received, decrypted where the connection used TLS.
     context
-        Its TLS, None without.
+        Its TLS context; None without TLS.
     """
 
     host = "127.0.0.1"
@@ -158,7 +159,7 @@ class Rogue:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # What waits in accept() is not woken by close().
+        # close() does not wake a thread that waits in accept().
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -166,7 +167,7 @@ class Rogue:
             thread.join()
 
     def knows(self, password: str) -> bool:
-        """Whether the password can be had from what it got: as it stands, or under its own key."""
+        """Whether the password can be read from the received packets: in plain text, or encrypted with its own key."""
         return any(
             password.encode() in payload or password.encode() in _decrypted(payload) for payload in self.received
         )
@@ -182,7 +183,7 @@ class Rogue:
             self._threads[-1].start()
 
     def _lead(self, connection: socket.socket) -> None:
-        # TLS has a socket of its own, which takes this one's place.
+        # TLS replaces this socket by its own.
         line = Line(connection, self)
         with contextlib.suppress(OSError):
             self._conversation(line)
@@ -190,7 +191,7 @@ class Rogue:
 
 
 def rows(columns: Sequence[str], *values: Sequence[bytes | None], kind: int = _VAR_STRING) -> list[bytes]:
-    """Return the packets of a result set, of text in utf8mb4."""
+    """Return the packets of a result set with text in utf8mb4."""
     heads = [
         b"\x03def" + bytes(3) + _string(name.encode()) + _string(name.encode()) + b"\x0c"
         + struct.pack("<HIBHB", 45, 1024, kind, 0, 0) + bytes(2)
@@ -201,14 +202,14 @@ def rows(columns: Sequence[str], *values: Sequence[bytes | None], kind: int = _V
 
 
 def event(code: int, body: bytes, *, end: int = 0, is_artificial: bool = False, size: int | None = None) -> bytes:
-    """Return the packet of an event of a binlog, with its checksum; `size` is what it says instead of the truth."""
+    """Return the packet of a binlog event, with its checksum; `size` replaces the true size in the header."""
     whole = 19 + len(body) + 4
     data = struct.pack("<IBIIIH", 0, code, 1, size or whole, end, 0x20 if is_artificial else 0) + body
     return b"\0" + data + struct.pack("<I", zlib.crc32(data))
 
 
 def error(number: int, text: str) -> bytes:
-    """Return the packet of an error."""
+    """Return an error packet."""
     return b"\xff" + struct.pack("<H", number) + b"#HY000" + text.encode()
 
 
@@ -217,7 +218,7 @@ def _string(value: bytes) -> bytes:
 
 
 def believable(sql: str) -> list[bytes]:
-    """Return the packets that a MySQL server gives for what is asked before anything is followed."""
+    """Return the packets with which a MySQL server answers the statements that a follower runs before following."""
     if sql.lower().startswith("set"):
         return [OK]
     if sql == "show binary logs":
@@ -257,7 +258,7 @@ def _key(owner: str) -> rsa.RSAPrivateKey:
 
 
 def public_key(owner: str = _ROGUE) -> bytes:
-    """Return an RSA key in PEM: the rogue's, of which it has the private part, or somebody else's."""
+    """Return an RSA key in PEM: the rogue's own, whose private part it has, or another owner's."""
     return (
         _key(owner)
         .public_key()
@@ -266,7 +267,7 @@ def public_key(owner: str = _ROGUE) -> bytes:
 
 
 def _decrypted(payload: bytes) -> bytes:
-    """What was encrypted with its RSA key, and mixed with its nonce; nothing when that was not so."""
+    """Return the plain text of data encrypted with its RSA key and mixed with its nonce; empty for other data."""
     if len(payload) != _KEY_BITS // 8:
         return b""
     try:

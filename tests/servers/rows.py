@@ -1,4 +1,4 @@
-"""A table's rows as the server prints them, each value in binloom's text form."""
+"""Reads a table's rows as the server prints them, each value in binloom's text form."""
 
 from tests.servers.server import Server
 
@@ -10,7 +10,7 @@ Row = tuple[str | None, ...]
 
 
 def table_rows(server: Server, schema: str, table: str) -> tuple[list[str], list[Row]]:
-    """Return the names of a table's columns, invisible ones too, and its rows in no certain order.
+    """Return the names of a table's columns, including invisible ones, and its rows in no particular order.
 
     A system-versioned table of MariaDB has a row for each version: an UPDATE logs the old one as inserted.
     """
@@ -27,10 +27,10 @@ def table_rows(server: Server, schema: str, table: str) -> tuple[list[str], list
         versions = " for system_time all"
         declared = f"select 1 from information_schema.columns where {of_table} and generation_expression = 'ROW START'"
         if not server.execute(declared):
-            # The server has added these by itself, and does not list them.
+            # The server has added these columns itself, and does not list them.
             names += ["row_start", "row_end"]
             expressions += ["row_start", "row_end"]
-    # Without converters pymysql hands over the text that the server sent.
+    # Without converters pymysql returns the text that the server sent.
     with server.connect(conv={}) as connection, connection.cursor() as cursor:
         cursor.execute("set session time_zone = '+00:00'")
         cursor.execute(f"select {', '.join(expressions)} from {_quoted(schema)}.{_quoted(table)}{versions}")
@@ -45,7 +45,7 @@ def _printed(name: str, data_type: str) -> str:
     if data_type in BINARY_TYPES:
         return f"concat('0x', hex({name}))"
     if data_type == "float":
-        # A FLOAT prints six digits only; the same number as a DOUBLE prints them all.
+        # A FLOAT prints only six digits; the same number as a DOUBLE prints all of them.
         return f"{name} * 1e0"
     return name
 

@@ -1,4 +1,4 @@
-"""A running server: one process, one directory, one port of this machine."""
+"""A running server: one process, one directory, one local port."""
 
 import atexit
 import contextlib
@@ -27,18 +27,18 @@ SOCKET_PATH_LIMIT = 100
 
 
 class ServerStartError(Exception):
-    """The server did not start; the message holds the end of its log."""
+    """The server did not start; the message contains the end of its log."""
 
 
 class Server:
-    """A server process of our own, reachable from this machine only.
+    """A server process of our own, reachable only from this machine.
 
     Attributes
     ----------
     host, port, socket
         Where it listens. Root has no password.
     server_id
-        What it writes into the header of every event.
+        The id that it writes into the header of every event.
     binlog_dir, log_name
         Its binlogs, named `binlog.000001` and so on.
     flavor, version
@@ -85,7 +85,7 @@ class Server:
             f"--server-id={self.server_id}",
             f"--log-bin={self.binlog_dir / self.log_name}",
             "--default-time-zone=+00:00",
-            # Durability is of no use here, and costs most of the time.
+            # Tests need no durability, and it costs most of the time.
             "--sync-binlog=0",
             "--innodb-flush-log-at-trx-commit=0",
             "--innodb-doublewrite=OFF",
@@ -125,7 +125,7 @@ class Server:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Shut the server down in order, so that its last binlog is closed."""
+        """Shut the server down cleanly, so that its last binlog is closed."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -133,7 +133,7 @@ class Server:
         self.kill()
 
     def kill(self) -> None:
-        """End the process at once, the way a crash does."""
+        """Kill the process at once, as a crash would."""
         if self._process is not None:
             if self._process.poll() is None:
                 self._process.kill()
@@ -163,7 +163,7 @@ class Server:
         return self._process.pid if self._process is not None else None
 
     def connect(self, **options: Any) -> "pymysql.connections.Connection[Any]":
-        """Connect as root; options go to pymysql. Commits by itself, speaks utf8mb4."""
+        """Connect as root with autocommit and utf8mb4; options go to pymysql."""
         defaults = {"user": "root", "password": "", "charset": "utf8mb4", "autocommit": True}
         return pymysql.connect(host=self.host, port=self.port, **{**defaults, **options})
 
@@ -189,7 +189,7 @@ class Server:
         return self.distribution.binlogtool(*arguments, **options)
 
     def snapshot_dir(self, directory: str | os.PathLike[str]) -> Path:
-        """Write the views that a schema snapshot is made of: `columns.json` and so on."""
+        """Write the views that make up a schema snapshot: `columns.json` and so on."""
         with self.connect() as connection:
             return snapshot.write(connection, Path(directory))
 
@@ -201,5 +201,5 @@ def _free_port() -> int:
 
 
 def _end_with_parent() -> None:
-    """Ask the kernel to end the server when the test process dies, even when that is killed."""
+    """Ask the kernel to end the server when the test process dies, even when that process is killed."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""A shop whose morning is recorded: customers, orders and their items, over three hours and one accident.
+"""A shop's morning to be recorded: customers, orders and their items, over three hours and one accident.
 
 The same statements run on every server, from one seed. Order 1042 has a whole history, and at 10:17:42
-somebody cancels every order with an UPDATE that forgot its WHERE.
+an UPDATE without its WHERE cancels every order.
 """
 
 import json
@@ -125,7 +125,7 @@ class Shop:
         self.server = server
         self.clock = clock
         self.random = random.Random(20261117)
-        # Three programs are connected, each with a thread id of its own.
+        # Three programs are connected, each with its own thread id.
         self.web = self._session()
         self.warehouse = self._session()
         self.support = self._session()
@@ -184,7 +184,7 @@ class Shop:
             return int(cursor.lastrowid or 0)
 
     def _sign_up(self, count: int) -> None:
-        """Several customers by one statement: one event with many rows."""
+        """Insert several customers with one statement: one event with many rows."""
         rows = []
         for _ in range(count):
             first, last = self.random.choice(FIRST_NAMES), self.random.choice(LAST_NAMES)
@@ -206,7 +206,7 @@ class Shop:
         self.web.commit()
 
     def _place_order(self) -> int:
-        """A transaction over three tables: the order, its items, the customer's points."""
+        """Insert in one transaction over three tables: the order, its items, the customer's points."""
         chosen = self.random.sample(PRODUCTS, self.random.randint(1, 4))
         quantities = [self.random.randint(1, 5) for _ in chosen]
         total = sum((Decimal(price) * n for (_, _, price, _, _), n in zip(chosen, quantities, strict=True)), Decimal(0))
@@ -255,7 +255,7 @@ class Shop:
             self.warehouse.commit()
 
     def _feature(self) -> None:
-        """Order 1042: placed, paid, an item more, an item less, a new total, shipped."""
+        """Give order 1042 its history: placed, paid, an item more, an item less, a new total, shipped."""
         while FEATURED_ORDER not in self.orders:
             self._at("09:27:50")
             self._place_order()
@@ -288,7 +288,7 @@ class Shop:
         self.warehouse.commit()
 
     def _clean_up(self) -> None:
-        """Delete three orders with their items, and roll one deletion back: that one is not in the log."""
+        """Delete three orders with their items, and roll back one deletion, which is therefore not in the log."""
         for order in (1002, 1005, 1009):
             self._run(self.support, "delete from shop.order_items where order_id = %s", (order,))
             self._run(self.support, "delete from shop.orders where id = %s", (order,))
@@ -304,7 +304,7 @@ class Shop:
         self.warehouse.commit()
 
     def _change_customers(self) -> None:
-        """A value becomes NULL, NULL becomes a value, a key changes, and an update changes nothing."""
+        """Change a value to NULL, NULL to a value, and a key; run an update that changes nothing."""
         self._run(self.support, "update shop.customers set city = null where id = 3")
         self._run(
             self.support, "update shop.customers set birthday = '1999-12-31', city = 'Genève' where birthday is null"
@@ -320,7 +320,7 @@ class Shop:
         self.support.commit()
 
     def _cancel_everything(self) -> None:
-        """The accident."""
+        """Run the accident."""
         self._at("10:17:42")
         self._run(self.support, "update shop.orders set status = 'cancelled'")
         self.support.commit()

@@ -1,4 +1,4 @@
-"""Writes the information_schema views that binloom takes as a schema snapshot from a folder."""
+"""Writes the information_schema views that binloom reads as a schema snapshot from a folder."""
 
 import json
 from decimal import Decimal
@@ -12,7 +12,7 @@ VIEWS = {
     "columns": ("*", "table_schema", "table_schema, table_name, ordinal_position"),
     "key_column_usage": ("*", "table_schema", "table_schema, table_name, constraint_name, ordinal_position"),
     "referential_constraints": ("*", "constraint_schema", "constraint_schema, table_name, constraint_name"),
-    # The rest of these counts rows and bytes, and tells when a table was made.
+    # The other columns of these views count rows and bytes, or tell when a table was made.
     "tables": (
         "table_schema, table_name, table_type, engine, table_collation",
         "table_schema",
@@ -32,9 +32,9 @@ VIEWS = {
 
 
 def write(connection: "pymysql.connections.Connection[Any]", directory: Path) -> Path:
-    """Write one JSON file a view: an array of rows with the server's own upper-case column names.
+    """Write one JSON file for each view: an array of rows with the server's own upper-case column names.
 
-    The rows are ordered, and only those of user schemas, so that the files of two runs can be compared.
+    The rows are ordered and limited to user schemas, so that the files of two runs can be compared.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with connection.cursor(pymysql.cursors.DictCursor) as cursor:

@@ -1,4 +1,4 @@
-"""`binloom` as a person runs it: a process, its streams and its exit code."""
+"""Runs `binloom` as a user does: a process, its streams and its exit code."""
 
 import os
 import re
@@ -22,18 +22,18 @@ def binloom(
     obey_permissions: bool = False,
     cwd: Path = PROJECT,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command as a person who keeps nothing from anybody (umask 0), and wait for its end.
+    """Run a command as a user with umask 0, and wait for its end.
 
     Parameters
     ----------
     home
         `BINLOOM_HOME` of the process.
     env
-        Further variables; the process has those of the tests too.
+        Further variables in addition to the tests' own environment.
     obey_permissions
-        Take from root what lets it read and write whatever the permissions say.
+        Drop root's capability to ignore file permissions.
     cwd
-        Where the process runs.
+        Working directory of the process.
     """
     command = [*COMMAND, *map(str, arguments)]
     if obey_permissions and os.geteuid() == 0:
@@ -47,7 +47,7 @@ def binloom(
 
 
 def assert_sentence(result: "subprocess.CompletedProcess[str]", code: int, *needles: str) -> None:
-    """Assert an error that helps: the exit code, each needle (a regular expression) in stderr, no traceback."""
+    """Assert a helpful error: the exit code, each needle (a regular expression) in stderr, no traceback."""
     assert result.returncode == code, result.stderr
     for line in result.stderr.splitlines():
         assert line.startswith("binloom: "), f"not a sentence of binloom: {line!r}"

@@ -1,4 +1,4 @@
-"""binloom's and dbt's commands, each run to its good end in a process of its own."""
+"""Runs commands of binloom and dbt, each in its own process; they must succeed."""
 
 import os
 import subprocess
@@ -20,17 +20,17 @@ def binloom(home: Path, *arguments: str) -> None:
 
 
 def build(home: Path, *marts: str) -> None:
-    """Build marts, and all that they are made of, without tests."""
+    """Build marts and everything that they depend on, without tests."""
     places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(home / "target")]
     wanted = ["--resource-type", "model", "--resource-type", "seed", "--select", *(f"+{mart}" for mart in marts)]
     command(home, str(DBT), "build", *wanted, *places, "--log-path", str(home / "logs"))
 
 
 def command(home: Path, *words: str) -> None:
-    """Run a command to its good end."""
+    """Run a command that must succeed."""
     paths = {"BINLOOM_HOME": str(home), "PYTHONPATH": str(PROJECT)}
     environment = {**os.environ, **paths, "JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED_OPTIONS)}
-    # By a person who keeps nothing from anybody: what is private is so by binloom's own doing.
+    # With umask 0, private files are private only because binloom makes them so.
     done = subprocess.run(
         words,
         env=environment,
@@ -45,7 +45,7 @@ def command(home: Path, *words: str) -> None:
 
 
 def rows_of(home: Path, mart: str, source: str) -> list[dict[str, Any]]:
-    """Return the rows of a mart that a source has."""
+    """Return the rows of a mart for one source."""
     table = dataset.dataset(home / "warehouse" / "binloom.db" / mart, partitioning="hive")
     rows: list[dict[str, Any]] = table.to_table(filter=dataset.field("source_id") == source).to_pylist()
     return rows

@@ -1,4 +1,4 @@
-"""A binlog file, a folder and a source whose names do harm wherever they are not data."""
+"""A binlog file, a folder and a source with names that do harm wherever they are not treated as data."""
 
 import struct
 from pathlib import Path
@@ -10,7 +10,7 @@ from binloom.commands.running import run_app
 from ingest.escapes import visible
 from tests.support.binlog import forge
 
-# Each has what a terminal, rich, a spreadsheet, HTML, Jinja, SQL with Spark's variables, or a path would act on.
+# Each name contains text that has a meaning in a terminal, rich, a spreadsheet, HTML, Jinja, Spark's SQL, or a path.
 SCRIPT = "<script>alert(1)</script>"
 SCHEMA = "=1+1\x1b]0;title\x07`s`"
 TABLE = f"@t'\x1b[2J[red]{SCRIPT}{{{{ 1 }}}}"
@@ -26,7 +26,7 @@ FOLDER = "[red]\x1b[2J\n=d"
 
 
 def nasty_file(path: Path, number: int) -> None:
-    """One transaction that inserts a row, a DDL statement, an incident and a ROTATE, all with such names."""
+    """Write one transaction that inserts a row, a DDL statement, an incident and a ROTATE, all with such names."""
     maker = forge.FileMaker(version=VERSION.encode())
     maker.begin()
     maker.event(29, bytes([len(STATEMENT)]) + STATEMENT.encode())
@@ -49,7 +49,7 @@ def nasty_file(path: Path, number: int) -> None:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Run a command in this process to its good end, and hold that nothing it prints is acted on; its stdout."""
+    """Run a command in this process, which must succeed; assert that its output is harmless, and return its stdout."""
     code = run_app(app, arguments)
     printed = capsys.readouterr()
     assert code == 0, printed.err

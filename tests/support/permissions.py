@@ -1,4 +1,4 @@
-"""Who may read what lies in a folder."""
+"""Reports who may read the files of a folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +8,12 @@ OTHERS = 0o007
 
 
 def open_to(who: int, folder: Path) -> list[str]:
-    """The folder and everything in it that these may read, write or enter, as paths below it."""
+    """Return the folder and its content, as far as these may read, write or enter it, as relative paths."""
     return sorted(str(path.relative_to(folder)) for path in _all(folder) if path.lstat().st_mode & who)
 
 
 def closed_to_the_group(folder: Path) -> list[str]:
-    """The folder and everything in it that the group may not read, as paths below it."""
+    """Return the folder and its content, as far as the group may not read it, as relative paths."""
     return sorted(
         str(path.relative_to(folder))
         for path in _all(folder)

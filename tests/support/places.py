@@ -1,4 +1,4 @@
-"""Folders that tests look into."""
+"""Folders that tests use."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """binloom and mysql-replication decode the same file to the same rows, for the types that both get right.
 
-Left out, because mysql-replication gets them wrong or refuses them: zero and invalid dates, negative times with
+Not compared, because mysql-replication misreads or refuses them: zero and invalid dates, negative times with
 a fraction, the year 0000, ENUM labels outside ASCII in another set than UTF-8, JSON, generated columns.
 """
 
@@ -27,7 +27,7 @@ SKIPPED_COLUMNS = {("enums_and_sets", "latin")}
 
 
 def usual_temporals() -> Table:
-    """Moments that mysql-replication takes: real dates, times from zero on."""
+    """Values that mysql-replication accepts: real dates, times from zero on."""
     numbers = random.Random(7)
     columns = [Column("a_date", "date", "date", tuple(f"'{1000 + 300 * n}-0{1 + n % 9}-1{n % 10}'" for n in range(30)))]
     columns.append(Column("a_year", "year", "year", ("1901", "2155", "2026", "null")))

@@ -1,4 +1,4 @@
-"""What binloom decodes is what the server has, and what the server's own tool prints.
+"""binloom's decoded rows equal the server's rows, and the output of the server's own tool.
 
 One workload of every column type is run on each server under each setting that changes what is logged. Its binlog,
 decoded and replayed onto empty tables in commit order, must give the rows that `SELECT` gives; and every row, value
@@ -54,7 +54,7 @@ def server_of(request: pytest.FixtureRequest, setting: Setting) -> Server:
 
 @pytest.fixture(scope="session")
 def recorder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorder:
-    """Record the workload under a setting, once."""
+    """Record the workload under a setting once, and keep the recording."""
     done: dict[Setting, Recording] = {}
 
     def record(setting: Setting) -> Recording:
@@ -74,7 +74,7 @@ def recorder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def comparable(table: Table, rows: Iterable[Values]) -> list[tuple[object, ...]]:
     """Return rows in a form in which equal values are equal.
 
-    A FLOAT is selected as a DOUBLE: the shortest text of the 32-bit number is what it must be.
+    A FLOAT is selected as a DOUBLE: its expected text is the shortest text of the 32-bit number.
     """
     kinds = [column.kind for column in table.all_columns]
     return [
@@ -104,7 +104,7 @@ def assert_final_rows(recording: Recording, changes: list[Change]) -> None:
 
 
 def _difference(table: Table, extra: list[tuple[object, ...]], missing: list[tuple[object, ...]]) -> str:
-    """Say which columns differ, with the first values that do."""
+    """Return the columns that differ, with their first different values."""
     if len(extra) != len(missing) or table.key != ("id",):
         return f"{table.name}: {len(extra)} rows too many, {len(missing)} missing; {extra[:1]} for {missing[:1]}"
     by_id = {row[0]: row for row in missing}
@@ -137,7 +137,7 @@ def test_every_row_is_the_one_that_the_servers_tool_prints(recorder: Recorder, s
 
 
 def assert_printed(recording: Recording, changes: list[Change]) -> None:
-    """Compare every change with what the tool prints of it, value by value."""
+    """Compare every change with the tool's output, value by value."""
     printed = recording.tool_output.changes
     assert len(changes) == len(printed)
     wrong: dict[tuple[str, str], str] = {}
@@ -169,7 +169,7 @@ def test_every_event_and_transaction_is_accounted_for(recorder: Recorder, settin
     assert scan.is_closed
     assert scan.checksum_failures == 0
     assert scan.bytes_covered == scan.file_size == scan.complete_end == recording.binlog.stat().st_size
-    # The tool gives the events of a compressed transaction the position of that.
+    # The tool prints the events of a compressed transaction with the position of the compressed event.
     assert scan.events == len(set(recording.tool_output.event_positions))
     decoded = recording.decoded(with_hints=False)
     assert [row["gtid"] for row in decoded.transactions if row["gtid"]] == recording.tool_output.gtids
@@ -208,7 +208,7 @@ def test_binloom_decode_prints_the_same_rows(recorder: Recorder, setting: Settin
 def test_every_character_of_every_character_set(
     request: pytest.FixtureRequest, setting: Setting, tmp_path: Path
 ) -> None:
-    """The server converts 65,000 characters to each set and back; so must binloom."""
+    """The server converts 65,000 characters to and from each set; binloom must do the same."""
     server = server_of(request, setting)
     tables = [workload_tables.repertoire(charset) for charset in workload_tables.server_charsets(server)]
     recording = recordings.record(server, setting, tables, tmp_path)
@@ -218,7 +218,7 @@ def test_every_character_of_every_character_set(
 @pytest.mark.parametrize("setting", each(DEFAULTS))
 def test_every_collation_belongs_to_its_character_set(request: pytest.FixtureRequest, setting: Setting) -> None:
     server = server_of(request, setting)
-    # MariaDB names there the collations that several character sets have under one name.
+    # MariaDB lists collations here that several character sets share under one name.
     view = "collation_character_set_applicability" if server.flavor == "mariadb" else "collations"
     of_server = server.execute(f"select id, character_set_name from information_schema.{view} where id > 0")
     assert len(of_server) > 200
@@ -256,7 +256,7 @@ def test_a_change_of_a_document_without_the_document_lands_as_the_change(
     assert decoded.unsupported_events == []
     in_part = [row["undecoded_columns"] is not None for row in decoded.row_events]
     assert in_part == [_has_differences(change) for change in recording.tool_output.changes]
-    # The tool prints the changes where the document would stand; all other columns are as in any row.
+    # The tool prints the changes in place of the document; all other columns are as in any row.
     for row, change in zip(decoded.row_events, recording.tool_output.changes, strict=True):
         for ordinal in row["undecoded_columns"] or ():
             assert change.after is not None and is_differences(change.after[ordinal])
@@ -282,13 +282,13 @@ def test_xa_transactions_with_others_between(request: pytest.FixtureRequest, set
     decoded = Decoded.of(binlog)
     assert not decoded.unsupported_events
     assert difference(replay(decoded.committed_changes()), expected) == ([], [])
-    # Those that were rolled back or never ended are in the file, and not among the committed.
+    # Transactions that were rolled back or never ended are in the file, but not among the committed ones.
     assert len(decoded.changes()) == len(decoded.committed_changes()) + 2
 
 
 @pytest.mark.mysql56
 def test_gtids_of_mysql56(tmp_path: Path) -> None:
-    """They can only be set for the whole life of the server."""
+    """These GTIDs can only be enabled for the whole life of the server."""
     with mysql56.start(tmp_path / "server", record_formats.GTIDS) as server:
         tables = [table for table in workload_tables.tables(server, []) if table.name in ("integers", "composite_key")]
         recording = recordings.record(server, Setting("mysql56"), tables, tmp_path)

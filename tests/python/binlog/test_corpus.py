@@ -1,6 +1,6 @@
-"""Binlogs of other projects' test suites: events and rows as FACTS.tsv counts them, or the defect and where it is.
+"""Binlogs of other projects' test suites: compare events and rows with FACTS.tsv, or the defect and its position.
 
-They are no part of this repository: they are read where $BINLOOM_CORPUS says, or from `shared/corpus` beside it.
+They are not part of this repository: they are read from $BINLOOM_CORPUS, or from `shared/corpus` beside it.
 """
 
 import csv
@@ -36,7 +36,7 @@ def test_events(facts: dict[str, str]) -> None:
         int(facts["binlog_version"][1:]),
     )
     if scan.is_encrypted:
-        # The facts count what encrypted bytes look like.
+        # The facts count encrypted bytes as if they were events.
         assert scan.defect is not None and "encrypted" in scan.defect.reason
         assert scan.event_counts.items() <= expected.items()
     else:
@@ -69,7 +69,7 @@ def test_rows(facts: dict[str, str]) -> None:
     assert error is None or scan.defect is None or error.position == scan.defect.position
     found = [str(rows[kind]) for kind in ("INSERT", "UPDATE", "DELETE")]
     if facts["row_counts_by"].startswith("none"):
-        # No other program reads these files whole.
+        # No other program reads these files to the end.
         assert error is not None or problems
     else:
         assert found == [facts[column] for column in ("inserts", "updates", "deletes")]
@@ -81,7 +81,7 @@ def test_rows(facts: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("name", ["ver_5_1_17.001", "ver_5_1-telco.001"])
 def test_rows_of_version_0_are_those_of_version_1(name: str) -> None:
-    """The same workload ran on servers on both sides of 5.1.18."""
+    """The same workload ran on servers before and after 5.1.18."""
     assert changes(name) == changes("ver_5_1_23.001") != []
 
 
@@ -90,7 +90,7 @@ def test_rows_of_version_0_of_one_column() -> None:
 
 
 def changes(name: str, columns: str = "a int, b char(50)") -> list[tuple[str, list[str | None], list[str | None]]]:
-    """The row changes of a log whose table `test.t1` is known to have these columns."""
+    """Decode the row changes of a log with a snapshot that gives its table `test.t1` these columns."""
     path = CORPUS / "mariadb-test" / "suite" / "binlog" / "std_data" / name
     snapshot = [
         {

@@ -1,4 +1,4 @@
-"""From a file's bytes to batches: transactions, positions, buffers that fill up, events that cannot be decoded."""
+"""Decoding a file's bytes to batches: transactions, positions, full buffers, events that cannot be decoded."""
 
 import struct
 import zlib
@@ -24,7 +24,7 @@ UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 
 def everything(path: Path, **options: Any) -> dict[str, list[dict[str, Any]]]:
-    """All rows of all batches by kind; every batch has its schema."""
+    """Return the rows of all batches by kind; check the schema of each batch."""
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in SCHEMAS}
     for kind, batch in open_binlog(path, **options).batches():
         assert batch.schema == SCHEMAS[kind]
@@ -34,7 +34,7 @@ def everything(path: Path, **options: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def one_table(maker: FileMaker, rows: int = 1, first: int = 0) -> None:
-    """A transaction that inserts numbers from `first` on into a table of one INT."""
+    """Return a transaction that inserts numbers from `first` on into a table of one INT."""
     maker.begin()
     maker.table_map([forge.LONG], b"", forge.signedness(False))
     maker.rows(30, 1, b"".join(b"\0" + struct.pack("<i", first + row) for row in range(rows)))
@@ -147,7 +147,7 @@ def test_rows_that_fill_many_batches_all_come_out(tmp_path: Path) -> None:
     path = maker.write(tmp_path)
     batches = list(open_binlog(path).row_batches())
     assert max(batch.num_rows for batch in batches) <= ROW_CAPACITY
-    # All batches are still held here: had buffers been used again too early, values would repeat.
+    # All batches are still referenced here: if buffers had been reused too early, values would repeat.
     values = [row[0] for batch in batches for row in batch.column("after_values").to_pylist()]
     assert values == [str(number) for number in range(100_000)]
 

@@ -1,4 +1,4 @@
-"""What events say of themselves: real logs against the servers' own tools, and bodies made by hand."""
+"""Details of events: real logs against the servers' own tools, and hand-made bodies."""
 
 import re
 import struct
@@ -40,7 +40,7 @@ def micros(moment: datetime) -> int:
 
 @pytest.fixture(scope="module")
 def mysql_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Event], str]:
-    """Events of a log with tags, XA and partitions, and what mysqlbinlog prints of it."""
+    """Return the events of a log with tags, XA and partitions, and mysqlbinlog's output for it."""
     with mysql.start(tmp_path_factory.mktemp("events")) as server:
         server.execute(
             "create database shop",
@@ -184,7 +184,7 @@ def test_gtids_of_mariadb(distribution: Distribution, tmp_path: Path) -> None:
     xids = {detail.get("xid") for detail in details if {"xa_prepared", "xa_completed"} & set(detail["flags"])}
     assert xids == {"X'676c6f62616c',X'6272616e6368',7"}
     lists = re.findall(r"Gtid list \[([^]]*)\]", output)
-    # The tool sorts by domain; the server writes them as its hash table has them.
+    # The tool sorts by domain; the server writes them in the order of its hash table.
     assert [sorted(text.replace("\n# ", "").split(",")) for text in lists] == [
         sorted(detail["gtids"].split(",")) for detail in of_type(events, "MARIA_GTID_LIST")
     ]
@@ -254,7 +254,7 @@ def format_description() -> FormatDescription:
 
 
 def said(code: int, body: bytes, format: FormatDescription, **changes: Any) -> dict[str, Any]:
-    """What an event of server 5 with this body says, in a file without checksums."""
+    """Return the details of an event of server 5 with this body, in a file without checksums."""
     format = replace(format, checksum_algorithm="NONE", **changes)
     header = struct.pack("<IBIIIH", 0, code, 5, 19 + len(body), 0, 0)[: format.header_size]
     return describe(code, header + body, format)
@@ -272,7 +272,7 @@ def seven_bytes(number: int) -> bytes:
 def test_gtids_of_each_generation(format_description: FormatDescription) -> None:
     gtid = {"gtid": f"{SOURCE}:7", "is_rows_only": False}
     assert said(33, GTID_5_6, format_description) == gtid
-    # 5.7.4 and earlier had another clock: it is passed over.
+    # 5.7.4 and earlier had another clock, which is ignored.
     assert said(33, GTID_5_6 + b"\1" + bytes(16), format_description) == gtid
     clock = {**gtid, "is_rows_only": True, "last_committed": 3, "sequence_number": 4}
     assert said(33, GTID_5_7, format_description) == clock

@@ -1,4 +1,4 @@
-"""Events that stand for statements: what servers write, against what their own tools print of it."""
+"""Events that carry statements: real servers' events compared with the output of their own tools."""
 
 import re
 import struct
@@ -38,7 +38,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 def bodies(path: Path, codes: set[int]) -> list[tuple[int, bytes, int]]:
-    """Type, body and size of the fixed part of each event of these types."""
+    """Yield type, body and size of the fixed part of each event of these types."""
     log, data = open_binlog(path), path.read_bytes()
     tail = 4 if log.format.has_checksums else 0
     return [
@@ -129,7 +129,7 @@ def test_a_user_variable_of_an_old_server_has_no_flags() -> None:
 
 
 def load_body(code: int, clauses: bytes, fname: bytes, file_id: bytes = b"") -> bytes:
-    """Thread 7, 2 seconds, 1 line skipped, table `t` of schema `shop`, columns `a` and `bc`."""
+    """Return a body: thread 7, 2 seconds, 1 line skipped, table `t` of schema `shop`, columns `a` and `bc`."""
     head = struct.pack("<IIIBBI", 7, 2, 1, 1, 4, 2) + file_id
     return head + clauses + b"\1\2" + b"a\0bc\0" + b"t\0" + b"shop\0" + fname
 
@@ -153,7 +153,7 @@ def test_create_file() -> None:
 
 
 def test_load() -> None:
-    # One byte each for field_term, enclosed, line_term, line_start, escaped; then options, then which are empty.
+    # One byte each for field_term, enclosed, line_term, line_start, escaped; then options, then flags of empty fields.
     body = load_body(LOAD, b'|"\n.\\' + bytes([8, 2 | 8]), b"f.txt")
     assert statement_text(LOAD, body, 18) == (
         r"LOAD DATA INFILE 'f.txt' IGNORE INTO TABLE `t` FIELDS TERMINATED BY '|' ENCLOSED BY ''"

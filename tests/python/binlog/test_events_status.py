@@ -1,4 +1,4 @@
-"""Status variables of QUERY events: what servers log of a session, and blocks made by hand."""
+"""Status variables of QUERY events: the session state that servers log, and hand-made blocks."""
 
 import struct
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 def statuses(path: Path) -> dict[str, Status]:
-    """The status of each QUERY event by its statement."""
+    """Return the status of each QUERY event by its statement."""
     log, data, found = open_binlog(path), path.read_bytes(), {}
     fixed = log.format.post_header_size(QUERY)
     for event in log.events():

@@ -1,6 +1,6 @@
 """Files of every format: versions 1, 3 and 4, renumbered types, several formats in one file, encrypted, beyond 4 GiB.
 
-No file of version 1 is to be had: its few bytes are made here by the layout that the MySQL internals pages give.
+No file of version 1 is available: this test makes its few bytes from the layout in the MySQL internals pages.
 """
 
 import os
@@ -20,7 +20,7 @@ MAGIC = b"\xfebin"
 
 
 def event(code: int, body: bytes, *, header: int = 19, at: int = 0, flags: int = 0) -> bytes:
-    """An event of version 1 (13 bytes of header) or 3 (19)."""
+    """Return an event of version 1 (13 bytes of header) or 3 (19)."""
     size = header + len(body)
     head = struct.pack("<IBII", TIMESTAMP, code, 3, size)
     return head + (struct.pack("<IH", at + size, flags) if header == 19 else b"") + body
@@ -31,7 +31,7 @@ def start(version: int, server: bytes) -> bytes:
 
 
 def query(schema: bytes, text: bytes) -> bytes:
-    """A QUERY event's body before MySQL 5.0: no status variables."""
+    """Return a QUERY event's body as before MySQL 5.0: without status variables."""
     return struct.pack("<IIBH", 5, 0, len(schema), 0) + schema + b"\0" + text
 
 
@@ -66,7 +66,7 @@ def test_statements_of_a_server_before_5_0(version: int, header: int, server: st
     ]
     found = everything(path)
     assert found["unsupported_events"] == found["row_events"] == []
-    # The variable and the statement that uses it are one transaction: no segment ends between them.
+    # The variable and the statement that uses it are one transaction, so no segment ends between them.
     (transaction,) = found["transactions"]
     assert (transaction["start_pos"], transaction["events"]) == (at, 2)
 
@@ -101,7 +101,7 @@ def test_what_is_no_binlog_behind_its_magic_is_refused(first: bytes, tmp_path: P
 
 
 def test_type_codes_of_early_5_1_are_renumbered(tmp_path: Path) -> None:
-    """5.1.2-a_drop5p5 wrote TABLE_MAP as 16 and XID as 20; its 22 fixed parts stand in its own order, too."""
+    """5.1.2-a_drop5p5 wrote TABLE_MAP as 16 and XID as 20; its 22 fixed parts are in its own order, too."""
     fixed_parts = bytes([56, 13, 0, 8, 0, 18, 0, 4, 4, 4, 4, 18, 0, 0, 57 + 22, 8, 6, 6, 6, 0, 4, 26])
     head = struct.pack("<H50sIB", 4, b"5.1.2-a_drop5p5-log", TIMESTAMP, 19) + fixed_parts
     begin = struct.pack("<IIBHH", 7, 0, 0, 0, 0) + b"\0BEGIN"
@@ -117,7 +117,7 @@ def test_type_codes_of_early_5_1_are_renumbered(tmp_path: Path) -> None:
 
 
 def test_a_format_description_in_the_middle_changes_checksums(tmp_path: Path) -> None:
-    """A relay log: its own description first, then the one of a source without checksums, then one with them."""
+    """A relay log: its own description first, then a source's description without checksums, then one with them."""
     maker = FileMaker()
     one_table(maker)
     for checksum in (False, True):
@@ -162,7 +162,7 @@ def test_mariadbs_encrypted_events_are_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_events_beyond_4_gib(tmp_path: Path) -> None:
-    """Positions in headers wrap there; the bytes between are a hole, so that the file takes no room."""
+    """Positions in headers wrap at 4 GiB; the bytes between are a hole, so that the file uses no disk space."""
     maker = FileMaker(checksum=False)
     one_table(maker)
     path = tmp_path / "binlog.000001"

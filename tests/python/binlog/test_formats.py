@@ -1,4 +1,4 @@
-"""What few servers write, from files that were recorded once: `python -m tools.record_formats`."""
+"""Formats that few servers write, from files recorded once: `python -m tools.record_formats`."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.support.binlog.replay import Decoded, difference, replay
 from tests.support.places import FIXTURES
 
 NAMES = sorted(path.name.removesuffix(".rows.json") for path in FIXTURES.glob("*.rows.json"))
-# Changes of documents, and no image that has the document: the final rows do not follow from the file.
+# These have changes of documents, and no image with the document: the final rows do not follow from the file.
 WITHOUT_DOCUMENTS = "mysql-partial-json-minimal"
 
 
@@ -57,6 +57,6 @@ def test_a_change_of_a_document_without_the_document_lands_as_the_change() -> No
         assert not {*row["undecoded_columns"]} & {*row["after_columns"]}
         assert all(row["after_values"][ordinal] is None for ordinal in row["undecoded_columns"])
     assert all(row["json_changes"] is None for row in untold if row not in changed)
-    # What the statements replaced as a whole is there as a whole.
+    # A statement that replaced the whole document logged the whole document.
     documents = [row["after_values"][3] for row in untold if 3 in (row["after_columns"] or ())]
     assert '["first", [0, 1, 22], [], {"k": [true, "nested", 1.5]}]' in documents

@@ -1,4 +1,4 @@
-"""Each cell of `docs/formats.md` is what the program does."""
+"""Each cell of `docs/formats.md` matches the program's behaviour."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hostile input: only binloom's own errors, and never the end of the process."""
+"""Hostile input raises only binloom's own errors and never ends the process."""
 
 import os
 import re
@@ -18,7 +18,7 @@ FILES = sorted(FIXTURES.glob("*.binlog")) + sorted(SAMPLES.glob("*/binlog.000002
 
 
 def survive(seed: int, count: int, files: list[Path], environment: Mapping[str, str] | None = None) -> None:
-    """Decode mutations of files in a process of its own; the failing one can be made again from what this says."""
+    """Decode mutations of files in a separate process; its output is enough to reproduce a failing mutation."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.binlog.mutations", str(seed), str(count), *map(str, files)],
         cwd=PROJECT,

@@ -1,4 +1,4 @@
-"""GTIDs as a set: text, members, what is more in one than in another."""
+"""GTID sets: text form, membership, difference."""
 
 import random
 
@@ -30,7 +30,7 @@ def test_text_of_gtids_one_by_one_and_all_at_once(gtids: list[str], expected: st
         one_by_one.add(gtid)
     at_once.add_all(pa.array([*gtids, None], pa.string()))
     assert (str(one_by_one), str(at_once)) == (expected, expected)
-    # What is written is read as the same.
+    # The written text parses to the same set.
     assert str(GtidSet.parse(expected)) == expected
 
 
@@ -63,7 +63,7 @@ def test_members_of_a_mysql_set() -> None:
 
 
 def test_members_of_a_mariadb_set() -> None:
-    # A position: the domain up to there, whoever wrote it; a server that is named has its own.
+    # As a position: the whole domain up to there, from any server; a named server has its own position.
     held = GtidSet.parse("0-1-100,0-2-40")
     assert [gtid in held for gtid in ("0-1-1", "0-1-100", "0-1-101", "0-2-41", "0-3-99", "0-3-101", "1-1-1")] == [
         True,
@@ -74,7 +74,7 @@ def test_members_of_a_mariadb_set() -> None:
         False,
         False,
     ]
-    # What a segment holds: of the servers that wrote it, and no other.
+    # As the content of a segment: only the servers that wrote it.
     held = GtidSet.parse("0-1-5 to 0-1-9")
     assert [gtid in held for gtid in ("0-1-4", "0-1-5", "0-1-9", "0-2-7")] == [False, True, True, False]
 

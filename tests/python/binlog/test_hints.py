@@ -1,4 +1,4 @@
-"""What a snapshot tells of a column, as the decoder takes it."""
+"""The column hints that the decoder gets from a snapshot."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Files of a stranger: no memory but the kernel's own is touched, what is wrong is named, and the rest is decoded.
+"""Hostile files: the decoder touches only its own memory, names each defect, and decodes the rest.
 
-Everything is decoded in processes of their own, once by the kernel as it is and once by the build that checks each
-access: a file that breaks the former may do so without a sign.
+Separate processes decode everything, once with the normal kernel and once with the build that checks each access:
+a file may corrupt the memory of the normal kernel without a visible sign.
 """
 
 import json
@@ -24,7 +24,7 @@ Outcomes = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module", params=[{}, CHECKED], ids=["as it is", "checked"])
 def outcomes(request: pytest.FixtureRequest) -> Outcomes:
-    """What came out of each hostile file, and out of the recorded ones and the corpora where they are."""
+    """Return the outcome of each hostile file, of the recorded files, and of the corpora if they are available."""
     files = [*FILES, *(CORPUS / row["file"] for row in ROWS)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.binlog.hostile", *map(str, files)],

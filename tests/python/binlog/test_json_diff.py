@@ -1,4 +1,4 @@
-"""Changes of JSON documents, against a document that was changed the same way in Python."""
+"""Changes of JSON documents, compared with a document that Python changed in the same way."""
 
 import copy
 import json
@@ -31,7 +31,7 @@ DOCUMENTS = st.recursive(
 
 
 def printed(value: Any) -> str:
-    """A document as the server prints it."""
+    """Return a document as the server prints it."""
     if isinstance(value, dict):
         keys = sorted(value, key=lambda key: (len(key.encode()), key.encode()))
         return "{" + ", ".join(f"{printed(key)}: {printed(value[key])}" for key in keys) + "}"
@@ -42,7 +42,7 @@ def printed(value: Any) -> str:
 
 @st.composite
 def changed(draw: st.DrawFn) -> tuple[Any, list[list[Any]], Any]:
-    """A document, changes of it, and what it then is."""
+    """Return a document, changes of it, and the changed document."""
     document = draw(DOCUMENTS)
     root = [copy.deepcopy(document)]
     diffs = []
@@ -124,7 +124,7 @@ def nested(levels: int) -> forge.JsonValue:
 
 
 def changes_file(folder: Path, document: forge.JsonValue, diffs: Sequence[Diff], has_document: bool = True) -> Path:
-    """A file with an UPDATE that changes a document in part, and an INSERT behind it."""
+    """Write a file with an UPDATE that changes a document in part, followed by an INSERT."""
     vector = b""
     for operation, path, value in diffs:
         vector += bytes([operation]) + forge.packed(len(path.encode())) + path.encode()
@@ -136,7 +136,7 @@ def changes_file(folder: Path, document: forge.JsonValue, diffs: Sequence[Diff],
     maker.begin()
     maker.table_map([forge.JSON], b"\x04")
     image = b"\x00" + struct.pack("<I", len(before)) + before if has_document else b""
-    # What the after image holds of the JSON columns: changes of the first.
+    # The after image contains changes for the first of the JSON columns.
     image += b"\x01\x01" + b"\x00" + struct.pack("<I", len(vector)) + vector
     maker.rows(39, 1, image, bitmaps=b"\xff\xff" if has_document else b"\x00\xff", ends_statement=False)
     maker.rows(30, 1, b"\x00" + struct.pack("<I", 2) + forge.json_document(True))
@@ -213,7 +213,7 @@ def test_documents_that_outgrow_a_batch_are_named(tmp_path: Path, monkeypatch: p
 
 
 def assert_named_alone(path: Path, reason: str = "undecodable_value") -> None:
-    """The change in a file is named as no value, and all else in the file is there."""
+    """Assert that the file's change is reported as undecodable, and that everything else is decoded."""
     assert scan_binlog(path).defect is None
     decoded = Decoded.of(path)
     assert [(row["reason"], row["event_type"]) for row in decoded.unsupported_events] == [

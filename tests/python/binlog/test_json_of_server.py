@@ -1,4 +1,4 @@
-"""JSON documents that MySQL makes of columns, and very large ones: as it logs them, against what it prints."""
+"""JSON documents that MySQL makes of columns, and very large ones: the logged form against the printed form."""
 
 import json
 import random
@@ -23,7 +23,7 @@ def assert_decodes(server: Server, literals: tuple[str, ...], directory: Path) -
     assert_final_rows(recording, recording.decoded().committed_changes())
 
 
-# Columns whose values the server keeps as they are in a JSON document, or turns into one of its own types.
+# The server stores values of these columns unchanged in a JSON document, or turns them into one of its own types.
 SOURCES = {
     "bit(1)": "b'1'",
     "bit(12)": "b'101010101010'",
@@ -76,7 +76,7 @@ def test_json_of_many_bytes_keys_and_levels(mysql_server: Server, tmp_path: Path
     texts = [json.dumps(keys), json.dumps({"a": {"b" * 65534: []}})]
     for depth in (99, 100):
         texts += ["[" * depth + "]" * depth, '{"a": ' * (depth - 1) + "{}" + "}" * (depth - 1)]
-    # Around the steps from small to large containers, and to more than 65535 elements.
+    # Sizes around the limits between small and large containers, and above 65535 elements.
     for count in (9361, 9362, 13107, 13108, 21844, 21845, 65535, 65536, 70000):
         elements: tuple[object, ...] = (1, 70000, "a", None)
         texts += [json.dumps([element] * count) for element in elements]
@@ -93,7 +93,7 @@ SHAPES = ("cast({0} as json)", "json_array({0}, null, {0})", "json_object('k', {
 
 
 def decimals() -> Iterator[str]:
-    """DECIMAL of each shape a column can have, and results of expressions: these have up to 81 digits."""
+    """Return DECIMALs of each shape that a column can have, and results of expressions, which have up to 81 digits."""
     for precision in (1, 9, 10, 18, 19, 36, 64, 65):
         for scale in {0, 1, 9, 10, 29, 30} & {*range(precision + 1)}:
             whole = precision - scale
@@ -132,7 +132,7 @@ def test_json_of_the_extremes_of_every_type(mysql_server: Server, tmp_path: Path
         for literal in (shape.format(expression) for expression in expressions for shape in SHAPES):
             try:
                 cursor.execute(f"select {literal}")
-            except Exception as refused:  # a text that is none of JSON, and one that is none of UTF-8
+            except Exception as refused:  # a text that is not JSON, and one that is not UTF-8
                 assert literal.startswith("cast("), (literal, refused)
                 continue
             literals.append(literal)
@@ -165,7 +165,7 @@ KEYS += ["\u2028", "\u200d", "k" * 200, "é" * 100]
 
 
 def a_place(document: Any, random_numbers: random.Random) -> tuple[list[str | int], Any]:
-    """A place in a document, mostly one that is there, and what stands there."""
+    """Return a place in a document, mostly an existing one, and its value."""
     legs: list[str | int] = []
     while isinstance(document, dict | list) and document and random_numbers.random() < 0.7:
         leg = random_numbers.choice([*document] if isinstance(document, dict) else range(len(document)))
@@ -179,7 +179,7 @@ def path_of(legs: Sequence[str | int]) -> str:
 
 
 def a_change(document: Any, random_numbers: random.Random) -> tuple[str, list[str]]:
-    """A call of a function that changes parts of a document, with its parameters."""
+    """Return a call of a function that changes parts of a document, with its parameters."""
     function = random_numbers.choice(["set", "set", "replace", "remove", "array_insert", "insert", "array_append"])
     arguments, parameters = "", []
     for _ in range(random_numbers.choice([1, 1, 1, 2, 5])):
@@ -211,7 +211,7 @@ VALUES = [*decimals(), *TEMPORALS, *(text for text in OTHERS if not text.startsw
 
 
 def applied_here(document: str, row: dict[str, Any]) -> str:
-    """A document after the changes that a row tells of it."""
+    """Apply a row's changes to a document."""
     operations = ("replace", "insert", "remove")
     diffs = [
         ",".join(filter(None, (str(operations.index(one["operation"])), json.dumps(one["path"]), one["value"])))
@@ -224,7 +224,7 @@ def applied_here(document: str, row: dict[str, Any]) -> str:
 def test_documents_changed_in_part_at_random(
     mysql_server: Server, monkeypatch: pytest.MonkeyPatch, images: str
 ) -> None:
-    """Both images of each UPDATE are what SELECT prints before and after it, or tell what makes one the other."""
+    """Both images of each UPDATE equal SELECT before and after it, or contain the change between the two."""
     random_numbers = random.Random(11)
     applied = []
 

@@ -1,4 +1,4 @@
-"""Rows events of version 0, of MySQL 5.1 before 5.1.18: decoded with a snapshot of the table, and right, or named."""
+"""Rows events of version 0, of MySQL 5.1 before 5.1.18: decoded correctly with a snapshot of the table, or reported."""
 
 import struct
 import tempfile
@@ -47,7 +47,7 @@ WIRE_TYPES = {
 Columns = Sequence[str]
 """Types as a snapshot has them, with `not null` and a character set where they are not the default."""
 
-# Of logs that 5.1.17 wrote: a table `t1 (a int, b char(50)) ENGINE=MyISAM`.
+# These are from logs of 5.1.17: a table `t1 (a int, b char(50)) ENGINE=MyISAM`.
 INT_AND_CHAR = ("int(11)", "char(50)")
 ONE, TWO = bytes.fromhex("f9 00000000 03 6f6e65"), bytes.fromhex("f9 01000000 03 74776f")
 
@@ -74,7 +74,7 @@ def snapshot(columns: Columns) -> SchemaHints:
 
 
 def written(folder: Path, code: int, columns: Columns, images: bytes, present: bytes | None = None) -> Path:
-    """A log of 5.1.17 with one rows event."""
+    """Write a log of 5.1.17 with one rows event."""
     maker = FileMaker(checksum=False, version=b"5.1.17-beta-log")
     types = bytes(WIRE_TYPES[column.partition(" ")[0].partition("(")[0]] for column in columns)
     head = struct.pack("<IHH", 16, 0, 1)
@@ -250,7 +250,7 @@ def test_a_snapshot_of_another_table_is_not_used(columns: Columns, tmp_path: Pat
         pytest.param(("binary(2) not null",), b"\xff\x01\x41", id="a BINARY that may have lost spaces or zeros"),
         pytest.param(("char(2) charset ucs2 not null",), b"\xff\x03\x00\x41\x00", id="half a space"),
         pytest.param(("decimal(0,0) not null",), b"\x01", id="images of no bytes"),
-        # Either (0, NULL) of a table with the mark, or (NULL, '') of one without.
+        # Either (0, NULL) of a table whose records have the deletion mark, or (NULL, '') of a table without it.
         pytest.param(INT_AND_CHAR, bytes.fromhex("fd 00000000 00"), id="two readings"),
         pytest.param(("tinyint(4) not null",), b"\xff\x05", id="one row or two"),
     ],
@@ -303,13 +303,13 @@ DEFAULTS = {
 
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[list[str], bool]:
-    """Column types, and whether records begin with the mark of a deleted row."""
+    """Draw column types, and whether records begin with the deletion mark."""
     kinds = draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=10))
     return [kind + draw(st.sampled_from(["", " not null"])) for kind in kinds], draw(st.booleans())
 
 
 def packed_row(columns: Columns, row: Sequence[tuple[str, bytes] | None], has_mark: bool) -> bytes:
-    """A row as the server wrote it: null bytes of the record, then every column."""
+    """Encode a row as the server wrote it: null bytes of the record, then every column."""
     nulls = [value is None for column, value in zip(columns, row, strict=True) if "not null" not in column]
     bits = [True] * has_mark + nulls
     bits += [True] * (-len(bits) % 8)
@@ -350,6 +350,6 @@ def test_any_bytes_are_decoded_or_named(
     if reasons == {"rows_without_metadata"}:
         assert_named(found)
     else:
-        # Rows that fit may have bytes that are no value, such as a DECIMAL of more digits than it has.
+        # Rows of the right size may contain bytes that are not a value, such as a DECIMAL with too many digits.
         assert found["row_events"] or reasons
         assert reasons <= {"undecodable_value"}

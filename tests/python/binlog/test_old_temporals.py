@@ -1,4 +1,4 @@
-"""Temporal columns of MariaDB whose fraction nothing tells: what is decoded without a snapshot is right, or told."""
+"""MariaDB's temporal columns of unknown fraction: decoded correctly without a snapshot, or reported."""
 
 import struct
 from pathlib import Path
@@ -28,7 +28,7 @@ def decoded(path: Path, hints: SchemaHints | None = None) -> Decoded:
 
 
 def one_event(folder: Path, types: list[int], metadata: bytes, images: bytes, version: bytes) -> Decoded:
-    """What is decoded of an event that inserts rows into a table of some types, without a snapshot."""
+    """Decode an event that inserts rows into a table of some types, without a snapshot."""
     maker = forge.FileMaker(checksum=False, version=version)
     maker.begin()
     maker.table_map(types, metadata)
@@ -61,7 +61,7 @@ def test_a_zero_date_may_have_a_fraction(tmp_path: Path) -> None:
     kinds = one_event(tmp_path, [forge.OLD_DATETIME], b"", zero, MARIADB)
     assert reasons(kinds) == [UNKNOWN] and not values(kinds)
     assert "snapshot" in kinds["unsupported_events"][0]["detail"]
-    # Another row of the event tells.
+    # Another row of the event decides between the readings.
     kinds = one_event(tmp_path, [forge.OLD_DATETIME], b"", zero + DATETIME_ROW, MARIADB)
     assert values(kinds) == [["0000-00-00 00:00:00"], ["2024-02-29 12:34:56"]]
 
@@ -93,7 +93,7 @@ def test_a_timestamp_alone_fits_in_one_way(tmp_path: Path) -> None:
 
 
 def test_a_row_that_fits_in_two_ways_is_not_decoded(tmp_path: Path) -> None:
-    # A timestamp and an empty string, or a timestamp whose fraction is 0.05 and the string "!".
+    # A timestamp and an empty string, or a timestamp with the fraction 0.05 and the string "!".
     types, metadata = [forge.OLD_TIMESTAMP, forge.VARCHAR], struct.pack("<H", 99)
     plain = b"\xfc" + struct.pack("<I", 1700000000) + b"\x01" + b"!"
     assert values(one_event(tmp_path, types, metadata, plain, MARIADB)) == [["2023-11-14 22:13:20", "!"]]

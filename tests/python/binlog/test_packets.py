@@ -1,4 +1,4 @@
-"""A replication stream taken apart: whatever pieces it comes in, the events of the file come out, and nothing else."""
+"""Parsing a replication stream: in pieces of any size it yields exactly the events of the file."""
 
 import random
 import struct
@@ -18,7 +18,7 @@ LONGEST = (1 << 24) - 1
 
 
 def events_of(data: bytes) -> Iterator[bytes]:
-    """The events of a file, one by one."""
+    """Yield the events of a file, one by one."""
     at = 4
     while at < len(data):
         size = int.from_bytes(data[at + 9 : at + 13], "little")
@@ -27,13 +27,13 @@ def events_of(data: bytes) -> Iterator[bytes]:
 
 
 def made_up(code: int, body: bytes) -> bytes:
-    """An event that the server makes up for its replicas."""
+    """Return an artificial event, which the server sends only to its replicas."""
     head = struct.pack("<IBIIIH", 0, code, 1, 19 + len(body) + 4, 0, 0x20)
     return head + body + zlib.crc32(head + body).to_bytes(4, "little")
 
 
 def packets_of(payloads: Iterator[bytes]) -> bytes:
-    """Payloads as a server sends them, numbered from 1 on."""
+    """Return payloads as a server sends them, numbered from 1 on."""
     stream, number = bytearray(), 1
     for payload in payloads:
         for at in range(0, len(payload) + 1, LONGEST):
@@ -44,14 +44,14 @@ def packets_of(payloads: Iterator[bytes]) -> bytes:
 
 
 def stream_of(data: bytes) -> bytes:
-    """A file as a server sends it: named first, and with a heartbeat behind."""
+    """Return a file as a server sends it: first its name, at the end a heartbeat."""
     first = made_up(ROTATE, (4).to_bytes(8, "little") + b"binlog.000001")
     heartbeat = made_up(27, b"binlog.000001")
     return packets_of(b"\0" + event for event in [first, *events_of(data), heartbeat])
 
 
 def received(stream: bytes, has_checksums: bool, chance: random.Random, largest: int) -> bytes:
-    """What stands in the file, of a stream that comes in pieces of any size."""
+    """Return the bytes of the file, received as a stream in pieces of any size."""
     packets, at, file = Packets(4), 0, bytearray(b"\xfebin")
     while at < len(stream):
         room = packets.room()
@@ -76,7 +76,7 @@ def received(stream: bytes, has_checksums: bool, chance: random.Random, largest:
 @pytest.mark.parametrize("largest", [3, 200, 1 << 20])
 def test_the_file_comes_out(path: Path, largest: int) -> None:
     data = bytearray(path.read_bytes())
-    data[4 + 17] &= 0xFE  # the server clears the in-use flag of what it sends
+    data[4 + 17] &= 0xFE  # the server clears the in-use flag in the stream
     has_checksums = "none" not in path.name
     assert received(stream_of(bytes(data)), has_checksums, random.Random(largest), largest) == data
 
@@ -94,7 +94,7 @@ def test_an_event_of_many_packets() -> None:
 
 
 def test_no_changed_byte_gets_into_the_file() -> None:
-    """Whichever bit of the stream is changed: what comes out is a beginning of the file, at an event's end."""
+    """With any bit of the stream changed, the output is a prefix of the file and ends at the end of an event."""
     data = bytearray((SAMPLES / "shop-mysql/binlog.000002").read_bytes()[:20000])
     data[4 + 17] &= 0xFE
     events = list(events_of(bytes(data)))[:-1]

@@ -1,4 +1,4 @@
-"""Events that hold others: whatever is wrong with one is named, and the log goes on behind it."""
+"""Events that contain other events: each defect is reported, and decoding continues after it."""
 
 import struct
 from functools import partial
@@ -17,7 +17,7 @@ ZSTD, NONE = 0, 255
 
 
 def inside(first: int = 0, rows: int = 1, schema: bytes = b"s") -> bytes:
-    """The events of a transaction without checksums, as they stand in a payload."""
+    """Return the events of a transaction without checksums, as they are in a payload."""
     maker = FileMaker(checksum=False)
     head = len(maker.data)
     one_table(maker, rows, first)
@@ -25,7 +25,7 @@ def inside(first: int = 0, rows: int = 1, schema: bytes = b"s") -> bytes:
 
 
 def payload(events: bytes, compression: int = ZSTD, size: int | None = None, data: bytes | None = None) -> bytes:
-    """The body of a TRANSACTION_PAYLOAD event."""
+    """Return the body of a TRANSACTION_PAYLOAD event."""
     if data is None:
         data = zstandard.compress(events) if compression == ZSTD else events
     fields = ((2, packed(compression)), (3, packed(len(events) if size is None else size)), (1, packed(len(data))))
@@ -33,7 +33,7 @@ def payload(events: bytes, compression: int = ZSTD, size: int | None = None, dat
 
 
 def in_a_log(folder: Path, body: bytes) -> tuple[Path, int]:
-    """A log with a payload between two plain transactions, and the position of its GTID event."""
+    """Write a log with a payload between two plain transactions; also return the position of its GTID event."""
     maker = FileMaker()
     one_table(maker, first=100)
     position = maker.event(33, gtid_body(1))
@@ -45,7 +45,7 @@ def in_a_log(folder: Path, body: bytes) -> tuple[Path, int]:
 
 @pytest.fixture(params=["the kernel decompresses", "Python decompresses"])
 def decompression(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways: the C library called by the kernel, and the way that is left where it cannot be had."""
+    """Run with the C library called by the kernel, and with the fallback for machines without it."""
     if request.param.startswith("Python"):
         monkeypatch.setattr(ingest.binlog.walking, "zstd_decompression", lambda owner: (0, 0))
     else:

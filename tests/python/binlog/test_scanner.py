@@ -1,4 +1,4 @@
-"""A scan of a growing file: going on where the last one ended finds what one scan of the whole file does."""
+"""Scanning a growing file: resuming where the last scan ended finds the same as one scan of the whole file."""
 
 import random
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_growing_by_any_steps(path: Path, tmp_path: Path) -> None:
 
 
 def cut_out(path: Path) -> tuple[bytes, int]:
-    """A file without its fourth event, and where that stood."""
+    """Return a file without its fourth event, and the position of that event."""
     fourth = [event.position for event in open_binlog(path).events()][3:5]
     data = path.read_bytes()
     return data[: fourth[0]] + data[fourth[1] :], fourth[0]

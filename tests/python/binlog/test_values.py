@@ -1,4 +1,4 @@
-"""Wire bytes to text, for any value that a column can hold."""
+"""Decoding wire bytes to text, for any value that a column can store."""
 
 import base64
 import datetime
@@ -26,14 +26,14 @@ settings.load_profile("binloom")
 
 
 def known_as(column_type: str) -> SchemaHints:
-    """A snapshot of the hand-made table, whose only column is of this type."""
+    """Return a snapshot of the hand-made table, whose only column is of this type."""
     column = {"schema_name": "s", "table_name": "t", "column_name": "c", "ordinal_position": 1}
     data_type = column_type.partition("(")[0]
     return SchemaHints.from_columns([{**column, "data_type": data_type, "column_type": column_type}])
 
 
 def server_of(hints: SchemaHints | None) -> bytes:
-    """What only a snapshot tells, only MariaDB has."""
+    """Return the server for a type: only MariaDB has the types that need a snapshot."""
     return forge.VERSION if hints is None else b"10.11.18-MariaDB"
 
 
@@ -44,7 +44,7 @@ def texts(
     optional: bytes = b"",
     hints: SchemaHints | None = None,
 ) -> list[str | None]:
-    """What the decoder makes of a column's values."""
+    """Return the decoder's texts of a column's values."""
     with tempfile.TemporaryDirectory() as folder:
         log = open_binlog(
             forge.column_file(Path(folder), kind, metadata, values, optional, server_of(hints)), hints=hints
@@ -60,7 +60,7 @@ def texts(
 def undecodable(
     kind: int, metadata: bytes, value: bytes, optional: bytes = b"", hints: SchemaHints | None = None
 ) -> str:
-    """The reason that the decoder gives for a value it cannot read."""
+    """Return the decoder's reason for an undecodable value."""
     with tempfile.TemporaryDirectory() as folder:
         log = open_binlog(
             forge.column_file(Path(folder), kind, metadata, [value], optional, server_of(hints)), hints=hints
@@ -71,7 +71,7 @@ def undecodable(
 
 
 def few_groups(pattern: int) -> ipaddress.IPv6Address:
-    """An address with a zero group for each 0 bit."""
+    """Format an address with a zero group for each 0 bit."""
     return ipaddress.IPv6Address(sum((pattern >> group & 1) * (group + 1) << 16 * group for group in range(8)))
 
 
@@ -107,7 +107,7 @@ def _exact(unscaled: list[int], scale: int) -> list["_Fixed"]:
 
 
 class _Fixed:
-    """A number with a fixed scale, formatted without going through a context's precision."""
+    """A number with a fixed scale, formatted independently of a context's precision."""
 
     def __init__(self, unscaled: int, scale: int) -> None:
         self.unscaled, self.scale = unscaled, scale
@@ -449,7 +449,7 @@ def test_a_string_of_unknown_character_set_is_text_when_it_is_utf8_and_hex_when_
 
 
 def long_value(data: bytes) -> bytes:
-    """A value with a length of four bytes."""
+    """Return a value with a length of four bytes."""
     return struct.pack("<I", len(data)) + data
 
 
@@ -493,8 +493,8 @@ GOOD_STREAM = forge.compressed(b"ab" * 200, raw=True)
         GOOD_STREAM[:-1],
         GOOD_STREAM + b"\0",
         GOOD_STREAM[:3],
-        b"\x82" + GOOD_STREAM[1:],  # said to be zlib, but raw
-        b"\x90" + GOOD_STREAM[1:],  # no such method
+        b"\x82" + GOOD_STREAM[1:],  # declared as zlib, but raw
+        b"\x90" + GOOD_STREAM[1:],  # unknown method
         b"\x88" + GOOD_STREAM[1:],  # a size of no bytes
         b"\x8f" + GOOD_STREAM[1:],  # a size of seven bytes
         b"\x8a",
@@ -562,7 +562,7 @@ def test_json_says_what_the_document_holds(values: list[forge.JsonValue]) -> Non
         assert text is not None
         parsed = json.loads(text)
         assert parsed == value
-        # Only the order of keys and the digits of doubles are the server's own; the rest is as Python prints it.
+        # Only the order of keys and the digits of doubles differ from Python's output.
         if isinstance(value, str):
             assert text == json.dumps(value, ensure_ascii=False).replace("\\u007f", "\x7f")
 
@@ -632,7 +632,7 @@ def test_signs_and_character_sets_behind_columns_that_have_an_entry_too(
         b"\x02\x01\x00\x07\x00\x02\x00\x00",  # an array whose element is itself
         b"\x0d",  # no such type
         b"\x0c\xff\xff\xff\xff\xff\x01",  # a length of six bytes
-        b"\x04\x07",  # no such literal
+        b"\x04\x07",  # unknown literal
     ],
 )
 def test_malformed_json_is_not_a_value(data: bytes) -> None:
@@ -640,7 +640,7 @@ def test_malformed_json_is_not_a_value(data: bytes) -> None:
 
 
 def test_json_that_shares_its_bytes_cannot_grow_without_bounds() -> None:
-    # Each level is an array of two elements that are both the next level: 2**40 leaves in 300 bytes.
+    # Each level is an array with the next level as both elements: 2**40 leaves in 300 bytes.
     data = b"\x02\x00\x00\x04\x00"[1:]
     for _ in range(40):
         size = 4 + 6 + len(data)

@@ -1,4 +1,4 @@
-"""What `inspect` and `decode` say of files that are no binlog, or no longer whole."""
+"""Output of `inspect` and `decode` for files that are not binlogs, or are incomplete."""
 
 import json
 import random
@@ -133,7 +133,7 @@ def test_the_next_file_is_still_read(tmp_path: Path) -> None:
 def test_a_cut_anywhere_gives_a_prefix_and_never_silence(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Each event boundary and a byte on both sides of it, and many places inside of events."""
+    """Cut at each event boundary, one byte before and after it, and at many places inside of events."""
     content = SAMPLE.read_bytes()
     boundaries = [4, *(event.end_position for event in open_binlog(SAMPLE).events())]
     whole = _decoded(SAMPLE, capfdbinary)[1]
@@ -146,7 +146,7 @@ def test_a_cut_anywhere_gives_a_prefix_and_never_silence(
         code, out, err = _decoded(path, capfdbinary)
         assert whole.startswith(out), f"cut at {cut}"
         if cut in boundaries and cut > 4:
-            # Nothing in the file says that an event followed.
+            # Nothing in the file shows that an event followed.
             assert (code, err) == (0, b""), f"cut at {cut}"
         else:
             assert code in (2, 3), f"cut at {cut}"
@@ -159,7 +159,7 @@ def test_a_bit_flipped_anywhere_gives_a_prefix_and_never_silence(
     content = SAMPLE.read_bytes()
     whole = _decoded(SAMPLE, capfdbinary)[1]
     choice = random.Random(11)
-    # The IN_USE bit of the format description is not covered by its checksum, on purpose.
+    # The checksum of the format description does not cover its IN_USE bit, by design.
     places = [place for place in (choice.randrange(len(content)) for _ in range(200)) if place != 4 + 17]
     path = tmp_path / "binlog.000002"
     for place in places:
@@ -172,7 +172,7 @@ def test_a_bit_flipped_anywhere_gives_a_prefix_and_never_silence(
 
 
 def _decoded(path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> tuple[int, bytes, bytes]:
-    """Decode in this process: a new one for each of hundreds of cuts would take minutes."""
+    """Decode in this process: a new process for each of hundreds of cuts would take minutes."""
     import sys
 
     capfdbinary.readouterr()

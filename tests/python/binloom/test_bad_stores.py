@@ -1,4 +1,4 @@
-"""What the commands that land and read tables say when something is not as it must be. None of these starts Spark."""
+"""Errors of the commands that land and read tables, on damaged or missing stores. These tests do not start Spark."""
 
 import subprocess
 import sys
@@ -91,7 +91,7 @@ def test_java_missing_or_too_old_says_how_to_get_it(how: str, tmp_path: Path) ->
 
 
 def test_another_process_that_holds_the_metastore_is_named(tmp_path: Path) -> None:
-    """The lock is Derby's: a write lock on the database's lock file."""
+    """Derby holds a write lock on the database's lock file."""
     home = tmp_path / "home"
     lock_file = home / "metastore" / "dbex.lck"
     lock_file.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The command line as such: help, wrong usage, streams, exit codes, the time to start."""
+"""General behaviour of the command line: help, wrong usage, streams, exit codes, start-up time."""
 
 import os
 import signal
@@ -96,11 +96,11 @@ def test_an_interrupt_ends_the_command_silently_with_130() -> None:
         cwd=PROJECT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # A shell starts what goes on in its background with this signal ignored, and children inherit that.
+        # A shell starts background jobs with this signal ignored, and child processes inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
-        # The rest does not fit into the pipe: the command is waiting for us.
+        # The rest does not fit into the pipe, so the command waits for this test to read.
         process.stdout.read(1)
         process.send_signal(signal.SIGINT)
         _, problems = process.communicate(timeout=60)
@@ -111,7 +111,7 @@ def test_rows_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
     latin1 = {"PYTHONIOENCODING": "latin-1", "LC_ALL": "C"}
     result = binloom("decode", "--format", "text", SAMPLE, env=latin1)
     assert result.returncode == 0 and "→" in result.stdout
-    # A name that is not UTF-8 is a name, too.
+    # A name that is not UTF-8 is valid, too.
     path = tmp_path / os.fsdecode(b"caf\xe9.000001")
     path.write_bytes(SAMPLE.read_bytes())
     result = binloom("inspect", path, env=latin1)

@@ -1,4 +1,4 @@
-"""`binloom decode` prints what its contract says."""
+"""`binloom decode` prints the output that its contract describes."""
 
 import csv
 import io
@@ -86,7 +86,7 @@ def test_changes_of_documents_that_the_log_does_not_have() -> None:
 
 
 def test_both_servers_tell_the_same_story() -> None:
-    """The samples come from the same statements, so the values that no clock made are equal."""
+    """The samples come from the same statements, so values that do not depend on a clock are equal."""
     stories = []
     for folder in (MYSQL, MARIADB):
         rows = changes(folder / "binlog.000001", folder / "binlog.000002", "--snapshot-dir", folder / "schema")
@@ -103,7 +103,7 @@ def _timeless(row: dict[str, Any], image: str) -> dict[str, str] | None:
     if row[image] is None:
         return None
     values = dict(zip(row["column_names"], row[image], strict=True))
-    # JSON is stored as a document by one and as the text that was sent by the other.
+    # MySQL stores JSON as a document, MariaDB as the text that was sent.
     for name in ("created_at", "updated_at", "placed_at", "shipped_at", "preferences", "attributes"):
         values.pop(name, None)
     return values
@@ -143,7 +143,7 @@ def test_positions_cut_out_a_part() -> None:
     start, stop = everything[40]["start_pos"], everything[200]["start_pos"]
     expected = [row for row in everything if start <= row["start_pos"] < stop]
     assert expected and changes(sample, "--start-position", start, "--stop-position", stop) == expected
-    # As in mysqlbinlog: the start counts in the first file, the stop in the last.
+    # As in mysqlbinlog, the start applies to the first file and the stop to the last one.
     both = changes(MYSQL / "binlog.000001", MYSQL / "binlog.000002", "-j", start, "--stop-position", 1440)
     tail = [row for row in changes(MYSQL / "binlog.000002") if row["start_pos"] < 1440]
     assert both == [row for row in everything if row["start_pos"] >= start] + tail
@@ -174,7 +174,7 @@ def test_bad_checksums_are_passed_over_when_asked(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in passed_over.stdout.splitlines()]
     assert len(stopped.stdout.splitlines()) < len(lines) < len(whole)
     assert all(line in whole for line in lines)
-    # Also from a position behind it.
+    # The same holds for a start after that position.
     behind = whole[-5]["start_pos"]
     cut = binloom("decode", path, "--skip-bad-checksum", "--start-position", behind)
     assert cut.returncode == 0

@@ -1,4 +1,4 @@
-"""`binloom demo` from beginning to end, as a person runs it."""
+"""`binloom demo` from beginning to end, as a user runs it."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def demo(home: Path) -> "subprocess.CompletedProcess[str]":
     result = binloom("demo", home=home)
-    # Two minutes on two cores of its own; the same again for a machine that does other things too.
+    # It takes two minutes on two idle cores; twice that is allowed on a busy machine.
     return result
 
 
@@ -63,7 +63,7 @@ def test_the_site_needs_no_network(demo: "subprocess.CompletedProcess[str]", hom
     page = home / "demo" / "site" / "index.html"
     assert f"The lineage site: {page}" in demo.stdout
     text = page.read_text()
-    # Nothing that a browser fetches by itself: scripts, style sheets, images, fonts, frames.
+    # The page must not load anything by itself: scripts, style sheets, images, fonts, frames.
     fetched = re.findall(r"""<(?:script|img|iframe|link)[^>]+(?:src|href)=["']?((?:https?:)?//[^"'> ]+)""", text)
     fetched += re.findall(r"""url\(["']?((?:https?:)?//[^"') ]+)""", text)
     assert fetched == []
@@ -87,7 +87,7 @@ def test_status_and_quality_go_on_where_the_demo_ended(demo: "subprocess.Complet
     assert status.returncode == 0 and len(files) == 4
     assert {file["state"] for file in files} == {"landed"}
 
-    # A row that goes missing behind binloom's back is found, and named.
+    # A row that disappears without binloom's knowledge is found and reported.
     row_events = home / "demo" / "warehouse" / "binlog_raw.db" / "row_events" / "source_id=shop-mysql"
     (lost, *_) = sorted(row_events.rglob("*.parquet"))
     hidden = lost.rename(lost.with_name(f".{lost.name}"))
@@ -119,7 +119,7 @@ def test_the_questions_in_the_docs_can_be_asked(demo: "subprocess.CompletedProce
     )
     assert result.returncode == 0, result.stderr
     largest, history, _ = (json.loads(line) for line in result.stdout.splitlines())
-    # Both servers: the statement without its WHERE is what touched the most rows of orders.
+    # On both servers the statement without its WHERE changed the most rows of orders.
     assert [row[6] for row in largest if row[4] == "orders" and row[5] == "UPDATE"][:2] == [53, 53]
     assert len(history) == 12
     assert any("status: shipped → cancelled" in change for row in history for change in row[3] or [])

@@ -1,4 +1,4 @@
-"""What does not show in a text is shown as an escape, in whatever form a command prints it."""
+"""Invisible characters in a text are printed as escapes, in every output format."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from binloom.commands.output import Format, print_line, print_rows, progress, sa
 from ingest.escapes import csv_cell, json_in_script, json_visible, visible
 from tests.support.places import PROJECT
 
-# A title for the window, a cleared screen, C1's CSI, a text that runs backwards, markup of rich, of HTML, of Jinja.
+# A window title, a cleared screen, C1's CSI, right-to-left text, markup of rich, HTML and Jinja.
 NASTY = "a\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.\n\r\t\u2028[red][/][link=http://x]<b>{{ 1 }}"
 
 
@@ -117,9 +117,9 @@ def test_a_label_of_prometheus_is_in_one_line_and_shows() -> None:
 
 
 def test_commands_print_for_people_in_one_place() -> None:
-    """Rows of `decode` are the exception: they are escaped as they are made, a batch at a time."""
+    """Rows of `decode` are the exception: they are escaped in batches, as they are made."""
     writes = re.compile(r"\bprint\(|std(out|err)\.(buffer\.)?write")
-    # The others are the help, which is the program's own, and those rows.
+    # The other prints are the help, which is the program's own text, and those rows.
     allowed = {"output.py", "running.py", "decode.py"}
     commands = PROJECT / "binloom" / "commands"
     writing = {path.name for path in commands.glob("*.py") if writes.search(path.read_text())}

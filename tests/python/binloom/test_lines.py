@@ -1,4 +1,4 @@
-"""The fast lines of `binloom decode` against the plain ones that `json.dumps` and the csv module make."""
+"""The fast line writer of `binloom decode`, compared with `json.dumps` and the csv module."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from ingest.escapes import json_visible, visible
 
 NAMES = {"named": ["id", 'a "quoted", name'], "unnamed": None}.get
 
-# The first batch imports much; that is not what is measured here.
+# The first batch imports many modules, which this does not measure.
 at_ease = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 texts = st.one_of(

@@ -16,7 +16,7 @@ NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
 
 def scraped(server: MetricsServer) -> dict[str, float]:
-    """What the endpoint says, by name and labels but for the source's."""
+    """Return the endpoint's values, by name and labels without the source's label."""
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as answer:
         text = answer.read().decode()
     found: dict[str, float] = {}
@@ -67,7 +67,7 @@ def test_figures_are_those_that_the_follower_told() -> None:
         metrics.checked(Lag(None, 0, None), 0, {})
         figures = scraped(server)
         assert figures["binloom_is_connected"] == figures["binloom_lag_bytes"] == 0
-        # What is not known is not 0.
+        # An unknown value must not appear as 0.
         assert not {"binloom_lag_seconds", "binloom_lag_transactions", "binloom_gaps found"} & figures.keys()
 
 

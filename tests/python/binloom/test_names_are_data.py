@@ -1,4 +1,4 @@
-"""One file whose names do harm where they are not data, through the commands that need no Java."""
+"""A file with harmful names, through the commands that need no Java."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ FORMATS = ("text", "json", "csv")
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file, in a folder with such a name."""
+    """Write the file to a folder with such a name."""
     folder = tmp_path_factory.mktemp("names") / FOLDER
     folder.mkdir()
     nasty_file(folder / (FILE % 1), 1)
@@ -40,7 +40,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_commands_on_a_file(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    # The process is that of the tests: a closed pipe must not end it.
+    # The process is the tests' own: a closed pipe must not end it.
     monkeypatch.setattr("binloom.cli._end_with_the_pipe", lambda: None)
     printed = {
         (command, format): run(capsys, *command.split(), str(file), "--format", format)

@@ -1,4 +1,4 @@
-"""`binloom snapshot --from-ddl`: what a person reads, and what is landed."""
+"""`binloom snapshot --from-ddl`: its output, and the landed snapshot."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Errors of Spark as dbt hands them on: what a person needs is kept, the plan and the stack are not."""
+"""Spark's errors as dbt prints them: the useful part stays, the plan and the stack do not."""
 
 from pathlib import Path
 

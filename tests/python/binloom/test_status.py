@@ -1,4 +1,4 @@
-"""`binloom status` of a server that is followed: what is received, how far behind, and what is missing."""
+"""`binloom status` of a followed server: received position, lag, gaps."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ GAP = Gap(0, FILES[1], 900, "u:1-5", 0, "binlog.000005", 4, "u:1-9", "u:6-9", "p
 
 @pytest.fixture
 def shop(tmp_path: Path) -> FollowedShop:
-    """The recorded shop on MySQL, landed but for the last transaction that was received, and the one that was not."""
+    """The recorded shop on MySQL: the last transaction is not received, the one before it is not landed."""
     shop = FollowedShop(SAMPLES / "shop-mysql", "shop", tmp_path / "home")
     shop.land(FILES[1], shop.transactions[-2][1])
     return shop

@@ -1,4 +1,4 @@
-"""What DDL comes to, as far as binloom reads it, is what a real server has."""
+"""DDL that binloom applies gives the same tables as a real server."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -62,7 +62,7 @@ BEFORE_THE_SNAPSHOT = [
     "create table db_latin.moved (a varchar(9))",
 ]
 DEFAULTS = [
-    # Texts of a table take its default, and those that name one their own.
+    # Texts without a character set take the table's default; others have their own.
     "create table db_latin.texts (a varchar(9), b varchar(9) charset greek, c text binary, d national varchar(3),"
     " e char(3) ascii, f char(3) unicode, g char(3) byte, h enum('a'), i set('a') charset binary,"
     " j varchar(9) collate cp1251_bin, k varchar(3) charset utf8 binary, l nchar(3), m long varchar, n int)",
@@ -73,7 +73,7 @@ DEFAULTS = [
     "create table db_latin.sized (a text(100), b text(70), c text(300), d blob(100))",
     "create table db_bin.sized (a text(100), b text(70), c text(30000), d blob(30000))",
     "alter table db_bin.sized add e text(100), add f text(70)",
-    # A column that is modified takes the default of the table, not the character set that it had.
+    # A modified column takes the default of the table, not its previous character set.
     "alter table db_latin.changed modify a varchar(10)",
     "alter table db_latin.changed change b c text",
     "create table db_bin.like_model like db_latin.model",
@@ -99,7 +99,7 @@ DEFAULTS = [
     "create table db_bin.after (a text)",
     "alter database db_bin collate cp1251_bin",
     "create table db_bin.after_2 (a text)",
-    # A database takes what the session has for its server's.
+    # A new database takes the session's value of the server's collation.
     "create database db_server",
     "create table db_server.texts (a text)",
     "set session collation_server = koi8u_bin",
@@ -139,7 +139,7 @@ DEFAULTS_OF = {
 
 
 def each_server() -> Any:
-    """Parametrize a test by the fixture of each kind of server."""
+    """Parametrize a test with the fixture of each kind of server."""
     return pytest.mark.parametrize(
         "name", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")]
     )
@@ -147,7 +147,7 @@ def each_server() -> Any:
 
 @pytest.fixture
 def server(name: str, request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A server without databases of an earlier test."""
+    """A server without databases of earlier tests."""
     server: Server = request.getfixturevalue(f"{name}_server")
     drop_databases(server)
     yield server
@@ -177,7 +177,7 @@ def test_random_ddl_comes_to_the_tables_that_the_server_has(server: Server, seed
 
 @each_server()
 def test_each_type_is_shown_as_the_server_shows_it(server: Server) -> None:
-    # Two of the types are of one of the servers.
+    # Each of two types exists on only one of the servers.
     both = [written for written, shown in TYPES if shown[0] not in ("vector(3)", "inet6", "uuid")]
     own = "ref_system_id" if server.flavor == "mysql" else "srid"
     types = [*(one for one in both if own not in one), *MORE_TYPES, *OF_ONE[server.flavor]]
@@ -228,7 +228,7 @@ def test_what_is_left_unsaid_has_the_character_set_that_the_server_gives_it(serv
 
 
 def databases_on(server: Server) -> list[str]:
-    """Databases that a test made."""
+    """Return the databases that a test made."""
     return [name for (name,) in server.execute("show databases") if name.startswith("db")]
 
 
@@ -257,7 +257,7 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
         for action in actions_of(statement, "db", 0, "mariadb", version_of(mariadb_server.version)):
             shapes.apply(action)
     mine, theirs = folded(shapes)["db", "s"], described(mariadb_server, ["db"])["db", "s"]
-    # Statements that are not taken from the log leave open what the server has for its default.
+    # Statements that do not come from the log do not tell the server's default.
     assert {**mine, "character_set": None} == {**theirs, "character_set": None}
     maps = [row for kind, batch in open_binlog(log).batches() if kind == "table_maps" for row in batch.to_pylist()]
     types = {row["table_name"]: [column["type"] for column in row["columns"]] for row in maps}
@@ -294,7 +294,7 @@ def check(server: Server, tables: list[list[str]]) -> None:
 
 
 def drop_databases(server: Server) -> None:
-    """Drop what a test made."""
+    """Drop the databases that a test made."""
     for (name,) in server.execute("show databases"):
         if name.lower().startswith(("db", "select")):
             server.execute("drop database `" + name.replace("`", "``") + "`")

@@ -1,4 +1,4 @@
-"""Statements of the log as actions: what the session that ran them decides."""
+"""Logged statements as actions: the effect of the session that ran them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is known of a table at every place: snapshots, statements, holes, another server."""
+"""A table's known definition at every position: snapshots, statements, gaps, a change of server."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ T, U = ("s", "t"), ("s", "u")
 
 
 def rows(table: tuple[str, str], **columns: str) -> list[dict[str, Any]]:
-    """Rows of `schema_columns`, by name and type."""
+    """Return rows of `schema_columns`, by name and type."""
     return [
         {
             "schema_name": table[0],
@@ -30,7 +30,7 @@ def rows(table: tuple[str, str], **columns: str) -> list[dict[str, Any]]:
 
 
 def seen(**columns: str) -> Observation:
-    """A snapshot with table t alone."""
+    """Return a snapshot with only table t."""
     return Observation({T: rows(T, **columns)})
 
 
@@ -47,7 +47,7 @@ def modified(name: str, kind: str) -> Action:
 
 
 def known(events: list[Event], table: tuple[str, str] = T) -> list[dict[str, str] | None]:
-    """The columns of each version of a table, by name and type; the first one is from before everything."""
+    """Return the columns of each version of a table, by name and type; the first version is from before everything."""
     found = versions_of(((place,), event) for place, event in enumerate(events))
     return [
         None if one.columns is None else {row["column_name"]: row["column_type"] for row in one.columns}

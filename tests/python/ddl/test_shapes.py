@@ -1,4 +1,4 @@
-"""What actions come to, one after another."""
+"""The result of actions in sequence."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from ingest.ddl.statements import actions_of
 
 
 def shapes_of(*statements: str) -> Shapes:
-    """Carry statements out."""
+    """Apply statements and return the shapes."""
     shapes = Shapes()
     for statement in statements:
         for action in actions_of(statement, "d"):
@@ -19,7 +19,7 @@ def shapes_of(*statements: str) -> Shapes:
 
 
 def columns_of(*statements: str) -> str:
-    """Names of the columns of table t."""
+    """Return the names of the columns of table t."""
     return " ".join(column.name for column in shapes_of(*statements).tables["d", "t"].columns)
 
 
@@ -90,7 +90,7 @@ def test_columns_take_the_character_set_of_their_table_when_they_come() -> None:
 
 
 def character_set_of_t(*statements: str, begins_empty: bool = False) -> str | None:
-    """Character set of the first column of table t."""
+    """Return the character set of the first column of table t."""
     shapes = Shapes(begins_empty)
     for statement in statements:
         for action in actions_of(statement, "d", 0, "mariadb"):
@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_said(statements: list[str], message: str) -> None:
 
 
 def column_row(table: str, ordinal: int, name: str, column_type: str, **facts: Any) -> dict[str, Any]:
-    """A row of `schema_columns` of a table in schema `d`."""
+    """Return a row of `schema_columns` of a table in schema `d`."""
     return {
         "schema_name": "d",
         "table_name": table,
@@ -205,7 +205,7 @@ def column_row(table: str, ordinal: int, name: str, column_type: str, **facts: A
 
 
 def default_row(table: str | None, character_set: str | None) -> dict[str, Any]:
-    """A row of `schema_defaults` of schema `d`, or of one of its tables."""
+    """Return a row of `schema_defaults` of schema `d`, or of one of its tables."""
     return {"schema_name": "d", "table_name": table, "character_set": character_set, "collation": None}
 
 
@@ -241,7 +241,7 @@ def test_statements_go_on_from_a_snapshot() -> None:
     assert columns == {
         ("d", "kept"): [("a", 1, "koi8r"), ("b", 2, "koi8r")],
         ("d", "t"): [("a", 1, None), ("b", 2, "latin1"), ("c", 3, "cp1251"), ("d", 4, "cp1251")],
-        # Nothing tells the default of this table any more: the text that is new in it has no known character set.
+        # The default of this table is no longer known: a new text column in it has no known character set.
         ("d", "u"): [("a", 1, "latin1"), ("b", 2, None), ("c", 3, None)],
         ("d", "v"): [("a", 1, "greek")],
     }

@@ -1,4 +1,4 @@
-"""Statements and what they do, by hand; and that nothing which a log may hold stops the reading of it."""
+"""Single statements and their actions; and no text that a log may contain stops the parser."""
 
 import pytest
 from hypothesis import example, given, settings
@@ -11,7 +11,7 @@ from ingest.ddl.tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 
 
 def shown(action: Action) -> str:
-    """An action in a line: what, on what, the columns with their types, and where to."""
+    """Format an action in one line: kind, object, columns with their types, target."""
     parts = [action.action, _name(action.schema_name, action.table_name)]
     if action.other_table_name:
         parts.append("→ " + _name(action.other_schema_name, action.other_table_name))
@@ -330,7 +330,7 @@ BOTH = [
 @pytest.mark.parametrize("flavor", ["mysql", "mariadb"])
 @pytest.mark.parametrize(("text", "expected"), BOTH, ids=[text[:60] for text, _ in BOTH])
 def test_what_a_statement_does(text: str, expected: list[str], flavor: Flavor) -> None:
-    # Both without the widths that one of them shows, which are the types' own tests.
+    # Both without the display widths that only one of them shows: those are tested with the types.
     found = [shown(action).replace("(11)", "").replace("(20)", "") for action in actions_of(text, "d", 0, flavor)]
     assert found == expected
 
@@ -428,7 +428,7 @@ def test_what_only_mariadb_knows(text: str, expected: list[str]) -> None:
     assert [shown(action) for action in actions_of(text, "d", 0, "mariadb", (10, 11))] == expected
 
 
-# What is written, and COLUMN_TYPE on MySQL 9, MySQL 5.6 and MariaDB 10.11; one means all.
+# The written type, and its COLUMN_TYPE on MySQL 9, MySQL 5.6 and MariaDB 10.11; a single one applies to all.
 TYPES = [
     ("int", ("int", "int(11)", "int(11)")),
     ("INTEGER(5) SIGNED", ("int", "int(5)", "int(5)")),

@@ -1,4 +1,4 @@
-"""A server, a user that may follow it, a network between them that can be broken, and a follower."""
+"""A server, a user that may follow it, a network with faults between them, and a follower."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +11,8 @@ from tests.support.follow.follower import Address, Follower
 from tests.support.follow.proxy import Proxy
 from tests.support.follow.secrecy import assert_not_told
 
-# Table maps say all of their columns: what a row is decoded to does not depend on when a snapshot was taken.
-# MySQL has made certificates and would speak TLS unasked: the proxy could not see what it carries.
+# Table maps contain all properties of their columns, so decoded rows do not depend on when a snapshot was taken.
+# MySQL has made certificates and would use TLS by default, which would hide the traffic from the proxy.
 SERVER_OPTIONS = {
     "mysql": ["--binlog-row-metadata=FULL", "--tls-version="],
     "mariadb": ["--binlog-row-metadata=FULL"],
@@ -37,20 +37,20 @@ def server(distribution: Distribution, tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def account(server: Server, tmp_path: Path) -> Account:
-    """A user with the privileges that following needs, and no others."""
+    """A user with exactly the privileges that following needs."""
     return create_account(server, tmp_path)
 
 
 @pytest.fixture
 def proxy(server: Server) -> Iterator[Proxy]:
-    """A network between the server and whoever connects to the proxy."""
+    """A network between the server and the proxy's clients."""
     with Proxy(server) as made:
         yield made
 
 
 @pytest.fixture
 def make_follower(server: Server, account: Account, tmp_path: Path) -> Iterator[Callable[..., Follower]]:
-    """Make followers of the server, each with a home of its own; none of them may tell the password to anybody."""
+    """Make followers of the server, each with its own home; assert at the end that none revealed the password."""
     made: list[Follower] = []
 
     def make(name: str = "home", address: Address = server, *options: str, **settings: object) -> Follower:

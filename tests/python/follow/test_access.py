@@ -1,4 +1,4 @@
-"""Who may follow, and over what: privileges that are missing are named, TLS is verified, passwords stay secret."""
+"""Access to a server for following: missing privileges are named, TLS is verified, passwords stay secret."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -16,19 +16,19 @@ from tests.support.follow.secrecy import assert_not_told
 pytestmark = pytest.mark.slow
 
 HERE = ("127.0.0.1", "localhost")
-# How each flavor names what REPLICATION CLIENT gives.
+# Each flavor's name for the privilege of REPLICATION CLIENT.
 CLIENT_PRIVILEGE = {"mysql": "REPLICATION CLIENT", "mariadb": "(BINLOG MONITOR|REPLICATION CLIENT)"}
 
 
 @pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
 def shared_server(request: pytest.FixtureRequest) -> Server:
-    """A server that other tests use too: nothing here reads its log to the end."""
+    """A server that other tests use too: no test here reads its log to the end."""
     server: Server = request.getfixturevalue(f"{request.param}_server")
     return server
 
 
 def refused(follower: Follower, *words: str) -> str:
-    """Run it; it must end with a sentence that has these words in it."""
+    """Run the follower; it must end with a sentence that contains these words."""
     code, said = follower.run("--once")
     assert code == 3, said
     assert "Traceback" not in said
@@ -91,7 +91,7 @@ class Trust:
 
 @pytest.fixture
 def make_trust(distribution: Distribution, tmp_path: Path) -> Iterator[Callable[..., Trust]]:
-    """Start a server whose certificate holds for the hosts given."""
+    """Start a server whose certificate is valid for the given hosts."""
     made: list[Trust] = []
 
     def make(*hosts: str) -> Trust:

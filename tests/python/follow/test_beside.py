@@ -1,4 +1,4 @@
-"""Two followers of one server, each as on a machine of its own with the same paths."""
+"""Two followers of one server, each with the same paths, as on separate machines."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 class Container(Follower):
-    """A follower whose home has the same name as those of all others."""
+    """A follower whose home has the same path as all others."""
 
     def command(self, *more: str) -> list[str]:
         self.home.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Under load everything is broken at random instants; at the end the tables are those of the server's own files."""
+"""Faults at random instants under load; at the end the tables equal the server's own files."""
 
 import os
 import random
@@ -21,21 +21,21 @@ pytestmark = pytest.mark.slow
 INSTANTS = 25
 SEED = os.environ.get("BINLOOM_CHAOS_SEED", "20261120")
 PAUSES = (0.0, 1.0)  # seconds
-# What comes between two instants in most cases; in the others the next one finds the follower wherever it is.
+# Most instants wait for this much progress; the others find the follower in any state.
 PROGRESS_BYTES = 20_000
 PATIENCE_SECONDS = 20
 
 
 @dataclass
 class Chaos:
-    """What can be broken, and how.
+    """The faults, and how to cause them.
 
     Attributes
     ----------
     done
-        How often each thing was done.
+        The number of times each fault was caused.
     amid
-        How many instants came while the follower received.
+        The number of instants at which the follower was receiving.
     """
 
     chance: random.Random
@@ -46,7 +46,7 @@ class Chaos:
     amid: int = 0
 
     def pause(self) -> None:
-        """Wait for a while, in most cases until the follower has received something and then a little."""
+        """Wait for a while, in most cases until the follower has received something, and then a little longer."""
         if self.chance.random() < 0.75:
             target, deadline = self.proxy.binlog_bytes + PROGRESS_BYTES, time.monotonic() + PATIENCE_SECONDS
             while self.proxy.binlog_bytes < target and time.monotonic() < deadline:
@@ -56,14 +56,14 @@ class Chaos:
         time.sleep(self.chance.uniform(*PAUSES))
 
     def instant(self, what: str) -> None:
-        """Break something; it is whole again when this returns, or heals by itself."""
+        """Cause a fault that is repaired when this returns, or heals by itself."""
         self.pause()
         self.supervise()
         getattr(self, what)()
         self.done[what] += 1
 
     def supervise(self) -> None:
-        """Start the follower again when it found no server at its start: it says so and ends."""
+        """Restart the follower when it found no server at its start: then it reports that and ends."""
         if not self.follower.is_running and "cannot be reached" in self.follower.tail().splitlines()[-1]:
             self.follower.start()
         self.follower.assert_running()
@@ -110,10 +110,10 @@ class Chaos:
         self.proxy.accept()
 
 
-# Its exit code when SIGTERM finds it while Python still imports.
+# The exit code of a follower that gets SIGTERM while Python still imports.
 STARTING = -signal.SIGTERM
 
-# How often each is done.
+# Number of times that each fault is caused.
 WHAT = {
     "kill_follower": 5,
     "stop_follower": 2,

@@ -1,4 +1,4 @@
-"""What a followed server's checkpoint says: whole or not at all, and the same after reading."""
+"""The checkpoint of a followed server: written atomically, and unchanged after reading."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

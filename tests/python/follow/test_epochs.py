@@ -1,4 +1,4 @@
-"""What the log does not say of a table comes from a snapshot of its own epoch, though files have the same names."""
+"""Properties that the log does not contain come from a snapshot of the same epoch, even when file names repeat."""
 
 from pathlib import Path
 
@@ -14,25 +14,25 @@ from tests.support.follow.follower import Follower
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.slow, pytest.mark.spark]
 
-# Table maps say neither the names of columns nor the labels of an ENUM.
+# Table maps contain neither column names nor ENUM labels.
 OPTIONS = ["--binlog-row-metadata=MINIMAL"]
 
 
 def live_through_two_epochs(server: Server, follower: Follower) -> None:
-    """Change a table's column where it is logged and where it is not, with a row under each of its names."""
-    # The schema is known from a place on that the next epoch reaches much later.
+    """Change a table's column with and without a log entry that survives, with a row under each of its names."""
+    # This makes the file name of the first snapshot's position higher than the next epoch's first file names.
     for _ in range(3):
         server.flush()
     server.execute("create database shop", "create table shop.t (id int primary key, colour enum('red', 'green'))")
     server.execute("insert into shop.t values (1, 'green')")
     follower.once()
 
-    # Nobody follows, and the statement that changes the table goes with its log.
+    # No follower runs now, and the log with the ALTER TABLE is deleted.
     server.execute("delete from shop.t", "alter table shop.t change colour size enum('small', 'large')")
     begin_again(server)
     server.execute("insert into shop.t values (2, 'large')")
     follower.once()
-    # The epoch has a change of its own, and then files with the numbers that the first one had.
+    # The second epoch has its own change, and then files with the same numbers as the first epoch.
     server.execute("delete from shop.t", "alter table shop.t change size mood enum('glad', 'sad')")
     server.execute("insert into shop.t values (3, 'sad')")
     for _ in range(4):
@@ -43,7 +43,7 @@ def live_through_two_epochs(server: Server, follower: Follower) -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which each server was followed as a source of its own."""
+    """A home in which each server was followed as a separate source."""
     folder = tmp_path_factory.mktemp("epochs")
     home = folder / "home"
     for name, distribution in DISTRIBUTIONS.items():

@@ -1,4 +1,4 @@
-"""From one server to another that has the same transactions in files of its own: none is lost, none is landed twice."""
+"""Failover to another server that has the same transactions in its own files: none is lost, none is landed twice."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -31,16 +31,16 @@ from tests.support.follow.tables import Decoded, Tables, assert_keys_are_unique
 pytestmark = pytest.mark.slow
 
 FIRST_FILE_OF_REPLICA = 41
-# What a row is, wherever it stands.
+# The content of a row, independent of its position.
 CHANGE = ["event_type", "schema_name", "table_name", "before_values", "after_values"]
 
-# Changes of each transaction, in their order.
+# The changes of each transaction, in order.
 Transactions = dict[str, list[tuple[Any, ...]]]
 
 
 @dataclass
 class Pair:
-    """A primary, its replica, and who follows them through a proxy that points to the primary at first."""
+    """A primary, its replica, and a follower behind a proxy that points to the primary at first."""
 
     primary: Server
     replica: Server
@@ -48,7 +48,7 @@ class Pair:
     follower: Follower
 
     def fail_over(self) -> None:
-        """The primary dies, its replica takes over under the address that the follower knows."""
+        """Kill the primary and promote its replica under the address that the follower knows."""
         self.primary.kill()
         promote(self.replica)
         self.proxy.point_to(self.replica)
@@ -72,7 +72,7 @@ def pair(distribution: Distribution, tmp_path: Path) -> Iterator[Pair]:
 
 
 def transactions_of(tables: Tables | Decoded) -> Transactions:
-    """Row changes by GTID; every GTID must be there once."""
+    """Return row changes by GTID; every GTID must be there once."""
     gtids = tables["transactions"]["gtid"].to_pylist()
     assert len(set(gtids)) == len(gtids), "a transaction is there twice"
     changes: Transactions = defaultdict(list)
@@ -95,7 +95,7 @@ def assert_same_transactions(ours: Transactions, expected: Transactions) -> None
 
 
 def epochs_of(follower: Follower) -> dict[int, int]:
-    """Epochs of the source and the server_id that each was opened for."""
+    """Return the epochs of the source and the server_id for which each was opened."""
     rows = read_rows(SOURCES, follower.home, source_id=SOURCE)
     return {row["epoch"]: row["server_id"] for row in rows if row["change"] == "epoch_opened"}
 
@@ -118,7 +118,7 @@ def test_no_transaction_is_lost_or_landed_twice(pair: Pair) -> None:
 
     assert epochs_of(follower) == {0: 1, 1: 2}
     assert set(follower.tables["transactions"]["epoch"].to_pylist()) == {0, 1}
-    # The replica has logged all of it, too.
+    # The replica has logged everything, too.
     everything = transactions_of(Decoded(files_of(pair.replica, 1), follower.tables))
     assert_same_transactions(transactions_of(follower.tables), everything)
     for kind in ("row_events", "transactions", "statements"):
@@ -128,7 +128,7 @@ def test_no_transaction_is_lost_or_landed_twice(pair: Pair) -> None:
 
 
 def test_a_replica_that_is_ahead_fills_what_was_not_read(pair: Pair) -> None:
-    """The follower is away when the primary dies: what it has not read is in the replica's log."""
+    """The follower is down when the primary dies: the replica's log has the transactions that it has not read."""
     follower = pair.follower
     with Load(pair.primary) as load:
         load.wait_for(60)
@@ -145,7 +145,7 @@ def test_a_replica_that_is_ahead_fills_what_was_not_read(pair: Pair) -> None:
 
 
 def test_transactions_that_the_new_server_lacks_are_told(pair: Pair) -> None:
-    """The replica was behind when the primary died, the follower was not."""
+    """The replica was behind when the primary died, but the follower was not."""
     follower = pair.follower
     with Load(pair.primary) as load:
         load.wait_for(40)

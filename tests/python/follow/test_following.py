@@ -1,4 +1,4 @@
-"""What a follower lands is what the server's files say, however it was started, ended and started again."""
+"""A follower lands exactly the content of the server's files, regardless of how it was started, ended and restarted."""
 
 import re
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def test_a_file_that_ends_while_it_is_landed_is_landed_to_its_end(server: Server
 
     follower.start()
     follower.wait_until_landed(server)
-    # To decode so much takes longer than to log a little more, and to rotate.
+    # Decoding this much takes longer than logging a little more and rotating.
     server.execute(*[insert] * 1000)
     follower.wait_until(is_landing, "it does not land what came")
     server.execute(insert)
@@ -88,7 +88,7 @@ def test_once_in_a_loop_is_one_long_run(server: Server, make_follower: Callable[
     long.wait_until_landed(server)
     assert_same_tables(often.tables, long.tables)
     often.assert_has_all_of(server)
-    # Nothing has happened since.
+    # Nothing has changed since.
     often.once()
     often.assert_has_all_of(server)
 
@@ -210,7 +210,7 @@ def test_gtids_to_start_from(server: Server, make_follower: Callable[..., Follow
     ids=["mysql56", "mariadb118"],
 )
 def test_other_versions_are_followed_as_well(distribution: Distribution, tmp_path: Path) -> None:
-    """A server without GTIDs, and one that leaves the position out of most events."""
+    """A server without GTIDs, and a server that omits the position from most events."""
     with distribution.start(tmp_path / "server") as server:
         account = create_account(server, tmp_path)
         server.execute(f"create database {SCHEMA}", f"create table {SCHEMA}.t (id int primary key, note text)")

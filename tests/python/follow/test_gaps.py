@@ -1,4 +1,4 @@
-"""What cannot be read any more is a finding: from where to where. Nothing is passed over unless somebody says so."""
+"""Unreadable parts of the log are recorded as gaps with start and end; only gaps that a user accepts are skipped."""
 
 import re
 import shutil
@@ -26,13 +26,13 @@ def work(server: Server, first_client: int = 0) -> None:
 
 
 def kept(server: Server, folder: Path) -> list[Path]:
-    """Copies of a server's files as they are now."""
+    """Return copies of a server's current files."""
     folder.mkdir()
     return [Path(shutil.copy(path, folder)) for path in server.binlogs()]
 
 
 def refused(follower: Follower, *words: str) -> str:
-    """Run it until it stops at what it found; it must say so in a sentence."""
+    """Run the follower until it stops at a gap; it must report it in a sentence."""
     code, said = follower.run("--once")
     assert code == 3, said
     assert "Traceback" not in said
@@ -60,7 +60,7 @@ def test_purged_logs_that_were_not_read_are_a_gap(server: Server, follower: Foll
     assert gap["missing_gtids"]
     assert gap["detail"]
 
-    # Once more is the same finding, and still nothing is passed over.
+    # A second run finds the same gap and still skips nothing.
     refused(follower)
     assert [found["gap_id"] for found in follower.gaps()] == [gap["gap_id"]]
     assert_same_tables(follower.tables, Decoded([(0, path) for path in before], follower.tables))
@@ -72,7 +72,7 @@ def test_purged_logs_that_were_not_read_are_a_gap(server: Server, follower: Foll
     counts = assert_same_tables(follower.tables, Decoded(after, follower.tables))
     assert counts["transactions"] >= 60
 
-    # The finding stays, and nothing more needs to be accepted.
+    # The gap stays recorded, and needs no second acceptance.
     work(server, 15)
     follower.once()
     assert [found["status"] for found in follower.gaps()] == ["accepted"]
@@ -93,7 +93,7 @@ def test_a_backup_fills_a_gap(server: Server, follower: Follower, tmp_path: Path
     refused(follower)
     assert [gap["status"] for gap in follower.gaps()] == ["found"]
 
-    # Not with a file left out, be it the one in which reading had stopped.
+    # The gap is not filled while a file is missing, even the file in which reading had stopped.
     ingest(follower.source, [binlog_path(path) for path in backup[-2:]], home=follower.home)
     refused(follower)
     ingest(follower.source, [binlog_path(path) for path in backup], home=follower.home)
@@ -117,7 +117,7 @@ def test_purged_logs_that_were_read_are_no_gap(server: Server, follower: Followe
     follower.once()
     assert [gap for gap in follower.gaps() if gap["status"] != "unproven"] == []
     files = [(0, path) for path in (*before, *server.binlogs())]
-    # What the server wrote to close the last file that was read came too late; it holds no transaction.
+    # The last read file lacks the event that the server wrote to close it; that event contains no transaction.
     ours, theirs = follower.tables, Decoded(files, follower.tables)
     assert ours["row_events"].equals(theirs["row_events"])
     assert ours["transactions"].equals(theirs["transactions"])
@@ -126,7 +126,7 @@ def test_purged_logs_that_were_read_are_no_gap(server: Server, follower: Followe
 def test_a_purge_under_a_running_follower_is_no_gap(server: Server, follower: Follower) -> None:
     with Load(server) as load:
         follower.start()
-        # From here on the server keeps a file that it has not sent whole.
+        # From here on the server keeps a file until it has sent it completely.
         follower.wait_until_received(server)
         load.wait_for(60)
         purge_before_current(server)
@@ -166,7 +166,7 @@ def test_logs_that_started_over_before_all_was_read_are_a_gap(
     read = follower.received()
     before = kept(server, tmp_path / "before")
 
-    # It learns of more than it gets.
+    # The follower learns of a longer log than it receives.
     proxy.stall(binlogs_only=True)
     work(server, 5)
     end = log_end(server)

@@ -1,4 +1,4 @@
-"""How far the tables are behind a server: in seconds, bytes and transactions."""
+"""Lag of the tables behind a server: in seconds, bytes and transactions."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path) -> FollowedShop:
 
 
 def record_of(shop: FollowedShop) -> SourceRecord:
-    """What is landed of it."""
+    """Return the record of the landed files."""
     return SourceRecord.load(shop.source_id, shop.home)
 
 

@@ -1,4 +1,4 @@
-"""Followed and read from files, the same logs give the same raw tables and the same marts."""
+"""The same logs, once followed and once read from files, give the same raw tables and marts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +17,13 @@ from tests.support.permissions import GROUP_AND_OTHERS, open_to
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
 MARTS = ["row_changes", "transactions", "schema_changes", "table_activity_hourly"]
-# These are made from the name of the source, or say how and when the rows were landed.
+# These values contain the source's name, or depend on how and when the rows were landed.
 OF_THE_LANDING = {"source_id", "change_id", "table_version_id", "segment_start", "landed_at"}
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with two sources for each server: one was followed, the other one read from the files."""
+    """A home with two sources for each server: a followed one, and one that was read from the files."""
     folder = tmp_path_factory.mktemp("marts")
     home = folder / "home"
     for name, distribution in DISTRIBUTIONS.items():
@@ -63,15 +63,15 @@ def test_the_marts_are_the_same(home: Path, name: str, mart: str) -> None:
 
 
 def test_nobody_else_can_read_what_is_in_the_home(home: Path) -> None:
-    # Here dbt itself was told to write its own files there, and those have the umask of the person.
+    # Here dbt itself was told to write its own files there, and those have the user's umask.
     opened = [path for path in open_to(GROUP_AND_OTHERS, home) if not path.startswith(("target", "logs/dbt.log"))]
     assert opened == []
     assert {"locks", "logs", "metastore", "spool", "warehouse"} <= {path.name for path in home.iterdir()}
 
 
 def texts_of(home: Path, mart: str, source: str) -> list[str]:
-    """Rows of a mart that a source has, as texts in order."""
+    """Return the rows of a mart for one source, as sorted texts."""
     rows = rows_of(home, mart, source)
     texts = (repr({column: row[column] for column in row if column not in OF_THE_LANDING}) for row in rows)
-    # Some keys have the name of the source in front.
+    # Some keys begin with the name of the source.
     return sorted(text.replace(f"'{source}/", "'") for text in texts)

@@ -1,4 +1,4 @@
-"""Each fault of the proxy does what it says: what the tests of following stand on."""
+"""Each fault of the proxy works as documented: the tests of following depend on this."""
 
 import random
 import socket
@@ -12,12 +12,12 @@ import pytest
 
 from tests.support.follow.proxy import COM_BINLOG_DUMP, Proxy
 
-# A packet as a client sends it that wants a binlog.
+# The packet of a client that requests a binlog.
 DUMP_COMMAND = bytes([11, 0, 0, 0, COM_BINLOG_DUMP]) + bytes(10)
 
 
 class Echo:
-    """A server that answers with what it gets, behind its own name."""
+    """A server that sends its own name and then echoes its input."""
 
     def __init__(self, name: bytes) -> None:
         self.name = name
@@ -57,7 +57,7 @@ def proxy(echo: Any) -> Iterator[Proxy]:
 
 
 def client_of(proxy: Proxy, name: bytes = b"one") -> socket.socket:
-    """A connection through the proxy that the server has greeted."""
+    """Return a connection through the proxy after the server's greeting."""
     client = socket.create_connection((proxy.host, proxy.port), timeout=10)
     assert receive(client, len(name)) == name
     return client
@@ -132,7 +132,7 @@ def test_throttled_traffic_takes_its_time(proxy: Proxy) -> None:
         began = time.monotonic()
         client.sendall(bytes(20_000))
         assert receive(client, 20_000) == bytes(20_000)
-        # Twice 0.2 seconds, there and back: sleeping longer is allowed, shorter is not.
+        # 0.2 seconds in each direction: the sleep may be longer, but not shorter.
         assert time.monotonic() - began > 0.35
         proxy.throttle(None)
 

@@ -1,4 +1,4 @@
-"""Who a follower is to servers: another one for each home, and the same one for good."""
+"""The replica identity of a follower: different for each home, and permanent."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ def test_a_home_keeps_its_replica(tmp_path: Path) -> None:
     assert 1 << 31 <= drawn.server_id < 1 << 32
     assert replica_of("shop", tmp_path) == drawn
     assert replica_of("other", tmp_path) != drawn
-    # Nothing that was not whole is left.
+    # No incomplete file is left.
     assert [path.name for path in (tmp_path / "spool" / "shop").iterdir()] == [REPLICA]
 
 

@@ -1,4 +1,4 @@
-"""The servers, users and clients that the tests of following stand on do what they say."""
+"""The servers, users and clients that the tests of following depend on work as documented."""
 
 import stat
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_clients_go_on_when_their_server_was_killed(server: Server) -> None:
         load.wait_for(30)
         server.kill()
         server.start()
-        # Two of the three can be far ahead before the last one notices.
+        # Two of the three can be far ahead before the last one notices the end.
         while load.lost < 3:
             load.wait_for(1)
         load.wait_for(30)

@@ -1,6 +1,6 @@
-"""Rows behind a DDL statement are decoded with the schema that it left, however far the server's log is by then.
+"""Rows after a DDL statement are decoded with the schema that it left, no matter how far the server's log has grown.
 
-Table maps say nothing of the labels of an ENUM: with those from before the statement a row would have a wrong value.
+Table maps do not contain ENUM labels: with the labels from before the statement a row would get a wrong value.
 """
 
 import time
@@ -16,26 +16,26 @@ from tests.support.follow.proxy import Proxy
 
 pytestmark = pytest.mark.slow
 
-# Longer than a follower waits for the log in one go, shorter than rows wait at all.
+# Longer than one wait of a follower for the log, shorter than the longest time that rows wait.
 STALLED_SECONDS = 16
 
 
 @pytest.fixture
 def server(distribution: Distribution, tmp_path: Path) -> Iterator[Server]:
-    """A server that does not log labels."""
+    """A server that does not log ENUM labels."""
     with distribution.start(tmp_path / "server", ["--binlog-row-metadata=MINIMAL", "--tls-version="]) as started:
         started.execute("create database shop", "create table shop.t (id int primary key, state enum('s0'))")
         yield started
 
 
 def relabel(server: Server, number: int) -> None:
-    """Give the column another label, and write it."""
+    """Add a label to the column, and insert a row with it."""
     server.execute(f"alter table shop.t modify state enum('s{number}')")
     server.execute(f"insert into shop.t values ({number}, 's{number}')", "delete from shop.t")
 
 
 def labels(follower: Follower) -> list[tuple[str, str]]:
-    """Key and label of the rows that were inserted."""
+    """Return key and label of the inserted rows."""
     rows = follower.tables["row_events"].to_pylist()
     found = [row for row in rows if row["table_name"] == "t" and row["event_type"] == "INSERT"]
     return [tuple(row["after_values"]) for row in sorted(found, key=lambda row: int(row["after_values"][0]))]

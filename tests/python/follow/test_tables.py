@@ -1,4 +1,4 @@
-"""The comparisons that the tests of following rest on: they find what is missing, there twice, or not the same."""
+"""The comparisons that the tests of following use find missing, repeated and different rows."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +49,7 @@ def record(home: Path, segment: Segment, status: Status) -> None:
 
 
 def folder_of(home: Path, start: int) -> Path:
-    """The folder of the rows of a segment."""
+    """Return the folder of a segment's rows."""
     segment = Segment(SOURCE, 0, FILE.name, start, start + 1)
     return raw_table_dir("row_events", home) / partition_folder(segment.partition)
 
@@ -78,7 +78,7 @@ def test_rows_of_a_segment_that_is_not_completed_are_missing(tables: Tables) -> 
 
 
 def test_rows_that_two_segments_have_are_there_twice(tables: Tables) -> None:
-    """Such as a segment that was put together from others, which are still said to be completed."""
+    """For example a merged segment whose parts are still recorded as completed."""
     whole = Segment(SOURCE, 0, FILE.name, 0, FILE.stat().st_size)
     land_segment(
         SegmentWork(Segment(SOURCE, 0, FILE.name, 4, whole.end), FILE, tables.home, "again", tables.home / "run")

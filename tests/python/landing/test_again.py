@@ -1,4 +1,4 @@
-"""Which segments are landed again, and what opens them; that their rows come out right is tested with the models."""
+"""Segments that must be landed again, and the changes that reopen them; the tests of models check the new rows."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ def mart(home: Path, model: str, rows: list[dict[str, Any]]) -> None:
 
 
 def record(table_filter: str | None = None) -> SourceRecord:
-    """What is recorded of three files, of which one failed."""
+    """Return the record of three files, one of which failed."""
     states = [
         segment.state(status, "run", NOON, table_filter=table_filter)
         for segment, status in ((COMPACTED, "completed"), (PLAIN, "completed"), (FAILED, "failed"))
@@ -38,7 +38,7 @@ def record(table_filter: str | None = None) -> SourceRecord:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A warehouse where dbt lists all three, and a segment of another source."""
+    """A warehouse in which dbt lists all three, and a segment of another source."""
     listed = [
         {"source_id": source, "epoch": 0, "binlog_file": segment.binlog_file, "segment_start": segment.start}
         for source, segment in [("shop", COMPACTED), ("shop", PLAIN), ("shop", FAILED), ("other", PLAIN)]

@@ -1,4 +1,4 @@
-"""Spark's classes are kept where the JVM can keep them, and nothing needs them."""
+"""Spark's classes are archived where the JVM supports it, and everything works without the archive."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def jvm_maps(launch: SparkLaunch, path: Path) -> bool:
-    """Whether the JVM of a session has a file in its memory, when it has started."""
+    """Whether the JVM of a session has mapped a file after its start."""
     process_id = launch.context()._jvm.java.lang.ProcessHandle.current().pid()
     return f" {path}\n" in Path(f"/proc/{process_id}/maps").read_text()
 

@@ -1,4 +1,4 @@
-"""Compaction: the same rows in fewer files, at any instant once, and whatever kills it."""
+"""Compaction: the same rows in fewer files, each row visible exactly once at any instant, and after any kill."""
 
 import itertools
 import signal
@@ -54,14 +54,14 @@ def test_the_same_rows_in_one_segment_for_each_file(home: Path) -> None:
             (name, 0, (SHOP / name).stat().st_size) for name in NAMES
         ]
         assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
-        # What was written is what is read, and there is nothing more to do.
+        # The written record equals the record that is read back, and nothing remains to be done.
         assert landing.record.states == SourceRecord.load(SOURCE, home).states
         assert compact_closed_files(landing) == []
         small = [state for of_file in old.states.values() for state in of_file]
         assert remove_replaced(landing, older_than_seconds=3_600) == 0
         assert remove_replaced(landing) == len(small)
         assert landing.record.replaced == {}
-    # No reader needs to go by segments any more: what lies there is what there is.
+    # Readers need not use `segments` any more: all files in the folders are current.
     assert {table: segment_rows(home, table) for table in TABLES} == before
     folders = {path.parent.name for path in raw_table_dir("row_events", home).rglob("*.parquet")}
     assert folders == {"segment_start=0"}
@@ -105,11 +105,11 @@ def test_parts_have_the_size_that_is_asked_for(home: Path) -> None:
 def test_killed_between_any_two_changes_of_files(home: Path) -> None:
     before = {table: current_rows(home, table, SOURCE) for table in TABLES}
     with StreamLanding(SOURCE, home) as landing:
-        # More files than are left apart.
+        # More files than compaction leaves unmerged.
         for _ in range(FEW_FILES):
             landing.record_states(next(iter(landing.record.states.values())))
     kills = 0
-    # What is deleted stays so, and each process comes further; the last one is not killed.
+    # Deletions persist, so each process gets further; the last one is not killed.
     for operations in itertools.cycle((1, 2, 3, 7, 19, 40)):
         process = subprocess.run(
             [sys.executable, "-m", "tests.support.landing.faulted", "compact", str(home), str(operations)],
@@ -117,7 +117,7 @@ def test_killed_between_any_two_changes_of_files(home: Path) -> None:
             stderr=subprocess.PIPE,
             check=False,
         )
-        # Whoever reads at this instant, and goes by `segments`, finds every row once.
+        # A reader at this instant that uses `segments` finds every row once.
         assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
         if process.returncode == 0:
             break
@@ -140,7 +140,7 @@ def test_what_is_left_alone(tmp_path: Path) -> None:
         # The server may still write to it.
         assert compact_closed_files(landing) == []
         landing.land([SpoolFile(SHOP / NAMES[1], 0, 1_471)])
-        # The server has gone on to another: it was killed, and did not close the file. That one is not whole.
+        # The server continued with another file: it was killed, and did not close this one, which is incomplete.
         assert [one.binlog_file for one in compact_closed_files(landing)] == [NAMES[0]]
     with StreamLanding(SOURCE, tmp_path / "at-once") as landing:
         landing.land([SpoolFile(SHOP / NAMES[0], 0, len(DATA))])
@@ -202,6 +202,6 @@ def test_small_files_of_the_logs_are_put_together(tmp_path: Path) -> None:
         assert merge_logs(landing) == 2 * FEW_FILES
         assert merge_logs(landing) == 0
     assert sorted(map(str, read_rows(SEGMENTS, home))) == before
-    # Of another source nothing is touched: its lock is not held.
+    # Files of another source stay untouched, because its lock is not held.
     assert len(list(raw_table_dir("segments", home).glob("other-*"))) == 2 * FEW_FILES
     assert len(list(raw_table_dir("segments", home).glob(f"{SOURCE}-*"))) == 1

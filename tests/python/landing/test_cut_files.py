@@ -1,4 +1,4 @@
-"""A file of the home that was cut afterwards is named in one sentence, and no table is shorter without a word."""
+"""A truncated file of the home is reported in one sentence, and no table silently loses rows."""
 
 import random
 import shutil
@@ -43,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it to spoil."""
+    """A copy of the home to damage."""
     return Path(shutil.copytree(whole, tmp_path / "home"))
 
 
@@ -69,14 +69,14 @@ READERS: dict[str, Callable[[Path], object]] = {
 def test_a_cut_file_of_a_raw_table_is_named(table: str, part: float, home: Path) -> None:
     path = random.Random(table).choice(sorted(raw_table_dir(table, home).rglob("*.parquet")))
     content = path.read_bytes()
-    # To nothing, anywhere, and by a single byte.
+    # Truncate to nothing, anywhere, and by a single byte.
     path.write_bytes(content[: int((len(content) - 1) * part)])
     with pytest.raises(StoreError, match="cut or damaged") as raised:
         READERS[table](home)
     assert raised.value.path == str(path)
     assert str(raised.value).endswith(LAND_ANEW)
     assert "\n" not in str(raised.value)
-    # Nothing was spoilt by the attempt.
+    # The attempt damaged nothing.
     path.write_bytes(content)
     READERS[table](home)
 

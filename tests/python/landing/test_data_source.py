@@ -1,4 +1,4 @@
-"""The data source in a real session: the rows that `ingest` lands, cut where it cuts, and binloom's own errors."""
+"""The data source in a real session: the same rows and the same boundaries as `ingest`, and binloom's own errors."""
 
 import re
 from pathlib import Path
@@ -24,17 +24,17 @@ def registered(session: Any) -> None:
 
 
 def load(session: Any, *paths: Path, **options: Any) -> Any:
-    """The data source's rows."""
+    """Load the data source's rows."""
     return session.read.format("mysql_binlog").options(**options).load([str(path) for path in paths])
 
 
 def rows(frame: Any) -> list[Any]:
-    """Rows in an order of their own."""
+    """Return the rows in a fixed order."""
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
 def failure(session: Any, path: Path, **options: Any) -> str:
-    """What a person reads when a file cannot be read."""
+    """Return the error message that a user reads when a file cannot be read."""
     with pytest.raises(AnalysisException) as caught:
         load(session, path, **options).count()
     return str(caught.value)
@@ -68,7 +68,7 @@ def test_one_partition_is_one_segment(session: Any) -> None:
     segments = [len(scan_binlog(file.path, segment_bytes=8000).segments) for file in find_binlogs(SHOP)]
     assert cut.rdd.getNumPartitions() == sum(segments) > whole.rdd.getNumPartitions() == len(segments) == 2
     assert rows(cut) == rows(whole)
-    # In the order of the log, without being sorted.
+    # The rows are in the order of the log without sorting.
     places = [(row.binlog_file, row.start_pos, row.row_ordinal) for row in cut.collect()]
     assert places == sorted(places)
 

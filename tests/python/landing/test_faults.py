@@ -1,4 +1,4 @@
-"""An ingest that is killed, and killed again, and then finished, has the tables of one that was not."""
+"""An ingest that is killed several times and then finishes has the same tables as an uninterrupted one."""
 
 import json
 import os
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def start(*arguments: str) -> "subprocess.Popen[str]":
-    """The program, as the first of a process group of its own."""
+    """Start the program as the leader of its own process group."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.landing.faulted", *arguments],
         cwd=PROJECT,
@@ -44,7 +44,7 @@ def finish(*arguments: str) -> str:
 
 
 def wait_until_it_writes(process: "subprocess.Popen[str]", home: Path) -> None:
-    """Return when the program records the first segments, or has ended: what comes before leaves nothing behind."""
+    """Return when the program records its first segments, or has ended: earlier kills leave nothing behind."""
     folder = raw_table_dir("segments", home)
     before = set(folder.glob("*"))
     while process.poll() is None and set(folder.glob("*")) == before:
@@ -52,13 +52,13 @@ def wait_until_it_writes(process: "subprocess.Popen[str]", home: Path) -> None:
 
 
 def digests(home: Path) -> dict[str, object]:
-    """What the tables hold."""
+    """Return the digests of the tables' rows."""
     content: dict[str, object] = json.loads(finish("dump", str(home)))
     return content
 
 
 def committed(home: Path) -> int:
-    """Number of segments that are completed."""
+    """Return the number of completed segments."""
     from ingest.follow.overview import status
 
     return sum(one.segments.get("completed", 0) for one in status(home=home) if one.source_id == SOURCE)
@@ -82,7 +82,7 @@ def test_killed_at_twenty_random_instants(tmp_path: Path) -> None:
     homes = [tmp_path / "home-0"]
     partial: list[Path] = []
     killed = 0
-    # On a machine with other work the commits take a smaller part of the time, and chance hits them later.
+    # On a busy machine the commits take a smaller part of the time, so random kills hit them later.
     while killed < KILLS or (not partial and killed < 3 * KILLS):
         home = homes[-1]
         process = start("land", str(home), str(SHOP))
@@ -100,9 +100,9 @@ def test_killed_at_twenty_random_instants(tmp_path: Path) -> None:
     for home in homes:
         finish("land", str(home), str(SHOP))
         assert stored(home) == reference, home
-        # Nothing half written is left in a folder that readers look into.
+        # No half-written file is left in a folder that readers list.
         assert not list((home / "warehouse").glob("**/*.tmp"))
-    # What the metastore makes of it, for the homes that suffered most.
+    # Also check the metastore, for the homes with the most kills.
     for home in {homes[0], *([partial[-1]] if partial else [])}:
         assert digests(home) == expected, home
     print(f"{killed} kills over {len(homes)} homes, {len(partial)} found a part of the segments committed")

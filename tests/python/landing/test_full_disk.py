@@ -1,6 +1,6 @@
-"""A disk that is full at any moment costs one sentence, and with room again it all comes to what it would have been.
+"""A full disk at any moment produces one error sentence; once there is space again, the result is complete.
 
-The way of a follower without its server: what it receives is written to the spool, checkpointed, landed and compacted.
+This replays a follower without its server: data is written to the spool, checkpointed, landed and compacted.
 """
 
 import random
@@ -37,7 +37,7 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
 def follow(home: Path) -> None:
-    """Go on from where the last attempt ended, as a follower does when it starts, to the end of the server's log."""
+    """Continue from the end of the last attempt, as a follower does when it starts, to the end of the server's log."""
     land_snapshot(SOURCE, read_snapshot_dir(SHOP / "schema"), home)
     with StreamLanding(SOURCE, home, IngestOptions(segment_bytes=20_000)) as landing:
         if not landing.record.identities:
@@ -57,7 +57,7 @@ def follow(home: Path) -> None:
 
 
 def land(home: Path) -> None:
-    """Land the server's files from another folder, so that nothing large is written before the tables are."""
+    """Land the server's files from another folder, so that nothing large is written before the tables."""
     land_snapshot(SOURCE, read_snapshot_dir(SHOP / "schema"), home)
     with StreamLanding(SOURCE, home, IngestOptions(segment_bytes=20_000)) as landing:
         if not landing.record.identities:
@@ -67,7 +67,7 @@ def land(home: Path) -> None:
 
 
 def receive(spool: Spool, name: str) -> Iterator[None]:
-    """Write a file of the server to the spool, as far as it is not there, and yield after each sync."""
+    """Write the missing part of a server's file to the spool, and yield after each sync."""
     checkpoint = spool.checkpoint
     if checkpoint is not None and checkpoint.binlog_file > name:
         return
@@ -95,14 +95,14 @@ def receive(spool: Spool, name: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which nothing went wrong."""
+    """A home of an undisturbed run."""
     home = tmp_path_factory.mktemp("whole") / "home"
     follow(home)
     return home
 
 
 def assert_no_row_is_lost(home: Path, whole: Path) -> None:
-    """Assert that the tables are those of a home in which nothing went wrong."""
+    """Assert that the tables equal the tables of an undisturbed run."""
     for table in TABLES:
         assert current_rows(home, table, SOURCE) == current_rows(whole, table, SOURCE)
     for table in ("schema_snapshots", "schema_columns", "table_maps", "sources"):
@@ -111,13 +111,13 @@ def assert_no_row_is_lost(home: Path, whole: Path) -> None:
 
 
 def assert_nothing_is_lost(home: Path, whole: Path) -> None:
-    """Assert that the tables and the spool are those of a home in which nothing went wrong."""
+    """Assert that the tables and the spool equal those of an undisturbed run."""
     assert_no_row_is_lost(home, whole)
     assert {path.name: path.read_bytes() for path in Spool(SOURCE, home).folder.glob("binlog.*")} == FILES
 
 
 def attempt(home: Path, way: Callable[[Path], None] = follow) -> str | None:
-    """Go on; return the sentence when the disk is full, None when all is done."""
+    """Continue; return the error sentence when the disk is full, None when all is done."""
     try:
         way(home)
     except StoreError as error:
@@ -128,14 +128,14 @@ def attempt(home: Path, way: Callable[[Path], None] = follow) -> str | None:
 
 
 def assert_is_told(sentence: str, home: Path) -> None:
-    """Assert that what is left can be read, and that no half-written file stays."""
+    """Assert that the remaining files can be read, and that no half-written file stays."""
     assert str(home) in sentence
     assert list(home.rglob("*.tmp")) == [], sentence
     status(home=home)
 
 
 def test_a_file_that_was_cut_before_its_last_event_is_in_use_again(tmp_path: Path) -> None:
-    """Killed between the event that closes a file and the checkpoint behind it."""
+    """The follower was killed between the event that closes a file and the checkpoint after it."""
     spool, (name, _) = Spool(SOURCE, tmp_path), NAMES
     for _ in receive(spool, name):
         pass
@@ -146,7 +146,7 @@ def test_a_file_that_was_cut_before_its_last_event_is_in_use_again(tmp_path: Pat
     assert read_format(spool.path(0, name)).is_in_use
     spool.write_checkpoint(replace(spool.checkpoint, position=FIRST_EVENT))
     spool.drop_unsynced()
-    # It had only begun: what follows begins it anew.
+    # The file had only begun, so the next run starts it again.
     assert not spool.path(0, name).exists()
 
 

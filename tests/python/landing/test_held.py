@@ -1,4 +1,4 @@
-"""Landing a stream's files piece by piece in this process: the same tables as from Spark's tasks at once."""
+"""Landing a stream's files piece by piece in this process gives the same tables as Spark's tasks at once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ SMALL = IngestOptions(segment_bytes=8_000)
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder of its own for each test."""
+    """A folder for each test."""
     return tmp_path / "home"
 
 
@@ -37,12 +37,12 @@ def landing(home: Path) -> Iterator[StreamLanding]:
 
 
 def whole(path: Path) -> SpoolFile:
-    """A file to its end."""
+    """Return a file to its end."""
     return SpoolFile(path, 0, path.stat().st_size)
 
 
 def files_of(home: Path) -> set[Path]:
-    """All files of the warehouse."""
+    """Return all files of the warehouse."""
     return {path for path in warehouse_dir(home).rglob("*") if path.is_file()}
 
 
@@ -59,7 +59,7 @@ def test_the_same_files_as_from_spark(landing: StreamLanding, home: Path, tmp_pa
     )
     assert result.row_events > 300
     here, there = stored(home), stored(tmp_path / "spark")
-    assert here.pop("sources") != there.pop("sources")  # no file says the host, and the test is not the server
+    assert here.pop("sources") != there.pop("sources")  # no file records the host, and the test is not the server
     assert here == there
 
 
@@ -68,7 +68,7 @@ def test_piece_by_piece_at_every_transaction_end(landing: StreamLanding, home: P
     path.parent.mkdir()
     ends = transaction_ends(SHOP / path.name)
     for end in ends[:-1]:
-        # What the follower has received already of the next transaction is not landed.
+        # The part of the next transaction that the follower has already received is not landed.
         path.write_bytes(in_use(DATA[: end + 40]))
         result = landing.land([SpoolFile(path, 0, end)])
         assert (result.problems, result.segments, result.exit_code) == ([], 1, 0)
@@ -80,7 +80,7 @@ def test_piece_by_piece_at_every_transaction_end(landing: StreamLanding, home: P
     for table in ("row_events", "transactions", "statements", "ddl_actions", "unsupported_events"):
         assert segment_rows(home, table) == segment_rows(tmp_path / "at-once", table)
     assert stored(home)["table_maps"] == stored(tmp_path / "at-once")["table_maps"]
-    # The last row of the file is what a scan of the whole says.
+    # The file's last row equals the result of scanning the whole file.
     last, once = (one.files[0, path.name] for one in (landing.record, other.record))
     assert {**last, "scanned_at": None} == {**once, "scanned_at": None}
 
@@ -107,7 +107,7 @@ def test_a_cycle_with_nothing_new_writes_nothing(landing: StreamLanding, home: P
     result = landing.land([whole(path)])
     assert (result.files, result.files_skipped, result.segments) == (1, 1, 0)
     assert files_of(home) == before
-    # The file is closed: it is recorded, and nothing is landed again.
+    # The file is closed: that is recorded, and nothing is landed again.
     path.write_bytes(DATA)
     assert landing.land([whole(path)]).segments == 0
     assert [file.parent.name for file in files_of(home) - before] == ["binlog_files"]
@@ -132,14 +132,14 @@ def test_a_broken_event_fails_as_in_ingest(landing: StreamLanding, home: Path, t
     assert isinstance(problem.error, CorruptBinlogError)
     assert (problem.position, problem.end, result.exit_code) == (ends[7], len(DATA), 3)
     assert [state["status"] for state in landing.record.states[0, path.name]][-1] == "failed"
-    # It is said again, but recorded once.
+    # It is reported again, but recorded only once.
     before = files_of(home)
     assert len(landing.land([whole(path)]).problems) == 1
     assert files_of(home) == before
 
 
 def test_names_that_are_missing_are_said_once(landing: StreamLanding, home: Path) -> None:
-    # The file before it creates the tables.
+    # The previous file creates the tables.
     path = SHOP / NAMES[1]
     assert len(landing.land([SpoolFile(path, 0, transaction_ends(path)[6])]).warnings) == 1
     assert landing.land([whole(path)]).warnings == []

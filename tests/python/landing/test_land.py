@@ -1,4 +1,4 @@
-"""Landing real files with Spark: what is there afterwards, what is skipped, what a bad file costs."""
+"""Landing real files with Spark: the landed rows, the skipped files, the effect of a bad file."""
 
 import os
 import shutil
@@ -64,7 +64,7 @@ def land(source: str, folder: Path, home: Path, options: IngestOptions = SMALL, 
 
 
 def decoded(folder: Path, kind: str = "row_events") -> int:
-    """Number of rows as the decoder alone counts them."""
+    """Return the number of rows that the decoder alone counts."""
     return sum(
         batch.num_rows
         for file in find_binlogs(folder)
@@ -101,7 +101,7 @@ def test_values_in_the_tables_are_those_of_the_decoder(session: Any, home: Path,
     names += ["after_values", "table_name"]
     frame = session.table("binlog_raw.row_events").where("source_id='values'").select(names)
     landed = sorted(tuple(row) for row in frame.collect())
-    # The log creates its tables, so it tells all that their values depend on.
+    # The log creates its tables, so it contains everything that their values depend on.
     hints = SchemaHistory.load(SourceRecord.load("values", home), home).hints(0)
     expected = sorted(
         (file.name, *(row[name] for name in names[1:]))
@@ -111,7 +111,7 @@ def test_values_in_the_tables_are_those_of_the_decoder(session: Any, home: Path,
     )
     assert "new" in {value for row in expected for value in row[-2]}
     assert [(*row[:4], row[5:]) for row in landed] == [(*row[:4], row[5:]) for row in expected]
-    # Spark hands timestamps out in the zone of this process, without saying so.
+    # Spark returns timestamps in this process's time zone, without marking them.
     assert [row[4].timestamp() for row in landed] == [row[4].timestamp() for row in expected]
 
 
@@ -127,13 +127,13 @@ def test_tables_from_before_a_column_was_added_get_it(session: Any, home: Path, 
     assert not added & set(session.table("binlog_raw.statements").columns)
     assert ensure_tables(session, warehouse_dir(home)) == []
     assert before == raw_rows(session, "statements", "columns") != []
-    # Once is enough: nothing is looked at any more.
+    # One check is enough: the tables are not examined again.
     session.sql("drop table binlog_raw.statements")
     session.sql(create_statement(older, str(raw_table_dir("statements", home))))
     assert ensure_tables(session, warehouse_dir(home)) == []
     assert not added & set(session.table("binlog_raw.statements").columns)
     session.sql("drop table binlog_raw.statements")
-    # What had been landed is still landed.
+    # Rows that were landed before are still there.
     open_tables(session, home)
     assert before == raw_rows(session, "statements", "columns")
 
@@ -207,7 +207,7 @@ def test_flipped_bit_fails_where_it_is(session: Any, home: Path, logs: Path) -> 
 def test_bad_checksums_are_passed_over_when_asked(session: Any, home: Path, logs: Path) -> None:
     file = logs / "binlog.000001"
     ends = transaction_ends(file)
-    # The last event before the commit of a transaction: of 31 bytes.
+    # The damaged event is the last one before the commit event, which has 31 bytes.
     file.write_bytes(flip_bit(DATA, ends[10] - 31 - 10))
     land("passed over", logs, home)
     skipping = IngestOptions(segment_bytes=8_000, skip_bad_checksum=True)
@@ -218,7 +218,7 @@ def test_bad_checksums_are_passed_over_when_asked(session: Any, home: Path, logs
     (found,) = raw_rows(session, "unsupported_events", "passed over")
     assert "bad_checksum" in found and ends[9] < found[0] < found[1] == ends[10] - 31
     assert [each.state for each in status("passed over", home)[0].files] == ["landed", "landed"]
-    # All else is there.
+    # Everything else is landed.
     decoder = open_binlog(file, skip_bad_checksum=True).batches()
     expected = sum(batch.num_rows for kind, batch in decoder if kind == "row_events")
     landed = session.table("binlog_raw.row_events").where(f"source_id='passed over' and binlog_file='{file.name}'")
@@ -342,7 +342,7 @@ def test_filter_is_recorded_and_another_one_later_is_said(session: Any, home: Pa
 def test_missing_snapshot_is_said_once_and_a_landed_one_is_used(
     session: Any, home: Path, logs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # The file before it creates the tables.
+    # The previous file creates the tables.
     alone = tmp_path_factory.mktemp("alone")
     shutil.copy(logs / "binlog.000002", alone)
     without = land("unnamed", alone, home)
@@ -370,7 +370,7 @@ def test_a_snapshot_that_comes_later_lands_again_what_it_tells_of(
 
 
 def raw_values(session: Any, source: str, binlog_file: str) -> list[tuple[Any, ...]]:
-    """Positions and values of the rows of a file."""
+    """Return positions and values of a file's rows."""
     session.catalog.refreshTable("binlog_raw.row_events")
     rows = session.table("binlog_raw.row_events").where(f"source_id = '{source}' and binlog_file = '{binlog_file}'")
     places = ["start_pos", "row_ordinal"]

@@ -1,4 +1,4 @@
-"""Which epoch a file belongs to, and which segments of it are to be landed."""
+"""Assignment of files to epochs, and the segments of a file that must be landed."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ DATA = (SHOP / "binlog.000001").read_bytes()
 
 
 def recorded(path: Path, epoch: int = 0, **changes: Any) -> dict[str, Any]:
-    """The row of binlog_files that a scan of this file left."""
+    """Return the row of binlog_files that a scan of this file left."""
     scan = scan_binlog(path)
     return {
         "source_id": "s",
@@ -46,7 +46,7 @@ def recorded(path: Path, epoch: int = 0, **changes: Any) -> dict[str, Any]:
 
 
 def identity(path: Path, epoch: int = 0) -> dict[str, Any]:
-    """The row of sources that opened an epoch with this file."""
+    """Return the row of sources that opened an epoch with this file."""
     log_format = open_binlog(path).format
     return {
         "source_id": "s",
@@ -62,7 +62,7 @@ def identity(path: Path, epoch: int = 0) -> dict[str, Any]:
 
 
 def state(start: int, end: int, status: str = "completed", **changes: Any) -> dict[str, Any]:
-    """A row of segments of binlog.000001 in epoch 0."""
+    """Return a row of segments for binlog.000001 in epoch 0."""
     return {
         "source_id": "s",
         "epoch": 0,
@@ -78,14 +78,14 @@ def state(start: int, end: int, status: str = "completed", **changes: Any) -> di
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A whole, closed binlog file."""
+    """Return a complete, closed binlog file."""
     path = tmp_path / "binlog.000001"
     path.write_bytes(DATA)
     return path
 
 
 def epochs(paths: list[Path], record: SourceRecord, new_epoch: bool = False) -> list[int]:
-    """Epochs that the files are given."""
+    """Return the epochs that are assigned to the files."""
     return [one.epoch for one in identify([binlog_path(path) for path in paths], record, new_epoch).files]
 
 
@@ -105,7 +105,7 @@ def test_other_server_opens_the_next_epoch(file: Path, tmp_path: Path) -> None:
     other = tmp_path / "binlog.000009"
     other.write_bytes(of_server(DATA, 77))
     assert epochs([other], record) == [1]
-    # A failover: names start over. The server says which file it is, not the name.
+    # A failover: names start over. The server identifies the file, its name does not.
     file.write_bytes(of_server(DATA, 77))
     assert epochs([file], record) == [1]
 
@@ -142,7 +142,7 @@ def test_series_that_started_over_under_names_that_are_free(tmp_path: Path) -> N
     fifth, first = tmp_path / "binlog.000005", tmp_path / "binlog.000001"
     fifth.write_bytes(DATA)
     record = SourceRecord.of("s", [identity(fifth)], [recorded(fifth)], [])
-    # Older files that are landed later are no new series.
+    # Older files that are landed later do not start a new series.
     first.write_bytes(created_at(DATA, 1_700_000_000))
     assert epochs([first], record) == [0]
     first.write_bytes(created_at(DATA, 1_800_000_000))
@@ -154,7 +154,7 @@ def test_series_that_started_over_under_names_that_are_free(tmp_path: Path) -> N
 def test_new_epoch_said_again_opens_no_further_one(file: Path, tmp_path: Path) -> None:
     before = [identity(file), identity(file, 1)], [recorded(file)], []
     file.write_bytes(created_at(DATA, 1_800_000_000))
-    # A crash came after the epoch was recorded, and before its files were.
+    # A crash came after the epoch was recorded, but before its files were.
     assert epochs([file], SourceRecord.of("s", *before), new_epoch=True) == [1]
     after = SourceRecord.of("s", before[0], [*before[1], recorded(file, 1)], [])
     (tmp_path / "binlog.000002").write_bytes(created_at(DATA, 1_800_000_001))
@@ -168,7 +168,7 @@ def test_upgrade_is_recorded_within_the_epoch(file: Path) -> None:
 
 
 def test_epoch_whose_identity_a_crash_swallowed(file: Path) -> None:
-    # Recorded in binlog_files as epoch 1, and not yet in sources.
+    # Recorded in binlog_files as epoch 1, but not yet in sources.
     record = SourceRecord.of("s", [identity(file)], [recorded(file, 1)], [])
     found = identify([binlog_path(file)], record)
     assert [one.epoch for one in found.files] == [1]
@@ -178,7 +178,7 @@ def test_epoch_whose_identity_a_crash_swallowed(file: Path) -> None:
 def test_files_without_a_start_event_belong_to_the_server_before(tmp_path: Path) -> None:
     paths = [tmp_path / f"binlog.00000{number}" for number in (1, 2, 3)]
     for path, statement in zip(paths, ("create table t (a int)", "drop table t", "drop table u"), strict=True):
-        # A replicated statement comes first in the later ones: it has the number of its own server.
+        # In the later files a replicated statement comes first, with the server_id of its original server.
         path.write_bytes(of_41(statement, is_first=path == paths[0], server_id=1 if path == paths[0] else 9))
     found = identify([binlog_path(path) for path in paths], SourceRecord("s"))
     assert [one.epoch for one in found.files] == [0, 0, 0]
@@ -240,7 +240,7 @@ def test_files_that_are_no_binlogs_are_named_and_others_taken(file: Path, tmp_pa
 
 
 def planned(path: Path, states: list[dict[str, Any]], segment_bytes: int = 1 << 20) -> list[tuple[int, int]]:
-    """Ranges that are to be landed."""
+    """Return the ranges that must be landed."""
     record = SourceRecord.of("s", [], [], states)
     plan = plan_file(IdentifiedFile(binlog_path(path), 0, path.stat().st_size, False), record, segment_bytes)
     return [(segment.start, segment.end) for segment in plan.segments]
@@ -265,7 +265,7 @@ def test_interrupted_segments_are_taken_up_as_they_were_begun(file: Path) -> Non
     ranges = planned(file, [], 10_000)
     begun = [state(*one, "in_progress") for one in ranges]
     begun[1]["status"] = "completed"
-    # Whatever the size of segments is now.
+    # This holds for any current segment size.
     assert planned(file, begun, 1 << 20) == [ranges[0], *ranges[2:]]
 
 
@@ -281,7 +281,7 @@ def test_growing_file_goes_on_where_it_ended(file: Path) -> None:
     middle, later = ends[len(ends) // 2], ends[-3]
     file.write_bytes(in_use(DATA[:middle]))
     assert planned(file, []) == [(4, middle)]
-    # In the middle of a transaction: only what is complete.
+    # The file ends inside a transaction: land only the complete part.
     file.write_bytes(in_use(DATA[: later + 50]))
     record = SourceRecord.of("s", [], [], [state(4, middle)])
     plan = plan_file(IdentifiedFile(binlog_path(file), 0, later + 50, False), record)
@@ -306,7 +306,7 @@ def test_cut_file_fails_from_the_last_complete_transaction(file: Path) -> None:
         IdentifiedFile(binlog_path(file), 0, cut, False), SourceRecord.of("s", [], [], [state(4, ends[5]), failed])
     )
     assert again.segments == [] and again.is_recorded
-    # The whole file has come: the failed range ended where the copy was cut, not at a transaction's end.
+    # The whole file is available now: the failed range ended where the copy was cut, not at the end of a transaction.
     file.write_bytes(DATA)
     assert planned(file, [state(4, ends[5]), failed]) == [(ends[5], len(DATA))]
 
@@ -327,12 +327,12 @@ def test_bad_checksums_are_passed_over_when_asked(file: Path) -> None:
     this = IdentifiedFile(binlog_path(file), 0, len(DATA), False)
     stopped = plan_file(this, SourceRecord("s"))
     assert stopped.problem is not None and "--skip-bad-checksum" in str(stopped.problem.error)
-    # What failed without the option is landed with it.
+    # Segments that failed without the option are landed with it.
     states = [state(4, ends[7]), state(ends[7], len(DATA), "failed", error=str(stopped.problem.error))]
     plan = plan_file(this, SourceRecord.of("s", [], [], states), skip_bad_checksum=True)
     assert [(one.start, one.end) for one in plan.segments] == [(ends[7], len(DATA))]
     assert (plan.problem, plan.passed_over) == (None, 1)
-    # What was landed with it stays landed without it; what has come since fails.
+    # Segments that were landed with it stay landed without it; newer parts fail.
     later = ends[-3]
     file.write_bytes(in_use(bad))
     plan = plan_file(this, SourceRecord.of("s", [], [], [state(4, later)]))

@@ -1,4 +1,4 @@
-"""What is left out on purpose: by position, by GTID, transaction by transaction, and said so."""
+"""Skipping on request: by position, by GTID, by single transaction; every skip is recorded."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,24 +31,24 @@ def landing(tmp_path: Path) -> Iterator[StreamLanding]:
 
 
 def whole(path: Path, epoch: int = 0) -> SpoolFile:
-    """A file to its end."""
+    """Return a file to its end."""
     return SpoolFile(path, epoch, path.stat().st_size)
 
 
 def transactions(path: Path) -> list[dict[str, Any]]:
-    """The transactions of a file as the decoder gives them."""
+    """Return the transactions of a file from the decoder."""
     batches = [batch for kind, batch in open_binlog(path).batches() if kind == "transactions"]
     rows: list[dict[str, Any]] = pa.Table.from_batches(batches).to_pylist()
     return rows
 
 
 def landed(landing: StreamLanding) -> list[str]:
-    """GTIDs of the transactions that are landed, in the order of their positions."""
+    """Return the GTIDs of the landed transactions, in the order of their positions."""
     return [row.partition("'gtid': '")[2].partition("'")[0] for row in segment_rows(landing.home, "transactions")]
 
 
 def skipped(landing: StreamLanding, path: Path, epoch: int = 0) -> list[tuple[str, str | None]]:
-    """Why parts of a file were skipped, and the GTIDs in them."""
+    """Return the reasons for which parts of a file were skipped, and the GTIDs in them."""
     states = landing.record.states[epoch, path.name]
     return [(state["error"], state["gtids"]) for state in states if state["status"] == "skipped"]
 
@@ -62,7 +62,7 @@ def test_nothing_before_the_position_that_was_asked_for(landing: StreamLanding) 
     assert landed(landing) == [row["gtid"] for row in here[7:]]
     assert {reason for reason, _ in skipped(landing, FIRST)} == {BEFORE_THE_START}
     assert str(gtid_union(gtids for _, gtids in skipped(landing, SECOND))) == f"{UUID}:57-63"
-    # What is left out is done: it is covered, never landed again, and known to whoever takes over.
+    # A skipped part is done: it is covered, never landed again, and known after a change of server.
     for path in (FIRST, SECOND):
         assert landing.record.is_landed(0, path.name, path.stat().st_size)
     assert landing.land([whole(FIRST), whole(SECOND)]).files_skipped == 2
@@ -110,7 +110,7 @@ def test_nothing_of_a_position_of_mariadb(landing: StreamLanding) -> None:
 
 
 def test_a_file_behind_the_set_is_not_looked_into(landing: StreamLanding) -> None:
-    # Its head says what precedes it: a set that it contains is in no transaction of the file, nor of a later one.
+    # The file's header lists the preceding GTIDs: none of them occurs in this file or a later one.
     landing.open_epoch({"epoch": 0, "gtids_before": f"{UUID}:1-56"})
     landing.land([whole(SECOND)])
     assert skipped(landing, SECOND) == []
@@ -121,7 +121,7 @@ def test_what_an_earlier_epoch_has_landed_is_not_landed_again(landing: StreamLan
     landing.open_epoch({"epoch": 0, "server_id": 1})
     middle = transactions(SECOND)[4]
     landing.land([whole(FIRST), SpoolFile(SECOND, 0, middle["end_pos"])])
-    # The replica logged the same transactions, and goes on.
+    # The replica logged the same transactions, and continues.
     replica = [tmp_path / "replica.000031", tmp_path / "replica.000032"]
     for path, source in zip(replica, (FIRST, SECOND), strict=True):
         path.write_bytes(of_server(source.read_bytes(), 2))

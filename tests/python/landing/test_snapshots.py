@@ -1,4 +1,4 @@
-"""What schema snapshots tell the decoder: file names start over with each epoch, positions count in their own."""
+"""Schema snapshots for the decoder: file names start over with each epoch, and positions count within an epoch."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,12 +20,12 @@ CLOCK = count()
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A folder of its own for each test."""
+    """A folder for each test."""
     return tmp_path / "home"
 
 
 def snapshot(place: tuple[str, int] | None, **tables: str) -> SchemaSnapshot:
-    """Tables of one column, by its name, at a place in the log or without one; each taken after the one before."""
+    """Take a snapshot of tables with one named column, at a position or without one, each later than the last."""
     columns = [
         {
             "schema_name": "shop",
@@ -43,12 +43,12 @@ def snapshot(place: tuple[str, int] | None, **tables: str) -> SchemaSnapshot:
 
 
 def hints_of(home: Path, epoch: int) -> SchemaHints | None:
-    """What is known of the source in an epoch."""
+    """Return the known schema of the source in an epoch."""
     return SchemaHistory.load(SourceRecord.load("s", home), home).hints(epoch)
 
 
 def column(home: Path, epoch: int, binlog_file: str, position: int, table: str = "t") -> str | None:
-    """Name of the column of a table as the decoder is told it at a place."""
+    """Return the name of the table's column that the decoder gets at a position."""
     hints = hints_of(home, epoch)
     assert hints is not None
     definitions = hints.definitions("shop", table, binlog_file, position)
@@ -75,7 +75,7 @@ def test_files_of_the_same_names_in_two_epochs(home: Path) -> None:
     land_snapshot("s", snapshot(("binlog.000001", 900), t="after_reset"), home, 1)
     assert column(home, 0, "binlog.000001", 950) == "first"
     assert column(home, 0, "binlog.000006", 4) == "altered"
-    # As it was at the end of the epoch before is a doubt, which gives way to what a snapshot shows.
+    # The schema at the end of the previous epoch is uncertain, so a snapshot of this epoch takes precedence.
     assert column(home, 1, "binlog.000001", 899) == "after_reset"
     assert column(home, 1, "binlog.000001", 900) == "after_reset"
     assert column(home, 1, "binlog.000006", 4) == "after_reset"
@@ -83,7 +83,7 @@ def test_files_of_the_same_names_in_two_epochs(home: Path) -> None:
 
 
 def test_files_of_other_names_in_the_next_epoch(home: Path) -> None:
-    # By its name alone the next server's file would stand before those of the first.
+    # By name alone, the next server's file would sort before the first server's files.
     land_snapshot("s", snapshot(("mysql-bin.000009", 100), t="first"), home, 0)
     land_snapshot("s", snapshot(("binlog.000002", 500), t="next"), home, 1)
     assert column(home, 0, "mysql-bin.000009", 100) == "first"
@@ -106,7 +106,7 @@ def test_a_later_epoch_counts_for_tables_that_have_nothing_else(home: Path) -> N
     land_snapshot("s", snapshot(("binlog.000003", 400), t="own"), home, 0)
     land_snapshot("s", snapshot(("binlog.000001", 4), t="later", new="first"), home, 1)
     land_snapshot("s", snapshot(("binlog.000001", 4), t="latest", new="second"), home, 2)
-    assert column(home, 0, "binlog.000001", 4) == "own"  # reaching back
+    assert column(home, 0, "binlog.000001", 4) == "own"  # the snapshot also applies before its position
     assert column(home, 0, "binlog.000009", 4) == "own"
     assert column(home, 0, "binlog.000001", 4, table="new") == "first"
 

@@ -1,8 +1,8 @@
-"""Values follow the schema at their position, at the first landing.
+"""Values are decoded with the schema at their position, at the first landing.
 
-Every kind of server runs the same statements, which change labels, signs, character sets and places of columns between
-row changes. MySQL with FULL metadata logs all that values depend on: its values are the answer. The others have one
-snapshot that was taken before, and are landed in every way that there is.
+Every kind of server runs the same statements, which change labels, signs, character sets and the order of columns
+between row changes. MySQL with FULL metadata logs everything that values depend on: its values are the expected ones.
+The others have one earlier snapshot, and are landed in every possible way.
 """
 
 import shutil
@@ -49,7 +49,7 @@ Change = tuple[str, str, str, list[str | None], list[str | None]]
 
 @dataclass
 class Log:
-    """The files that a server wrote, the schema before, and what was followed of it in the meantime."""
+    """A server's files, and the schema before them."""
 
     folder: Path
     names: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Log:
 
 @pytest.fixture(scope="module")
 def truth(tmp_path_factory: pytest.TempPathFactory) -> list[Change]:
-    """The row changes as a server logs them that says all about their columns."""
+    """Return the row changes of a server that logs full metadata."""
     log = written(tmp_path_factory.mktemp("truth"), "mysql", ["--binlog-row-metadata=FULL"])
     found: list[Change] = []
     for name in log.names:
@@ -74,12 +74,12 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> list[Change]:
 
 @pytest.fixture(scope="module", params=[*SETTINGS])
 def log(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, home: Path) -> Log:
-    """What a server wrote; it was followed with a pause behind each part, under the name of its setting."""
+    """A server's log; a follower landed it with a pause after each part, under the name of its setting."""
     return written(tmp_path_factory.mktemp(request.param), *SETTINGS[request.param], home=home, source=request.param)
 
 
 def written(folder: Path, kind: str, options: list[str], home: Path | None = None, source: str = "") -> Log:
-    """Let a server run the statements, a file for each part."""
+    """Let a server run the statements, with one file for each part."""
     story = RandomValues(SEED)
     log = Log(folder / "files")
     with ALL_DISTRIBUTIONS[kind].start(folder / "server", options) as server:
@@ -113,7 +113,7 @@ def follow(server: Server, source: str, home: Path, start: Start) -> None:
 
 
 class Silent:
-    """Takes what a follower tells."""
+    """Receives the messages of a follower and ignores them."""
 
     def say(self, text: str) -> None: ...
     def connected(self) -> None: ...
@@ -128,14 +128,14 @@ def changes_in(rows: Sequence[dict[str, Any]]) -> Iterator[Change]:
 
 
 def landed(home: Path, source: str) -> list[Change]:
-    """The row changes of a source in the order of its log; none of them has a value that nothing tells how to read."""
+    """Return the row changes of a source in log order; assert that the interpretation of every value is known."""
     record = SourceRecord.load(source, home)
     uncertain = {row["table_map_id"] for row in read_rows(TABLE_MAPS, home, source_id=source) if row["unknown_hints"]}
     found: list[Change] = []
     for (epoch, name), states in sorted(record.states.items()):
         for state in states:
             if (state["status"], state["segment_start"]) == ("skipped", FIRST_EVENT):
-                continue  # What stands in front of where following began.
+                continue  # These rows precede the start of following.
             assert state["status"] == "completed"
             segment = Segment(source, epoch, name, state["segment_start"], state["segment_end"])
             for path in data_files(segment_folder(ROW_EVENTS, segment, home)):
@@ -146,7 +146,7 @@ def landed(home: Path, source: str) -> list[Change]:
 
 
 def read_part_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a Parquet file."""
+    """Return the rows of a Parquet file."""
     import pyarrow.parquet as pq
 
     rows: list[dict[str, Any]] = pq.ParquetFile(path).read().to_pylist()
@@ -154,14 +154,14 @@ def read_part_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def differing(found: list[Change], truth: list[Change]) -> list[tuple[int, Change, Change]]:
-    """Where two series of row changes differ, the first few places."""
+    """Return the first few places at which two series of row changes differ."""
     assert len(found) == len(truth)
     pairs = enumerate(zip(found, truth, strict=True))
     return [(number, mine, right) for number, (mine, right) in pairs if mine != right][:3]
 
 
 def land(log: Log, home: Path, session: Any, source: str, *groups: list[str], segment_bytes: int = 1 << 27) -> None:
-    """Land the files of a log, one group after another, behind its snapshot."""
+    """Land the files of a log, one group after another, after its snapshot."""
     assert log.snapshot is not None
     land_snapshot(source, log.snapshot, home)
     for names in groups:
@@ -262,6 +262,6 @@ def test_what_a_hole_hides_is_not_known_until_it_is_filled(
     assert ingest(source, find_binlogs(alone), session=session, home=home).exit_code == 0
     uncertain = [row for row in read_rows(TABLE_MAPS, home, source_id=source) if row["unknown_hints"]]
     assert uncertain
-    # The files in between come: what was landed behind them is landed again by itself.
+    # The files in between arrive: files after them that were landed before are landed again automatically.
     assert ingest(source, find_binlogs(log.folder, log.names), session=session, home=home).exit_code == 0
     assert differing(landed(home, source), truth) == []

@@ -1,4 +1,4 @@
-"""A warehouse of its own, and dbt in this process on the session that wrote it."""
+"""A warehouse for each module, and dbt in this process, on the session that wrote it."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def spark(home: Path) -> Iterator[Any]:
-    """The one session of a module."""
+    """The only session of a module."""
     with SparkLaunch(home, short_lived=True) as launch:
         yield launch.session()
 
@@ -42,5 +42,5 @@ def raw(spark: Any, home: Path) -> RawTables:
 
 @pytest.fixture(scope="module")
 def dbt(spark: Any, home: Path) -> Callable[..., dict[str, str]]:
-    """Run a dbt command; returns the status of every node that ran."""
+    """Return a function that runs a dbt command and returns the status of every node that ran."""
     return partial(run_dbt, home)

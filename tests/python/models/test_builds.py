@@ -1,4 +1,4 @@
-"""What builds leave behind: the same when nothing changed, only the hours that did when something did.
+"""Repeated builds: nothing is rewritten when nothing changed, otherwise only the changed hours.
 
 The tests of this module are one story, told in order on one warehouse.
 """
@@ -42,15 +42,15 @@ MARTS = [
     "servers",
     "foreign_keys",
 ]
-# What proofs are counted from, file by file or hour by hour.
+# The proofs use these counts, by file or by hour.
 COUNTED = ["int_gtid_ranges", "int_transaction_checks", "int_row_change_counts", "int_statement_format_changes"]
-# All that is looked at here; the first build is of everything but unit tests, which test_plain_commands.py runs.
+# All nodes that this module checks. The first build runs all but unit tests, which test_plain_commands.py runs.
 QUALITY = ["row_events_unaccounted_for", "failed_segments", "segments_to_land_again"]
 LOOKED_AT = [f"+{model}" for model in [*MARTS, *COUNTED, *QUALITY]]
 
 
 def contents(spark: Any) -> dict[str, list[str]]:
-    """All rows of all marts and counts, as sorted JSON texts."""
+    """Return all rows of all marts and counts, as sorted JSON texts."""
     tables = [f"binloom.{mart}" for mart in MARTS] + [f"binloom_intermediate.{model}" for model in COUNTED]
     return {
         table: sorted(row[0] for row in spark.sql(f"select to_json(struct(*)) from {table}").collect())
@@ -59,7 +59,7 @@ def contents(spark: Any) -> dict[str, list[str]]:
 
 
 def hour_files(home: Path) -> dict[str, set[tuple[str, int]]]:
-    """Names and times of the files of each hour of row_changes."""
+    """Return names and times of the files of each hour of row_changes."""
     folders = (home / "warehouse" / "binloom.db" / "row_changes").glob("event_hour=*")
     return {
         folder.name.partition("=")[2]: {(file.name, file.stat().st_mtime_ns) for file in folder.glob("*.parquet")}
@@ -68,30 +68,30 @@ def hour_files(home: Path) -> dict[str, set[tuple[str, int]]]:
 
 
 def rewritten(before: dict[str, set[tuple[str, int]]], after: dict[str, set[tuple[str, int]]]) -> set[str]:
-    """Hours whose files are not those that were there before."""
+    """Return the hours whose files differ from before."""
     return {hour for hour in before.keys() | after.keys() if before.get(hour, set()) != after.get(hour, set())}
 
 
 def reasons(spark: Any) -> Counter[tuple[str, str]]:
-    """Quarantined row events per table and reason."""
+    """Return the number of quarantined row events per table and reason."""
     rows = spark.sql("select table_name, reason from binloom.quarantined_row_events").collect()
     return Counter((row.table_name, row.reason) for row in rows)
 
 
 def hours_of(spark: Any, table: str) -> list[str]:
-    """Hours in which row_changes has rows of a table."""
+    """Return the hours in which row_changes has rows of a table."""
     rows = spark.sql(f"select distinct event_hour from binloom.row_changes where table_name = '{table}'").collect()
     return sorted(row.event_hour for row in rows)
 
 
 def violations(spark: Any, model: str) -> int:
-    """Rows of a quality model."""
+    """Return the number of rows of a quality model."""
     return int(spark.sql(f"select count(*) from binloom_quality.{model}").first()[0])
 
 
 @pytest.fixture(scope="module")
 def first_build(raw: RawTables, dbt: Dbt) -> dict[str, str]:
-    """Two hours of seven tables, some of which nobody can name, and one event that nobody can read."""
+    """Build two hours of seven tables: some tables cannot be named, and one event cannot be read."""
     raw.snapshot("s1", [IN_SNAPSHOT, NARROWER_IN_SNAPSHOT, RETYPED_IN_SNAPSHOT], ("binlog.000001", 4))
     raw.land(
         "binlog.000001",
@@ -142,9 +142,9 @@ def test_what_cannot_be_named_is_quarantined_with_its_reason(first_build: dict[s
         ("mystery", "unknown_table"): 1,
         ("wider", "column_count_mismatch"): 1,
         ("retyped", "column_type_mismatch"): 1,
-        # Its values are uncertain as well: first of all it must be named.
+        # Its values are uncertain, too, but an unnamed table is the first reason.
         ("lines", "unknown_table"): 1,
-        # Not the heartbeat: no row is missing with it.
+        # The heartbeat is not quarantined: no row is missing because of it.
         (None, "decode_error"): 1,
     }
     assert violations(spark, "row_events_unaccounted_for") == 0
@@ -218,7 +218,7 @@ def test_values_that_nobody_knew_are_shown_once_they_are_landed_again(
     first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt
 ) -> None:
     def lines() -> list[tuple[str, dict[str, str | None]]]:
-        """Files and images of the table's rows."""
+        """Return files and images of the table's rows."""
         found = spark.sql(
             "select * from binloom.row_changes where table_name = 'lines' order by file_sequence, start_pos"
         )
@@ -228,7 +228,7 @@ def test_values_that_nobody_knew_are_shown_once_they_are_landed_again(
         found = spark.sql("select binlog_file, differences from binloom_quality.segments_to_land_again order by 1")
         return [tuple(row) for row in found.collect()]
 
-    # The snapshot has named the table: a number without a minus and NULL are what they are, all else waits.
+    # The snapshot has named the table: numbers without a sign and NULL are certain, all other values wait.
     assert lines() == [("binlog.000002", {"id": "2", "state": None, "quantity": "10"})]
     uncertain = spark.sql(
         "select binlog_file, detail, before_values, after_values from binloom.quarantined_row_events "
@@ -282,7 +282,7 @@ def test_an_hour_that_becomes_empty_is_emptied(
 def test_lost_and_doubled_rows_are_violations(first_build: dict[str, str], spark: Any, dbt: Dbt) -> None:
     spark.sql("alter table binloom.row_changes drop partition (event_hour = '2026-11-01-12')")
     spark.sql("insert into binloom.row_changes select * from binloom.row_changes where table_name = 'customers'")
-    # What nobody built is not counted again by itself.
+    # Models that are not selected are not counted again automatically.
     models = ["int_row_change_counts", "row_events_unaccounted_for", "duplicate_row_changes"]
     states = dbt("build", "--full-refresh", "--select", *models)
     assert states["is_empty_row_events_unaccounted_for_"] == states["is_empty_duplicate_row_changes_"] == "fail"
@@ -353,7 +353,7 @@ def test_how_a_prepared_transaction_ended_is_known_when_its_end_has_landed(
     raw.land("binlog.000006", [XaEnd(at + HOUR, xid, "rollback")])
     assert ended() == [("rollback", None), ("rollback", None, "shop/0/binlog.000006/200")]
     assert rewritten(files, hour_files(home)) == {"2026-11-02-08"}
-    # Landed once more, the end is another one.
+    # The file is landed again with another end of the transaction.
     raw.land("binlog.000006", [XaEnd(at + HOUR, xid, "commit")])
     committed_at = (at + HOUR + timedelta(microseconds=123)).replace(tzinfo=None)
     assert ended() == [("commit", committed_at), ("commit", committed_at, "shop/0/binlog.000006/200")]

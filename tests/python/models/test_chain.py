@@ -1,7 +1,7 @@
-"""The chain of a row's images on logs of real servers: whole where nothing is missing, broken where something is.
+"""The chain of a row's images on logs of real servers: complete when nothing is missing, broken otherwise.
 
-Three servers work through one story. What is broken stands in sources of its own, all in one warehouse, so that one
-build judges them all; the second build follows when a file that was missing has come.
+Three servers run the same statements. Broken logs are separate sources, all in one warehouse, so that one build checks
+them all; the second build runs after a missing file has arrived.
 """
 
 import shutil
@@ -24,15 +24,15 @@ pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.
 
 Dbt = Callable[..., dict[str, str]]
 
-# Unit tests of the models run with those of all others.
+# Unit tests run elsewhere, with the unit tests of all models.
 NODES = ("--select", "+chain_breaks", "+unlogged_cascades", "--exclude-resource-type", "unit_test")
-# Tests of models that are not built are left out.
+# Tests of models that are not built are not run.
 BUILD = ("build", *NODES, "--indirect-selection", "cautious")
-# The names of columns are logged: no snapshot has to stand between two ALTERs.
+# The names of columns are logged, so no snapshot is needed between two ALTERs.
 NAMES = "--binlog-row-metadata=FULL"
 TABLE_MAP, UPDATES = 19, (24, 31)
 
-# One list for each file. No row changes but by what is logged.
+# One list for each file. Rows change only by logged changes.
 CLEAN = [
     """
     create database life
@@ -143,7 +143,7 @@ CLEAN = [
     """,
 ]
 
-# MySQL carries cascades out above the engine and logs them.
+# MySQL executes cascades above the engine and logs them.
 LOGGED_CASCADES = """
     create table life.owners (id int primary key)
     create table life.pets (id int primary key, owner int,
@@ -225,7 +225,7 @@ CASCADING = {
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a text, one a line; a line that is indented further belongs to the one before."""
+    """Return the statements of a text, one per line; a line with deeper indentation continues the previous one."""
     lines: list[str] = []
     for line in text.splitlines():
         if line.startswith(" " * 8):
@@ -236,7 +236,7 @@ def statements(text: str) -> Iterator[str]:
 
 
 def tell(server: Server, files: list[str]) -> None:
-    """Run a story, each part of it in a file of its own."""
+    """Run the statements, with one file for each part."""
     for part in files:
         with server.connect() as connection, connection.cursor() as cursor:
             for statement in statements(part):
@@ -245,7 +245,7 @@ def tell(server: Server, files: list[str]) -> None:
 
 
 def land(home: Path, spark: Any, source: str, server: Server, files: list[Path]) -> None:
-    """Land binlogs and the schema as it is now."""
+    """Land binlogs and the current schema."""
     with Connection(ServerAddress(server.host, server.port, "root")) as live:
         land_snapshot(source, take_snapshot(live), home)
     land_files(home, spark, source, files)
@@ -261,7 +261,7 @@ def land_files(home: Path, spark: Any, source: str, files: list[Path]) -> None:
 
 
 def without_update(data: bytes, table: bytes) -> bytes:
-    """A binlog without the first UPDATE event of a table."""
+    """Return a binlog without the first UPDATE event of a table."""
     events = events_of(data)
     of_table = False
     for number, event in enumerate(events):
@@ -285,7 +285,7 @@ class Logs:
 
 
 def land_all(home: Path, spark: Any, folder: Path) -> Logs:
-    """Let the servers tell the stories, and land what they wrote."""
+    """Let the servers run the statements, and land the logs."""
     with mysql.start(folder / "mysql", [NAMES]) as server:
         tell(server, [*CLEAN, LOGGED_CASCADES])
         story = server.binlogs()[:-1]
@@ -323,7 +323,7 @@ def first_build(logs: Logs, dbt: Dbt) -> dict[str, str]:
 
 
 def breaks(spark: Any, source: str) -> set[tuple[Any, ...]]:
-    """What chain_breaks has of a source."""
+    """Return the rows of chain_breaks for a source."""
     rows = spark.sql(f"select * from binloom_quality.chain_breaks where source_id = '{source}'").collect()
     return {
         (row.table_name, row.pk_values, row.defect, row.differing_columns and tuple(row.differing_columns), row.cause)
@@ -332,7 +332,7 @@ def breaks(spark: Any, source: str) -> set[tuple[Any, ...]]:
 
 
 def cascades(spark: Any, source: str) -> set[tuple[Any, ...]]:
-    """What unlogged_cascades has of a source."""
+    """Return the rows of unlogged_cascades for a source."""
     rows = spark.sql(f"select * from binloom_quality.unlogged_cascades where source_id = '{source}'").collect()
     return {
         (
@@ -348,7 +348,7 @@ def cascades(spark: Any, source: str) -> set[tuple[Any, ...]]:
 
 
 def link_files(home: Path) -> dict[str, set[tuple[str, int]]]:
-    """Names and times of the files of each partition of int_chain_links."""
+    """Return names and times of the files of each partition of int_chain_links."""
     folder = home / "warehouse" / "binloom_intermediate.db" / "int_chain_links"
     found: dict[str, set[tuple[str, int]]] = {}
     for path in folder.rglob("*.parquet"):
@@ -384,7 +384,7 @@ def test_rows_of_a_missing_file_are_not_landed(first_build: dict[str, str], spar
         ("counted", "1", "values_differ", ("n",), "not_landed"),
         ("counted", "2", "values_differ", ("n",), "not_landed"),
         ("things", "1", "values_differ", ("name", "n"), "not_landed"),
-        # The key was another one when the first file ended.
+        # The row had another key at the end of the first file.
         ("things", "2", "not_inserted", None, "not_landed"),
     }
 

@@ -1,4 +1,4 @@
-"""What models make of a followed source: before it is compacted, while it is, and when it was."""
+"""Models of a followed source before, during and after its compaction."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ NODES = ["+row_changes", "+transactions", "binlog_files", "failed_segments", "+u
 
 
 def marts(spark: Any) -> dict[str, list[str]]:
-    """What people query, without what says which segment a row came in."""
+    """The marts that users query, without columns that name the segment of a row."""
     return {
         name: sorted(map(str, spark.table(f"binloom.{name}").drop(*left_out).collect()))
         for name, left_out in (
@@ -36,7 +36,7 @@ def marts(spark: Any) -> dict[str, list[str]]:
 
 
 def build(home: Path, spark: Any) -> dict[str, list[str]]:
-    """Build the models in a session: nothing is failed or uncovered."""
+    """Build the models in a session; assert that no segment is failed or uncovered."""
     assert set(run_dbt(home, "run", "--select", *NODES).values()) == {"success"}
     for name in ("failed_segments", "uncovered_bytes"):
         assert spark.table(f"binloom_quality.{name}").collect() == []
@@ -44,13 +44,13 @@ def build(home: Path, spark: Any) -> dict[str, list[str]]:
 
 
 def rows_of_a_run(home: Path, spark: Any) -> list[str]:
-    """The row events that a dbt run finds that begins now."""
+    """Return the row events that a dbt run sees that begins now."""
     run_dbt(home, "run", "--select", "stg_binlog__row_events")
     return row_events(spark)
 
 
 def row_events(spark: Any) -> list[str]:
-    """The row events that the models of the latest run read."""
+    """Return the row events that the models of the latest run read."""
     return sorted(map(str, spark.table("binloom_staging.stg_binlog__row_events").drop("segment_start").collect()))
 
 
@@ -62,7 +62,7 @@ def test_marts_are_the_same_before_compaction_in_it_and_after(home: Path) -> Non
             spark = launch.session()
             ensure_tables(spark, warehouse_dir(home))
             run_dbt(home, "seed")
-            # Nobody but dbt registers this.
+            # Only dbt registers this.
             landing.land(FILES)
             before, rows = build(home, spark), row_events(spark)
             assert len(before["row_changes"]) == len(rows) > 300
@@ -71,7 +71,7 @@ def test_marts_are_the_same_before_compaction_in_it_and_after(home: Path) -> Non
             assert rows_of_a_run(home, spark) == rows
             compact_closed_files(landing)
             assert rows_of_a_run(home, spark) == rows
-            # This process holds the metastore: it may be reading the old files.
+            # This process holds the metastore: it may still read the old files.
             assert remove_replaced(landing) == 0
         assert remove_replaced(landing) > 5
     with SparkLaunch(home, short_lived=True) as launch:

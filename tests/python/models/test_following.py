@@ -1,4 +1,4 @@
-"""What models and tests make of a followed server: gaps, changes of server, and a warehouse from before all that."""
+"""Models and tests on a followed server: gaps, changes of server, and a warehouse from before these features."""
 
 from collections.abc import Callable
 from dataclasses import replace

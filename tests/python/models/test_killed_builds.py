@@ -1,6 +1,6 @@
-"""dbt from the command line: killed at any instant, the next build heals it; a model that fails is told in a paragraph.
+"""dbt from the command line: the next build repairs a killed build, and a failing model is reported in a paragraph.
 
-The tests of this module are one story, told in order on one warehouse. Its builds are processes of their own, so no
+The tests of this module are one story, told in order on one warehouse. Its builds are separate processes, so no
 session is open while they run.
 """
 
@@ -32,7 +32,7 @@ KILLS = int(os.environ.get("BINLOOM_KILLS", "20"))
 FROM_NOTHING, BEFORE_MORE_LANDS = KILLS // 4, KILLS * 3 // 5
 SEED = os.environ.get("BINLOOM_KILLS_SEED", "20261122")
 PATIENCE_SECONDS = 240
-# Every kind of table: made anew, by hour, by file, with a record of what it was built from, and a view below them.
+# Every kind of table: rebuilt in full, by hour, by file, with a record of its inputs, and a view below them.
 UPSTREAM = ["+row_changes", "+int_chain_breaks", "+transactions"]
 FEEDING = ["int_completed_segments", "int_row_event_counts", "int_event_hours", "int_chain_files"]
 KILLED = [*FEEDING, "row_changes", "transactions", "int_row_change_counts", "int_chain_links", "int_chain_breaks"]
@@ -51,7 +51,7 @@ LATE_FILE = "binlog.000003"
 
 
 def land(home: Path) -> None:
-    """Three files of two hours each; the last is still being landed."""
+    """Land three files of two hours each; the last one is incomplete."""
     with SparkLaunch(home, short_lived=True) as launch:
         raw = RawTables(launch.session(), warehouse_dir(home))
         for number in range(3):
@@ -66,7 +66,7 @@ def land(home: Path) -> None:
 
 
 def complete(home: Path, file: str) -> None:
-    """Have a segment landed to its end, as a follower does: without a session."""
+    """Complete the landing of a segment without a session, as a follower does."""
     folder = raw_table_dir("segments", home)
     for path in sorted(folder.glob("*.parquet")):
         table = pq.ParquetFile(path).read()
@@ -77,7 +77,7 @@ def complete(home: Path, file: str) -> None:
 
 
 class Build:
-    """A dbt command as a process group of its own, its JVM in it."""
+    """A dbt command with its JVM in a separate process group."""
 
     def __init__(self, home: Path, *arguments: str, project: Path = PROJECT) -> None:
         places = ["--project-dir", project, "--profiles-dir", project, "--target-path", home / "target"]
@@ -95,14 +95,14 @@ class Build:
         )
 
     def wait_for(self, words: str) -> None:
-        """Wait until the log has some words."""
+        """Wait until the log contains some words."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not (self.log.exists() and words in self.log.read_text(errors="replace")):
             assert self.process.poll() is None and time.monotonic() < deadline, self.printed()
             time.sleep(0.02)
 
     def lives_on(self, seconds: float) -> bool:
-        """Wait; whether it still runs then."""
+        """Wait; return whether it still runs then."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -115,12 +115,12 @@ class Build:
         self.process.communicate()
 
     def printed(self) -> str:
-        """What it prints up to its end, on both streams."""
+        """Return its output up to its end, from both streams."""
         return self.process.communicate(timeout=PATIENCE_SECONDS)[0]
 
 
 def contents(spark: Any) -> dict[str, list[str]]:
-    """All rows of all tables, as sorted JSON texts."""
+    """Return all rows of all tables, as sorted JSON texts."""
     return {
         table: sorted(row[0] for row in spark.sql(f"select to_json(struct(*)) from {table}").collect())
         for table in TABLES
@@ -128,7 +128,7 @@ def contents(spark: Any) -> dict[str, list[str]]:
 
 
 def unowned_files(spark: Any, home: Path) -> Iterator[Path]:
-    """Files under the schemas of dbt that are in no folder of a table, or in one that Spark writes into at first."""
+    """Return files under dbt's schemas that are in no table's folder, or in a folder for Spark's unfinished writes."""
     for schema in warehouse_dir(home).glob("binloom*.db"):
         owned = {row.tableName for row in spark.sql(f"show tables in {schema.stem}").collect()}
         for path in schema.rglob("*.parquet"):
@@ -142,16 +142,16 @@ HOOKS, MODELS = "START hook", "Began running node model"
 
 @pytest.fixture(scope="module")
 def killed(home: Path) -> list[str]:
-    """Builds that were killed, by how they were asked for; what the last one left is in the home."""
+    """Kill builds; return the kind of each; the last build's remains are in the home."""
     print(f"BINLOOM_KILLS_SEED={SEED}")
     chance = random.Random(SEED)
     land(home)
     kinds: list[str] = []
-    # Seconds in which a build is killed; those that are not teach how long it works.
+    # The kill comes within this many seconds; a build that finishes earlier shortens the time.
     length = 15.0
     while len(kinds) < KILLS:
         if len(kinds) == FROM_NOTHING:
-            # From here on only what a kill can break is built again.
+            # From here on only models that a kill can damage are built again.
             build = Build(home, "run", "--select", *UPSTREAM, *KILLED)
             build.wait_for(MODELS)
             at_work = time.monotonic()
@@ -194,6 +194,6 @@ def test_a_model_that_fails_is_told_in_a_paragraph(home: Path, killed: list[str]
     assert build.process.returncode == 1
     for name, fault in (("int_misspelt", "`no_such_column`"), ("int_spoilt", "spoilt customers")):
         assert re.search(rf"in model {name} \(models/intermediate/{name}\.sql\)\n[^\n]*{fault}", printed), printed
-    # dbt tells it as it happens and at the end.
+    # dbt prints it when it happens and again at the end.
     assert len(printed) < 6_000, printed
     assert "Relation spark_catalog" not in printed and "SQLQueryContextLogger" not in printed

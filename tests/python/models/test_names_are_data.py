@@ -1,4 +1,4 @@
-"""Files whose names do harm where they are not data, through landing, the models and the gate."""
+"""Files with harmful names, through landing, the models and the gate."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_tables_have_every_name_as_it_is(
     spark: Any, dbt: Dbt, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder := tmp_path / FOLDER).mkdir()
-    # The second build writes into its statements which file is new.
+    # The second build writes the name of the new file into its statements.
     for number, marts in enumerate((["row_changes", "quarantined_row_events", "table_versions"], ["transactions"]), 1):
         nasty_file(folder / (FILE % number), number)
         run(capsys, "ingest", "--source", SOURCE, "--binlog-dir", str(folder), "--all")
@@ -66,7 +66,7 @@ def test_spark_and_its_metastore_find_each_name(spark: Any, home: Path) -> None:
     )
     names = spark.createDataFrame(list(enumerate(KEPT)), "n int, source_id string")
     names.where("n % 2 = 0").coalesce(1).write.insertInto("named")
-    # What is landed without Spark is found by its folders.
+    # Data that was landed without Spark is found by its folders.
     for row in names.where("n % 2 = 1").collect():
         part = names.where(f"n = {row['n']}").select("n").toPandas()
         (folder / partition_step("source_id", row["source_id"])).mkdir()

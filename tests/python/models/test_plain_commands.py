@@ -1,4 +1,4 @@
-"""dbt as people use it: commands that leave out what they need, models that fail, what a dead build left.
+"""dbt as users run it: commands without the upstream models they need, failing models, remains of a killed build.
 
 The tests of this module are one story, told in order on one warehouse.
 """
@@ -27,7 +27,7 @@ SEEDS = ["column_types", "event_types"]
 
 @pytest.fixture(scope="module")
 def first_run(raw: RawTables, dbt: Dbt) -> dict[str, str]:
-    """`dbt run` where something has landed and nothing was built."""
+    """`dbt run` after something has landed and before anything was built."""
     raw.land(
         "binlog.000001",
         [
@@ -42,7 +42,7 @@ def first_run(raw: RawTables, dbt: Dbt) -> dict[str, str]:
 
 
 def contents(spark: Any, *tables: str) -> dict[str, list[str]]:
-    """All rows of some tables, as sorted JSON texts."""
+    """Return all rows of some tables, as sorted JSON texts."""
     return {
         table: sorted(row[0] for row in spark.sql(f"select to_json(struct(*)) from {table}").collect())
         for table in tables
@@ -57,7 +57,7 @@ def test_a_run_loads_the_seeds_that_it_leaves_out(first_run: dict[str, str], spa
     assert contents(spark, *tables, "binloom.quarantined_row_events") == loaded
     assert all(loaded.values())
     schemas = [spark.table(table).schema for table in tables]
-    # Cut short, as a build that is killed leaves it.
+    # Truncated, as a killed build leaves it.
     spark.sql("drop table binloom_seeds.column_types")
     spark.sql("create table binloom_seeds.column_types (wire_type string, wire_metadata string, data_type string)")
     dbt("run", "--select", "int_table_map_bindings")
@@ -70,7 +70,7 @@ def test_a_model_and_what_it_is_made_of_can_be_built_alone(first_run: dict[str, 
     states = dbt("build", "--select", "+row_changes", "--exclude-resource-type", "unit_test")
     assert set(states.values()) == {"success", "pass"}, states
     assert "activity_counts_every_row_event" not in states
-    # A test of what a model counts runs when that model is selected, and finds what is wrong.
+    # A test of a model's counts runs when that model is selected, and finds the defect.
     states = dbt("build", "--select", "table_activity_hourly")
     assert states["activity_counts_every_row_event"] == "pass"
     spark.sql("insert into binloom.table_activity_hourly select * from binloom.table_activity_hourly")
@@ -80,7 +80,7 @@ def test_a_model_and_what_it_is_made_of_can_be_built_alone(first_run: dict[str, 
 
 def test_every_unit_test_holds(first_run: dict[str, str], dbt: Dbt) -> None:
     states = Counter(dbt("test", "--select", "test_type:unit").values())
-    # Hooks succeed, tests pass.
+    # The hooks succeed and the tests pass.
     assert states.keys() <= {"success", "pass"} and states["pass"] > 50, states
 
 
@@ -91,7 +91,7 @@ def test_what_a_dead_build_left_is_cleared(
     whole = contents(spark, *tables)
     schema, quality = home / "warehouse" / "binloom.db", home / "warehouse" / "binloom_quality.db"
     staged = schema / "row_changes"
-    # Killed while it made a table, in the middle of a partition, and before it knew of another one.
+    # Killed while it made a table, in the middle of a partition, and before it registered another partition.
     spark.sql("drop table binloom_quality.quarantined_tables")
     spark.sql("drop table binloom_seeds.event_types")
     leftovers = [
@@ -149,7 +149,7 @@ def test_a_full_refresh_first_forgets_what_was_built(
     with monkeypatch.context() as inside:
         inside.chdir(spoilt)
         assert project.run_dbt(["run", "--full-refresh", "--select", "row_changes"], home).counts == Counter(error=1)
-    # Else a table that is cut short behind `create table` would pass for whole.
+    # Otherwise a table that was cut off after `create table` would look complete.
     assert contents(spark, tables[1]) == {tables[1]: []}
     dbt("run", "--select", "row_changes")
     assert contents(spark, *tables) == whole

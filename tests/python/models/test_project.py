@@ -1,4 +1,4 @@
-"""What the project's own files say to each other: settings and descriptions that stand in two places are the same."""
+"""Consistency of the project's own files: settings and descriptions that exist in two places are equal."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from ingest.warehouse.tables import COLUMN_DESCRIPTIONS
 from tests.support.places import PROJECT
 from tools.generate import generated
 
-# What a plain `dbt build` does without: log files, workers in Python, and paths that must be absolute.
+# A plain `dbt build` does not need these: log files, workers in Python, and paths that must be absolute.
 ONLY_INGEST = {"spark.python.daemon.module"}
 
 
@@ -25,7 +25,7 @@ def test_generated_files_are_up_to_date(path: Path) -> None:
 
 
 def test_descriptions_fit_into_the_metastore() -> None:
-    # Derby's COLUMNS_V2.COMMENT. A table with a longer one Hive tries ten times, for twenty seconds in all.
+    # Limit of Derby's COLUMNS_V2.COMMENT. Hive tries a table with a longer one ten times, for twenty seconds in all.
     assert {name for name, text in COLUMN_DESCRIPTIONS.items() if len(text) > 256} == set()
 
 
@@ -42,7 +42,7 @@ def test_profile_has_the_settings_of_the_session(
     settings = spark_settings(tmp_path)
     assert settings.keys() - profile.keys() <= ONLY_INGEST
     differing = {key for key in settings.keys() & profile.keys() if settings[key] != str(profile[key])}
-    # Both say where Derby and the log are, each in its own way.
+    # Both set the paths of Derby and the log, each in its own way.
     assert differing <= {"spark.driver.extraJavaOptions"}
 
 

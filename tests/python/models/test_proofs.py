@@ -1,6 +1,6 @@
-"""Each proof finds what it is for, and nothing else: logs of real servers, whole and broken on purpose.
+"""Each proof finds its own kind of defect and nothing else: logs of real servers, intact and deliberately damaged.
 
-Every way to break a log is a source of its own, all in one warehouse that is built once.
+Each kind of damage is a separate source, all in one warehouse that is built once.
 """
 
 import json
@@ -36,7 +36,7 @@ TABLE = "create table shop.orders (id int primary key, state varchar(20), note t
 
 
 def run_shop(server: Server) -> None:
-    """Four files of transactions; the last one is still being written."""
+    """Write four files of transactions; the last one is still being written."""
     server.execute("create database shop", TABLE)
     rows = iter(range(1, 1000))
     for number in range(4):
@@ -66,7 +66,7 @@ def run_shop(server: Server) -> None:
 
 
 def log_as_statement(server: Server) -> None:
-    """A change without images."""
+    """Log a change without images."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("set session binlog_format = statement")
         cursor.execute("insert into shop.orders values (5000, 'new', 'as text')")
@@ -74,7 +74,7 @@ def log_as_statement(server: Server) -> None:
 
 
 def log_without_names(server: Server) -> bytes:
-    """The next file, in which row images have no names."""
+    """Write the next file, in which row images have no column names."""
     server.execute("set global binlog_row_metadata = minimal")
     server.flush()
     server.execute("insert into shop.orders values (6000, 'new', null)", "delete from shop.orders where id = 6000")
@@ -82,12 +82,12 @@ def log_without_names(server: Server) -> bytes:
 
 
 def binlogs(server: Server) -> Files:
-    """The server's files as they are now."""
+    """Return the server's current files."""
     return {path.name: path.read_bytes() for path in server.binlogs()}
 
 
 def with_parts(files: Files, name: str, change: Callable[[list[broken.Event]], list[broken.Event]]) -> Files:
-    """The files with the events of one changed, as if its server had written it so."""
+    """Return the files with the events of one file changed, as if the server had written it so."""
     return broken.each(files, lambda data: broken.written(change(broken.events(data))), [name])
 
 
@@ -105,7 +105,7 @@ def with_incident(parts: list[broken.Event]) -> list[broken.Event]:
 
 
 def a_rows_event(data: bytes) -> tuple[int, list[broken.Event]]:
-    """Where the first rows event behind the first transaction stands among the events of a file."""
+    """Return the index of the first rows event after the first transaction, and the events of the file."""
     parts = broken.events(data)
     _, behind = broken.transactions(parts)[0]
     rows = (broken.WRITE_ROWS[0], broken.WRITE_ROWS[1])
@@ -134,18 +134,18 @@ def earlier(hours: int) -> Callable[[bytes], bytes]:
 
 @dataclass(frozen=True)
 class Source:
-    """A source, and the violations that it has: their number by quality model."""
+    """A source, and its expected violations: their number by quality model."""
 
     files: Files
     violations: dict[str, int] = field(default_factory=dict)
     options: IngestOptions = field(default_factory=IngestOptions)
-    # The statement that makes the table, as somebody says.
+    # The CREATE TABLE statement, as a user provides it.
     snapshot: str | None = None
 
 
 def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes) -> dict[str, Source]:
-    """A source that is whole, and one for every way to break it."""
-    # A list of MariaDB says only how far each server of a domain is: a hole shows in the file itself.
+    """Return an intact source, and a source for each kind of damage."""
+    # A GTID list of MariaDB contains only the last GTID of each server and domain: a hole shows in the file itself.
     where_removed = "file_breaks" if flavor == "mysql" else "gtid_holes"
     without_second = {name: data for name, data in whole.items() if name != SECOND}
     skipping = IngestOptions(skip_bad_checksum=True)
@@ -154,7 +154,7 @@ def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes) ->
         "file_missing": Source(
             broken.each(without_second, earlier(hours=5), [FIRST]), {"file_breaks": 1, "empty_hours": 1}
         ),
-        # What was inserted in the third file, and not deleted there, is inserted twice.
+        # Rows that were inserted in the third file, and not deleted there, are inserted twice.
         "file_swapped": Source({**whole, SECOND: whole[THIRD]}, {"file_breaks": 2, "chain_breaks": 9}),
         "transaction_removed": Source(with_parts(whole, SECOND, without_transaction), {where_removed: 1}),
         "newest_transaction_removed": Source(with_parts(whole, NEWEST, without_transaction), {"gtid_holes": 1}),
@@ -188,14 +188,14 @@ class Story:
 
 
 def lose_a_row_event(home: Path, source: str) -> None:
-    """Take the first row event of a source out of the raw table."""
+    """Delete the first row event of a source from the raw table."""
     path = min(raw_table_dir("row_events", home).glob(f"source_id={source}/**/*.parquet"))
     pq.write_table(pq.ParquetFile(path).read().slice(1), path)
 
 
 @pytest.fixture(scope="module")
 def story(spark: Any, home: Path, dbt: Dbt, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """Run the shop on both servers, break the logs in every way, land them all, and build once."""
+    """Run the shop on both servers, damage the logs in every way, land them all, and build once."""
     landed: dict[str, Source] = {}
     open_tables(spark, home)
     for flavor, distribution in DISTRIBUTIONS.items():
@@ -225,12 +225,12 @@ def story(spark: Any, home: Path, dbt: Dbt, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="module")
 def proofs(story: Story, spark: Any) -> dict[str, Any]:
-    """What table proofs says, by the name of the proof."""
+    """Return the rows of table proofs, by the name of the proof."""
     return {row.proof: row for row in spark.sql("select * from binloom_quality.proofs").collect()}
 
 
 def violations(spark: Any, model: str) -> Counter[str]:
-    """Rows of a quality model by source."""
+    """Return the number of rows of a quality model by source."""
     rows = spark.sql(f"select source_id, count(*) from binloom_quality.{model} group by source_id").collect()
     return Counter({row[0]: row[1] for row in rows})
 
@@ -258,7 +258,7 @@ def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Sto
         **{f"is_empty_{name}_": "fail" for name in errors},
         **{f"is_empty_{name}_": "warn" for name in warnings},
         "failed_segments_have_not_failed": "fail",
-        # The raw table that a row was taken out of is not what the decoder counted.
+        # The raw table without a row differs from the decoder's count.
         "activity_counts_every_row_event": "fail",
     }
 
@@ -282,7 +282,7 @@ def test_proofs_count_what_was_found_and_looked_at(story: Story, spark: Any, pro
 
 
 def printed(source: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, Any]], str]:
-    """Exit code of `binloom quality`, its rows by name, and what it says beside them."""
+    """Return the exit code of `binloom quality`, its rows by name, and its messages."""
     code = check(source, Format.JSON)
     output = capsys.readouterr()
     return code, {row["name"]: row for row in map(json.loads, output.out.splitlines())}, output.err
@@ -304,7 +304,7 @@ def test_quality_prints_a_line_for_every_proof(
 @pytest.mark.parametrize(
     ("source", "code", "expected"),
     [
-        # Rows of the file that is not there are other rows in the next one.
+        # Rows that the missing file changed differ in the next file.
         ("mysql_file_swapped", 1, {"file_breaks": "error", "chain_breaks": "warn"}),
         ("mariadb_late", 0, {"late_sources": "warn"}),
         ("mysql_row_event_lost", 1, {"transaction_count_mismatches": "error"}),
@@ -331,7 +331,7 @@ def test_quality_says_when_the_models_are_behind(
     code, rows, said = printed("mysql_file_swapped", capsys)
     hidden.rename(table)
     assert "Run `dbt build` for the proofs." in said
-    # What landed is as it was read; that the files do not belong together only the models know.
+    # The landed data equals the decoded data; only the models know that the files do not belong together.
     assert (code, {row["suite"] for row in rows.values()}) == (
         0,
         {"landed_segments", "landed_files", "landed_definitions"},
@@ -339,7 +339,7 @@ def test_quality_says_when_the_models_are_behind(
 
 
 def test_severities_are_changed_by_name(story: Story, dbt: Dbt) -> None:
-    # Those that are not named keep theirs.
+    # Proofs that are not named keep their severity.
     changed = "{proof_severity: {late_sources: error, lost_events: warn, failed_segments: warn}}"
     models = ["late_sources", "lost_events", "failed_segments", "empty_hours"]
     states = dbt("test", "--select", *models, "--exclude-resource-type", "unit_test", "--vars", changed)

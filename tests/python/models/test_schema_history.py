@@ -1,8 +1,8 @@
-"""Two hundred random DDL statements between row changes: names and values are those of a server that logs the metadata.
+"""Two hundred random DDL statements between row changes: names and values equal those of a server with full metadata.
 
-Each kind of server runs the same story twice, once as it is and once with binlog_row_metadata=FULL, which is the
-answer. All sources lie in one warehouse, so that one build judges them all; the second one follows when snapshots and
-segments have come that were missing.
+Each kind of server runs the same statements twice, once with its defaults and once with binlog_row_metadata=FULL, which
+gives the expected result. All sources are in one warehouse, so that one build checks them all; the second build runs
+after missing snapshots and segments have arrived.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,10 @@ Change = tuple[Any, ...]
 FLAVORS = ["mysql", "mariadb"]
 SEED = 20261121
 BEFORE, STEPS = 20, 200
-# Unit tests of the models run with those of all others.
+# Unit tests run elsewhere, with the unit tests of all models.
 NODES = ("--select", "+row_changes", "+quarantined_row_events", "+table_versions", "+segments_to_land_again")
 BUILD = ("build", *NODES, "--exclude-resource-type", "unit_test", "--indirect-selection", "cautious")
-# Columns of the same number and types: a statement that goes unnoticed would give wrong names, and no mismatch.
+# The columns have the same number and types: a missed statement would give wrong names, but no mismatch.
 CAPITALS = [
     "insert into Shop.Orders values (1, 1)",
     "alter table SHOP.Orders change old new int",
@@ -44,7 +44,7 @@ WHOLE = "schema_name, table_name, event_type, row_before, row_after, changed_col
 
 
 class Story:
-    """What a server has logged, and its schema at the beginning and the end."""
+    """A server's log, and its schema at the beginning and the end."""
 
     def __init__(self, folder: Path, flavor: str, options: list[str]) -> None:
         with ALL_DISTRIBUTIONS[flavor].start(folder, options) as server:
@@ -52,7 +52,7 @@ class Story:
             with server.connect() as connection, connection.cursor() as cursor:
                 for step in islice(steps, BEFORE):
                     run_step(cursor, step)
-                # What stands before is not landed: the first snapshot alone tells of it.
+                # Earlier statements are not landed: only the first snapshot knows their effect.
                 first = len(server.binlogs())
                 server.flush()
                 self.at_start = snapshot_of(server.host, server.port)
@@ -71,7 +71,7 @@ class Story:
 
 
 def land_capitals(folder: Path, home: Path, spark: Any) -> None:
-    """Land the log of a server that keeps names in lower case, from statements that do not."""
+    """Land the log of a server that stores names in lower case, from statements with capitals."""
     with ALL_DISTRIBUTIONS["mariadb"].start(folder, ["--lower-case-table-names=1"]) as server:
         server.execute("create database Shop", "create table Shop.Orders (id int primary key, old int)")
         land_snapshot("capitals", snapshot_of(server.host, server.port), home)
@@ -83,7 +83,7 @@ def land_capitals(folder: Path, home: Path, spark: Any) -> None:
 
 @pytest.fixture(scope="module")
 def stories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Story]:
-    """The story of each server, as it is and with the names logged."""
+    """The statements on each server, with its defaults and with names logged."""
     folder = tmp_path_factory.mktemp("servers")
     logged = ["--binlog-row-metadata=FULL"]
     return {
@@ -97,7 +97,7 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Story]:
 def first_build(
     stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, list[Change]]:
-    """Build with a snapshot at the beginning, and with one at the end alone; what was quarantined then, by source."""
+    """Build with a snapshot at the beginning, and with one only at the end; return the result by source."""
     for flavor in FLAVORS:
         story, named = stories[flavor], stories[f"{flavor}_named"]
         land_snapshot(flavor, story.at_start, home)
@@ -116,7 +116,7 @@ def first_build(
 
 @pytest.fixture(scope="module")
 def second_build(first_build: Any, stories: dict[str, Story], home: Path, spark: Any, dbt: Dbt) -> list[str]:
-    """Add the first snapshot where there was none, and name the files again; which sources were to be landed again."""
+    """Add the missing first snapshots and land the files again; return the sources that needed it."""
     listed = [row.source_id for row in spark.sql("select * from binloom_quality.segments_to_land_again").collect()]
     for flavor in FLAVORS:
         land_snapshot(f"{flavor}_late", stories[flavor].at_start, home)
@@ -126,8 +126,8 @@ def second_build(first_build: Any, stories: dict[str, Story], home: Path, spark:
 
 
 def build(spark: Any, dbt: Dbt) -> None:
-    """Build what names rows; a finding of a quality model is no failure here."""
-    # Files came in beside this session, which keeps lists of them.
+    """Build the models that name rows; findings of a quality model are not failures here."""
+    # Another session landed files, and this session caches file lists.
     for table in RAW_TABLES:
         spark.catalog.refreshTable(f"binlog_raw.{table}")
     statuses = dbt(*BUILD)
@@ -135,7 +135,7 @@ def build(spark: Any, dbt: Dbt) -> None:
 
 
 def changes(spark: Any, source: str, columns: str) -> list[Change]:
-    """Row changes of a source in the order of the log, with their positions first."""
+    """Return the row changes of a source in log order, with their positions first."""
     spark.catalog.refreshTable("binloom.row_changes")
     rows = spark.sql(
         f"select struct(file_sequence, start_pos, payload_ordinal, row_ordinal) as place, {columns} "
@@ -145,7 +145,7 @@ def changes(spark: Any, source: str, columns: str) -> list[Change]:
 
 
 def quarantined(spark: Any, source: str) -> list[Change]:
-    """Reasons for which rows of a source are in quarantine, and the first of each."""
+    """Return the reasons for which rows of a source are in quarantine, and the first row of each."""
     rows = spark.sql(
         "select schema_name, table_name, reason, detail, count(*), min(start_pos) from binloom.quarantined_row_events "
         f"where source_id = '{source}' group by all order by min(start_pos)"
@@ -154,7 +154,7 @@ def quarantined(spark: Any, source: str) -> list[Change]:
 
 
 def without_places(found: list[Change]) -> list[Change]:
-    """Changes without their positions, which differ where names are logged."""
+    """Return changes without their positions, which differ where names are logged."""
     return [change[1:] for change in found]
 
 
@@ -182,7 +182,7 @@ def test_a_snapshot_at_the_end_mislabels_nothing(first_build: dict[str, list[Cha
     right = {change[0]: change for change in first_build[flavor]}
     late = first_build[f"{flavor}_late"]
     assert [change for change in late if change != right[change[0]]] == []
-    # What was created in the log needs no snapshot; what it dropped or reordered does.
+    # Tables that the log created need no snapshot; tables that it dropped or reordered do.
     assert 0 < len(late) < len(right)
 
 
@@ -195,7 +195,7 @@ def test_the_first_snapshot_mends_it(
 
 
 def test_nothing_is_to_be_landed_again(second_build: list[str], spark: Any) -> None:
-    # Without a snapshot before, CREATE TABLE IF NOT EXISTS tells the models a little more than the decoder goes by.
+    # Without an earlier snapshot, CREATE TABLE IF NOT EXISTS tells the models slightly more than the decoder uses.
     assert not {*FLAVORS} & {*second_build}
     assert spark.sql("select * from binloom_quality.segments_to_land_again").collect() == []
 
@@ -204,7 +204,7 @@ def test_nothing_is_to_be_landed_again(second_build: list[str], spark: Any) -> N
 def test_rows_have_the_key_that_the_server_logs(second_build: list[str], spark: Any, flavor: str) -> None:
     keys = [key for _, key in changes(spark, flavor, "pk_values")]
     logged = [key for _, key in changes(spark, f"{flavor}_named", "pk_values")]
-    # Where a table has no primary key the server logs the first unique one whose columns are all NOT NULL.
+    # For a table without primary key the server logs the first unique key whose columns are all NOT NULL.
     assert [key for key in keys if key] == [answer for key, answer in zip(keys, logged, strict=True) if key]
     assert sum(key is not None for key in keys) > len(keys) / 2
 
@@ -217,6 +217,6 @@ def test_every_row_is_bound_with_confidence(second_build: list[str], spark: Any,
         f"where source_id = '{flavor}' group by binding_confidence"
     ).collect()
     rows = dict(map(tuple, found))
-    # Inferred is what CREATE TABLE IF NOT EXISTS made: whether the table was there before nobody says.
+    # CREATE TABLE IF NOT EXISTS gives inferred definitions: it is unknown whether the table existed before.
     assert set(rows) <= {"in_force", "inferred"}
     assert rows["in_force"] > rows.get("inferred", 0)

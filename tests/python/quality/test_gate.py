@@ -1,4 +1,4 @@
-"""The gate passes what landed as it was, and names what was spoilt."""
+"""The gate passes intact landed data, and names damaged data."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ DATA = (SHOP / "binlog.000001").read_bytes()
 
 @pytest.fixture
 def source(session: Any, home: Path, request: pytest.FixtureRequest) -> str:
-    """A source of the test's own, with the sample landed."""
+    """A source for one test, with the sample landed."""
     name = request.node.name.partition("[")[0] + str(abs(hash(request.node.name)))
     assert ingest(name, find_binlogs(SHOP), IngestOptions(segment_bytes=20_000), home=home).exit_code == 0
     return name
@@ -52,19 +52,19 @@ def spoil(session: Any, home: Path, table: str, source: str, change: Callable[[p
 
 
 def put(table: pa.Table, name: str, values: Any) -> pa.Table:
-    """The table with one column exchanged."""
+    """Return the table with one column replaced."""
     return table.set_column(table.column_names.index(name), name, values)
 
 
 def failed(result: GateResult) -> list[str]:
-    """What does not hold, shortly."""
+    """Return a short list of the failed checks."""
     return [one.check for one in result.results if not one.success]
 
 
 def test_what_was_followed_skipped_and_compacted_passes(session: Any, home: Path) -> None:
     files = [SpoolFile(path, 0, path.stat().st_size) for path in sorted(SHOP.glob("binlog.*"))]
     with StreamLanding("followed", home, IngestOptions(segment_bytes=8_000)) as landing:
-        # Of the second file a part is left out, and so it is not compacted.
+        # A part of the second file is skipped, so the file is not compacted.
         landing.open_epoch({"epoch": 0, "gtids_before": "5ca1ab1e-0000-4000-8000-0000b1d1003e:60-62"})
         landing.land(files)
         assert [segment.binlog_file for segment in compact_closed_files(landing)] == ["binlog.000001"]

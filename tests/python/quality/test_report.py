@@ -1,4 +1,4 @@
-"""What `binloom quality` prints for a person: a line for what holds, the sentence too of what does not."""
+"""The output of `binloom quality` for a user: a line for each passed check, and a sentence for each failed one."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_there_is_a_line_for_each_check_that_holds() -> None:
     holding = [line for line in lines if line.startswith("  holds  ")]
     assert len(holding) == len(EXPECTATIONS) + len(MODELS) > 30
     assert [line for line in lines if "FAILS" in line or "warns" in line or "quality.md" in line] == []
-    # Nothing goes on in another line: headings, checks, blank lines and the page are all that there is.
+    # No text continues on another line: the output is only headings, checks, blank lines and the page.
     assert len(lines) == len(holding) + 7
     assert "  holds  Every row is an INSERT, UPDATE or DELETE (1,234,567 segments)" in lines
 

@@ -1,4 +1,4 @@
-"""Which files of a directory are taken, and in which order."""
+"""The selected files of a directory, and their order."""
 
 import os
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_directory_without_permission(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o000)
     user = os.geteuid()
-    if user == 0:  # who may list every directory
+    if user == 0:  # root can list every directory
         os.seteuid(65534)
     try:
         with pytest.raises(BinlogNotReadableError, match="cannot be listed: Permission denied"):

@@ -1,4 +1,4 @@
-"""What following asks of a server, and what it takes: the least set of privileges, each missing one by its name."""
+"""Server requirements for following: the least set of privileges, and each missing privilege by its name."""
 
 import re
 import struct
@@ -35,12 +35,12 @@ def server(request: pytest.FixtureRequest) -> LiveServer:
 
 
 def as_root(server: LiveServer) -> Server:
-    """A connection that may do everything."""
+    """A connection with all privileges."""
     return Server(ServerAddress("127.0.0.1", server.port, "root"))
 
 
 def as_follower(server: LiveServer, without: str | None = None) -> Server:
-    """A connection of a user with the least set of privileges, or without one of them."""
+    """Connect as a user with the least set of privileges, or without one of them."""
     account = "'fol''lower'@'localhost'"
     server.execute("create database if not exists shop", "create table if not exists shop.orders (id int primary key)")
     if server.execute("select 1 from mysql.user where user = 'fol''lower'"):
@@ -53,7 +53,7 @@ def as_follower(server: LiveServer, without: str | None = None) -> Server:
 
 
 def command(server: LiveServer, number: int, argument: bytes) -> bytes:
-    """What the server answers the follower on a command of replication."""
+    """Return the server's answer to a replication command."""
     with pymysql.connect(host="127.0.0.1", port=server.port, user="fol'lower", password="s3cret") as connection:
         with connection.cursor() as cursor:
             cursor.execute("set @master_binlog_checksum = 'CRC32'")
@@ -69,7 +69,7 @@ def register(server: LiveServer) -> bytes:
 
 
 def dump(server: LiveServer) -> bytes:
-    """Ask for the log from its first event on: position, flags, server id, file."""
+    """Request the log from its first event on: position, flags, server id, file."""
     name = server.binlogs()[-1].name.encode()
     return command(server, COMMAND.COM_BINLOG_DUMP, struct.pack("<IHI", 4, 0, 4711) + name)
 
@@ -102,7 +102,7 @@ def test_without_the_one_to_ask_nothing_says_where_the_log_stands(server: LiveSe
             assert f"User 'fol''lower'@'localhost' lacks the privilege {privilege} on the server" in str(caught.value)
             assert f"grant {privilege.lower()} on *.* to 'fol''lower'@'localhost';" in str(caught.value)
             assert "s3cret" not in str(caught.value)
-            # The statement that is said is one that helps.
+            # The statement in the message solves the problem.
             server.execute(caught.value.hint or "")
             with Server(live.address) as again:
                 ask(again)
@@ -171,7 +171,7 @@ def test_gtids_of_a_server_without(mysql56_server: LiveServer) -> None:
 
 @pytest.fixture(scope="module")
 def without_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A MySQL server that logs nothing."""
+    """A MySQL server without a binlog."""
     with mysql.start(tmp_path_factory.mktemp("mysql"), options=["--skip-log-bin"]) as live:
         yield live
 

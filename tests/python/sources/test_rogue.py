@@ -1,4 +1,4 @@
-"""A server that is not what it should be: it gets no password, no file and no memory, and a person gets a sentence."""
+"""A malicious server gets no password, no file and no memory, and the user gets a sentence."""
 
 import ssl
 import struct
@@ -45,7 +45,7 @@ def ask(address: ServerAddress) -> object:
 
 
 def stream(address: ServerAddress) -> object:
-    """Connect for the stream."""
+    """Connect for the replication stream."""
     return read_head(address, "mysql", REPLICA, "binlog.000001")
 
 
@@ -54,19 +54,19 @@ both_ways = pytest.mark.parametrize("way", [ask, stream])
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Who signs the certificates of these servers; nobody trusts it unasked."""
+    """The signer of these servers' certificates; it is not trusted by default."""
     return Authority(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")
 def certificate(authority: Authority) -> Certificate:
-    """What a rogue shows."""
+    """The certificate of a rogue server."""
     return authority.sign("rogue", ("127.0.0.1",))
 
 
 @pytest.fixture(params=["plain", "tls"])
 def shown(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[Certificate | None]:
-    """A certificate that nobody verifies, or none."""
+    """A certificate that no client verifies, or none."""
     return certificate if request.param == "tls" else None
 
 
@@ -75,7 +75,7 @@ def address(rogue: Rogue, **more: object) -> ServerAddress:
 
 
 def key_of(line: Line, wish: bytes, key: bytes) -> None:
-    """Give the key to a client that asks for it, and let it in with whatever it says then."""
+    """Give the key to a client that asks for it, and accept any login."""
     if line.read() == wish:
         line.send(b"\x01" + key)
         line.read()
@@ -160,7 +160,7 @@ ASKED_WITHOUT_TLS = {
 
 
 def assert_refused(attack: Callable[[Line], None], way: Way, shown: Certificate | None, *words: str) -> None:
-    """It gets no password, and a person gets a sentence with these words in it."""
+    """Assert that the rogue gets no password, and that the user gets a sentence with these words."""
     warned: list[str] = []
     with Rogue(attack, shown) as rogue, pytest.raises(AccessRefusedError) as refused:
         way(address(rogue, warn=warned.append))
@@ -328,7 +328,7 @@ def test_the_command_warns_whoever_answers_gets_the_password(
         assert run_app(app, [command, *where]) == 3
         said = capsys.readouterr().err.splitlines()
     assert rogue.knows(PASSWORD)
-    # The rogue ends the connection with the password in its hands: the warning is there all the same.
+    # The rogue closes the connection after it got the password: the warning is still printed.
     assert len(said) == 2 and f"warning: The server at {rogue.host}:{rogue.port} {WARNING}" in said[0]
     assert "--tls-ca" in said[0] and "warning" not in said[1]
 
@@ -397,11 +397,11 @@ def test_a_server_that_says_nothing_is_not_waited_for(is_greeted: bool, monkeypa
         gone.set()
 
 
-# --- answers that are none ---
+# --- invalid answers ---
 
 
 def answering(answers: Mapping[str, Sequence[bytes]], log: Sequence[bytes] = ()) -> Callable[[Line], None]:
-    """A conversation like a server's, but for statements with these words in them."""
+    """Return a conversation like a real server's, except for statements that contain these words."""
 
     def lead(line: Line) -> None:
         line.let_in()
@@ -411,7 +411,7 @@ def answering(answers: Mapping[str, Sequence[bytes]], log: Sequence[bytes] = ())
 
 
 def look_at_all(address: ServerAddress) -> None:
-    """Ask all that is asked before anything is followed."""
+    """Run all statements that precede following."""
     with Server(address) as server:
         assert server_identity(server).version_numbers
         binary_logs(server)
@@ -492,7 +492,7 @@ def test_a_version_that_is_none(text: bytes) -> None:
         assert len(server_identity(server).version_numbers) == 3
 
 
-# --- streams that are none ---
+# --- invalid streams ---
 
 
 def rotate(name: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Live servers: how they are reached, what is said of their settings, and what a snapshot of them says."""
+"""Live servers: connecting, messages about their settings, and the content of their snapshots."""
 
 import threading
 from collections.abc import Iterator
@@ -108,12 +108,12 @@ def test_snapshot_says_the_defaults_of_schemas_and_tables(
 
 
 def is_table(row: dict[str, Any]) -> bool:
-    """Whether a row is of a table: the files know no difference between tables and views."""
+    """Whether a row belongs to a table: the files do not distinguish tables and views."""
     return bool(row["table_name"] != "everything")
 
 
 def test_snapshot_beside_writers_and_ddl(server: LiveServer) -> None:
-    """While rows and columns come and go, a snapshot has the columns of the position that it names."""
+    """While rows and columns change, a snapshot has the columns at the position that it records."""
     server.execute("create table inventory.busy (id int auto_increment primary key, c0 int)")
     stop = threading.Event()
 

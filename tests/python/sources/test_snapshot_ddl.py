@@ -1,4 +1,4 @@
-"""Snapshots from files of DDL: what a dump says, and that it is what the server says."""
+"""Snapshots from files of DDL: the content of a dump equals the server's own snapshot."""
 
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,7 @@ def test_ddl_of_a_server_is_the_snapshot_of_the_server(
 
 
 def rows(snapshot: SchemaSnapshot) -> dict[str, list[dict[str, Any]]]:
-    """What both know: DDL says no collations that are the default, and no keys that are not unique."""
+    """Return the part that both contain: DDL omits default collations and keys that are not unique."""
     left_out = ("collation", "column_default", "extra", "column_key")
     return {
         name: [

@@ -1,4 +1,4 @@
-"""Schema snapshots from files: the three forms say the same, and what is wrong is a sentence."""
+"""Schema snapshots from files: the three forms are equivalent, and an error is reported in a sentence."""
 
 import csv
 import io
@@ -21,12 +21,12 @@ VIEWS = ("columns", "key_column_usage", "referential_constraints", "tables", "st
 
 
 def views_in(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the views that a server's clients have written."""
+    """Return rows of the views from files that a server's clients have written."""
     return {view: json.loads(path.read_text()) for view in VIEWS if (path := folder / f"{view}.json").exists()}
 
 
 def shop() -> dict[str, list[dict[str, Any]]]:
-    """Rows of the sample's views."""
+    """Return rows of the sample's views."""
     return views_in(SHOP / "schema")
 
 
@@ -49,14 +49,14 @@ def write(folder: Path, views: dict[str, list[dict[str, Any]]], ending: str = "j
 
 
 def batch_text(value: Any) -> str:
-    """A value as `mysql --batch` prints it."""
+    """Return a value as `mysql --batch` prints it."""
     if value is None:
         return "NULL"
     return str(value).replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
 
 
 def content(snapshot: SchemaSnapshot) -> tuple[Any, ...]:
-    """What a snapshot says."""
+    """Return the content of a snapshot."""
     return snapshot.columns, snapshot.keys, snapshot.foreign_keys
 
 
@@ -116,7 +116,7 @@ def test_generated_is_not_a_default_that_is_an_expression(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("ending", ["json", "csv", "tsv"])
 def test_defaults_are_in_files_that_may_be_left_out(tmp_path: Path, ending: str) -> None:
-    # Without them, the identifier is that of before there were defaults.
+    # Without them, the identifier equals the one from before defaults existed.
     (tmp_path / "older").mkdir()
     views = {view: rows for view, rows in shop().items() if view not in ("tables", "schemata")}
     older = read_snapshot_dir(write(tmp_path / "older", views, ending))
@@ -172,7 +172,7 @@ def test_a_versioned_table_needs_what_tells_of_it(tmp_path: Path) -> None:
 
 
 def hashed(engine: str | None) -> dict[str, list[dict[str, Any]]]:
-    """The sample's views with a unique hash index of two columns on one table, and others that add no column."""
+    """Return the sample's views with a unique hash index of two columns on one table, and others that add no column."""
     views = shop()
     table = {name: views["columns"][0][name] for name in ("TABLE_SCHEMA", "TABLE_NAME")}
     indexes = [

@@ -1,4 +1,4 @@
-"""Real servers and what they ask of whoever logs in: the password itself, when they do not know it yet."""
+"""Real servers that request the password itself, because they do not have it cached."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ PASSWORD = "pässword-€"
 
 @pytest.fixture
 def address(mysql_server: LiveServer) -> ServerAddress:
-    """A user whom MySQL knows no more: it asks for the password once."""
+    """A user that MySQL has not cached: it requests the password once."""
     mysql_server.execute(
         "drop user if exists 'cold'@'%'",
         f"create user 'cold'@'%' identified with caching_sha2_password by '{PASSWORD}'",
@@ -56,7 +56,7 @@ def test_who_is_not_verified_gets_the_password_through_tls_and_a_person_is_told(
         assert is_encrypted(server)
     (sentence,) = warned
     assert sentence.startswith(f"The server at {plain} gets the password") and "--tls-ca" in sentence
-    # From now on the server knows the password, and asks for a digest.
+    # From now on the server has the password cached, and requests a digest.
     assert read_head(plain, "mysql", REPLICA, mysql_server.binlogs()[-1].name).format
     assert len(warned) == 1
 
@@ -69,7 +69,7 @@ def test_who_is_not_verified_gets_a_digest_only_without_tls(address: ServerAddre
         read_head(plain, "mysql", REPLICA, mysql_server.binlogs()[-1].name)
     with Server(with_options(address, mode=TlsMode.DISABLED, server_key=True)) as server:
         assert not is_encrypted(server)
-    # From now on the server knows the password, and asks for a digest.
+    # From now on the server has the password cached, and requests a digest.
     with Server(plain):
         pass
     assert read_head(plain, "mysql", REPLICA, mysql_server.binlogs()[-1].name).format
@@ -81,7 +81,7 @@ def test_who_is_verified_gets_the_password(address: ServerAddress, mysql_server:
     verifying = replace(with_options(address, mode=TlsMode.VERIFY_CA, ca=data / "ca.pem"), warn=warned.append)
     with Server(verifying) as server:
         assert is_encrypted(server) and not warned
-    # MySQL's own certificate holds for no host.
+    # MySQL's own certificate is valid for no host.
     with pytest.raises(SourceError, match="certificate verify failed"):
         Server(with_options(address, ca=data / "ca.pem"))
 
@@ -111,7 +111,7 @@ def test_servers_that_know_a_digest(name: str, request: pytest.FixtureRequest) -
     assert read_head(address, live.flavor, REPLICA, live.binlogs()[-1].name).format
 
 
-# --- what is said ---
+# --- messages ---
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Columns that MariaDB lists nowhere: a snapshot has all that table maps and rows have.
+"""Columns that MariaDB does not list: a snapshot has all columns of table maps and rows.
 
 The server adds two to a system-versioned table that does not declare its period, and one for each unique key
 that is long or `using hash`.
@@ -87,7 +87,7 @@ ALTERED = [
 
 @pytest.fixture(params=["mariadb", "mariadb118"])
 def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
-    """Each MariaDB, with tables of every kind of period and of hash."""
+    """Each MariaDB, with tables of every kind of period and hash."""
     live: LiveServer = request.getfixturevalue(f"{request.param}_server")
     statements = [f"create database {SCHEMA}", f"use {SCHEMA}", *TABLES.values(), *ALTERED]
     live.execute(f"drop database if exists {SCHEMA}", *statements)
@@ -96,7 +96,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
 
 
 def snapshots(server: LiveServer, folder: Path) -> list[SchemaSnapshot]:
-    """The snapshot of the server itself, and that of its views in files."""
+    """The snapshot of the server itself, and the snapshot of its views in files."""
     with Server(ServerAddress("127.0.0.1", server.port, "root")) as live:
         return [take_snapshot(live), read_snapshot_dir(server.snapshot_dir(folder))]
 
@@ -105,7 +105,7 @@ Described = dict[str, list[tuple[str, bool, bool]]]
 
 
 def columns_of_log(decoded: Decoded) -> Described:
-    """Each table's columns as full metadata have them: name, in the primary key, unsigned."""
+    """Return each table's columns from full metadata: name, in the primary key, unsigned."""
     return {
         table_map["table_name"]: [
             (column["name"], column["is_primary_key"], bool(column["is_unsigned"])) for column in table_map["columns"]
@@ -115,7 +115,7 @@ def columns_of_log(decoded: Decoded) -> Described:
 
 
 def columns_of_snapshot(snapshot: SchemaSnapshot) -> Described:
-    """The same of a snapshot."""
+    """Return the same from a snapshot."""
     found: Described = defaultdict(list)
     for row in snapshot.columns:
         if row["schema_name"] == SCHEMA:
@@ -125,7 +125,7 @@ def columns_of_snapshot(snapshot: SchemaSnapshot) -> Described:
 
 
 def write(server: LiveServer) -> Path:
-    """Write versions of rows into every table; return the binlog that has them."""
+    """Write row versions into every table; return the binlog with them."""
     server.flush()
     for table in TABLES:
         days = ", since, until" if table in ("booked", "both_periods") else ""
@@ -149,7 +149,7 @@ def test_columns_are_those_that_full_metadata_name(server: LiveServer, tmp_path:
 
 
 def test_mysql_has_no_column_of_a_hash(mysql_server: LiveServer, tmp_path: Path) -> None:
-    """Its MEMORY hashes by itself, and its InnoDB makes a tree of what is declared a hash."""
+    """MySQL's MEMORY engine computes hashes itself, and InnoDB makes a tree for a declared hash index."""
     mysql_server.execute(
         f"drop database if exists {SCHEMA}",
         f"create database {SCHEMA}",
@@ -170,7 +170,7 @@ def test_mysql_has_no_column_of_a_hash(mysql_server: LiveServer, tmp_path: Path)
 
 
 def test_rows_are_those_that_select_gives(server: LiveServer, tmp_path: Path) -> None:
-    """Without metadata in the log, sign, labels and character sets are the snapshot's."""
+    """Without metadata in the log, signs, labels and character sets come from the snapshot."""
     binlog = write(server)
     for snapshot in snapshots(server, tmp_path):
         decoded = Decoded.of(binlog, SchemaHints.from_columns(snapshot.columns))
@@ -185,7 +185,7 @@ def test_rows_are_those_that_select_gives(server: LiveServer, tmp_path: Path) ->
             }
             rows = replay((change for change in changes if change.table == table), generated)
             names, expected = table_rows(server, SCHEMA, table)
-            # No SELECT reaches the hashes, which stand behind all others.
+            # No SELECT reads the hash columns, which follow all others.
             rows = [row[: len(names)] for row in rows]
             assert any("4294967295" in row and "18446744073709551614" in row and "b'c" in row for row in expected)
             assert difference(rows, expected) == ([], []), table

@@ -1,4 +1,4 @@
-"""Files of the raw tables: whole or not there, and the same definition on all sides."""
+"""Files of the raw tables: complete or absent, and the same definition on all sides."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     append_rows(SOURCES, [{**row, "source_id": "t"}], "two", tmp_path)
     assert read_rows(SOURCES, tmp_path, source_id="s") == [row]
     assert len(read_rows(SOURCES, tmp_path)) == 2
-    # The same again is the same file again.
+    # The same rows give the same file again.
     append_rows(SOURCES, [row], "one", tmp_path)
     assert len(read_rows(SOURCES, tmp_path)) == 2
 

@@ -1,4 +1,4 @@
-"""Gaps of a followed server as they are recorded: once each, with what became of them."""
+"""Recorded gaps of a followed server: once each, with their latest status."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ def test_a_gap_is_recorded_once_and_then_what_became_of_it(tmp_path: Path) -> No
     assert record_gap("shop", PURGED, "found", tmp_path)
     assert not record_gap("shop", PURGED, "found", tmp_path)
     assert [gap["status"] for gap in gaps("shop", tmp_path)] == ["found"]
-    # The server purged on while nobody read it: the gap has grown.
+    # The server purged more files meanwhile, so the gap has grown.
     assert record_gap("shop", replace(PURGED, to_file="b.000006"), "found", tmp_path)
     assert record_gap("shop", replace(PURGED, to_file="b.000006"), "accepted", tmp_path)
     (gap,) = gaps("shop", tmp_path)

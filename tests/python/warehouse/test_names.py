@@ -1,4 +1,4 @@
-"""Names of sources and files are kept as they are, or refused with a sentence; none is a way out of its folder."""
+"""Names of sources and files are kept unchanged, or refused with a sentence; none leads out of its folder."""
 
 import json
 import struct
@@ -32,7 +32,7 @@ from tests.python.binlog.test_packets import made_up, packets_of
 from tests.support.binlog import forge
 from tests.support.places import PROJECT
 
-# Odd, but each can be kept.
+# Unusual names that are all valid.
 KEPT = [
     "it's",
     '"q"',
@@ -142,7 +142,7 @@ def test_a_checkpoint_that_was_changed_deletes_nothing_outside(tmp_path: Path) -
 
 
 class Sent:
-    """What a server sent, of a stream that is over."""
+    """The data that a server sent on a finished stream."""
 
     def __init__(self, data: bytes) -> None:
         self.packets = Packets(4)
@@ -181,7 +181,7 @@ def test_a_rotate_that_names_a_path_begins_no_file(tmp_path: Path) -> None:
 
 
 def macro(*names: str) -> Any:
-    """Macros as dbt renders them: its Jinja is sandboxed, too."""
+    """Return macros as dbt renders them: its Jinja is sandboxed, too."""
     text = "".join(path.read_text() for name in names for path in (PROJECT / "macros").rglob(f"{name}.sql"))
     return (
         SandboxedEnvironment(extensions=["jinja2.ext.do"])

@@ -1,4 +1,4 @@
-"""Partitions of what was landed without Spark: known from the next session on, at the price of one statement."""
+"""Partitions that were landed without Spark: the next session registers them, with one statement."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ ODD = "it's a/b=c%d \\ ü"
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that a follower has landed into, before there was any metastore."""
+    """A folder that a follower has landed into before a metastore existed."""
     home = tmp_path_factory.mktemp("home")
     follow(ODD, home, ENDS[10])
     return home
@@ -45,7 +45,7 @@ def follow(source: str, home: Path, upto: int) -> int:
 
 
 def seen(session: Any, source: str) -> int:
-    """Number of row events that the session finds."""
+    """Return the number of row events that the session finds."""
     quoted = source.replace("\\", "\\\\").replace("'", "\\'")
     return int(session.table("binlog_raw.row_events").where(f"source_id = '{quoted}'").count())
 
@@ -68,7 +68,7 @@ def test_ingest_registers_its_own_and_what_was_pending(session: Any, home: Path)
     rows = follow("pending", home, ENDS[10])
     landed = ingest("ingested", find_binlogs(SHOP), SMALL, home=home)
     assert (seen(session, "pending"), seen(session, "ingested")) == (rows, landed.row_events)
-    # Nobody has to pay for that again.
+    # All partitions are registered now, so another call finds nothing to do.
     assert not register_pending(session, home)
 
 

@@ -1,4 +1,4 @@
-"""A home is closed to others, and nothing outside it changes."""
+"""A home is closed to other users, and nothing outside of it changes."""
 
 import os
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from ingest.warehouse.privacy import GROUP_VARIABLE, keep_private, persons_umask
 
 @pytest.fixture(autouse=True)
 def umask() -> Iterator[None]:
-    """A person who keeps nothing from anybody; what a test does to the umask ends with it."""
+    """Use umask 0; restore the umask after the test."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def mode(path: Path) -> str:
-    """The permissions of a path, in octal."""
+    """Return the permissions of a path, in octal."""
     return f"{path.stat().st_mode & 0o7777:o}"
 
 

@@ -1,4 +1,4 @@
-"""Java, the metastore's lock, and what a person sees of them."""
+"""Java, the metastore's lock, and their messages to users."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from ingest.warehouse.spark import SparkLaunch, find_java, metastore_holder, spa
 
 
 def fake_java(folder: Path, release: str) -> Path:
-    """A folder that looks like a Java runtime."""
+    """Make a folder that looks like a Java runtime."""
     (folder / "bin").mkdir(parents=True)
     java = folder / "bin" / "java"
     java.write_text("#!/bin/sh\nexit 1\n")
@@ -88,7 +88,7 @@ def test_metastore_held_by_another_process(tmp_path: Path) -> None:
     (tmp_path / "metastore").mkdir()
     (tmp_path / "metastore" / "dbex.lck").write_bytes(b"\0")
     assert metastore_holder(tmp_path) is None
-    # Derby in a JVM takes the same kind of lock on this file.
+    # Derby in a JVM uses the same kind of lock on this file.
     holding = (
         "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True)"
     )
@@ -110,7 +110,7 @@ def test_metastore_held_by_another_process(tmp_path: Path) -> None:
 
 
 def test_metastore_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
-    # A process was killed while Derby made it: Derby would neither open it nor make it.
+    # A process was killed while Derby created the metastore: Derby could neither open nor create it.
     half, whole = tmp_path / "half" / "metastore", tmp_path / "whole" / "metastore"
     for folder in (half, whole):
         (folder / "seg0").mkdir(parents=True)
@@ -150,5 +150,5 @@ def test_a_session_is_quiet_lets_go_of_the_metastore_and_can_follow_another(tmp_
     )
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
     assert (home / "warehouse" / "one.db").is_dir() or (home / "metastore").is_dir()
-    # Nothing is left beside the home: no metastore_db, derby.log, spark-warehouse.
+    # No files are left beside the home: no metastore_db, derby.log, spark-warehouse.
     assert [path.name for path in tmp_path.iterdir()] == [home.name]

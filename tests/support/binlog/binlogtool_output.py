@@ -1,9 +1,9 @@
-r"""Reads what `mysqlbinlog -vv` and `mariadb-binlog -vv` print of row events.
+r"""Parses the output of `mysqlbinlog -vv` and `mariadb-binlog -vv` for row events.
 
-A value stands on a line of its own: `###   @3='a\nb' /* VARSTRING(40) meta=40 nullable=1 is_null=0 */`. The
-tool escapes newlines, so lines can be told apart; strings are bytes in the column's own character set. A column
-that a partial image does not have has no line. A JSON document that is logged by its differences is printed as
-calls of functions, over several lines.
+A value has its own line: `###   @3='a\nb' /* VARSTRING(40) meta=40 nullable=1 is_null=0 */`. The
+tool escapes newlines, so each line is one value; strings are bytes in the column's own character set. A column
+that is absent from a partial image has no line. A partial JSON update is printed as calls of functions, over
+several lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS = {b"INSERT INTO": "INSERT", b"UPDATE": "UPDATE", b"DELETE FROM": "DELETE
 class ToolChange:
     """A changed row as the tool prints it: the bytes between `=` and the comment; None is NULL.
 
-    Columns that are absent after the last that is present are not in an image.
+    Columns that are absent after the last present column are not in an image.
     """
 
     event_type: str
@@ -37,7 +37,7 @@ class ToolChange:
 
 @dataclass
 class Output:
-    """What the tool says of one file."""
+    """The tool's output for one file."""
 
     changes: list[ToolChange] = field(default_factory=list)
     gtids: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Output:
 
 
 def parse(output: bytes) -> Output:
-    """Read the tool's whole output."""
+    """Parse the tool's whole output."""
     result = Output()
     image: list[bytes | Absent | None] = []
     pending = b""
@@ -78,8 +78,8 @@ def parse(output: bytes) -> Output:
 def unescaped(quoted: bytes, flavor: str) -> bytes:
     r"""Return the bytes of a string that the tool printed in quotes.
 
-    MySQL's tool escapes backslashes and quotes, so it can be undone. MariaDB's writes control characters as
-    `\x0a` and leaves backslashes alone: text that holds `\x` followed by two digits cannot be told apart.
+    MySQL's tool escapes backslashes and quotes, so its output is unambiguous. MariaDB's writes control characters as
+    `\x0a` and leaves backslashes alone: text that contains `\x` followed by two digits is ambiguous.
     """
     assert quoted[:1] == quoted[-1:] == b"'", quoted
     inner = quoted[1:-1]

@@ -1,7 +1,7 @@
-"""What a value looks like in the tool's output, when it is what binloom decoded.
+"""Compares decoded values with the tool's output.
 
-`agrees(column, decoded, printed, flavor)` compares one value. Where the tool prints less than the value, the
-comparison is as good as the print, and says so; the rest is held against `SELECT`.
+`agrees(column, decoded, printed, flavor)` compares one value. Where the tool prints less than the value, it compares
+only the printed part, and a comment says so; other tests compare the rest with `SELECT`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.binlog.binlogtool_output import unescaped
 from tests.support.binlog.replay import Absent, Value
 from tests.support.binlog.workload import Column
 
-# Character sets whose Python codec maps every character that the workload stores the way the servers do.
+# Python's codecs of these character sets map every character that the workload stores as the servers do.
 CODECS = {
     "utf8mb4": "utf-8",
     "utf8mb3": "utf-8",
@@ -41,7 +41,7 @@ CODECS = {
 
 
 def agrees(column: Column, decoded: Value, printed: bytes | Absent | None, flavor: str) -> bool:
-    """Whether a decoded value is the one that the tool of a flavor printed."""
+    """Whether a decoded value equals the value that the tool of a flavor printed."""
     if not isinstance(decoded, str) or not isinstance(printed, bytes):
         return decoded is printed
     if column.kind == "json" and is_differences(printed):
@@ -50,7 +50,7 @@ def agrees(column: Column, decoded: Value, printed: bytes | Absent | None, flavo
         case "text" | "json" | "binary":
             return _string_agrees(column, decoded, unescaped(printed, flavor))
         case "float":
-            # The tool prints six digits of a FLOAT.
+            # The tool prints only six digits of a FLOAT.
             return f"{float(np.float32(decoded)):g}" == f"{float(printed):g}"
         case "double":
             return float(decoded) == float(printed)
@@ -59,13 +59,13 @@ def agrees(column: Column, decoded: Value, printed: bytes | Absent | None, flavo
 
 
 def is_differences(printed: bytes) -> bool:
-    """Whether a document is printed as changes of itself, for that is how it is logged: SELECT has the document."""
+    """Whether a document is printed as partial changes, because it is logged as such: SELECT has the whole document."""
     return re.match(rb"JSON_[A-Z_]+\(|@\d+$", printed) is not None
 
 
 def _string_agrees(column: Column, decoded: str, raw: bytes) -> bool:
     if column.kind == "binary":
-        # The tool prints what is on the wire, where BINARY and CHAR of it have lost their trailing zeros.
+        # The tool prints the wire bytes, from which BINARY and CHAR lose their trailing zeros.
         plain = bytes.fromhex(decoded.removeprefix("0x"))
         return plain.rstrip(b"\0") == raw.rstrip(b"\0") if column.ddl.startswith(("binary", "char")) else plain == raw
     if column.kind == "json":
@@ -76,16 +76,16 @@ def _string_agrees(column: Column, decoded: str, raw: bytes) -> bool:
 
 
 def _canonical(column: Column, printed: str) -> str:
-    """Return binloom's text form of what the tool printed."""
+    """Return binloom's text form of a printed value."""
     match column.kind:
         case "integer":
-            # -1 (255): as signed, and as unsigned when the sign bit is set.
+            # The tool prints -1 (255): signed, and unsigned when the sign bit is set.
             signed, _, unsigned = printed.partition(" (")
             return unsigned.rstrip(")") if column.is_unsigned and unsigned else signed
         case "bit":
             return str(int(printed[2:-1], 2))
         case "year":
-            # The tool adds 1900 to the year 0000 too.
+            # The tool adds 1900 to the year 0000, too.
             return "0000" if printed == "1900" else printed
         case "date":
             return printed.strip("'").replace(":", "-")
@@ -99,7 +99,7 @@ def _canonical(column: Column, printed: str) -> str:
         case "enum":
             return ("", *column.members)[int(printed)]
         case "set":
-            # The bytes as they lie on the wire, the lowest first.
+            # The tool prints the wire bytes, the lowest first.
             digits = printed[2:-1]
             wire = bytes(int(digits[at : at + 8], 2) for at in range(0, len(digits), 8))
             bits = int.from_bytes(wire, "little")

@@ -1,6 +1,6 @@
-"""Binlog files made by hand, byte by byte, from the documented layouts: for values no server would be asked for.
+"""Makes binlog files by hand, byte by byte, from the documented layouts: for values that no server writes.
 
-The encoders here are written against the format's description and share nothing with the decoder.
+The encoders here follow the format's description and share no code with the decoder.
 """
 
 import struct
@@ -16,7 +16,7 @@ POST_HEADERS = bytes.fromhex(
     "00 0d 00 08 00 00 00 00 04 00 04 00 00 00 62 00 04 1a 08 00 00 00 08 08 08 02 00 00 00 0a 0a 0a 2a 2a 00 12 34 00"
     "0a 28 00"
 )
-# And 160 to 171, as MariaDB 10.11 lists them.
+# The same for the types 160 to 171, as MariaDB 10.11 lists them.
 MARIADB_POST_HEADERS = (
     POST_HEADERS + bytes(159 - len(POST_HEADERS)) + bytes.fromhex("00 04 13 04 00 0d 08 08 08 0a 0a 0a")
 )
@@ -54,7 +54,7 @@ class FileMaker:
         return struct.pack("<IBIIIH", TIMESTAMP, code, 1, size, (len(self.data) + size) & 0xFFFFFFFF, flags)
 
     def event(self, code: int, body: bytes) -> int:
-        """Appends an event; its position."""
+        """Append an event; return its position."""
         position = len(self.data)
         event = self._header(code, len(body) + (4 if self.checksum else 0)) + body
         self.data += event + (struct.pack("<I", zlib.crc32(event)) if self.checksum else b"")
@@ -81,7 +81,7 @@ class FileMaker:
         bitmaps: bytes | None = None,
         ends_statement: bool = True,
     ) -> int:
-        """A version 2 rows event: 30 insert, 31 update, 32 delete. `bitmaps` are the columns present."""
+        """Append a version 2 rows event: 30 insert, 31 update, 32 delete. `bitmaps` are the present columns."""
         if bitmaps is None:
             bitmaps = b"\xff" * ((width + 7) // 8) * (2 if code == 31 else 1)
         return self.event(code, struct.pack("<IHHH", table_id, 0, ends_statement, 2) + packed(width) + bitmaps + images)
@@ -103,7 +103,7 @@ def column_file(
     optional: bytes = b"",
     version: bytes = VERSION,
 ) -> Path:
-    """A file in which one transaction inserts each value into a table of one column."""
+    """Write a file in which one transaction inserts each value into a table of one column."""
     maker = FileMaker(version=version)
     maker.begin()
     maker.table_map([kind], metadata, optional)
@@ -115,7 +115,7 @@ def column_file(
 
 
 def packed(number: int) -> bytes:
-    """A length-encoded integer."""
+    """Encode a length-encoded integer."""
     if number < 251:
         return bytes([number])
     if number < 1 << 16:
@@ -126,7 +126,7 @@ def packed(number: int) -> bytes:
 
 
 def field_of(kind: int, value: bytes) -> bytes:
-    """An optional metadata field of a table map."""
+    """Encode an optional metadata field of a table map."""
     return bytes([kind]) + packed(len(value)) + value
 
 
@@ -136,7 +136,7 @@ def signedness(*unsigned: bool) -> bytes:
 
 
 def charset(collation: int) -> bytes:
-    """Every character column in one collation."""
+    """Encode one collation for all character columns."""
     return field_of(2, packed(collation))
 
 
@@ -144,7 +144,7 @@ DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 
 
 def decimal(value: Decimal, precision: int, scale: int) -> bytes:
-    """DECIMAL: nine digits in four bytes, the rest of either side in fewer; sign in the top bit."""
+    """Encode a DECIMAL: nine digits in four bytes, the rest of either side in fewer; sign in the top bit."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits))
@@ -178,7 +178,7 @@ def time2(negative: bool, hour: int, minute: int, second: int, micros: int, digi
 
 
 def compressed(value: bytes, *, raw: bool, size: int | None = None) -> bytes:
-    """What MariaDB compresses, events and values of columns; `size` is the one it says when that is not its own."""
+    """Compress an event or a column value as MariaDB does; `size` replaces the true size in the header."""
     size = len(value) if size is None else size
     width = max((size.bit_length() + 7) // 8, 1)
     stream = zlib.compressobj(wbits=-15 if raw else 15)
@@ -224,7 +224,7 @@ def _json(value: JsonValue) -> tuple[int, bytes]:
 
 
 def _container(value: list[JsonValue] | dict[str, JsonValue], large: bool) -> bytes:
-    """Count, size, key entries, value entries, keys, values; offsets from the container's start."""
+    """Encode count, size, key entries, value entries, keys, values; offsets from the container's start."""
     number, width = ("<I", 4) if large else ("<H", 2)
     if isinstance(value, dict):
         pairs = sorted(((key.encode(), item) for key, item in value.items()), key=lambda pair: (len(pair[0]), pair[0]))

@@ -1,9 +1,9 @@
-"""What mysqlbinlog, mysql-replication and binloom make of a specimen, in one word.
+"""Classifies how mysqlbinlog, mysql-replication and binloom handle a specimen, in one word.
 
-- decoded: it gives what the event or the value says.
-- named: it gives the event's type and not, or not all, of what it says.
-- dropped: it gives nothing, and goes on.
-- wrong: it gives another value.
+- decoded: it gives the content of the event, or the value.
+- named: it gives the event's type, but not all of its content.
+- dropped: it gives nothing and continues.
+- wrong: it gives a wrong value.
 - refused: it stops with an error.
 """
 
@@ -32,11 +32,11 @@ DECODED, NAMED, DROPPED, WRONG, REFUSED = "decoded", "named", "dropped", "wrong"
 
 
 class RefusedError(Exception):
-    """A program stops at what it was given."""
+    """A program stops at an event."""
 
 
 def positions(specimen: EventSpecimen, path: Path) -> list[int]:
-    """Where the events of the specimen's type begin."""
+    """Return the positions of the events of the specimen's type."""
     if specimen.code == 1 or path.parent.name != "fixtures":
         return [_position(path.read_bytes(), specimen.code)]
     return [event.position for event in _until_refused(path).values() if event.type_code == specimen.code]
@@ -67,7 +67,7 @@ def binloom_event(specimen: EventSpecimen, path: Path) -> str:
 
 
 def _until_refused(path: Path) -> dict[int, Event]:
-    """The events that binloom lists outside of payloads, by position, up to one that it stops at."""
+    """Yield the events that binloom lists outside of payloads, by position, up to an event at which it stops."""
     found = {}
     with contextlib.suppress(BinloomError):
         for event in open_binlog(path).events():
@@ -97,7 +97,7 @@ def mysqlbinlog_event(specimen: EventSpecimen, path: Path) -> str:
     return _word(specimen, everything, is_named=is_named)
 
 
-# Together with the statement they belong to, or, the events of a payload, under another position.
+# mysqlbinlog prints these with the statement they belong to, or (events of a payload) under another position.
 _PRINTED_LATER = frozenset(
     {"BEGIN_LOAD_QUERY", "APPEND_BLOCK", "DELETE_FILE", "EXECUTE_LOAD_QUERY", "INTVAR", "RAND", "USER_VAR"}
     | {"TRANSACTION_PAYLOAD"}
@@ -156,7 +156,7 @@ def _their_events(path: Path, wanted: list[int]) -> Iterator[str]:
 
 
 def _facts(thing: Any) -> Any:
-    """What an event's attributes and properties say; bytes as text and as hex."""
+    """Return the texts of an event's attributes and properties; bytes as text and as hex."""
     if isinstance(thing, bytes):
         return thing.decode(errors="replace"), thing.hex()
     if isinstance(thing, list | tuple | set):
@@ -197,7 +197,7 @@ def _gives(specimen: ColumnSpecimen) -> Callable[[str, Any], bool]:
 
 
 def _json_of(value: Any) -> Any:
-    """A document of mysql-replication, whose texts are bytes."""
+    """Convert a document of mysql-replication, whose texts are bytes."""
     match value:
         case bytes():
             return value.decode()

@@ -1,7 +1,7 @@
-"""One file for each event type and each column type, and what it holds: what `docs/formats.md` is backed by.
+"""One file for each event type and each column type, and its content: the basis of `docs/formats.md`.
 
-An event comes from a recorded file where a server writes it, else it is made by hand. Its `says` are the texts that
-whoever decodes it must give.
+An event comes from a recorded file where a server writes it, otherwise it is made by hand. `says` are the texts that
+every program that decodes it must give.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ IGNORABLE_FLAG = 0x80
 
 @dataclass(frozen=True)
 class EventSpecimen:
-    """A file with an event of a type, texts that stand for what it carries, and one that it is misread as.
+    """A file with an event of a type, texts that represent its content, and a text that shows a misreading.
 
-    `hints` is a snapshot of its table, for events that nobody reads without one.
+    `hints` is a snapshot of its table, for events that cannot be read without one.
     """
 
     name: str
@@ -88,7 +88,7 @@ class EventSpecimen:
 
 
 class MySQL9Maker(FileMaker):
-    """A file that begins as those of MySQL 9.7 do."""
+    """A file with the format description of MySQL 9.7."""
 
     first_of = "mysql-defaults"
 
@@ -98,7 +98,7 @@ class MySQL9Maker(FileMaker):
 
 
 class MariaDBMaker(MySQL9Maker):
-    """A file that begins as those of MariaDB 10.11 do."""
+    """A file with the format description of MariaDB 10.11."""
 
     first_of = "mariadb-defaults"
 
@@ -108,7 +108,7 @@ def recorded(name: str) -> Callable[[Path], Path]:
 
 
 def made(*bodies: tuple[int, bytes], maker: type[FileMaker] = FileMaker, flags: int = 0) -> Callable[[Path], Path]:
-    """A file with these events; a checksum is computed again where flags are set."""
+    """Make a file with these events; compute a checksum again where flags are set."""
 
     def make(folder: Path) -> Path:
         file = maker()
@@ -124,7 +124,7 @@ def made(*bodies: tuple[int, bytes], maker: type[FileMaker] = FileMaker, flags: 
 
 
 def old_format(code: int, body: bytes) -> Callable[[Path], Path]:
-    """A file of format version 3, as MySQL 4.0 and 4.1 wrote them."""
+    """Make a file of format version 3, as MySQL 4.0 and 4.1 wrote them."""
 
     def make(folder: Path) -> Path:
         data = bytearray(b"\xfebin")
@@ -301,9 +301,9 @@ EVENTS: list[EventSpecimen] = [
 
 @dataclass(frozen=True)
 class ColumnSpecimen:
-    """Values of a type as they stand in a row, and what they are as text.
+    """Values of a type in wire format, and the same values as text.
 
-    `column` says how the tools' notation of such a value is to be read.
+    `column` describes how to read the tools' notation of such a value.
     """
 
     name: str
@@ -333,7 +333,7 @@ def specimen(
     charset_name: str | None = None,
     is_named: bool = True,
 ) -> ColumnSpecimen:
-    """A specimen of values and their texts; without `is_named` as with binlog_row_metadata=MINIMAL."""
+    """Make a specimen of values and their texts; without `is_named`, like binlog_row_metadata=MINIMAL."""
     declaration = f"{ddl or kind}{' unsigned' if unsigned else ''}"
     column = Column("c", declaration, kind, (), charset_name, members)  # type: ignore[arg-type]
     values, texts = zip(*pairs, strict=True)

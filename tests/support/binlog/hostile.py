@@ -1,8 +1,8 @@
-"""Binlogs of a stranger: well formed as files, with counts, sizes and offsets in them that lie.
+"""Hostile binlogs: well-formed files whose counts, sizes and offsets are false.
 
-Each is hostile events in a transaction, then a transaction that is good: its row must be decoded. As a script this
-decodes them all, one line of JSON each: `python -m tests.support.binlog.hostile [FILE…]`; the files named are decoded
-too. Set BINLOOM_KERNEL_CHECKS=1 to compile the kernel with checked memory accesses.
+Each file has hostile events in one transaction, then a good transaction whose row must be decoded. As a script this
+decodes all files and the named ones, one line of JSON each: `python -m tests.support.binlog.hostile [FILE…]`.
+Set BINLOOM_KERNEL_CHECKS=1 to compile the kernel with checked memory accesses.
 """
 
 import json
@@ -33,7 +33,7 @@ Events = Callable[[FileMaker], object]
 
 @dataclass(frozen=True)
 class Hostile:
-    """Events to append to a file; `reasons` are those that `unsupported_events` must have then, None for any."""
+    """Events to append to a file; `reasons` are the expected reasons in `unsupported_events`, None for any."""
 
     events: Events
     reasons: set[str] | None
@@ -47,7 +47,7 @@ HOSTILE: Final[dict[str, Hostile]] = {}
 def hostile(
     name: str, *reasons: str, mariadb: bool = False, any_reasons: bool = False, post_headers: bytes | None = None
 ) -> Callable[[Events], Events]:
-    """Registers a function that appends hostile events to a file."""
+    """Register a function that appends hostile events to a file."""
     version, known = (MARIADB, forge.MARIADB_POST_HEADERS) if mariadb else (forge.VERSION, forge.POST_HEADERS)
 
     def register(events: Events) -> Events:
@@ -61,7 +61,7 @@ def hostile(
 
 
 def file_of(name: str, folder: Path) -> Path:
-    """The file of that name, made anew."""
+    """Make the file of that name."""
     made = HOSTILE[name]
     maker = FileMaker(version=made.version, post_headers=made.post_headers)
     maker.begin()
@@ -76,7 +76,7 @@ def file_of(name: str, folder: Path) -> Path:
 
 
 def outcome(path: Path) -> dict[str, Any]:
-    """What comes out of a file: reasons, number of rows, the first value of the last one, GTIDs, the error if any."""
+    """Decode a file: reasons, number of rows, the first value of the last row, GTIDs, and the error if there is one."""
     found: dict[str, Any] = {"reasons": set(), "rows": 0, "last_value": None, "gtids": [], "error": None}
     try:
         for kind, batch in open_binlog(path).batches():
@@ -99,7 +99,7 @@ def outcome(path: Path) -> dict[str, Any]:
 
 
 def table_map_without_metadata(maker: FileMaker, table_id: int = 1) -> None:
-    """As MySQL 5.1 before 5.1.18 wrote them: types and nothing behind them."""
+    """Append a table map as MySQL 5.1 before 5.1.18 wrote it: types without metadata."""
     maker.event(19, struct.pack("<IHH", table_id, 0, 1) + b"\x01s\0\x01t\0\x01" + bytes([forge.LONG]))
 
 
@@ -150,7 +150,7 @@ def table_map_sizes(maker: FileMaker) -> None:
     head = struct.pack("<IHH", 1, 0, 1) + b"\x01s\0\x01t\0\x01\xf7"
     for size in (*NOT_COUNTS.values(), 3):
         maker.event(19, head + b"\xfe" + struct.pack("<Q", size) + b"\xf7\x01\xff")
-        # Optional metadata: the labels of an ENUM, as many and as long as they like.
+        # Optional metadata: false counts and lengths of the labels of an ENUM.
         members = b"\x06\xfe" + struct.pack("<Q", size) + bytes(7)
         maker.event(19, head + b"\x02\xf7\x01\xff" + members)
         maker.event(19, head + b"\x02\xf7\x01\xff" + field_of(6, b"\xfe" + struct.pack("<Q", max(size, 9)) + bytes(7)))
@@ -291,7 +291,7 @@ WIDEST_EVENTS, WIDEST_ROWS = 5, 36
 
 @hostile("buffers filled to their ends")
 def widest_values(maker: FileMaker) -> None:
-    """Rows of the widest texts, so many that the buffers are full several times: nothing in them is wrong."""
+    """Append rows of the widest texts, enough to fill the buffers several times: these rows are valid."""
     labels = b"".join(packed(40) + bytes([65 + number % 26]) * 40 for number in range(64))
     types = [forge.NEWDECIMAL] * 300 + [forge.DOUBLE] * 300 + [forge.JSON, forge.STRING, forge.BLOB, forge.VARCHAR]
     metadata = b"\x41\x26" * 300 + b"\x08" * 300 + b"\x04" + b"\xf8\x08" + b"\x02" + b"\xff\xff"
@@ -309,7 +309,7 @@ def widest_values(maker: FileMaker) -> None:
 
 
 def varlen(number: int) -> bytes:
-    """A number of the servers' serialization format, in as many bytes as it needs."""
+    """Encode a number of the servers' serialization format in the fewest possible bytes."""
     for size in range(1, 9):
         if number < 1 << 7 * size:
             return (number << size | (1 << size - 1) - 1).to_bytes(size, "little")
@@ -428,7 +428,7 @@ def payload(data: bytes, size: int, compression: int = 0) -> bytes:
 
 
 def frame(content_size: int) -> bytes:
-    """A zstd frame of one block that says it holds so many bytes."""
+    """Return a zstd frame of one block whose header claims this many bytes."""
     return b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", content_size) + b"\x03\x00\x00\x41"
 
 
@@ -518,7 +518,7 @@ def _all_types() -> None:
 
 
 def each_type(maker: FileMaker, byte: int, sizes: tuple[int, ...]) -> None:
-    """Events of each type but those that end the decoding: encryption, and format descriptions, which have a file."""
+    """Append events of each type except two types that end the decoding: encryption and format descriptions."""
     for size in sizes:
         for code in (*range(1, 50), *range(160, 172)):
             if code not in (15, 164):
@@ -529,7 +529,7 @@ _all_types()
 
 
 def main() -> None:
-    """Decodes all of them and the files named, each in turn, and says what came out of it."""
+    """Decode all hostile files and the named files in turn, and print the outcome of each."""
 
     def files() -> Iterator[tuple[str, Path]]:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,10 @@
-"""Hostile binlogs: real files with bytes changed where it hurts, checksums made right again.
+"""Mutated binlogs: real files with changed bytes in sensitive places, and corrected checksums.
 
-What stands compressed in an event is changed inside, too: it is taken out, changed, and compressed again.
+Compressed content is changed, too: it is decompressed, changed, and compressed again.
 
-Run as a script it decodes mutations in this process, so that a test can see whether the process survives, and what
-it took: `python -m tests.support.binlog.mutations SEED COUNT FILE…`. A file that takes longer than `PATIENCE` ends it.
+As a script this decodes mutations in its own process, so that a test can see whether the process survives, and its
+memory and time: `python -m tests.support.binlog.mutations SEED COUNT FILE…`. It ends when a file takes longer than
+`PATIENCE`.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ INTERESTING = (0x00, 0x01, 0x7F, 0x80, 0xFC, 0xFD, 0xFE, 0xFF)
 
 
 def events_of(data: bytes) -> list[bytearray]:
-    """The events of a whole file, headers and checksums included."""
+    """Return the events of a whole file, with headers and checksums."""
     events, at = [], 4
     while at + 19 <= len(data):
         size = int.from_bytes(data[at + 9 : at + 13], "little")
@@ -41,7 +42,7 @@ def events_of(data: bytes) -> list[bytearray]:
 
 
 def mutate(data: bytes, rng: random.Random) -> bytes:
-    """A file with one to eight changes: bytes, lengths, inserted and removed runs, events moved, a cut end."""
+    """Return a file with one to eight changes: bytes, lengths, inserted and removed runs, moved events, a cut end."""
     events = events_of(data)
     has_checksums = data[4 + len(events[0]) - 5] == 1
     for _ in range(rng.choice((1, 1, 2, 3, 8))):
@@ -81,7 +82,7 @@ def _change(events: list[bytearray], rng: random.Random) -> None:
 
 
 def _change_inside(event: bytearray, rng: random.Random) -> bool:
-    """Changes what an event holds compressed; False when it holds nothing or is too broken for that."""
+    """Change the compressed content of an event; return False when it has none or is too broken for that."""
     if len(event) < 30:
         return False
     try:
@@ -110,7 +111,7 @@ def _change_inside(event: bytearray, rng: random.Random) -> bool:
 
 
 def _repair(event: bytearray, has_checksums: bool) -> None:
-    """Makes size and checksum of an event right for what its bytes are now."""
+    """Correct the size and checksum of an event for its current bytes."""
     if len(event) < 19:
         event += bytes(23 - len(event))
     event[9:13] = len(event).to_bytes(4, "little")
@@ -119,7 +120,7 @@ def _repair(event: bytearray, has_checksums: bool) -> None:
 
 
 def decode_all(path: Path, hints: SchemaHints | None = None) -> None:
-    """Every way into a file; raises only what binloom raises on purpose."""
+    """Run every way to read a file; raise only errors other than binloom's own."""
     for way in (_scan, _batches, _events):
         with contextlib.suppress(BinloomError):
             way(path)
@@ -129,7 +130,7 @@ def decode_all(path: Path, hints: SchemaHints | None = None) -> None:
 
 
 def hints_of(path: Path) -> SchemaHints | None:
-    """The schema that lies beside a fixture."""
+    """Return the schema that is next to a fixture."""
     folder = path.with_name(f"{path.stem}-schema")
     return SchemaHints.from_columns(read_snapshot_dir(folder).columns) if folder.is_dir() else None
 
@@ -149,7 +150,7 @@ def _events(path: Path) -> None:
 
 
 def main() -> None:
-    """Decodes COUNT mutations of the files. Says on stderr which one it is at, in case it does not come back."""
+    """Decode COUNT mutations of the files. Write the current one to stderr, in case the process dies."""
     seed, count = int(sys.argv[1]), int(sys.argv[2])
     originals = [(Path(name).read_bytes(), hints_of(Path(name))) for name in sys.argv[3:]]
     with tempfile.TemporaryDirectory() as folder:
@@ -162,7 +163,7 @@ def main() -> None:
             signal.alarm(PATIENCE)
             decode_all(path, hints)
         signal.alarm(0)
-    # Of this program alone: what getrusage says begins with the memory of the process that started it.
+    # Memory of this program only: getrusage starts with the memory of the process that started it.
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
     peak = int(line.split()[1]) >> 10
     print(f"{count} mutations, {peak} MB")

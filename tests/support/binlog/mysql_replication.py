@@ -1,4 +1,4 @@
-"""Feeds a binlog file to mysql-replication: its decoder without a server, as a peer to compare with."""
+"""Feeds a binlog file to mysql-replication: its decoder without a server, as a peer for comparison."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from pymysqlreplication.row_event import DeleteRowsEvent, RowsEvent, TableMapEve
 from tests.support.binlog.workload import Column
 
 _ROWS = frozenset({FormatDescriptionEvent, TableMapEvent, WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent})
-# What a stream gives that is asked for nothing in particular.
+# The events of a stream with default options.
 _DEFAULTS = BinLogStreamReader._allowed_event_list(None, None, None, filter_non_implemented_events=True)
 
 
 def row_events(path: Path, flavor: str, *, has_checksums: bool, full_metadata: bool) -> Iterator[RowsEvent]:
-    """Yield the row events of a file; their rows are decoded when `rows` is asked for."""
+    """Yield the row events of a file; their rows are decoded when `rows` is accessed."""
     for _, event in _read(path, flavor, _ROWS, has_checksums=has_checksums, full_metadata=full_metadata):
         if isinstance(event, RowsEvent):
             yield event
 
 
 def events(path: Path, flavor: str, *, has_checksums: bool, full_metadata: bool) -> Iterator[tuple[int, Any]]:
-    """Yield the position of each event of a file and what a stream would give for it: None when it is left out."""
+    """Yield the position of each event of a file and the event from mysql-replication: None when it skips the event."""
     yield from _read(path, flavor, _DEFAULTS, has_checksums=has_checksums, full_metadata=full_metadata)
 
 
 def _read(
     path: Path, flavor: str, allowed: frozenset[type], *, has_checksums: bool, full_metadata: bool
 ) -> Iterator[tuple[int, Any]]:
-    """Take the steps of `BinLogStreamReader.fetchone`.
+    """Repeat the steps of `BinLogStreamReader.fetchone`.
 
-    The packets that it would get from a server are the file's events, each after an OK byte.
+    The packets, which normally come from a server, are the file's events, each after an OK byte.
     """
     connection = SimpleNamespace(charset="utf8", _get_dbms=lambda: flavor)
     tables: dict[int, Any] = {}
@@ -79,9 +79,9 @@ def _read(
 
 
 def is_same_value(column: Column, ours: str | None, theirs: Any) -> bool:
-    """Whether a decoded value is the one that mysql-replication gives."""
+    """Whether a decoded value equals the value from mysql-replication."""
     if ours is None:
-        # An empty SET comes as None.
+        # mysql-replication returns an empty SET as None.
         return theirs is None
     match column.kind:
         case "float":
@@ -91,7 +91,7 @@ def is_same_value(column: Column, ours: str | None, theirs: Any) -> bool:
         case "set":
             return {label for label in ours.split(",") if label} == (theirs or set())
         case "binary":
-            # BINARY comes without its trailing zeros.
+            # mysql-replication returns BINARY without its trailing zeros.
             plain, peer = bytes.fromhex(ours.removeprefix("0x")), theirs or b""
             is_padded = column.ddl.startswith(("binary", "char"))
             return plain.rstrip(b"\0") == peer.rstrip(b"\0") if is_padded else plain == peer

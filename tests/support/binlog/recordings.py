@@ -1,4 +1,4 @@
-"""The workload as a real server logged it, with what the server and its own tool say of it."""
+"""The workload as a real server logged it, with the output of the server and of its own tool."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.support.binlog.replay import Decoded, Values
 from tests.support.binlog.workload import Table
 
 V1_ROWS = "log_bin_use_v1_row_events"
-# Variables whose names do not begin with `binlog_`.
+# Names of variables that do not begin with `binlog_`.
 OTHER_NAMES = {V1_ROWS, "log_bin_compress", "log_bin_compress_min_len", "mysql56_temporal_format"}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How a server logs: global variables that are not at their defaults, and the kind of transactions.
+    """The logging configuration of a server: global variables with other values than the default, and transactions.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Setting:
         return "-".join([self.server, *kinds, *(f"{name}={value}" for name, value in self.variables)])
 
     def __getitem__(self, variable: str) -> str | None:
-        """The value of a variable, None when it is at its default."""
+        """Return the value of a variable, None when it is at its default."""
         return dict(self.variables).get(variable)
 
     @property
@@ -61,14 +61,14 @@ class Setting:
 
     @property
     def tool(self) -> Distribution:
-        """The server whose tool reads what is logged: mysqlbinlog 9.7 refuses row events of version 1."""
+        """The server whose tool reads the logs: mysqlbinlog 9.7 refuses row events of version 1."""
         if self.server == "mariadb118":
             return mariadb118
         return mariadb if self.flavor == "mariadb" or self[V1_ROWS] else mysql
 
     @contextmanager
     def applied(self, server: Server) -> Iterator[None]:
-        """Let a server log in this way while the block runs."""
+        """Apply this configuration to a server while the block runs."""
         names = [name if name in OTHER_NAMES else f"binlog_{name}" for name, _ in self.variables]
         before = [server.execute(f"select @@global.{name}")[0][0] for name in names]
         try:
@@ -119,24 +119,24 @@ MATRIX = [
     ),
     Setting.of("mariadb118", **FULL, row_image="FULL_NODUP"),
 ]
-# MariaDB's own tool stops at temporal values of before MySQL 5.6 that have a fraction.
+# MariaDB's own tool stops at temporal values in the format before MySQL 5.6 that have a fraction.
 OLD_TEMPORALS = [Setting.of(server, mysql56_temporal_format="OFF") for server in ("mariadb", "mariadb118")]
-# Documents that are logged by their differences, without the document that they change.
+# Partial JSON updates, without the document that they change.
 WITHOUT_DOCUMENTS = Setting.of("mysql", **PARTIAL_JSON, row_image="MINIMAL")
-# Types that not every server has.
+# Types that only some servers have.
 OWN = [
     *DEFAULTS,
     Setting.of("mysql", **FULL, **COMPRESSED),
     Setting.of("mariadb", **FULL, **COMPRESSED_EVENTS),
     Setting.of("mariadb118", **FULL, **COMPRESSED_EVENTS),
 ]
-# Nothing to replay: statements have no images.
+# These cannot be replayed: statements have no images.
 MIXED = [Setting.of(server, "mixed") for server in SERVERS]
 
 
 @dataclass
 class Recording:
-    """A closed binlog of the workload, the schema, and the rows that were there at its end."""
+    """A closed binlog of the workload, the schema, and the final rows."""
 
     setting: Setting
     tables: list[Table]
@@ -149,7 +149,7 @@ class Recording:
 
     @cached_property
     def tool_output(self) -> binlogtool_output.Output:
-        """What mysqlbinlog or mariadb-binlog prints of the file."""
+        """The output of mysqlbinlog or mariadb-binlog for the file."""
         done = self.setting.tool.binlogtool("-vv", "--base64-output=decode-rows", str(self.binlog))
         return binlogtool_output.parse(done.stdout)
 
@@ -164,7 +164,7 @@ class Recording:
 
 
 def record(server: Server, setting: Setting, tables: Sequence[Table], directory: Path) -> Recording:
-    """Run tables on a server under a setting; leaves the server under its defaults."""
+    """Record tables on a server under a setting; the server keeps its defaults afterwards."""
     with setting.applied(server):
         server.flush()
         workload.run(server, tables, setting.transactions)

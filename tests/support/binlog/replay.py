@@ -1,4 +1,4 @@
-"""Decoded row changes, applied in commit order to tables that were empty: what is left must be what SELECT gives."""
+"""Applies decoded row changes in commit order to empty tables: the result must equal SELECT."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingest.binlog import SchemaHints, open_binlog
 
 
 class Absent(Enum):
-    """Stands for a value that a partial image does not have."""
+    """Marks a value that is absent from a partial image."""
 
     ABSENT = "absent"
 
@@ -29,7 +29,7 @@ Values = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class Change:
-    """One changed row; an image that its kind does not have is None."""
+    """One changed row; None for an image that this kind of change does not have."""
 
     event_type: str
     schema: str
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What the decoder yields of one file, as plain rows by the kind of batch."""
+    """The decoder's output for one file, as plain rows by kind of batch."""
 
     row_events: list[dict[str, Any]]
     transactions: list[dict[str, Any]]
@@ -60,11 +60,11 @@ class Decoded:
         return cls(*(found[kind] for kind in cls.__dataclass_fields__))
 
     def changes(self) -> list[Change]:
-        """All changes as the file has them, those of prepared transactions too."""
+        """Return all changes in file order, including changes of prepared transactions."""
         return [_change(row) for row in self.row_events]
 
     def committed_changes(self) -> list[Change]:
-        """The changes in commit order: those of an XA transaction where it was committed, if it was."""
+        """Return the changes in commit order; an XA transaction counts at its commit, and not without one."""
         rows = _by_transaction(self.row_events)
         statements = _by_transaction(self.statements)
         prepared: dict[str, list[Change]] = {}
@@ -112,7 +112,7 @@ def _image(values: Sequence[str | None], present: Collection[int] | None) -> Val
 
 
 def changes_of_lines(lines: Iterable[str]) -> Iterator[Change]:
-    """Read what `binloom decode` prints."""
+    """Read the output of `binloom decode`."""
     for line in lines:
         row = json.loads(line)
         images = (
@@ -122,10 +122,10 @@ def changes_of_lines(lines: Iterable[str]) -> Iterator[Change]:
 
 
 def replay(changes: Iterable[Change], generated: Collection[int] = ()) -> list[Values]:
-    """Apply the changes of one table to no rows at all; each before image must be a row that is there.
+    """Apply the changes of one table to an empty table; each before image must match an existing row.
 
-    A value is `ABSENT` where no image has it. A column that an after image leaves out keeps its value, unless
-    its ordinal is in `generated`: then the server computes it anew.
+    A value is `ABSENT` where no image has it. A column that an after image does not contain keeps its value, unless
+    its ordinal is in `generated`: then the server computes the value again.
     """
     rows: Counter[Values] = Counter()
     for change in changes:
@@ -140,7 +140,7 @@ def replay(changes: Iterable[Change], generated: Collection[int] = ()) -> list[V
 
 
 def _found(rows: Counter[Values], change: Change) -> Values | None:
-    """Return the row that the before image is of."""
+    """Return the row that matches the before image."""
     if change.before is None or change.before in rows:
         return change.before
     for row in rows:
@@ -164,7 +164,7 @@ def _agree(one: Values, other: Values) -> bool:
 
 
 def difference(found: Iterable[Values], expected: Iterable[Values]) -> tuple[list[Values], list[Values]]:
-    """Return the rows that are too many, and those that are missing; what is absent agrees with any value."""
+    """Return the surplus rows and the missing rows; an absent value agrees with any value."""
     extra, missing = Counter(found), Counter(expected)
     extra, missing = extra - missing, missing - extra
     for row in list(extra.elements()):

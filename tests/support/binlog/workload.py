@@ -1,7 +1,7 @@
-"""Tables that a real server is to make and change, and the statements that do it.
+"""Tables for a real server, and the statements that change them.
 
 A `Column` knows its declaration and the SQL literals to store in it. `run(server, tables)` makes the tables and
-changes them, in transactions of one kind or another. `workload_tables` says which tables there are.
+changes them, in one kind of transactions. `workload_tables` defines the tables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from tests.servers import Server
 
 SCHEMA = "workload"
-# Zero dates, invalid dates and characters that a column's set does not have are stored as well as can be.
+# Zero dates, invalid dates and characters outside of a column's character set are stored as far as possible.
 SQL_MODE = "ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO"
 
 Kind = Literal[
@@ -24,14 +24,14 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and what to put into it.
+    """A column, and the values to store in it.
 
     Attributes
     ----------
     name, ddl
         Name and declaration: `int unsigned not null`.
     kind
-        The family of its type: what decides its text form.
+        The family of its type, which determines the text form.
     literals
         SQL expressions, stored in turn.
     charset
@@ -62,7 +62,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with an `id` column that counts its rows from 1, unless `key` says otherwise."""
+    """A table with an `id` column that numbers its rows from 1, unless `key` names other columns."""
 
     name: str
     columns: tuple[Column, ...]
@@ -78,12 +78,12 @@ class Table:
 
     @property
     def identity(self) -> tuple[Column, ...]:
-        """Columns before the workload's own, when the key is the usual one."""
+        """The columns before the workload's own, when the key is the default one."""
         return (Column("id", "int not null", "integer", ()),) if self.key == ("id",) else ()
 
     @property
     def all_columns(self) -> tuple[Column, ...]:
-        # A versioned table of MariaDB has two more columns than were declared.
+        # A versioned table of MariaDB has two columns that were not declared.
         versions = ("row_start", "row_end") if self.is_versioned else ()
         ends = (Column(name, "timestamp(6) generated", "timestamp", ()) for name in versions)
         return (*self.identity, *self.columns, *ends)
@@ -100,7 +100,7 @@ class Table:
         return f"create table {self.quoted_name} ({', '.join(lines)}) engine={self.engine} {self.options} {versioning}"
 
     def statements(self) -> Iterator[str]:
-        """Yield the changes: inserts, values that move through NULL and one row on, a copy and its deletion."""
+        """Yield the changes: inserts, updates to NULL and to the next row's values, a copy of the rows, deletions."""
         written = [column for column in self.all_columns if not column.is_generated]
         names = ", ".join(quoted(column.name) for column in written)
         for first in range(0, self.rows, 7):
@@ -154,7 +154,7 @@ def _pick(column: Column, index: int) -> str:
 
 
 def make_column(name: str, ddl: str, kind: Kind, literals: Sequence[object], **more: object) -> Column:
-    """Return a column whose values are these literals, and NULL where it may be."""
+    """Return a column with these literals as values, and NULL where it is nullable."""
     texts = tuple(str(each) for each in literals)
     if "not null" not in ddl:
         texts = (*texts, "null")
@@ -176,13 +176,13 @@ def _plain(number: int, statements: list[str]) -> list[str]:
 
 
 def _tagged(number: int, statements: list[str]) -> list[str]:
-    """GTIDs of the server's own numbering, without a tag and with tags short and long."""
+    """Use GTIDs that the server numbers itself, without a tag and with short and long tags."""
     tag = ("", ":a", ":nightly_load", ":" + "t" * 32)[number % 4]
     return [f"set session gtid_next = 'AUTOMATIC{tag}'", *statements, "commit"]
 
 
 def _xa(number: int, statements: list[str]) -> list[str]:
-    """XA transactions, committed in two phases or one, or rolled back after they were prepared or before."""
+    """Use XA transactions: committed in two phases or one, or rolled back before or after XA PREPARE."""
     xid = ("'plain'", "'with','branch',7", "x'00ff27'", "'it''s'")[number % 4]
     ends: list[list[str]] = [
         [f"xa prepare {xid}", f"xa commit {xid}"],
@@ -198,7 +198,7 @@ BINLOG_FORMATS = ("ROW", "STATEMENT", "MIXED")
 
 
 def _mixed(number: int, statements: list[str]) -> list[str]:
-    """Changes logged as rows, as statements, and as the server sees fit."""
+    """Log changes as rows, as statements, and as the server chooses."""
     return [f"set session binlog_format = '{BINLOG_FORMATS[number % 3]}'", *statements, "commit"]
 
 
@@ -206,13 +206,13 @@ TRANSACTIONS: dict[str, Wrapping] = {"plain": _plain, "tagged": _tagged, "xa": _
 
 
 def groups(table: Table) -> list[list[str]]:
-    """Return the changes of a table, three statements a transaction."""
+    """Return the changes of a table, three statements in each transaction."""
     statements = list(table.statements())
     return [statements[first : first + 3] for first in range(0, len(statements), 3)]
 
 
 def run(server: Server, workload: Sequence[Table], transactions: str = "plain") -> None:
-    """Make the tables in a fresh schema and change them."""
+    """Make the tables in a new schema and change them."""
     wrapped = TRANSACTIONS[transactions]
     server.execute(f"drop database if exists {SCHEMA}", f"create database {SCHEMA} character set utf8mb4")
     with server.connect(autocommit=False) as connection, connection.cursor() as cursor:

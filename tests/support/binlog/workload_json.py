@@ -1,4 +1,4 @@
-"""JSON documents of every kind that the binary format can hold."""
+"""JSON documents of every kind that the binary format can store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REAL_NUMBERS += [
     "18446744073709551616",
 ]
 
-# Values that JSON text cannot express: the server keeps their type.
+# JSON text cannot express these values: the server keeps their type.
 OPAQUE = [
     "json_object('d', cast('1.50' as decimal(10,2)), 'n', cast('-99999999999999999999.000000001' as decimal(38,9)))",
     "json_array(cast('2024-02-29' as date), cast('0000-00-00' as date), cast('9999-12-31' as date))",
@@ -53,7 +53,7 @@ OPAQUE = [
 
 
 def literals(flavor: str, random_numbers: random.Random) -> list[str]:
-    """Return SQL expressions of documents; MariaDB has no JSON type, so no opaque values."""
+    """Return SQL expressions of documents; no opaque values for MariaDB, which has no JSON type."""
     texts = ["null", "true", "false", '""', '"text"', "{}", "[]", "[[]]", "[{}]", '{"": ""}', '{"a": null}']
     texts += [str(number) for number in WHOLE_NUMBERS] + REAL_NUMBERS
     texts.append("[" + ", ".join(map(str, WHOLE_NUMBERS)) + "]")
@@ -62,7 +62,7 @@ def literals(flavor: str, random_numbers: random.Random) -> list[str]:
     texts.append(json.dumps({"é": "Zürich", "🎁": "日本語", "\u2028": "\u2029\ufeff"}, ensure_ascii=False))
     texts.append(json.dumps('"quotes" \\ / \b\f\n\r\t\x00\x01\x1f\x7f \u00a0 <script>&amp;\''))
     texts.append(json.dumps({"b": 1, "a": 2, "aa": 3, "c": 4, "A": 5, "B b": 6}))
-    # Lengths around the steps of the variable-length encoding, and of the offsets of small documents.
+    # Lengths around the limits of the variable-length encoding, and of the offsets of small documents.
     texts += [json.dumps("x" * length) for length in (127, 128, 255, 256, 16383, 16384, 65530, 65536, 70_000)]
     texts += [json.dumps({"k" * length: length}) for length in (127, 128, 255, 256, 5000)]
     texts.append(json.dumps(["y" * 65_000, 1, -70_000, 32_768, "z" * 1000, None, True]))

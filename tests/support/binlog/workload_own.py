@@ -1,4 +1,4 @@
-"""Tables of what only some servers have, and of what is large."""
+"""Tables with features that only some servers have, and large tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.binlog.workload import SCHEMA, Column, Table, binary, literal
 
 
 def partly_changed_documents() -> Table:
-    """Documents that functions change in part, so that PARTIAL_JSON has something to log."""
+    """Make documents that functions change in part, so that PARTIAL_JSON has something to log."""
     random_numbers = random.Random(3)
     documents = [
         '{"name": "one", "tags": ["x", "y"], "deep": {"list": [1, {"k": "v"}], "n": 1}}',
@@ -70,13 +70,13 @@ def partly_changed_documents() -> Table:
 
 
 def unsafe() -> Table:
-    """Statements that give other values each time: logged as rows unless the session insists on statements."""
+    """Return statements with different results each time: logged as rows unless the session requires statements."""
     column = Column("u", "varchar(36) character set utf8mb4", "text", ("uuid()",) * 20, charset="utf8mb4")
     return Table("unsafe", (column,))
 
 
 def tables(server: Server) -> list[Table]:
-    """Return tables of the types that not every server has. Their server's own tool prints most of them wrongly."""
+    """Return tables of types that only some servers have. Their server's own tool prints most of them wrongly."""
     common = [_geometries(), _partitioned()]
     if server.distribution is mysql56:
         return common
@@ -88,7 +88,7 @@ def tables(server: Server) -> list[Table]:
 
 
 def _partitioned() -> Table:
-    """MySQL logs the partitions that a row is in and moves to."""
+    """MySQL logs the old and the new partition of a row."""
     name = f"{SCHEMA}.partitioned"
     return Table(
         "partitioned",
@@ -102,7 +102,7 @@ def _partitioned() -> Table:
 
 
 def _cascading() -> list[Table]:
-    """What a foreign key changes is logged by 9.7, children first; older servers and MariaDB do not log it."""
+    """MySQL 9.7 logs changes by a foreign key, children first; older servers and MariaDB do not log them."""
     parents, children = f"{SCHEMA}.parents", f"{SCHEMA}.children"
     number = make_column("number", "int", "integer", range(9))
     return [
@@ -148,9 +148,9 @@ def _geometries() -> Table:
 
 
 def _misleading(*, has_vectors: bool) -> Table:
-    """Columns whose sign and character set stand in the metadata behind those of columns that seem to have none.
+    """Columns whose sign and character set come after metadata of columns that appear to have none.
 
-    A YEAR has a sign, a VECTOR of MySQL and a GEOMETRY of MariaDB have a character set.
+    A YEAR has a sign; a VECTOR of MySQL and a GEOMETRY of MariaDB have a character set.
     """
     sjis = "character set sjis"
     columns = [
@@ -297,7 +297,7 @@ def _versioned() -> list[Table]:
 
 
 def first_versions() -> Table:
-    """Rows that are versioned and have one version each; signs, labels and characters are the snapshot's."""
+    """Versioned rows with one version each; signs, labels and character sets come from the snapshot."""
     columns = (
         make_column("code", "int unsigned not null", "integer", [0, 1, 2**31, 2**32 - 1]),
         make_column("kind", "enum('a', 'b')", "enum", ["'a'", "'b'"], charset="utf8mb4", members=("a", "b")),
@@ -321,9 +321,9 @@ def _far_timestamps() -> Table:
 
 
 def widest_tables(server: Server) -> list[Table]:
-    """Tables of the most columns that InnoDB takes, and that a table may have at all.
+    """Tables with the most columns that InnoDB allows, and that any table allows.
 
-    A server that keeps definitions in .frm files has no room there for 4096.
+    A server that stores definitions in .frm files cannot store 4096 columns.
     """
     random_numbers = random.Random(2)
     most = 4096 if server.distribution is mysql else 2500
@@ -334,7 +334,7 @@ def widest_tables(server: Server) -> list[Table]:
 
 
 def _narrow(number: int, random_numbers: random.Random) -> Column:
-    """Return a column of few bytes: rows have limits too."""
+    """Return a column of few bytes: the size of a row is limited, too."""
     name, null = f"c{number}", [["null"], []][random_numbers.random() < 0.6]
     match number % 4:
         case 0:

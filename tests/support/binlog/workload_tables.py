@@ -1,4 +1,4 @@
-"""Tables of every type that a server has, with their extremes. The same seed gives the same statements."""
+"""Tables of every type that a server has, with their extreme values. The same seed gives the same statements."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _binaries(random_numbers: random.Random) -> Table:
 
 
 def _charsets(charsets: Sequence[str]) -> Table:
-    """Sample texts in every character set; what a set does not have, the server stores as `?`."""
+    """Return sample texts in every character set; the server stores `?` for a character that a set does not have."""
     columns = [
         text_column(f"varchar_{charset}", f"varchar(60) character set {charset}", SAMPLE_TEXTS, charset)
         for charset in charsets
@@ -261,7 +261,7 @@ def _charsets(charsets: Sequence[str]) -> Table:
 
 
 def repertoire(charset: str) -> Table:
-    """Every character of the basic plane and some beyond, a row for each 256 of them, in a character set."""
+    """Return every character of the basic plane and some beyond, in a character set, one row for each 256 of them."""
     pages = []
     for first in [*range(0, 0xD800, 256), *range(0xE000, 0x10000, 256), 0x1D400, 0x1F600, 0x20000, 0x10FF00]:
         pages.append("".join(map(chr, range(first, first + 256))))
@@ -271,7 +271,7 @@ def repertoire(charset: str) -> Table:
 
 
 def _enums_and_sets() -> Table:
-    # Labels of the basic plane only: information_schema is utf8mb3, so a snapshot has `?` for any beyond it.
+    # Labels of the basic plane only: information_schema is utf8mb3, so a snapshot has `?` for other characters.
     few = (
         "small",
         "medium",
@@ -317,7 +317,7 @@ def _enums_and_sets() -> Table:
 
 
 def wide(count: int, random_numbers: random.Random) -> Table:
-    """A table with many columns, whose NULLs fall in every byte of the bitmap."""
+    """Return a table with many columns, with NULLs in every byte of the bitmap."""
     columns = []
     for number in range(count):
         name = f"c{number}"
@@ -404,14 +404,14 @@ def _generated() -> Table:
 
 
 def tables(server: Server, charsets: Sequence[str], seed: int = 1) -> list[Table]:
-    """Return the tables of every type that all servers have, and of JSON where it is one.
+    """Return the tables of every type that all servers have, and of JSON where it is a type.
 
     Parameters
     ----------
     charsets
         Character sets of the server.
     seed
-        Of the random values beside the extremes.
+        Seed of the random values that supplement the extreme values.
     """
     random_numbers = random.Random(seed)
     result = [

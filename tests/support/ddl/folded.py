@@ -1,4 +1,4 @@
-"""Tables as the DDL of a binlog leaves them, and as a server has them."""
+"""Table definitions that result from the DDL of a binlog, and those of a server."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +19,7 @@ Described = dict[TableId, dict[str, Any]]
 
 
 def logged_actions(path: Path) -> list[Action]:
-    """Actions of a binlog file, as they are landed."""
+    """Return the actions of a binlog file as they are landed."""
     found = []
     for kind, batch in landed_batches(open_binlog(path)):
         if kind == "ddl_actions":
@@ -31,7 +31,7 @@ def logged_actions(path: Path) -> list[Action]:
 
 
 def stated_actions(path: Path) -> list[Action]:
-    """Actions of the statements of a binlog file, with what is not landed of them."""
+    """Return the actions of the statements of a binlog file, including the parts that are not landed."""
     log = open_binlog(path)
     version = version_of(log.format.server_version)
     return [
@@ -44,7 +44,7 @@ def stated_actions(path: Path) -> list[Action]:
 
 
 def observed(shapes: Shapes, server: Server, databases: Iterable[str]) -> None:
-    """Take over the databases from a snapshot of the server."""
+    """Load the databases from a snapshot of the server."""
     names = {*databases}
     with LiveServer(ServerAddress(server.host, server.port, "root")) as live:
         snapshot = take_snapshot(live)
@@ -55,7 +55,7 @@ def observed(shapes: Shapes, server: Server, databases: Iterable[str]) -> None:
 
 
 def folded(shapes: Shapes) -> Described:
-    """The tables, in the words of `described`."""
+    """Return the tables in the form of `described`."""
     return {
         table: {
             "columns": [
@@ -70,7 +70,7 @@ def folded(shapes: Shapes) -> Described:
 
 
 def described(server: Server, databases: Iterable[str]) -> Described:
-    """The tables of databases, as information_schema has them."""
+    """Return the tables of databases from information_schema."""
     names = [*databases]
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(
@@ -101,7 +101,7 @@ def described(server: Server, databases: Iterable[str]) -> Described:
 
 
 def described_databases(server: Server, databases: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Default character sets and collations of databases."""
+    """Return the default character sets and collations of databases."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(
             "select schema_name, default_character_set_name, default_collation_name"
@@ -112,7 +112,7 @@ def described_databases(server: Server, databases: Iterable[str]) -> dict[str, t
 
 
 def described_collations(server: Server, databases: Iterable[str]) -> dict[tuple[str, str, str], str]:
-    """Collations of the columns that have one."""
+    """Return the collations of the columns that have one."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(
             "select table_schema, table_name, column_name, collation_name from information_schema.columns"
@@ -123,7 +123,7 @@ def described_collations(server: Server, databases: Iterable[str]) -> dict[tuple
 
 
 def _character_set(name: str | None) -> str | None:
-    """MySQL says of an ENUM of bytes that it has no character set, other servers that it is `binary`."""
+    """Normalise the character set of an ENUM of bytes: MySQL reports none for it, other servers report `binary`."""
     return None if name == "binary" else name
 
 

@@ -1,7 +1,7 @@
-"""`binloom follow` as a process: started, ended in one way or another, and watched from outside.
+"""`binloom follow` as a process that tests start, end in different ways, and observe from outside.
 
-It runs without Java unless told otherwise: following needs none, and without Java no end of a run takes the seconds
-in which Spark would be told of the partitions.
+It runs without Java by default: following does not need Java, and without it the end of a run is some seconds faster,
+because the partitions are not registered with Spark.
 """
 
 import contextlib
@@ -28,43 +28,43 @@ SOURCE = "followed"
 WAIT_SECONDS = 120
 POLL_SECONDS = 0.1
 NOTHING = LogPosition("", 0)
-# What a segment's rows may be in: read, read as part of a larger one, or left out on purpose.
+# Final states of a segment: landed, landed as part of a larger segment, or skipped on request.
 DONE = {"completed", "replaced", "removed", "skipped"}
 
 
 class Address(Protocol):
-    """Where something listens: a server, or the proxy before it."""
+    """Address of a server, or of the proxy in front of it."""
 
     host: str
     port: int
 
 
 class FollowerEnded(AssertionError):
-    """The follower ended when it should not have; the message holds what it said."""
+    """The follower ended unexpectedly; the message contains its output."""
 
 
 class Follower:
-    """A process that follows a server, with a home of its own; also a context manager, which kills what still runs.
+    """A process that follows a server, with its own home; also a context manager, which kills a running process.
 
     Parameters
     ----------
     home
         Its `BINLOOM_HOME`.
     address
-        Where it connects to.
+        The address that it connects to.
     defaults_file
-        The user and password that it connects with.
+        The user and password for its connection.
     *options
         Further options of the command.
     has_java
         Whether it may use Spark when it ends.
     patience
-        Seconds after which what it is waited for is not expected any more.
+        Timeout of each wait in seconds.
 
     Attributes
     ----------
     log
-        What it writes to stderr and stdout, of all runs.
+        Its stderr and stdout from all runs.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Follower:
         return [sys.executable, "-m", "binloom.cli", "follow", *settings, *live, *account, *self.options, *more]
 
     def start(self, *more: str) -> None:
-        """Start it; whatever is not landed yet waits for `wait_until_landed`."""
+        """Start it; `wait_until_landed` waits for the rest to be landed."""
         assert self._process is None or self._process.poll() is not None, "it runs already"
         environment = {**os.environ, "BINLOOM_HOME": str(self.home), "PYTHONPATH": str(PROJECT)}
         if not self.has_java:
@@ -121,13 +121,13 @@ class Follower:
             )
 
     def run(self, *more: str) -> tuple[int, str]:
-        """Run it until it ends by itself; return its exit code and what it said in this run."""
+        """Run it until it ends by itself; return its exit code and its output in this run."""
         said = len(self.said())
         self.start(*more)
         return self.wait(), self.said()[said:]
 
     def once(self, *more: str) -> str:
-        """Catch up and end well; return what it said."""
+        """Run it until it has caught up; return its output. It must succeed."""
         code, said = self.run("--once", *more)
         assert code == 0, f"--once ended with {code}:\n{said}"
         return said
@@ -142,14 +142,14 @@ class Follower:
             raise FollowerEnded(f"it does not end:\n{self.tail()}") from None
 
     def stop(self) -> int:
-        """Ask it to end (SIGTERM) and wait; return its exit code."""
+        """Send SIGTERM and wait; return its exit code."""
         assert self._process is not None
         self.assert_running()
         self._process.send_signal(signal.SIGTERM)
         return self.wait()
 
     def kill(self) -> None:
-        """End it at once, and whatever it has started."""
+        """Kill it and all processes that it started."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -163,21 +163,21 @@ class Follower:
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether it still runs."""
         return self._process is not None and self._process.poll() is None
 
     def assert_running(self) -> None:
-        """Fail with what it said last when it has ended."""
+        """Fail with the end of its output when it has ended."""
         if not self.is_running:
             code = self._process.returncode if self._process is not None else None
             raise FollowerEnded(f"follow has ended with {code}:\n{self.tail()}")
 
     def said(self) -> str:
-        """Return all that it has said."""
+        """Return all its output."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def tail(self) -> str:
-        """Return the end of what it has said."""
+        """Return the end of its output."""
         return self.said()[-4000:]
 
     @property
@@ -187,27 +187,27 @@ class Follower:
 
     @property
     def tables(self) -> Tables:
-        """What it has landed."""
+        """The tables that it has landed."""
         return Tables(self.home, self.source)
 
     def checkpoint(self) -> Checkpoint | None:
-        """Return what it has synced, None while that is nothing."""
+        """Return its checkpoint; None before it has synced anything."""
         return Checkpoint.read(self.spool)
 
     def received(self) -> LogPosition | None:
-        """Return up to where it has synced, None while that is nothing."""
+        """Return the position up to which it has synced; None before it has synced anything."""
         known = self.checkpoint()
         return LogPosition(known.binlog_file, known.position) if known is not None else None
 
     def gaps(self) -> list[dict[str, Any]]:
-        """Return the latest row of each gap, in the order in which they were found."""
+        """Return the latest row of each gap, in the order of discovery."""
         latest: dict[str, dict[str, Any]] = {}
         for row in sorted(read_rows(STREAM_GAPS, self.home, source_id=self.source), key=lambda row: row["recorded_at"]):
             latest[row["gap_id"]] = row
         return list(latest.values())
 
     def landed(self, epoch: int, binlog_file: str) -> int:
-        """Return up to where a file is landed without a gap, or was left out on purpose."""
+        """Return the position up to which a file is landed or skipped without a gap."""
         states = latest_states(read_rows(SEGMENTS, self.home, source_id=self.source)).get((epoch, binlog_file), [])
         end = 4
         for state in states:
@@ -216,20 +216,20 @@ class Follower:
         return end
 
     def start_and_connect(self, *more: str) -> None:
-        """Start it and wait until it follows: from then on it survives that the server is away."""
+        """Start it and wait until it follows: from then on it survives when the server is down."""
         before = self.checkpoint()
         self.start(*more)
         self.wait_until(lambda: self.checkpoint() != before, "it does not connect")
 
     def wait_until_received(self, server: Server) -> LogPosition:
-        """Wait until it has synced all that is in the server's log now; return where that is."""
+        """Wait until it has synced everything that is in the server's log now; return the end of that log."""
         end = log_end(server)
-        # MariaDB writes a checkpoint behind a rotation when it has the time, so there may be more already.
+        # MariaDB writes a checkpoint event some time after a rotation, so the log may be longer already.
         self.wait_until(lambda: (self.received() or NOTHING) >= end, f"it has not received up to {end}")
         return end
 
     def wait_until_landed(self, server: Server) -> LogPosition:
-        """Wait until it has landed all that is in the server's log now; nothing may write to it in the meantime."""
+        """Wait until it has landed the server's whole log; nothing may write to the log in the meantime."""
         end = self.wait_until_received(server)
         known = self.checkpoint()
         assert known is not None
@@ -242,7 +242,7 @@ class Follower:
         return end
 
     def assert_has_all_of(self, server: Server) -> dict[str, int]:
-        """Compare its spool and its tables with the files of the one server that it followed; return how many rows."""
+        """Compare its spool and tables with the files of its only server; return the numbers of rows."""
         assert_same_files(self.spool_files(0), server.binlogs())
         return assert_same_tables(self.tables, Decoded([(0, path) for path in server.binlogs()], self.tables))
 
@@ -252,7 +252,7 @@ class Follower:
         return sorted(path for path in folder.glob("*.*") if path.suffix[1:].isdigit())
 
     def wait_until(self, is_so: Callable[[], bool], otherwise: str) -> None:
-        """Wait until something is so while it runs; fail when it ends or takes too long."""
+        """Wait until a condition holds while it runs; fail when it ends or on a timeout."""
         deadline = time.monotonic() + self.patience
         while not is_so():
             self.assert_running()

@@ -1,4 +1,4 @@
-"""A network that can be broken: a proxy between a client and a server, on this machine only."""
+"""A network with faults: a proxy between a client and a server, local only."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER of no seconds: close() sends RST i
 
 @dataclass(eq=False)
 class _Link:
-    """A client's connection and the one that the proxy has made for it."""
+    """A client's connection and the matching connection of the proxy to the server."""
 
     client: socket.socket
     server: socket.socket
@@ -29,23 +29,23 @@ class _Link:
 
 
 class Proxy:
-    """Passes bytes on between clients and a server, as well as it is told to; also a context manager.
+    """Passes bytes between clients and a server and injects faults; also a context manager.
 
-    All methods may be called from any thread, and have done what they say when they return.
+    All methods may be called from any thread, and have taken effect when they return.
 
     Parameters
     ----------
     server
-        Where connections go.
+        The server for new connections.
 
     Attributes
     ----------
     host, port
-        Where it listens.
+        Address where it listens.
     accepted, cuts, corrupted
-        Number of connections that came, that were cut, and of bytes that were changed.
+        Number of accepted connections, of cut connections, and of changed bytes.
     bytes_to_client, binlog_bytes
-        Number of bytes that came from the server and were passed on; those of connections that carry a binlog.
+        Number of bytes passed on from the server; the part of it on connections that carry a binlog.
     """
 
     def __init__(self, server: Server) -> None:
@@ -76,7 +76,7 @@ class Proxy:
         self._loop.close()
 
     def cut(self, *, reset: bool = False) -> int:
-        """Close all connections, in order or with a reset; return how many there were."""
+        """Close all connections, in order or with a reset; return their number."""
 
         async def close() -> int:
             links = list(self._links)
@@ -88,7 +88,7 @@ class Proxy:
         return self._call(close())
 
     def stall(self, *, binlogs_only: bool = False) -> None:
-        """Hold back all traffic, or that of connections that carry a binlog, without closing any, until `resume`."""
+        """Pause all traffic, or only on connections that carry a binlog, without closing any, until `resume`."""
 
         async def hold() -> None:
             self._binlogs_flow.clear()
@@ -98,7 +98,7 @@ class Proxy:
         self._call(hold())
 
     def resume(self) -> None:
-        """Let the traffic flow that was held back."""
+        """Resume paused traffic."""
 
         async def let_go() -> None:
             self._binlogs_flow.set()
@@ -107,11 +107,11 @@ class Proxy:
         self._call(let_go())
 
     def throttle(self, bytes_a_second: float | None) -> None:
-        """Pass on so many bytes a second of each connection in each direction at the most; None for all."""
+        """Limit each connection to this many bytes per second in each direction; None: no limit."""
         self._bytes_a_second = bytes_a_second
 
     def refuse(self) -> None:
-        """Take no new connections: whoever tries is refused at once."""
+        """Refuse new connections."""
 
         async def close() -> None:
             if self._listener is not None:
@@ -123,7 +123,7 @@ class Proxy:
         self._call(close())
 
     def accept(self) -> None:
-        """Take new connections, at the same port as before."""
+        """Accept new connections again, at the same port."""
 
         async def listen() -> None:
             if self._listener is None:
@@ -135,14 +135,14 @@ class Proxy:
         self._call(listen())
 
     def corrupt(self, chance: random.Random) -> None:
-        """Change one byte, drawn by chance, of what comes next from the server on a connection that carries a binlog.
+        """Change one random byte of the next data from the server on a connection that carries a binlog.
 
-        Only those: nothing could tell a client that a byte in the answer to a question is wrong.
+        Other connections stay intact: a client cannot detect a wrong byte in the answer to a query.
         """
         self._corruptions.append(chance)
 
     def point_to(self, server: Server) -> None:
-        """Let new connections go to another server, and cut those that there are."""
+        """Direct new connections to another server, and cut the existing ones."""
         self._target = (server.host, server.port)
         self.cut(reset=True)
 
@@ -188,7 +188,7 @@ class Proxy:
         self._close(link, reset=False)
 
     def _look(self, link: _Link, data: bytes) -> bytes:
-        # A command's packet has number 0: three bytes of length, the number, the command.
+        # The packet of a command has number 0: three bytes of length, the number, the command.
         link.is_dump |= len(data) > 4 and data[3] == 0 and data[4] in (COM_BINLOG_DUMP, COM_BINLOG_DUMP_GTID)
         return data
 
@@ -213,7 +213,7 @@ class Proxy:
         for each in (link.client, link.server):
             if reset:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            # The loop must not watch a descriptor that another connection may get.
+            # The loop must stop watching this descriptor, because another connection may get the same number.
             self._loop.remove_reader(each.fileno())
             self._loop.remove_writer(each.fileno())
             each.close()

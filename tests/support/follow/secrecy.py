@@ -1,4 +1,4 @@
-"""A password is nowhere that anybody but its owner could read it."""
+"""Checks that a password is readable only for its owner."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.support.follow.follower import Follower
 
 
 def assert_not_told(password: str, follower: Follower) -> None:
-    """Look for a password in all that a follower has written: its home, what it said, its command line."""
+    """Search for a password in everything that a follower has written: its home, its output, its command line."""
     secret = password.encode()
     assert password not in " ".join(follower.command())
     assert password not in follower.said()
@@ -17,7 +17,7 @@ def assert_not_told(password: str, follower: Follower) -> None:
 
 
 def command_lines(pid: int) -> str:
-    """Return what `ps` shows of a process and of all others of its session."""
+    """Return the command lines that `ps` shows for a process and all others of its session."""
     shown = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,21 +1,21 @@
-"""The spool's files are byte for byte the server's files."""
+"""Checks that the spool's files equal the server's files byte for byte."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from ingest.binlog import scan_binlog
 
-# The flags of the format description event, and the one that says that the file is being written.
+# Offset of the flags of the format description event, and the flag of a file that is being written.
 # Source: MySQL's libs/mysql/binlog/event/binlog_event.h, `FLAGS_OFFSET` and `LOG_EVENT_BINLOG_IN_USE_F`.
 FLAGS_AT = 4 + 17
 IN_USE = 0x1
 
 
 def assert_same_files(spool: Sequence[Path], server: Sequence[Path]) -> None:
-    """Compare files by name: the spool's last one may be shorter, nothing else may differ.
+    """Compare files by name: only the spool's last file may be shorter.
 
-    Of a server that crashed no event says that a file has ended, and servers do not agree on whether such a file
-    keeps its flag: that bit alone is left out then.
+    After a crash of the server no event marks the end of a file, and servers differ in whether such a file keeps
+    its in-use flag: then this bit alone is ignored.
     """
     assert spool, "the spool is empty"
     theirs = {path.name: path for path in server}

@@ -1,4 +1,4 @@
-"""What is in the raw tables of a home, read without Spark, and compared with what a server's files say."""
+"""Reads the raw tables of a home without Spark, and compares them with the server's decoded files."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import latest_states
 from ingest.warehouse.tables import SEGMENT_TABLES, SEGMENTS, TABLE_MAPS
 
-# What no two rows have in common, besides the epoch and the file.
+# Natural keys of the rows, in addition to the epoch and the file.
 KEYS: Final[dict[str, list[str]]] = {
     "row_events": ["start_pos", "payload_ordinal", "row_ordinal"],
     "transactions": ["start_pos"],
@@ -30,10 +30,9 @@ SHOWN_DIFFERENCES = 5
 
 
 class Tables:
-    """The raw tables of one source, as a reader sees them who goes by `segments`.
+    """The raw tables of one source, as seen by a reader that uses `segments`.
 
-    Columns that depend on how the rows were landed, not on the log, are left out: the source, and the start of
-    the segment.
+    Columns that depend on the landing and not on the log are absent: the source, and the start of the segment.
     """
 
     def __init__(self, home: Path, source: str) -> None:
@@ -55,7 +54,7 @@ class Tables:
 
     @property
     def table_maps(self) -> dict[str, Any]:
-        """Distinct table maps by their id."""
+        """The distinct table maps by their id."""
         rows = read_table(TABLE_MAPS, self.home, source_id=self.source).drop_columns("source_id").to_pylist()
         maps = _by_id(rows)
         assert len(maps) == len(rows), "a table map is there twice"
@@ -63,14 +62,14 @@ class Tables:
 
 
 class Decoded:
-    """What the files of a server say: the same tables, from the decoder alone.
+    """The same tables from a server's files, by the decoder alone.
 
     Parameters
     ----------
     files
-        Epochs and files.
+        Pairs of epoch and file.
     hints_of
-        The tables whose source's schema snapshots the decoder is told, so that both were decoded alike.
+        The decoder uses the schema snapshots of these tables' source, so that both sides are decoded alike.
     """
 
     def __init__(self, files: Iterable[tuple[int, Path]], hints_of: Tables) -> None:
@@ -91,7 +90,7 @@ class Decoded:
 
 
 def assert_same_tables(ours: Tables, expected: "Tables | Decoded") -> dict[str, int]:
-    """Compare all raw tables that the log fills: same rows, each once; return how many rows they have."""
+    """Compare all raw tables that the log fills: same rows, each once; return the numbers of rows."""
     counts = {}
     for kind in SEGMENT_TABLES:
         mine, theirs = ours[kind], expected[kind]
@@ -121,7 +120,7 @@ def _by_id(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _placed(rows: pa.Table, epoch: int, name: str) -> pa.Table:
-    """Return rows with their place; dictionaries become what they stand for, so that they can be compared."""
+    """Return rows with their epoch and file; dictionary columns become plain values, so that they can be compared."""
     for at, column in enumerate(rows.schema):
         if pa.types.is_dictionary(column.type):
             rows = rows.set_column(at, column.name, rows[column.name].cast(column.type.value_type))
@@ -131,14 +130,14 @@ def _placed(rows: pa.Table, epoch: int, name: str) -> pa.Table:
 
 def _sorted(kind: LandedKind, parts: Sequence[pa.Table]) -> pa.Table:
     empty = _placed(LANDED_SCHEMAS[kind].empty_table(), 0, "")
-    # Parquet does not say what the decoder does of nullability.
+    # Parquet does not keep the decoder's nullability.
     loose = pa.schema([field.with_nullable(True) for field in empty.schema])
     rows = pa.concat_tables([part.cast(loose) for part in parts]) if parts else empty.cast(loose)
     return rows.sort_by([(name, "ascending") for name in [*PLACE, *KEYS[kind]]]).combine_chunks()
 
 
 def _differences(kind: LandedKind, mine: pa.Table, theirs: pa.Table) -> str:
-    """Say which rows are missing, which are too many, and which are not the same, by their keys."""
+    """Describe the missing, surplus and different rows by their keys."""
     names = [*PLACE, *KEYS[kind]]
 
     def by_key(rows: pa.Table) -> dict[tuple[Any, ...], dict[str, Any]]:

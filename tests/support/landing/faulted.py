@@ -1,4 +1,4 @@
-"""Run as a process: land a folder of binlogs, compact it, or print what the tables hold. Killed by the test of faults.
+"""Lands a folder of binlogs, compacts it, or prints the content of the tables; the test of faults kills this process.
 
 python -m tests.support.landing.faulted land HOME DIRECTORY
 python -m tests.support.landing.faulted compact HOME OPERATIONS
@@ -25,10 +25,10 @@ _OPERATIONS = {"os.rename", "os.remove", "os.rmdir"}
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the command from the arguments."""
     home = Path(sys.argv[2])
     if sys.argv[1] == "land":
-        # Commits come often, so that a kill may find some segments committed and others not.
+        # Commits are frequent, so that a kill may find some segments committed and others not.
         run.COMMIT_SECONDS, run.COMMIT_SEGMENTS = 0.0, 2
         ingest(SOURCE, find_binlogs(Path(sys.argv[3])), IngestOptions(segment_bytes=SEGMENT_BYTES), home=home)
     elif sys.argv[1] == "compact":
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def die_before(operations: int) -> None:
-    """Let the process be killed before it has renamed or deleted so many files and folders."""
+    """Kill the process before it renames or deletes the given number of files and folders."""
     done = 0
 
     def count(event: str, arguments: object) -> None:

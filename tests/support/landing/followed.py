@@ -1,4 +1,4 @@
-"""A followed server as it stands in the spool and the tables: the recorded shop, received and landed up to anywhere."""
+"""The recorded shop as a followed server: its spool and tables, received and landed up to any position."""
 
 import shutil
 from datetime import UTC, datetime
@@ -15,14 +15,14 @@ ASKED_AT = datetime(2026, 11, 20, 12, 0, 5, tzinfo=UTC)
 
 
 class FollowedShop:
-    """A source whose server wrote the two files of a sample, all of which are received but the last transaction.
+    """A source whose server wrote the two files of a sample; everything except the last transaction is received.
 
     Parameters
     ----------
     sample
-        Folder with the files.
+        Folder of the files.
     source_id, home
-        What it is followed as, and where.
+        Its source id, and its home.
     """
 
     def __init__(self, sample: Path, source_id: str, home: Path) -> None:
@@ -62,16 +62,16 @@ class FollowedShop:
 
     @property
     def server_uuid(self) -> str | None:
-        """The uuid of the server that wrote it, which MariaDB has not."""
+        """The uuid of the server that wrote the files; None for MariaDB, which has none."""
         return self.transactions[0][3].partition(":")[0] if self.flavor == "mysql" else None
 
     def _executed(self) -> str:
-        """What the server says of its GTIDs: a set, or the last of each domain and server."""
+        """Return the server's executed GTIDs: a set, or the last one of each domain and server."""
         last: str = self.transactions[-1][3]
         return f"{self.server_uuid}:1-{last.rpartition(':')[2]}" if self.flavor == "mysql" else last
 
     def land(self, name: str, upto: int) -> None:
-        """Land the files up to a transaction end."""
+        """Land the files up to the end of a transaction."""
         with StreamLanding(self.source_id, self.home) as landing:
             if not landing.record.identities:
                 landing.open_epoch(

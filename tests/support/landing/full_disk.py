@@ -1,4 +1,4 @@
-"""Disks that are full at one moment or another: a real small one, files that may not grow, and operations that fail."""
+"""Simulates full disks: a real small disk, a limit on file size, and operations that fail."""
 
 import contextlib
 import errno
@@ -12,13 +12,13 @@ from typing import Any, Self
 
 import pytest
 
-# What changes files. What pyarrow and Python's own files write reaches the disk by other ways: see `file_size_limit`.
+# Operations that change files. Writes of pyarrow and of Python's own files bypass them: see `file_size_limit`.
 OPERATIONS = ("write", "fsync", "fdatasync", "replace", "mkdir", "truncate", "ftruncate", "pwrite", "unlink")
 
 
 @contextlib.contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """Let every write of this process fail that would make a file larger than so many bytes, as it does by a quota."""
+    """Let each write of this process fail that would make a file larger than `size` bytes, as a quota does."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -29,7 +29,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def full_from_operation(number: int) -> Iterator[list[str]]:
-    """Let this process change nothing more from its n-th operation on but what frees space; yield what it did."""
+    """Let file operations of this process fail from the n-th one on, except deletions; yield the list of operations."""
     done: list[str] = []
 
     def counted(name: str, operation: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,12 +48,12 @@ def full_from_operation(number: int) -> Iterator[list[str]]:
 
 
 class SmallDisk:
-    """A disk of a few megabytes, mounted on a folder; also a context manager, which takes it away.
+    """A disk of a few megabytes, mounted on a folder; also a context manager, which unmounts it.
 
     Parameters
     ----------
     folder
-        Where it is mounted; created.
+        The mount point; it is created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -70,22 +70,22 @@ class SmallDisk:
         _run("umount", "--lazy", str(self.folder))
 
     def leave_free(self, size: int) -> None:
-        """Make it so small that this many bytes are free."""
+        """Shrink it until this many bytes are free."""
         total = self.used() + size
         error = _run("mount", "-o", f"remount,size={max(total, 4096)}", str(self.folder))
         assert not error, error
 
     def used(self) -> int:
-        """Bytes that files take."""
+        """Bytes that files use."""
         return shutil.disk_usage(self.folder).used
 
     def empty(self) -> None:
-        """Give it room again."""
+        """Give it free space again."""
         assert not _run("mount", "-o", "remount,size=512m", str(self.folder))
 
 
 def _run(*command: str) -> str:
-    """Run a command; return what it says when it fails."""
+    """Run a command; its output is the message when it fails."""
     if shutil.which(command[0]) is None:
         return f"there is no {command[0]}"
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""A Spark session of its own for a test module, and what is in the raw tables."""
+"""A separate Spark session for a test module, and the content of the raw tables."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +9,13 @@ from ingest.warehouse.partitions import open_tables
 from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import RAW_TABLES
 
-# Not the same from run to run, by their nature.
+# These values differ from run to run.
 RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at"}
 
 
 @contextmanager
 def spark_home(home: Path) -> Iterator[Any]:
-    """A session with its warehouse in a folder; at the end the JVM is gone."""
+    """Open a session with its warehouse in a folder; the JVM ends with the block."""
     with SparkLaunch(home, short_lived=True) as launch:
         session = launch.session()
         open_tables(session, home)
@@ -23,7 +23,7 @@ def spark_home(home: Path) -> Iterator[Any]:
 
 
 def raw_rows(session: Any, table: str, source_id: str) -> list[Any]:
-    """Rows of a raw table of one source, sorted, without what differs from run to run."""
+    """Return the sorted rows of a raw table of one source, without values that differ from run to run."""
     columns = [name for name in RAW_TABLES[table].columns.names if name not in RUN_COLUMNS]
     session.catalog.refreshTable(f"binlog_raw.{table}")
     frame = session.table(f"binlog_raw.{table}").where(f"source_id = '{source_id}'")
@@ -33,7 +33,7 @@ def raw_rows(session: Any, table: str, source_id: str) -> list[Any]:
 
 
 def all_rows(session: Any, source_id: str) -> dict[str, list[Any]]:
-    """Rows of all raw tables that an ingest fills."""
+    """Return the rows of all raw tables that an ingest fills."""
     names = [
         "sources",
         "binlog_files",

@@ -1,4 +1,4 @@
-"""What the files of the raw tables hold, read without Spark."""
+"""Reads the files of the raw tables without Spark."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,13 +14,13 @@ from tests.support.landing.spark import RUN_COLUMNS
 
 
 def stored(home: Path) -> dict[str, list[str]]:
-    """The content of the files of all tables, by table: rows without what differs from run to run."""
+    """Return the content of all tables' files by table: rows without values that differ from run to run."""
     content: dict[str, list[str]] = {}
     for name, table in RAW_TABLES.items():
         rows: list[str] = []
         for path in sorted(raw_table_dir(name, home).glob("**/[!.]*.parquet")):
             data = pq.ParquetFile(path).read().drop_columns([*RUN_COLUMNS.intersection(table.file_schema.names)])
-            # Of a segment's file the name counts, of another's only what is in it.
+            # The folder counts only for tables with partitions.
             folder = str(path.relative_to(raw_table_dir(name, home))) if table.partition else ""
             rows += [f"{folder} {row}" for row in data.to_pylist() if row.get("status") != "in_progress"]
         content[name] = sorted(rows)
@@ -28,7 +28,7 @@ def stored(home: Path) -> dict[str, list[str]]:
 
 
 def segment_rows(home: Path, table: str) -> list[str]:
-    """The rows of a table that lies in segments, whatever the segments are, in the order of the positions."""
+    """Return the rows of a segment table in the order of positions, regardless of segments."""
     return _ordered(raw_table_dir(table, home).glob("**/[!.]*.parquet"))
 
 
@@ -42,7 +42,7 @@ _KEY = ("start_pos", "payload_ordinal", "row_ordinal")
 
 
 def current_rows(home: Path, table: str, source_id: str) -> list[str]:
-    """The rows that a reader finds who goes by `segments`: of segments whose latest state is completed."""
+    """Return the rows for a reader that uses `segments`: rows of segments whose latest state is completed."""
     record = SourceRecord.load(source_id, home)
     folders = {
         segment_folder(RAW_TABLES[table], Segment(source_id, *key, state["segment_start"], state["segment_end"]), home)

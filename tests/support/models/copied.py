@@ -1,4 +1,4 @@
-"""A copy of the project in which models can be spoilt."""
+"""A copy of the project whose models can be changed."""
 
 import shutil
 from pathlib import Path
@@ -10,14 +10,14 @@ RUNTIME_ERROR = "select cast(raise_error(concat('spoilt ', table_name)) as int) 
 
 
 def copied_project(folder: Path, models: dict[str, str]) -> Path:
-    """Copy what dbt reads of the project, with further models by name; returns the folder of the copy."""
+    """Copy the part of the project that dbt reads, with further models by name; return the folder of the copy."""
     project = folder / "project"
     for part in ("macros", "models", "seeds", "tests/dbt"):
         shutil.copytree(PROJECT / part, project / part)
     shutil.copytree(PROJECT / "docs", project / "docs")
     for file in ("dbt_project.yml", "profiles.yml"):
         shutil.copy(PROJECT / file, project)
-    # By these two a command of binloom knows the folder for the project.
+    # binloom recognises the folder as the project by these two.
     (project / "ingest").mkdir()
     for name, sql in models.items():
         (project / "models" / "intermediate" / f"{name}.sql").write_text(f"{sql}\n")

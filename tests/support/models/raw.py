@@ -1,4 +1,4 @@
-"""Raw tables written by hand, in the layout that the landing gives them: what a model makes of exactly these rows."""
+"""Writes raw tables by hand, in the layout of the landing, to test models on exactly these rows."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -20,21 +20,21 @@ WIRE_TYPES = {
     "datetime": ("DATETIME2", 0),
     "enum": ("ENUM", 1),
 }
-# What values depend on and only metadata or a snapshot tells.
+# The property that only metadata or a snapshot provides, for types whose values depend on it.
 HINTS = {"int": "sign", "varchar": "charset", "text": "charset", "enum": "labels"}
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
 def data_type(kind: str) -> str:
-    """The type without labels and attributes."""
+    """Return the type without labels and attributes."""
     return kind.partition("(")[0].partition(" ")[0]
 
 
 @dataclass
 class Table:
-    """A table as the server has it: columns as (name, type of information_schema), the first one the key.
+    """A table on the server: columns as (name, type of information_schema); the first column is the key.
 
-    Without `hints_known` nothing but names and types of the wire was known when its rows were decoded.
+    Without `hints_known` the decoder knew only the names and the wire types.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Table:
 
     @property
     def table_map_id(self) -> str:
-        """Identifier of the table map; another one when the columns are others."""
+        """The identifier of the table map; it differs when the columns differ."""
         described = [f"{name if self.names_logged else ''} {kind}" for name, kind in self.columns]
         return f"{self.schema}.{self.name}{'' if self.hints_known else '?'}: {', '.join(described)}"
 
     def table_map(self, source: str) -> dict[str, Any]:
-        """Row of raw table table_maps."""
+        """Return the table map's row in the raw table table_maps."""
         return {
             "table_map_id": self.table_map_id,
             "source_id": source,
@@ -83,7 +83,7 @@ class Table:
 
 @dataclass
 class Change:
-    """A changed row: before and after as lists of texts, None where the kind of change has no such image."""
+    """A changed row: before and after as lists of texts, None where this kind of change has no such image."""
 
     table: Table
     at: datetime
@@ -109,7 +109,7 @@ class XaEnd:
 
 @dataclass
 class RawTables:
-    """Schema `binlog_raw` of a warehouse, one transaction a change."""
+    """The schema `binlog_raw` of a warehouse, one transaction for each change."""
 
     spark: Any
     warehouse: Path
@@ -132,7 +132,7 @@ class RawTables:
         self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
 
     def segment_folder(self, file: str, start: int = 4, epoch: int = 0) -> str:
-        """Partition of a segment as folders."""
+        """Return the partition of a segment as folders."""
         return f"source_id={self.source}/epoch={epoch}/binlog_file={file}/segment_start={start}"
 
     def land(
@@ -146,9 +146,9 @@ class RawTables:
         lost_rows: int = 0,
         lost_bytes: int = 0,
     ) -> None:
-        """Land a file of one segment; again, instead of what was there before.
+        """Land a file of one segment; landing it again replaces the earlier rows.
 
-        `lost_rows` of its last row events and `lost_bytes` at its end are not landed.
+        The last `lost_rows` row events and the last `lost_bytes` bytes are not landed.
         """
         folder = self.segment_folder(file, epoch=epoch)
         for name in SEGMENT_TABLES:
