@@ -1,6 +1,7 @@
 """Oracle MySQL and MariaDB: download sources, setup and start."""
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 from tests.servers.distribution import Distribution
@@ -20,10 +21,12 @@ SYSTEM_TABLES = [
 
 def bootstrap(distribution: Distribution, statements: str, *options: str) -> None:
     """Let a server make its data directory, from statements on its standard input if it needs any."""
-    command = distribution.command(
-        distribution.server_program, "--no-defaults", "--user=root", *distribution.server_options(), *options
-    )
-    done = subprocess.run(command, input=statements, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory(prefix="bootstrap-") as scratch:
+        options = (*options, f"--tmpdir={scratch}")
+        command = distribution.command(
+            distribution.server_program, "--no-defaults", "--user=root", *distribution.server_options(), *options
+        )
+        done = subprocess.run(command, input=statements, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ServerPackagesError(
             f"{distribution.name} {distribution.version} could not make a data directory:\n{done.stderr[-1500:]}"

@@ -76,6 +76,9 @@ class Server:
     def start(self) -> None:
         """Start the process and wait until it answers."""
         self.binlog_dir.mkdir(exist_ok=True)
+        # A server that starts deletes the temporary tables of every other one in the same folder.
+        scratch = self.directory / "tmp"
+        scratch.mkdir(exist_ok=True)
         self.port = self.port or _free_port()
         command = self.distribution.command(
             self.distribution.server_program,
@@ -91,6 +94,7 @@ class Server:
             "--innodb-doublewrite=OFF",
             *self.options,
             f"--datadir={self.directory / 'data'}",
+            f"--tmpdir={scratch}",
             f"--socket={self.socket}",
             f"--pid-file={self.directory / 'pid'}",
             f"--port={self.port}",
