@@ -21,6 +21,7 @@ from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.sources.snapshot_files import read_snapshot_dir
+from tests.support.command_line import assert_sentence, binloom
 from tests.support.landing.binlogs import SHOP, transaction_ends
 from tests.support.landing.full_disk import SmallDisk, file_size_limit, full_from_operation
 from tests.support.landing.stored import current_rows, stored
@@ -191,3 +192,18 @@ def test_a_disk_that_is_full(tmp_path: Path, whole: Path) -> None:
         assert attempt(home) is None
         assert len(told) > 5, told
         assert_nothing_is_lost(home, whole)
+
+
+@pytest.mark.spark
+def test_ingest_names_the_disk_that_its_metastore_filled(tmp_path: Path, whole: Path) -> None:
+    command = ["ingest", "--source", SOURCE, "--binlog-dir", SHOP, "--all"]
+    with SmallDisk(tmp_path / "disk") as disk:
+        home = disk.folder / "home"
+        # The rows of the sample fit, and Spark's metastore does not.
+        disk.leave_free(1 << 20)
+        assert_sentence(binloom(*command, home=home), 3, f"Spark cannot write to {home}: No space left on device")
+        disk.empty()
+        landed = binloom(*command, home=home)
+        assert landed.returncode == 0, landed.stderr
+        for table in TABLES:
+            assert len(current_rows(home, table, SOURCE)) == len(current_rows(whole, table, SOURCE))
