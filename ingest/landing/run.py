@@ -35,7 +35,7 @@ from ingest.landing.plan import (
 from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
 from ingest.sources.directory import BinlogPath, find_binlogs
-from ingest.warehouse.files import append_rows, append_table, read_table
+from ingest.warehouse.files import append_rows, append_table, delete_temporaries, read_table
 from ingest.warehouse.locks import SourceLock, source_stem
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT, Segment
@@ -91,6 +91,8 @@ class Run:
         self._progress = progress
         self._stem = f"{source_stem(result.source_id)}-{result.run_id}"
         self._files_written = 0
+        for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS):
+            delete_temporaries(table, source_stem(result.source_id), home)
         self.history = SchemaHistory.load(record, home)
         self.hints: SchemaHints | None = None
         self._filter = filter_text(options.tables)

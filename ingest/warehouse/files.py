@@ -5,6 +5,7 @@ deterministic: writing the same rows again creates the same file at the same pat
 """
 
 import contextlib
+import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -108,6 +109,28 @@ def replacing(final: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+
+
+def delete_temporaries(table: RawTable, stem: str, home: Path) -> None:
+    """Delete temporary files in an unpartitioned table that a killed process left.
+
+    Parameters
+    ----------
+    table
+        Table whose folder is searched.
+    stem
+        Beginning of the file names. The caller holds the lock of the source that they belong to.
+    home
+        Folder of all data of binloom.
+
+    Raises
+    ------
+    StoreError
+        A file cannot be deleted.
+    """
+    for leftover in raw_table_dir(table.name, home).glob(f".{glob.escape(stem)}-*.tmp"):
+        with store_errors(leftover):
+            leftover.unlink(missing_ok=True)
 
 
 def publish(temporary: Path, final: Path) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from ingest.errors import IngestInProgressError, StoreError
 from ingest.warehouse.catalog import create_statement, spark_type, sql_literal
-from ingest.warehouse.files import append_rows, partition_folder, read_rows
+from ingest.warehouse.files import append_rows, delete_temporaries, partition_folder, read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.landed import LANDED_SCHEMAS
 from ingest.warehouse.locks import SourceLock, TaskLock, source_stem
 from ingest.warehouse.names import escape
-from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES, SEGMENT_TABLES, SOURCES
+from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES, SEGMENT_TABLES, SEGMENTS, SOURCES
 
 
 def test_partition_values_are_escaped_as_hive_does() -> None:
@@ -119,3 +119,17 @@ def test_sources_with_similar_names_have_locks_of_their_own() -> None:
     stems = {source_stem(name) for name in ("a/b", "a_b", "a b", "A b", "ä b")}
     assert len(stems) == 5
     assert all("/" not in stem and " " not in stem for stem in stems)
+
+
+def test_temporary_files_of_a_killed_process_are_deleted(tmp_path: Path) -> None:
+    folder = raw_table_dir("segments", tmp_path)
+    folder.mkdir(parents=True)
+    left, of_another, whole = (
+        ".shop-1a-run-00005.parquet.7.tmp",
+        ".shop-2b-run-1.parquet.7.tmp",
+        "shop-1a-run-1.parquet",
+    )
+    for name in (left, of_another, whole):
+        (folder / name).touch()
+    delete_temporaries(SEGMENTS, "shop-1a", tmp_path)
+    assert {path.name for path in folder.iterdir()} == {of_another, whole}
