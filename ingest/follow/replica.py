@@ -1,7 +1,6 @@
 """Identity of a source's follower as a replica: drawn once at random, and kept in `replica.json` in the spool."""
 
 import json
-import os
 import secrets
 import uuid
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from typing import Final
 from ingest.errors import StoreError
 from ingest.follow.checkpoint import spool_folder
 from ingest.sources.replication import Replica
-from ingest.warehouse.files import make_folder, publish, store_errors
+from ingest.warehouse.files import replacing
 
 REPLICA: Final = "replica.json"
 
@@ -66,8 +65,5 @@ def _read(path: Path) -> Replica | None:
 
 
 def _write(replica: Replica, folder: Path) -> None:
-    path, temporary = folder / REPLICA, folder / f".{REPLICA}.{os.getpid()}.tmp"
-    with store_errors(path):
-        make_folder(folder)
+    with replacing(folder / REPLICA) as temporary:
         temporary.write_text(json.dumps(asdict(replica), indent=2) + "\n")
-        publish(temporary, path)
