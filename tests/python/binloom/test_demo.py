@@ -23,9 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def demo(home: Path) -> "subprocess.CompletedProcess[str]":
-    result = binloom("demo", home=home)
-    # It takes two minutes on two idle cores; twice that is allowed on a busy machine.
-    return result
+    return binloom("demo", home=home)
 
 
 def test_the_demo_ends_well_and_without_chatter(demo: "subprocess.CompletedProcess[str]") -> None:
