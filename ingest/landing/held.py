@@ -1,10 +1,8 @@
 """Land the received log of a live server piece by piece, without Spark."""
 
 import time
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from ingest.landing.executors import LocalExecutor
 from ingest.landing.options import IngestOptions, IngestResult, Progress, silent
 from ingest.landing.plan import FilePlan, IdentifiedFile, plan_file, plan_from_scan
-from ingest.landing.run import Run
+from ingest.landing.run import Run, new_run_id
 from ingest.sources.directory import binlog_path
 from ingest.warehouse.home import prepare_home
 from ingest.warehouse.locks import SourceLock
@@ -82,7 +80,7 @@ class StreamLanding:
         self.source_id = source_id
         self.home = home.absolute()
         self._options = options or IngestOptions()
-        self.run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+        self.run_id = new_run_id()
         self._said: set[str] = set()
         prepare_home(self.home)
         self.lock = SourceLock(self.home, source_id, self.run_id)

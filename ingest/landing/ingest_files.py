@@ -3,16 +3,14 @@
 import contextlib
 import logging
 import time
-import uuid
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.landing.options import IngestOptions, IngestResult, Progress, filter_text, filter_words, silent
 from ingest.landing.plan import identify
-from ingest.landing.run import Run
+from ingest.landing.run import Run, new_run_id
 from ingest.sources.directory import BinlogPath
 from ingest.warehouse.home import binloom_home, prepare_home
 from ingest.warehouse.locks import SourceLock
@@ -78,7 +76,7 @@ def ingest(
     options = options or IngestOptions()
     home = (home or binloom_home()).absolute()
     prepare_home(home)
-    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+    run_id = new_run_id()
     result = IngestResult(source_id, run_id)
     with SourceLock(home, source_id, run_id) as lock, contextlib.ExitStack() as stack:
         record = SourceRecord.load(source_id, home)

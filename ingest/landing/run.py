@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -431,3 +432,8 @@ def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[tuple[str
 def now() -> datetime:
     """Return the current time in UTC."""
     return datetime.now(UTC)
+
+
+def new_run_id() -> str:
+    """Return an identifier for a run of landing: the current time, and a random part."""
+    return f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
