@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ingest.warehouse.home import NO_SPACE, is_full
+from ingest.warehouse.home import NO_SPACE, comes_of_a_full_disk
 
 # The query plan follows an analysis error after a semicolon at the end of a line. A server adds the Java stack.
 _PLAN_OR_STACK = re.compile(r"(;[ \t]*\n|\n\s*at [\w.$]+\().*", re.DOTALL)
@@ -20,6 +20,6 @@ def told(message: str, home: Path) -> str:
     The stack contains the full disk as the cause, or Hive hides it and only reports that it cannot instantiate a class.
     """
     short = without_plan(message)
-    if NO_SPACE in short or not (NO_SPACE in message or is_full(home)):
+    if NO_SPACE in short or not comes_of_a_full_disk(message, home):
         return short
     return f"{short.rstrip()}\n{NO_SPACE} on the disk of {home}. Make room, and run the same command again."

@@ -81,3 +81,8 @@ def is_full(folder: Path) -> bool:
         return shutil.disk_usage(folder).free < FULL_BELOW_BYTES
     except OSError:
         return False
+
+
+def comes_of_a_full_disk(message: str, home: Path) -> bool:
+    """Return whether a full disk caused an error of Spark. Hive hides the cause, so the disk is looked at too."""
+    return NO_SPACE in message or is_full(home)

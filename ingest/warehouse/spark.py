@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
-from ingest.warehouse.home import NO_SPACE, binloom_home, is_full, prepare_home
+from ingest.warehouse.home import NO_SPACE, binloom_home, comes_of_a_full_disk, prepare_home
 from ingest.warehouse.privacy import private_umask
 
 MASTER_VARIABLE = "BINLOOM_SPARK_MASTER"
@@ -232,7 +232,7 @@ def spark_errors(home: Path) -> Iterator[None]:
                 path=str(home / "metastore"),
             ) from error
         # On a full disk, Hive may only report that it cannot instantiate a class, without the reason.
-        if NO_SPACE in text or is_full(home):
+        if comes_of_a_full_disk(text, home):
             raise StoreError(
                 f"Spark cannot write to {home}: {NO_SPACE}.",
                 hint="Make room, and run the same command again; what is complete is kept.",

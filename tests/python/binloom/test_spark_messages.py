@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from binloom.commands import spark_messages
 from binloom.commands.spark_messages import told, without_plan
+from ingest.warehouse import home
 
 ANALYSIS = """Runtime Error
   [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `nosuch` cannot be resolved. SQLSTATE: 42703; line 1 pos 7;
@@ -40,5 +40,5 @@ def test_a_full_disk_in_the_stack_is_told(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_that_hive_does_not_tell_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_messages, "is_full", lambda folder: folder == tmp_path)
+    monkeypatch.setattr(home, "is_full", lambda folder: folder == tmp_path)
     assert "No space left on device" in told("Unable to instantiate SessionHiveMetaStoreClient", tmp_path)
