@@ -96,7 +96,8 @@ def promote(replica: Server) -> None:
 def kill_dump_threads(server: Server) -> int:
     """Kill the dump threads' connections, as an administrator would; return their number."""
     killed = 0
-    for identifier, *_, command in server.execute("select id, command from information_schema.processlist"):
+    # A query of information_schema.processlist can fail on MySQL: its text cannot hold an emoji of a running statement.
+    for identifier, _user, _host, _database, command, *_ in server.execute("show processlist"):
         if str(command).startswith("Binlog Dump"):
             try:
                 server.execute(f"kill {identifier}")

@@ -69,8 +69,8 @@ def test_the_site_needs_no_network(demo: "subprocess.CompletedProcess[str]", hom
     manifest = json.loads((page.parent / "manifest.json").read_text())
     assert manifest["metadata"]["send_anonymous_usage_stats"] is False
     assert "model.binloom.row_changes" in manifest["nodes"]
-    assert "Who changed which row" in manifest["docs"]["doc.binloom.__overview__"]["block_contents"]
-    assert "Who changed which row" in text
+    assert "They show who changed which row" in manifest["docs"]["doc.binloom.__overview__"]["block_contents"]
+    assert "They show who changed which row" in text
 
 
 def test_the_persons_own_tables_are_left_alone(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
