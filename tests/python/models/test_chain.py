@@ -170,12 +170,29 @@ BROKEN = [
         foreign key (pet) references torn.pets (id) on delete set null on update restrict)
     create table torn.kept (id int primary key, owner int,
         foreign key (owner) references torn.owners (id) on delete restrict on update restrict)
+    create table torn.level0 (id int primary key)
+    create table torn.level1 (id int primary key, up int,
+        foreign key (up) references torn.level0 (id) on delete cascade on update cascade)
+    create table torn.level2 (id int primary key, up int,
+        foreign key (up) references torn.level1 (id) on delete cascade on update cascade)
+    create table torn.level3 (id int primary key, up int,
+        foreign key (up) references torn.level2 (id) on delete cascade on update cascade)
+    create table torn.level4 (id int primary key, up int,
+        foreign key (up) references torn.level3 (id) on delete cascade on update cascade)
+    create table torn.level5 (id int primary key, up int,
+        foreign key (up) references torn.level4 (id) on delete cascade on update cascade)
     insert into torn.unlogged values (1, 'a', 1), (2, 'b', 2), (3, 'c', 3), (4, 'd', 4)
     insert into torn.as_text values (1, 1), (2, 2)
     insert into torn.altered values (1, 1, 1)
     insert into torn.owners values (1), (2), (3), (4)
     insert into torn.pets values (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c'), (4, 4, 'd')
     insert into torn.toys values (1, 1), (4, 4)
+    insert into torn.level0 values (1)
+    insert into torn.level1 values (1, 1)
+    insert into torn.level2 values (1, 1)
+    insert into torn.level3 values (1, 1)
+    insert into torn.level4 values (1, 1)
+    insert into torn.level5 values (1, 1)
     """,
     """
     delete from torn.unlogged where id = 3
@@ -194,8 +211,10 @@ BROKEN = [
     delete from torn.owners where id = 1
     update torn.owners set id = 20 where id = 2
     insert into torn.owners values (1)
+    delete from torn.level0
     """,
     """
+    insert into torn.level5 values (1, null)
     update torn.as_text set n = n + 1
     insert into torn.pets values (1, 1, 'again')
     update torn.pets set name = 'y'
@@ -216,11 +235,13 @@ EXPECTED = {
     ("pets", "1", "not_deleted", None, "unlogged_cascade"),
     ("pets", "2", "values_differ", ("owner",), "unlogged_cascade"),
     ("toys", "1", "values_differ", ("pet",), "unlogged_cascade"),
+    ("level5", "1", "not_deleted", None, "unlogged_cascade"),
 }
 
 CASCADING = {
     ("pets", ("owner",), "owners", ("id",), "CASCADE", "CASCADE"),
     ("toys", ("pet",), "pets", ("id",), "SET NULL", "RESTRICT"),
+    *((f"level{level}", ("up",), f"level{level - 1}", ("id",), "CASCADE", "CASCADE") for level in range(1, 6)),
 }
 
 

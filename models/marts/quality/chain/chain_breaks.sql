@@ -19,40 +19,9 @@ completed_segments as (
 
 ),
 
-segments as (
+unlanded_positions as (
 
-    select * from {{ ref('stg_binlog__segments') }}
-
-),
-
-binlog_files as (
-
-    select * from {{ ref('stg_binlog__binlog_files') }}
-
-),
-
-quarantined_row_events as (
-
-    select * from {{ ref('quarantined_row_events') }}
-
-),
-
-stream_gaps as (
-
-    select * from {{ ref('stg_binlog__stream_gaps') }}
-
-),
-
-uncovered_bytes as (
-
-    select * from {{ ref('uncovered_bytes') }}
-    where defect != 'overlap'
-
-),
-
-unsupported_events as (
-
-    select * from {{ ref('stg_binlog__unsupported_events') }}
+    select * from {{ ref('int_unlanded_positions') }}
 
 ),
 
@@ -75,9 +44,9 @@ schema_changes as (
 
 ),
 
-unlogged_cascades as (
+cascading_ancestors as (
 
-    select * from {{ ref('unlogged_cascades') }}
+    select * from {{ ref('int_cascading_ancestors') }}
 
 ),
 
@@ -87,114 +56,16 @@ row_events as (
 
 ),
 
-landed_files as (
-
-    select distinct
-        source_id,
-        epoch,
-        binlog_file,
-        file_sequence
-    from completed_segments
-
-),
-
-following_files as (
-
-    select
-        source_id,
-        epoch,
-        file_sequence,
-        lead(file_sequence) over (partition by source_id, epoch order by file_sequence) as next_file_sequence
-    from landed_files
-
-),
-
--- Places that may have changes that row_changes lacks, with their table where it is known.
-not_landed as (
-
-    select
-        source_id,
-        struct(epoch, file_sequence + 1 as file_sequence, 0L as start_pos) as position,
-        cast(null as string) as schema_name,
-        cast(null as string) as table_name
-    from following_files
-    where next_file_sequence > file_sequence + 1
-
-    union all
-
-    select
-        segments.source_id,
-        struct(
-            segments.epoch,
-            coalesce(binlog_files.file_sequence, {{ file_sequence('segments.binlog_file') }}) as file_sequence,
-            segments.segment_start as start_pos
-        ) as position,
-        cast(null as string) as schema_name,
-        cast(null as string) as table_name
-    from segments
-    left join binlog_files
-        on
-            segments.source_id = binlog_files.source_id
-            and segments.epoch = binlog_files.epoch
-            and segments.binlog_file = binlog_files.binlog_file
-    where segments.is_current and segments.status in ('failed', 'in_progress', 'skipped')
-
-    union all
-
-    select
-        source_id,
-        struct(epoch, file_sequence, start_pos) as position,
-        schema_name,
-        table_name
-    from quarantined_row_events
-
-    union all
-
-    select
-        unsupported_events.source_id,
-        struct(
-            unsupported_events.epoch,
-            {{ file_sequence('unsupported_events.binlog_file') }} as file_sequence,
-            unsupported_events.start_pos
-        ) as position,
-        cast(null as string) as schema_name,
-        cast(null as string) as table_name
-    from unsupported_events
-    where event_type = 'INCIDENT'
-
-    union all
-
-    select
-        source_id,
-        struct(
-            from_epoch as epoch, {{ file_sequence('from_file') }} as file_sequence, from_pos as start_pos
-        ) as position,
-        cast(null as string) as schema_name,
-        cast(null as string) as table_name
-    from stream_gaps
-    where status != 'filled'
-
-    union all
-
-    select
-        source_id,
-        struct(epoch, {{ file_sequence('binlog_file') }} as file_sequence, range_start as start_pos) as position,
-        cast(null as string) as schema_name,
-        cast(null as string) as table_name
-    from uncovered_bytes
-
-),
-
 without_events as (
 
     select distinct breaks.break_id
     from breaks
-    inner join not_landed
+    inner join unlanded_positions
         on
-            breaks.source_id = not_landed.source_id
-            and not_landed.position between breaks.previous_position and breaks.position
-            and coalesce(breaks.schema_name = not_landed.schema_name, true)
-            and coalesce(breaks.table_name = not_landed.table_name, true)
+            breaks.source_id = unlanded_positions.source_id
+            and unlanded_positions.position between breaks.previous_position and breaks.position
+            and coalesce(breaks.schema_name = unlanded_positions.schema_name, true)
+            and coalesce(breaks.table_name = unlanded_positions.table_name, true)
 
 ),
 
@@ -273,67 +144,6 @@ altered as (
 
 ),
 
--- When the parent itself is changed by a cascade, without a row event, the parent's parent has the row event.
-grandparents as (
-
-    select
-        children.source_id,
-        children.schema_name,
-        children.table_name,
-        children.column_names,
-        parents.referenced_schema_name,
-        parents.referenced_table_name,
-        parents.referenced_column_names,
-        parents.delete_rule,
-        parents.update_rule
-    from unlogged_cascades as children
-    inner join unlogged_cascades as parents
-        on
-            children.source_id = parents.source_id
-            and children.referenced_schema_name = parents.schema_name
-            and children.referenced_table_name = parents.table_name
-
-),
-
-ancestors as (
-
-    select
-        source_id,
-        schema_name,
-        table_name,
-        column_names,
-        referenced_schema_name,
-        referenced_table_name,
-        referenced_column_names,
-        delete_rule,
-        update_rule
-    from unlogged_cascades
-
-    union all
-
-    select * from grandparents
-
-    union all
-
-    select
-        grandparents.source_id,
-        grandparents.schema_name,
-        grandparents.table_name,
-        grandparents.column_names,
-        parents.referenced_schema_name,
-        parents.referenced_table_name,
-        parents.referenced_column_names,
-        parents.delete_rule,
-        parents.update_rule
-    from grandparents
-    inner join unlogged_cascades as parents
-        on
-            grandparents.source_id = parents.source_id
-            and grandparents.referenced_schema_name = parents.schema_name
-            and grandparents.referenced_table_name = parents.table_name
-
-),
-
 -- Includes the files between the two changes, so that no other files are read.
 suspects as (
 
@@ -341,28 +151,28 @@ suspects as (
         breaks.break_id,
         breaks.position,
         breaks.previous_position,
-        ancestors.referenced_schema_name,
-        ancestors.referenced_table_name,
-        ancestors.referenced_column_names,
-        ancestors.delete_rule not in ('NO ACTION', 'RESTRICT') as follows_deletes,
-        ancestors.update_rule not in ('NO ACTION', 'RESTRICT') as follows_updates,
-        landed_files.source_id,
-        landed_files.epoch,
-        landed_files.binlog_file
+        cascading_ancestors.referenced_schema_name,
+        cascading_ancestors.referenced_table_name,
+        cascading_ancestors.referenced_column_names,
+        cascading_ancestors.follows_deletes,
+        cascading_ancestors.follows_updates,
+        completed_segments.source_id,
+        completed_segments.epoch,
+        completed_segments.binlog_file
     from breaks
-    inner join ancestors
+    inner join cascading_ancestors
         on
-            breaks.source_id = ancestors.source_id
-            and breaks.schema_name = ancestors.schema_name
-            and breaks.table_name = ancestors.table_name
+            breaks.source_id = cascading_ancestors.source_id
+            and breaks.schema_name = cascading_ancestors.schema_name
+            and breaks.table_name = cascading_ancestors.table_name
             and (
                 breaks.defect != 'values_differ'
-                or arrays_overlap(breaks.differing_columns, ancestors.column_names)
+                or arrays_overlap(breaks.differing_columns, cascading_ancestors.column_names)
             )
-    inner join landed_files
+    inner join completed_segments
         on
-            breaks.source_id = landed_files.source_id
-            and struct(landed_files.epoch, landed_files.file_sequence)
+            breaks.source_id = completed_segments.source_id
+            and struct(completed_segments.epoch, completed_segments.file_sequence)
             between struct(breaks.previous_epoch as epoch, breaks.previous_file_sequence as file_sequence)
             and struct(breaks.epoch, breaks.file_sequence)
 
