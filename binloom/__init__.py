@@ -6,7 +6,9 @@
 >>> spark.read.format("mysql_binlog").load("/var/lib/mysql")  # doctest: +SKIP
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ingest.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ingest.binlog import open_binlog
@@ -14,13 +16,5 @@ if TYPE_CHECKING:
 
 __all__ = ["open_binlog", "register"]
 
-_HOMES = {"open_binlog": "ingest.binlog", "register": "ingest.landing.data_source"}
-
-
-def __getattr__(name: str) -> Any:
-    # Lazy imports: `binloom --help` must not load the decoder, and a script that decodes must not load Spark.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_HOMES[name]), name)
+# `binloom --help` must not load the decoder, and a script that decodes must not load Spark.
+__getattr__ = lazy_names(__name__, {"open_binlog": "ingest.binlog.decoder", "register": "ingest.landing.data_source"})

@@ -4,11 +4,16 @@
 ...     print(batch.num_rows)
 """
 
-from ingest.binlog.decoder import Binlog, open_binlog
-from ingest.binlog.filters import TableFilter
-from ingest.binlog.format import FormatDescription
-from ingest.binlog.hints import SchemaHints
-from ingest.binlog.scan import Defect, Scan, SegmentRange, scan_binlog
+from typing import TYPE_CHECKING
+
+from ingest.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ingest.binlog.decoder import Binlog, open_binlog
+    from ingest.binlog.filters import TableFilter
+    from ingest.binlog.format import FormatDescription
+    from ingest.binlog.hints import SchemaHints
+    from ingest.binlog.scan import Defect, Scan, SegmentRange, scan_binlog
 
 __all__ = [
     "Binlog",
@@ -21,3 +26,19 @@ __all__ = [
     "open_binlog",
     "scan_binlog",
 ]
+
+# The compiled kernel takes a second to load, and most commands use only a schema or a filter of this package.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Binlog": "ingest.binlog.decoder",
+        "Defect": "ingest.binlog.scan",
+        "FormatDescription": "ingest.binlog.format",
+        "Scan": "ingest.binlog.scan",
+        "SchemaHints": "ingest.binlog.hints",
+        "SegmentRange": "ingest.binlog.scan",
+        "TableFilter": "ingest.binlog.filters",
+        "open_binlog": "ingest.binlog.decoder",
+        "scan_binlog": "ingest.binlog.scan",
+    },
+)

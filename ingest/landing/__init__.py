@@ -5,7 +5,9 @@
 >>> result = ingest("shop", find_binlogs(Path("/var/lib/mysql")))  # doctest: +SKIP
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ingest.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ingest.landing.ingest_files import ingest
@@ -14,18 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["IngestOptions", "IngestResult", "ingest", "land_snapshot"]
 
-_HOMES = {
-    "IngestOptions": "options",
-    "IngestResult": "options",
-    "ingest": "ingest_files",
-    "land_snapshot": "snapshots",
-}
-
-
-def __getattr__(name: str) -> Any:
-    # Lazy, so that workers load only the modules that they need.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+# Workers load only the modules that they need.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "IngestOptions": "ingest.landing.options",
+        "IngestResult": "ingest.landing.options",
+        "ingest": "ingest.landing.ingest_files",
+        "land_snapshot": "ingest.landing.snapshots",
+    },
+)

@@ -12,5 +12,5 @@ from pyspark import daemon
 if __name__ == "__main__":
     # When the decoder cannot be imported, the task reports the error. A daemon that dies here would hang Spark.
     with contextlib.suppress(Exception):
-        import ingest.binlog  # noqa: F401
+        import ingest.binlog.decoder  # noqa: F401
     daemon.manager()  # type: ignore[no-untyped-call]

@@ -11,13 +11,14 @@ from tests.support.places import PROJECT
 PACKAGES = [PROJECT / "binloom", PROJECT / "ingest"]
 
 # Each room and the rooms that it may import, in reverse order of the data flow.
-BYTES = {"ingest.errors", "ingest.escapes", "ingest.binlog", "ingest.ddl", "ingest.sources"}
+BYTES = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.binlog", "ingest.ddl", "ingest.sources"}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 MAY_IMPORT = {
     "ingest": set(),
     "ingest.errors": set(),
     "ingest.escapes": set(),
-    "ingest.binlog": {"ingest.errors"},
+    "ingest.lazy": set(),
+    "ingest.binlog": {"ingest.errors", "ingest.lazy"},
     "ingest.ddl": {"ingest.errors"},
     "ingest.sources": {"ingest.errors", "ingest.binlog", "ingest.ddl"},
     "ingest.warehouse": BYTES,
