@@ -298,7 +298,8 @@ def follow(
     Ends in order at SIGINT or SIGTERM, and goes on from there when it is started again. Needs no Java while it runs.
     Exit code 3 when a part of the log is lost (see --accept-gap), or the server cannot be used.
     """
-    from binloom.commands.follow import follow_server, seconds, size
+    from binloom.commands.follow import follow_server
+    from binloom.commands.units import seconds, size
     from ingest.follow.follower import FollowOptions
     from ingest.follow.handover import Start
     from ingest.sources.address import ServerAddress
@@ -369,6 +370,32 @@ def status(
     from binloom.commands.status import print_status
 
     raise typer.Exit(print_status(source, format, sources))
+
+
+@app.command(
+    short_help="Build the models if something new has landed.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def build(
+    context: typer.Context,
+    every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Look again after this time, until a signal comes: 60s, 5m.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build even if nothing new has landed.")] = False,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics to Prometheus there.")
+    ] = None,
+    metrics_address: Annotated[str, typer.Option(metavar="ADDRESS", help="Where metrics are served.")] = "127.0.0.1",
+) -> None:
+    """Run `dbt build` without unit tests, if something has landed since the last good build. Otherwise needs no Java.
+
+    All other options go to dbt, such as --select or --full-refresh. Exit code 1 when a model or a test failed.
+    """
+    from binloom.commands.build import build_models
+    from binloom.commands.units import seconds
+
+    pause = None if every is None else seconds(every, "--every")
+    raise typer.Exit(build_models(context.args, pause, force, metrics_port, metrics_address))
 
 
 @app.command(short_help="Check what landed, print the proofs.")

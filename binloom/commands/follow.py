@@ -1,7 +1,6 @@
 """`binloom follow`: follow a live server under one source until it is stopped."""
 
 import contextlib
-import re
 import signal
 import sys
 from collections import Counter
@@ -12,7 +11,7 @@ from types import FrameType
 
 from binloom.commands.metrics import FollowMetrics, MetricsServer
 from binloom.commands.output import human_bytes, print_line, say
-from ingest.errors import EXIT_DONE, EXIT_SOURCE, JavaMissingError, MetastoreLockedError, UsageError
+from ingest.errors import EXIT_DONE, EXIT_SOURCE, JavaMissingError, MetastoreLockedError
 from ingest.follow.follower import Follower, FollowOptions
 from ingest.follow.lag import find_lag, last_landed_at
 from ingest.follow.spool import Spool
@@ -21,11 +20,6 @@ from ingest.landing.options import IngestResult
 from ingest.sources.address import ServerAddress
 from ingest.warehouse.gaps import gaps
 from ingest.warehouse.home import binloom_home
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-_SECONDS = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])?(?:i?b)?", re.IGNORECASE)
-_FACTORS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
 def follow_server(
@@ -140,31 +134,3 @@ class _Watcher:
             f"{totals['rows']} row changes in {totals['transactions']} transactions landed, "
             f"{human_bytes(totals['bytes'])}"
         )
-
-
-def seconds(text: str, option: str) -> float:
-    """Return a duration such as 30s, 5m or 7d in seconds.
-
-    Raises
-    ------
-    UsageError
-        The text is not valid.
-    """
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"{text!r} is no duration.", hint=f"Give {option} such as 30s, 5m, 2h or 7d.")
-    return float(match[1]) * _SECONDS[match[2]]
-
-
-def size(text: str, option: str) -> int:
-    """Return a size such as 500M or 20G in bytes.
-
-    Raises
-    ------
-    UsageError
-        The text is not valid.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"{text!r} is no size.", hint=f"Give {option} such as 500M or 20G.")
-    return int(float(match[1]) * (1 << _FACTORS[(match[2] or "").lower()]))

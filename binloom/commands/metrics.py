@@ -1,9 +1,9 @@
-"""Prometheus metrics of a running `binloom follow`."""
+"""Prometheus metrics of a running `binloom follow` or `binloom build --every`."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,7 +11,9 @@ from prometheus_client.registry import Collector
 
 from ingest.errors import UsageError
 from ingest.escapes import visible
-from ingest.follow.lag import Lag
+
+if TYPE_CHECKING:
+    from ingest.follow.lag import Lag
 
 
 class FollowMetrics(Collector):
@@ -58,7 +60,7 @@ class FollowMetrics(Collector):
         self._landed_transactions += transactions
         self._last_landed_at = last_at or self._last_landed_at
 
-    def checked(self, lag: Lag, spool_bytes: int, gaps: Mapping[str, int]) -> None:
+    def checked(self, lag: "Lag", spool_bytes: int, gaps: Mapping[str, int]) -> None:
         """Set the lag, the size of the spool and the number of gaps of each status."""
         self._lag, self._spool_bytes, self._gaps = lag, spool_bytes, dict(gaps)
         self._checked_at = datetime.now(UTC)
@@ -97,6 +99,39 @@ class FollowMetrics(Collector):
         return family
 
 
+class BuildMetrics(Collector):
+    """The metrics of the builds of one process."""
+
+    def __init__(self) -> None:
+        self._builds = {"good": 0, "failed": 0}
+        self._seconds: float | None = None
+        self._warnings: int | None = None
+        self._good_at: datetime | None = None
+
+    def built(self, seconds: float, is_good: bool, warnings: int) -> None:
+        """Record the end of a build: its duration, its success, and its number of tests that warned."""
+        self._builds["good" if is_good else "failed"] += 1
+        self._seconds, self._warnings = seconds, warnings
+        if is_good:
+            self._good_at = datetime.now(UTC)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the current metrics."""
+        builds = CounterMetricFamily("binloom_builds", "Builds by their outcome.", labels=["outcome"])
+        for outcome, number in self._builds.items():
+            builds.add_metric([outcome], number)
+        yield builds
+        if self._seconds is not None and self._warnings is not None:
+            yield GaugeMetricFamily("binloom_build_seconds", "Duration of the last build.", self._seconds)
+            yield GaugeMetricFamily("binloom_build_warnings", "Tests that warned in the last build.", self._warnings)
+        if self._good_at is not None:
+            yield GaugeMetricFamily(
+                "binloom_last_good_build_timestamp_seconds",
+                "When the last good build ended.",
+                self._good_at.timestamp(),
+            )
+
+
 class MetricsServer:
     """Serves metrics over HTTP in its own thread, until it is closed.
 
@@ -115,7 +150,7 @@ class MetricsServer:
         The port is taken or not allowed, or the address is not one of this machine.
     """
 
-    def __init__(self, metrics: FollowMetrics, port: int, address: str = "127.0.0.1") -> None:
+    def __init__(self, metrics: Collector, port: int, address: str = "127.0.0.1") -> None:
         registry = CollectorRegistry()
         registry.register(metrics)
         try:

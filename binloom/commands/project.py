@@ -81,6 +81,8 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
     # dbt's libraries print unrelated warnings to stdout and stderr.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         result = dbtRunner(callbacks=[watch]).invoke([*arguments, *map(str, places), *map(str, quiet)])
+    if isinstance(result.exception, KeyboardInterrupt):
+        raise result.exception
     if result.exception is not None:
         raise StoreError(
             f"dbt {arguments[0]} could not run: {_what_failed(result.exception)}.",

@@ -15,7 +15,7 @@ def copied_project(folder: Path, models: dict[str, str]) -> Path:
     for part in ("macros", "models", "seeds", "tests/dbt"):
         shutil.copytree(PROJECT / part, project / part)
     shutil.copytree(PROJECT / "docs", project / "docs")
-    for file in ("dbt_project.yml", "profiles.yml"):
+    for file in ("dbt_project.yml", "profiles.yml", "selectors.yml"):
         shutil.copy(PROJECT / file, project)
     # binloom recognises the folder as the project by these two.
     (project / "ingest").mkdir()

@@ -1,0 +1,248 @@
+"""`binloom build`: run `dbt build` when something has landed since the last good build, once or again and again."""
+
+import contextlib
+import hashlib
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from binloom.commands.metrics import BuildMetrics, MetricsServer
+from binloom.commands.output import print_line, progress, say
+from binloom.commands.project import DbtRun, project_dir, run_dbt
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
+from ingest.warehouse.files import replacing
+from ingest.warehouse.home import binloom_home, raw_table_dir
+from ingest.warehouse.raw_state import raw_state
+from ingest.warehouse.tables import RAW_TABLES, SEGMENTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Unit tests check the code, not the data; `dbt build` runs them.
+_WITHOUT_UNIT_TESTS: Final = ("--exclude-resource-type", "unit_test")
+_PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
+_OWN_OPTIONS: Final = ("--target", "-t", "--project-dir", "--profiles-dir")
+_RECORD: Final = "builds.json"
+
+
+@dataclass(frozen=True)
+class GoodBuild:
+    """A build that succeeded.
+
+    Attributes
+    ----------
+    inputs
+        Hash of the raw tables and the project at its beginning.
+    built_at
+        Time of its end: ISO 8601, UTC.
+    warnings
+        Names of the tests that warned.
+    """
+
+    inputs: str
+    built_at: str
+    warnings: tuple[str, ...]
+
+
+def build_models(
+    dbt_options: Sequence[str],
+    every: float | None = None,
+    force: bool = False,
+    metrics_port: int | None = None,
+    metrics_address: str = "127.0.0.1",
+) -> int:
+    """Build the models, unless nothing has landed since the last good build with the same options.
+
+    Parameters
+    ----------
+    dbt_options
+        Options of `dbt build`, such as `["--select", "+row_changes"]`.
+    every
+        Seconds from one look to the next; Spark and dbt stay loaded until SIGINT or SIGTERM. None: look once.
+    force
+        Build the first time even if nothing is new.
+    metrics_port, metrics_address
+        Where metrics are served; None: nowhere.
+
+    Returns
+    -------
+    int
+        The exit code: 1 when a model or a test failed in the last build.
+    """
+    with contextlib.ExitStack() as stack:
+        builder = _Builder(binloom_home().absolute(), dbt_options, stack)
+        if metrics_port is not None:
+            server = stack.enter_context(MetricsServer(builder.metrics, metrics_port, metrics_address))
+            say(f"metrics are on http://{metrics_address}:{server.port}/metrics")
+        if every is None:
+            return builder.build_if_new(force)
+        with _ended_by_signals() as ended:
+            return builder.build_until(ended, every, force)
+
+
+class _Builder:
+    """Builds with one selection of nodes, and one session for all builds.
+
+    Parameters
+    ----------
+    home
+        Folder of all data of binloom.
+    dbt_options
+        Options of `dbt build`.
+    stack
+        Closes the session, which only a build opens.
+    """
+
+    def __init__(self, home: Path, dbt_options: Sequence[str], stack: contextlib.ExitStack) -> None:
+        for option in _OWN_OPTIONS:
+            if any(word == option or word.startswith(f"{option}=") for word in dbt_options):
+                raise UsageError(
+                    f"binloom build cannot take {option}: it builds the warehouse of its own home.",
+                    hint="Run `dbt build` with this option.",
+                )
+        self.metrics = BuildMetrics()
+        self._home = home
+        self._project = project_dir()
+        self._arguments = ["build", *_WITHOUT_UNIT_TESTS, *dbt_options]
+        self._stack = stack
+        self._session: SparkSession | None = None
+
+    def build_until(self, ended: threading.Event, every: float, force: bool) -> int:
+        """Build whenever something is new, until an event is set; return the exit code of the last build."""
+        code = EXIT_DONE
+        try:
+            while not ended.is_set():
+                begun = time.monotonic()
+                if force or self._last_good(self._inputs()) is None:
+                    code = self.build_if_new(force)
+                    force = False
+                ended.wait(max(0.0, begun + every - time.monotonic()))
+        except KeyboardInterrupt:
+            say("the build was interrupted; the next one repairs what it left.")
+        return code
+
+    def build_if_new(self, force: bool) -> int:
+        """Build unless nothing is new; return the exit code."""
+        # What lands while the build runs counts as new for the next one.
+        inputs = self._inputs()
+        if not raw_table_dir(SEGMENTS.name, self._home).exists():
+            say("nothing has landed in this home yet. Land a binlog with `binloom ingest` or `binloom follow`.")
+            return EXIT_DONE
+        good = self._last_good(inputs)
+        if good is not None and not force:
+            warned = f"; {_listed(good.warnings)} warned" if good.warnings else ""
+            print_line(f"nothing has landed since the last good build at {good.built_at}{warned}")
+            return EXIT_DONE
+        begun = time.monotonic()
+        run = self._run()
+        seconds = time.monotonic() - begun
+        self.metrics.built(seconds, run.success, len(run.warnings))
+        self._print(run, seconds)
+        if not run.success:
+            say(f"the build failed. The log of dbt is {self._home / 'logs' / 'dbt.log'}.")
+            return EXIT_CHECK_FAILED
+        self._record(GoodBuild(inputs, _now(), tuple(run.warnings)))
+        return EXIT_DONE
+
+    def _run(self) -> DbtRun:
+        self._prepare_tables()
+        with progress("building the models") as advance:
+            return run_dbt(self._arguments, self._home, advance)
+
+    def _prepare_tables(self) -> None:
+        from ingest.warehouse.partitions import open_tables
+        from ingest.warehouse.spark import SparkLaunch, spark_errors
+
+        if self._session is None:
+            with progress("starting Spark"):
+                self._session = self._stack.enter_context(SparkLaunch(self._home)).session()
+        with spark_errors(self._home):
+            open_tables(self._session, self._home)
+            # The session lists the files of an unpartitioned table once, and a follower lands beside it.
+            for table in RAW_TABLES.values():
+                if not table.partition:
+                    self._session.catalog.refreshTable(table.qualified_name)
+
+    def _print(self, run: DbtRun, seconds: float) -> None:
+        good = run.counts["success"] + run.counts["pass"]
+        others = {status: number for status, number in run.counts.items() if status not in ("success", "pass", "no-op")}
+        counts = ", ".join([f"{good} models and tests are good", *(f"{n} {status}" for status, n in others.items())])
+        print_line(f"{_now()} built in {seconds:.1f} s: {counts}")
+        for name in run.warnings:
+            print_line(f"  warns: {name}")
+        for failure in run.failures:
+            print_line(f"  fails: {failure}")
+        sys.stdout.flush()
+
+    def _inputs(self) -> str:
+        """Return a hash of everything that the tables are made of: raw tables, project and variables."""
+        found = hashlib.sha256(raw_state(self._home).encode())
+        for path in _project_files(self._project):
+            found.update(f"{path.relative_to(self._project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+        return found.hexdigest()
+
+    def _last_good(self, inputs: str) -> GoodBuild | None:
+        """Return the last good build with the same options, if it had these inputs and its tables are still there."""
+        known = self._records().get(self._key)
+        if known is None or known.inputs != inputs or not (self._home / "metastore").exists():
+            return None
+        return known
+
+    @property
+    def _key(self) -> str:
+        return " ".join(self._arguments)
+
+    def _records(self) -> dict[str, GoodBuild]:
+        try:
+            stored = json.loads((self._home / _RECORD).read_text())
+            return {
+                key: GoodBuild(each["inputs"], each["built_at"], tuple(each["warnings"]))
+                for key, each in stored.items()
+            }
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            # Without a readable record, the next build counts as the first one.
+            return {}
+
+    def _record(self, build: GoodBuild) -> None:
+        records = self._records() | {self._key: build}
+        with replacing(self._home / _RECORD) as draft:
+            draft.write_text(json.dumps({key: asdict(each) for key, each in records.items()}, indent=2))
+
+
+def _project_files(project: Path) -> Iterator[Path]:
+    for name in _PROJECT_FILES:
+        path = project / name
+        yield from sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{len(names)} tests" if len(names) > 3 else ", ".join(names)
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[threading.Event]:
+    """Set an event at SIGINT or SIGTERM, and interrupt the build that runs."""
+    ended = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.set()
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,139 @@
+"""`binloom build`: it builds what is new, says so when nothing is, and looks again until a signal comes.
+
+The tests of this module are one story, told in order on one home.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.support.command_line import COMMAND, assert_sentence, binloom
+from tests.support.models.copied import copied_project
+from tests.support.places import PROJECT, SAMPLES
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SAMPLE = SAMPLES / "shop-mysql"
+# A mart of few models.
+MART = ("--select", "+binlog_files", "+table_versions")
+WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
+NOTHING_NEW = "nothing has landed since the last good build at "
+PATIENCE_SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty home."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project."""
+    return copied_project(tmp_path_factory.mktemp("copy"), {})
+
+
+def land(home: Path, file: str) -> None:
+    """Land a file of the sample."""
+    landed = binloom("ingest", "--source", "shop", "--binlog-dir", SAMPLE, "--files", file, home=home)
+    assert landed.returncode == 0, landed.stderr
+
+
+def test_an_empty_home_has_nothing_to_build(home: Path) -> None:
+    result = binloom("build", home=home, env=WITHOUT_JAVA)
+    assert_sentence(result, 0, "nothing has landed in this home yet. Land a binlog with `binloom ingest`")
+    assert not (home / "metastore").exists()
+
+
+def test_a_target_is_for_dbt_itself(home: Path) -> None:
+    assert_sentence(binloom("build", "--target", "thrift", home=home), 2, "cannot take --target", "Run `dbt build`")
+
+
+def test_what_landed_is_built_once(home: Path, project: Path) -> None:
+    land(home, "binlog.000001")
+    built = binloom("build", *MART, home=home, cwd=project)
+    assert built.returncode == 0, built.stderr
+    assert re.search(r"built in [0-9.]+ s: \d+ models and tests are good", built.stdout)
+    again = binloom("build", *MART, home=home, cwd=project, env=WITHOUT_JAVA)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.startswith(NOTHING_NEW)
+
+
+def test_other_options_are_another_build(home: Path, project: Path) -> None:
+    result = binloom("build", "--select", "row_changes", home=home, cwd=project, env=WITHOUT_JAVA)
+    assert_sentence(result, 3, "Java")
+
+
+def test_a_changed_model_is_new_and_a_failed_build_is_not_good(home: Path, project: Path) -> None:
+    model = project / "models" / "marts" / "binlog_files.sql"
+    text = model.read_text()
+    model.write_text("select no_such_column from {{ ref('stg_binlog__binlog_files') }}\n")
+    for _ in range(2):
+        failed = binloom("build", *MART, home=home, cwd=project)
+        assert failed.returncode == 1, failed.stderr
+        assert re.search(r"fails: binlog_files: .*no_such_column", failed.stdout)
+        assert "Traceback" not in failed.stderr + failed.stdout
+    model.write_text(text)
+    # The last good build had this text.
+    assert binloom("build", *MART, home=home, cwd=project, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW)
+
+
+@contextlib.contextmanager
+def building(home: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
+    """`binloom build --every` as a process."""
+    process = subprocess.Popen(
+        [*COMMAND, "build", "--every", "500ms", *options, *MART],
+        cwd=PROJECT,
+        env={**os.environ, "BINLOOM_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_builds_follow_each_landing_until_a_signal_comes(home: Path) -> None:
+    with building(home, "--metrics-port", "0") as process:
+        assert process.stdout is not None
+        address = re.search(r"http://\S+", process.stdout.readline())
+        assert address is not None
+        assert "built in" in process.stdout.readline()
+        snapshot = binloom("snapshot", "--source", "shop", "--from-dir", SAMPLE / "schema", home=home, env=WITHOUT_JAVA)
+        assert snapshot.returncode == 0, snapshot.stderr
+        assert "built in" in process.stdout.readline()
+        figures = urlopen(address[0]).read().decode()
+        assert 'binloom_builds_total{outcome="good"} 2.0' in figures
+        assert "binloom_last_good_build_timestamp_seconds" in figures
+        time.sleep(1.5)
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        assert (process.returncode, rest) == (0, "")
+
+
+def test_an_interrupted_build_is_made_again(home: Path) -> None:
+    log = home / "logs" / "dbt.log"
+    log.unlink()
+    with building(home, "--force") as process:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (log.exists() and "Began running node model" in log.read_text(errors="replace")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 0, printed
+        assert "the build was interrupted; the next one repairs what it left" in printed
+    built = binloom("build", "--force", *MART, home=home)
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "built in" in built.stdout
