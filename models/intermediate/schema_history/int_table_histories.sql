@@ -214,31 +214,18 @@ final as (
                     when
                         state.columns is not null
                         and {{ shape('state.columns') }} = {{ shape('later_state.columns') }}
-                        then named_struct(
-                            'columns', later_state.columns,
-                            'evidence', later_state.evidence,
-                            'evidence_id', later_state.evidence_id,
-                            'confidence',
-                            if(state.status = 'known' or later_state.status = 'known', 'in_force', 'inferred')
-                        )
+                        then {{ table_candidate(
+                            'later_state',
+                            "if(state.status = 'known' or later_state.status = 'known', 'in_force', 'inferred')"
+                        ) }}
                     when state.columns is not null
-                        then named_struct(
-                            'columns', state.columns,
-                            'evidence', state.evidence,
-                            'evidence_id', state.evidence_id,
-                            'confidence', if(state.status = 'known', 'in_force', 'inferred')
-                        )
+                        then {{ table_candidate('state', "if(state.status = 'known', 'in_force', 'inferred')") }}
                 end,
                 case
                     when
                         later_state.columns is not null
                         and not coalesce({{ shape('state.columns') }} = {{ shape('later_state.columns') }}, false)
-                        then named_struct(
-                            'columns', later_state.columns,
-                            'evidence', later_state.evidence,
-                            'evidence_id', later_state.evidence_id,
-                            'confidence', 'inferred'
-                        )
+                        then {{ table_candidate('later_state', "'inferred'") }}
                 end
             ),
             candidate -> candidate is not null
