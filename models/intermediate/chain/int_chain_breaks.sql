@@ -37,9 +37,9 @@ chain_files as (
 
 ),
 
-ddl_actions as (
+row_removals as (
 
-    select * from {{ ref('stg_binlog__ddl_actions') }}
+    select * from {{ ref('int_row_removals') }}
     where {{ in_files(earlier_files) }}
 
 ),
@@ -55,16 +55,6 @@ table_versions as (
         column_names,
         transform(columns, col -> concat(col.name, ' ', col.column_type)) as typed_names
     from {{ ref('table_versions') }}
-
-),
-
-tables as (
-
-    select distinct
-        source_id,
-        schema_name,
-        table_name
-    from table_versions
 
 ),
 
@@ -174,76 +164,38 @@ named as (
 
 ),
 
--- Statement steps that may remove or exchange rows of a table without a row event.
-destroying_actions as (
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        start_pos,
-        inline(
-            if(
-                action in ('rename_table', 'exchange_partition') or detail = 'convert partition',
-                array(
-                    struct(schema_name, table_name),
-                    struct(other_schema_name as schema_name, other_table_name as table_name)
-                ),
-                array(struct(schema_name, table_name))
-            )
-        ) as (schema_name, table_name)
-    from ddl_actions
-    where
-        action in (
-            'drop_table', 'truncate_table', 'rename_table', 'drop_partition', 'truncate_partition',
-            'exchange_partition', 'drop_database'
-        )
-        -- A new table contains no earlier rows.
-        or (action in ('create_table', 'create_like', 'create_select') and not is_conditional)
-        or detail in ('discard tablespace', 'import tablespace', 'convert partition', 'convert table to partition')
-
-),
-
-row_destroyers as (
+removals_by_table as (
 
     select /*+ broadcast(chain_files) */
-        tables.source_id,
-        tables.schema_name,
-        tables.table_name,
-        collect_list(
-            struct(destroying_actions.epoch, chain_files.file_sequence, destroying_actions.start_pos)
-        ) as positions
-    from destroying_actions
+        row_removals.source_id,
+        row_removals.schema_name,
+        row_removals.table_name,
+        collect_list(struct(row_removals.epoch, chain_files.file_sequence, row_removals.start_pos)) as positions
+    from row_removals
     inner join chain_files
         on
-            destroying_actions.source_id = chain_files.source_id
-            and destroying_actions.epoch = chain_files.epoch
-            and destroying_actions.binlog_file = chain_files.binlog_file
-    inner join tables
-        on
-            destroying_actions.source_id = tables.source_id
-            and lower(destroying_actions.schema_name) = lower(tables.schema_name)
-            -- DROP DATABASE drops all its tables.
-            and lower(coalesce(destroying_actions.table_name, tables.table_name)) = lower(tables.table_name)
-    group by tables.source_id, tables.schema_name, tables.table_name
+            row_removals.source_id = chain_files.source_id
+            and row_removals.epoch = chain_files.epoch
+            and row_removals.binlog_file = chain_files.binlog_file
+    group by row_removals.source_id, row_removals.schema_name, row_removals.table_name
 
 ),
 
 alive as (
 
-    select /*+ broadcast(row_destroyers) */ named.*
+    select /*+ broadcast(removals_by_table) */ named.*
     from named
-    left join row_destroyers
+    left join removals_by_table
         on
-            named.source_id = row_destroyers.source_id
-            and named.schema_name = row_destroyers.schema_name
-            and named.table_name = row_destroyers.table_name
+            named.source_id = removals_by_table.source_id
+            and named.schema_name = removals_by_table.schema_name
+            and named.table_name = removals_by_table.table_name
     where
         (named.differing_columns is null or size(named.differing_columns) > 0)
         and not coalesce(
             exists(
-                row_destroyers.positions,
-                destroyed -> destroyed > named.previous_position and destroyed < named.position
+                removals_by_table.positions,
+                removed -> removed > named.previous_position and removed < named.position
             ),
             false
         )
