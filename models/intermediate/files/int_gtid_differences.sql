@@ -1,0 +1,158 @@
+{{ config(materialized='ephemeral') }}
+
+with
+
+consecutive_files as (
+
+    select * from {{ ref('int_consecutive_files') }}
+
+),
+
+sides as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        is_same_epoch,
+        inline(
+            array(
+                struct(
+                    1 as landed_step,
+                    0 as said_step,
+                    concat(
+                        {{ gtid_intervals('previous_gtids') }},
+                        coalesce(skipped, array()),
+                        coalesce(landed, array())
+                    ) as intervals
+                ),
+                struct(0 as landed_step, 1 as said_step, {{ gtid_intervals('following.previous_gtids') }} as intervals)
+            )
+        )
+    from consecutive_files
+    where is_compared
+
+),
+
+intervals as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        is_same_epoch,
+        landed_step,
+        said_step,
+        stem,
+        low,
+        high
+    from sides
+        lateral view inline(intervals) as stem, low, high
+
+),
+
+steps as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        is_same_epoch,
+        stem,
+        number,
+        landed_step * direction as landed_step,
+        said_step * direction as said_step
+    from intervals
+        lateral view inline(
+            array(
+                named_struct('number', low, 'direction', 1),
+                named_struct('number', high + 1, 'direction', -1)
+            )
+        ) as number, direction
+
+),
+
+summed_steps as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        is_same_epoch,
+        stem,
+        number,
+        sum(landed_step) as landed_step,
+        sum(said_step) as said_step,
+        bool_or(landed_step != 0) as is_of_landed,
+        bool_or(said_step != 0) as is_of_said
+    from steps
+    group by
+        source_id,
+        epoch,
+        binlog_file,
+        is_same_epoch,
+        stem,
+        number
+
+),
+
+-- Ranges from one number at which an interval begins or ends to the next: whether they were landed, and whether the
+-- list has them.
+stretches as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        is_same_epoch,
+        stem,
+        number as low,
+        lead(number) over numbers - 1 as high,
+        sum(landed_step) over numbers > 0 as is_landed,
+        sum(said_step) over numbers > 0 as is_said,
+        bool_or(is_of_landed) over series as has_landed,
+        bool_or(is_of_said) over domain as has_said
+    from summed_steps
+    window
+        numbers as (partition by source_id, epoch, binlog_file, stem order by number),
+        series as (partition by source_id, epoch, binlog_file, stem),
+        domain as (
+            partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
+        )
+
+),
+
+final as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        array_join(
+            array_sort(
+                collect_list(case when is_said then {{ gtid_range_text('stem', 'low', 'high') }} end)
+            ),
+            ','
+        ) as missing_gtids,
+        array_join(
+            array_sort(
+                collect_list(case when is_landed then {{ gtid_range_text('stem', 'low', 'high') }} end)
+            ),
+            ','
+        ) as unexpected_gtids
+    from stretches
+    where
+        is_landed != is_said
+        and if(
+            is_same_epoch,
+            -- A MariaDB domain that is missing from the whole list was deleted (FLUSH BINARY LOGS DELETE_DOMAIN_ID).
+            is_said or stem like '%:' or has_said,
+            -- After a failover, the new server has transactions that the old one never had. Transactions that only the
+            -- old server had are either found while following, or were written by the new server later.
+            is_said and has_landed
+        )
+    group by source_id, epoch, binlog_file
+
+)
+
+select * from final
