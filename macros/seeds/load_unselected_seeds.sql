@@ -5,9 +5,14 @@
         {%- set stale = [] -%}
         {%- for node in graph.nodes.values()
             if node.resource_type == 'seed' and node.unique_id not in selected_resources -%}
-            {%- if seed_checksum(node) != node.checksum.checksum -%}
-                {%- do stale.append(node) -%}
+            {%- set table = load_relation(api.Relation.create(schema=node.schema, identifier=node.alias)) -%}
+            {%- set checksums = [] -%}
+            {%- if table is not none -%}
+                {%- for row in run_query("show tblproperties " ~ table).rows if row[0] == 'binloom.checksum' -%}
+                    {%- do checksums.append(row[1]) -%}
+                {%- endfor -%}
             {%- endif -%}
+            {%- do stale.append(node) if node.checksum.checksum not in checksums -%}
         {%- endfor -%}
         {%- if stale and target.name != 'local' -%}
             {#- The server may run on a machine without the file. -#}
