@@ -1,0 +1,25 @@
+"""The dbt project can be read: a model fits a few screens, and every macro has a caller."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import PROJECT
+
+MOST_LINES = 250
+MODELS = sorted((PROJECT / "models").rglob("*.sql"))
+MACROS = sorted((PROJECT / "macros").rglob("*.sql"))
+TESTS = sorted((PROJECT / "tests" / "dbt").rglob("*.sql"))
+
+
+def test_a_model_fits_a_few_screens() -> None:
+    lengths = {model.stem: len(model.read_text().splitlines()) for model in MODELS}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+
+
+@pytest.mark.parametrize("macro", MACROS, ids=lambda macro: macro.stem)
+def test_a_macro_has_a_caller(macro: Path) -> None:
+    callers = [*MODELS, *MACROS, *TESTS, PROJECT / "dbt_project.yml"]
+    call = re.compile(rf"\b{macro.stem}\(")
+    assert any(call.search(caller.read_text()) for caller in callers if caller != macro)
