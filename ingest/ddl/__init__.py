@@ -1,1 +1,1 @@
-"""Reads the effects of DDL statements from their text, and builds the shapes of tables from them."""
+"""Reads from the text of statements how they change schemas and whose rows they change; builds the shapes of tables."""

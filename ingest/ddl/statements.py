@@ -102,9 +102,7 @@ class _Reader:
     def read(self) -> list[Action]:
         """Read the statement and return its actions."""
         self._cursor = cursor = Cursor(self._text, tokens_of(self._text, self._dialect.sql_mode, self._dialect.flavor))
-        if cursor.take_words("SET", "STATEMENT"):  # MariaDB: settings that hold only for the statement behind FOR.
-            while not cursor.take_words("FOR"):
-                cursor.skip()
+        cursor.skip_settings()
         verb = cursor.word()
         if verb not in VERBS:
             return []

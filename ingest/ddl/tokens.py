@@ -29,6 +29,8 @@ _SIGNS: Final = {
     "=": TokenType.EQ,
     ";": TokenType.SEMICOLON,
     "@": TokenType.PARAMETER,
+    "*": TokenType.STAR,
+    "{": TokenType.L_BRACE,
 }
 
 
@@ -65,16 +67,17 @@ _TOKENIZERS: Final = {
 
 
 @cache
-def _lexemes(has_backslashes: bool, flavor: Flavor) -> re.Pattern[str]:
+def _lexemes(has_ansi_quotes: bool, has_backslashes: bool, flavor: Flavor) -> re.Pattern[str]:
     """Return a pattern for comments, and for strings and names in which no comment begins.
 
-    MySQL does not execute comments of MariaDB's kind.
+    A backslash escapes the next sign in a string, not in a name. MySQL does not execute comments of MariaDB's kind. A
+    string or name without an end is the rest of the text: each further quote in it would be searched for its end anew.
     """
-    escaped = r"\\.|" if has_backslashes else ""
-    inner = r"\\" if has_backslashes else ""
+    inside = r"(?:\\.|[^{0}\\])*+" if has_backslashes else "[^{0}]*+"
+    inside_double = '[^"]*+' if has_ansi_quotes else inside.format('"')
     mark = "M?!" if flavor == "mariadb" else "!"
     return re.compile(
-        rf"""'(?:{escaped}[^'{inner}])*'|"(?:{escaped}[^"{inner}])*"|`[^`]*`"""
+        rf"""'{inside.format("'")}'|"{inside_double}"|`[^`]*+`|(?P<unended>['"`].*)"""
         # A version that no server has marks a comment for the client alone.
         rf"|(?P<opens>/\*{mark}(?!999999)(?:[0-9]{{5,6}})?)|(?P<closes>\*/)"
         r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)",
@@ -82,10 +85,10 @@ def _lexemes(has_backslashes: bool, flavor: Flavor) -> re.Pattern[str]:
     )
 
 
-def bare(text: str, sql_mode: int, flavor: Flavor) -> str:
+def bare(text: str, sql_mode: int, flavor: Flavor, is_cut: bool = False) -> str:
     """Return a statement with blanks in place of comments; of an executed comment only the marks become blanks.
 
-    Every other character keeps its offset.
+    Every other character keeps its offset. If the text is cut, blanks replace a string or name that does not end.
     """
     depth = 0
 
@@ -95,25 +98,39 @@ def bare(text: str, sql_mode: int, flavor: Flavor) -> str:
             depth += 1
         elif found["closes"] and depth:
             depth -= 1
-        elif not found["comment"]:
+        elif not (found["comment"] or (is_cut and found["unended"])):
             return found[0]
         return re.sub(r"[^\n]", " ", found[0])
 
-    return _lexemes(not sql_mode & NO_BACKSLASH_ESCAPES, flavor).sub(blank, text)
+    modes = bool(sql_mode & ANSI_QUOTES), not sql_mode & NO_BACKSLASH_ESCAPES
+    return _lexemes(*modes, flavor).sub(blank, text)
 
 
-def tokens_of(text: str, sql_mode: int, flavor: Flavor) -> list[Token]:
-    """Return the tokens of a statement; `sql_mode` holds the bits of its SQL mode.
+def tokens_of(text: str, sql_mode: int, flavor: Flavor, is_cut: bool = False) -> list[Token]:
+    """Return the tokens of a statement.
+
+    Parameters
+    ----------
+    text
+        The statement.
+    sql_mode
+        Bits of the SQL mode in which it runs.
+    flavor
+        Flavor of the server.
+    is_cut
+        Whether a string or name may lack its end; the tokens before it are returned, or before any other error.
 
     Raises
     ------
     NotUnderstoodError
-        A string or name does not end.
+        A string or name does not end, or has content that it cannot have; not raised for a text that may be cut.
     """
-    tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]
+    tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]("mysql")
     try:
-        return tokenizer("mysql").tokenize(bare(text, sql_mode, flavor))
+        return tokenizer.tokenize(bare(text, sql_mode, flavor, is_cut))
     except (TokenError, ValueError, IndexError) as error:
+        if is_cut:
+            return tokenizer.tokens
         raise NotUnderstoodError(f"no tokens: {error}") from error
 
 
@@ -136,7 +153,8 @@ class Cursor:
     @property
     def is_at_end(self) -> bool:
         """Whether nothing follows except a semicolon."""
-        return all(token.token_type == TokenType.SEMICOLON for token in self._tokens[self.at : self.at + 1])
+        token = self._token()
+        return token is None or token.token_type == TokenType.SEMICOLON
 
     def _token(self, ahead: int = 0) -> Token | None:
         at = self.at + ahead
@@ -257,6 +275,12 @@ class Cursor:
         while not self.is_at_end and not self.is_sign(")") and not stops(self):
             self.skip()
 
+    def skip_settings(self) -> None:
+        """Move past MariaDB's SET STATEMENT ... FOR: settings that hold only for the statement behind it."""
+        if self.take_words("SET", "STATEMENT"):
+            while not self.take_words("FOR"):
+                self.skip()
+
     def list_of(self, item: Callable[[], Any]) -> list[Any]:
         """Read a list in parentheses; return the result of `item` for each element."""
         self.expect_sign("(")
@@ -280,3 +304,39 @@ class Cursor:
             return NotUnderstoodError(f"it ends where {wanted} was expected")
         near = self._text[token.start : token.start + 40]
         return NotUnderstoodError(f"{wanted} was expected at offset {token.start}: {near}")
+
+
+class MoreTextError(Exception):
+    """The beginning of a statement does not contain the token that a grammar looks at."""
+
+
+class BeginningCursor(Cursor):
+    """A position in the beginning of a statement.
+
+    Parameters
+    ----------
+    text
+        The beginning.
+    tokens
+        Its tokens, except one that may continue behind it.
+    is_whole
+        Whether the beginning is the whole statement.
+    """
+
+    def __init__(self, text: str, tokens: list[Token], is_whole: bool) -> None:
+        super().__init__(text, tokens)
+        self._is_whole = is_whole
+        self._furthest = 0
+
+    def _token(self, ahead: int = 0) -> Token | None:
+        self._furthest = max(self._furthest, self.at + ahead)
+        token = super()._token(ahead)
+        if token is None and not self._is_whole:
+            raise MoreTextError
+        return token
+
+    @property
+    def read_size(self) -> int | None:
+        """Number of characters up to the one behind the last token that was looked at; None at the end of the text."""
+        size = self._tokens[self._furthest].end + 2 if self._furthest < len(self._tokens) else len(self._text) + 1
+        return size if size <= len(self._text) else None

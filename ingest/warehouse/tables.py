@@ -85,6 +85,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "it or servers name it differently",
     "sql_text": "Text of the statement; for the context of a statement, the text that mysqlbinlog prints, such as "
     "SET INSERT_ID=5",
+    "dml_targets": "Tables whose rows the statement may change, with the verb; SELECT is the call of a stored "
+    "function. A name is NULL where the text has none. Empty if it changes no rows, or rows follow it; NULL if an "
+    "older binloom landed it",
     "columns": "Columns in order: in table_maps, the table's columns; in ddl_actions, the columns that the action "
     "defines",
     "hint": "Source of the names and types that the wire format lacks: metadata, snapshot or none",

@@ -26,7 +26,8 @@ final as (
         time_zone,
         character_set_client,
         collation_server,
-        event_timestamp
+        event_timestamp,
+        dml_targets
     from landed
 
 )
