@@ -225,9 +225,7 @@ def ingest(
         bool, typer.Option("--new-epoch", help="File names start over: after a RESET, a restore, another server.")
     ] = False,
     skip_bad_checksum: SkipBadChecksum = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Only what dbt lists in segments_to_land_again, with better hints.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Only what dbt lists in segments_to_land_again.")] = False,
 ) -> None:
     """Land binlog files under a source. Run again at any time: what is complete is skipped, the rest is done.
 

@@ -145,7 +145,7 @@ def _print_report(report: Report, verbose: bool) -> None:
         print_table(columns, rows, "largest transactions")
     if report.statement_changes:
         print_line()
-        rows = [[_table_name(change), change["verb"], change["statements"]] for change in report.statement_changes]
+        rows = [[_changed_table(change), change["verb"], change["statements"]] for change in report.statement_changes]
         print_table(("table", "verb", "statements"), rows, "changes logged as statements: there are no rows of them")
     for incident in report.incidents:
         message = f" ({incident['message']})" if incident.get("message") else ""
@@ -230,6 +230,11 @@ def _checksums(report: Report) -> str:
 
 def _table_name(table: Mapping[str, Any]) -> str:
     return f"{table['schema_name']}.{table['table_name']}"
+
+
+def _changed_table(change: Mapping[str, Any]) -> str:
+    """Return the table that a statement changes: the text may name none, or one of a schema that is not known."""
+    return ".".join(filter(None, (change["schema_name"], change["table_name"]))) or "unknown"
 
 
 def _column_row(numbered: tuple[int, dict[str, Any]]) -> list[Any]:

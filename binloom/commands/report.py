@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ingest.errors import CorruptBinlogError, EncryptedBinlogError
 
 if TYPE_CHECKING:
     from ingest.binlog import FormatDescription
+    from ingest.ddl.actions import Flavor
 
 LARGEST = 5
-_ECHOES = ("ROWS_QUERY", "ANNOTATE")
-"""Statements that stand beside the rows that they changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def report_on(path: Path) -> Report:
         scan = scan_binlog(path)
     except EncryptedBinlogError as error:
         return _encrypted_report(path, str(error))
-    log, format, content = open_binlog(path), scan.format, _Content()
+    log, format, content = open_binlog(path), scan.format, _Content(scan.format)
     refusal = None
     try:
         for kind, batch in log.batches():
@@ -166,8 +165,9 @@ def _incident(path: Path, position: int) -> dict[str, Any]:
 class _Content:
     """Totals over the batches of one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, format: "FormatDescription") -> None:
         from ingest.binlog.gtid_sets import GtidSet
+        from ingest.ddl.dml_batches import TargetReader
 
         self.transactions = 0
         self.largest: list[dict[str, Any]] = []
@@ -176,7 +176,8 @@ class _Content:
         self.incidents: list[int] = []
         self._maps: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._rows: Counter[tuple[str, str, str]] = Counter()
-        self._changes: Counter[tuple[str, str, str]] = Counter()
+        self._targets = TargetReader(cast("Flavor", format.flavor), format.server_version)
+        self._changes: Counter[tuple[str, str | None, str | None]] = Counter()
 
     def add(self, kind: str, batch: Any) -> None:
         match kind:
@@ -213,22 +214,15 @@ class _Content:
 
     def _count_changes(self, batch: Any) -> None:
         """Count statements that changed rows without row images in the log."""
-        import pyarrow.compute as pc
-
-        from ingest.binlog.verbs import CHANGE_PATTERN, changed_table
-
-        is_change = pc.match_substring_regex(batch.column("sql_text"), CHANGE_PATTERN)
-        for row in batch.select(["kind", "default_schema", "sql_text"]).filter(is_change).to_pylist():
-            change = changed_table(row["sql_text"], row["default_schema"])
-            if row["kind"] not in _ECHOES and change is not None:
-                self._changes[change] += 1
+        for target in self._targets.column(batch).flatten().to_pylist():
+            self._changes[target["verb"], target["schema_name"], target["table_name"]] += 1
 
     def statement_changes(self) -> list[dict[str, Any]]:
         """Return the changes that were logged as statements, by table and verb."""
         return [
             {"schema_name": schema, "table_name": table, "verb": verb, "statements": count}
             for (verb, schema, table), count in sorted(
-                self._changes.items(), key=lambda item: item[0][1:] + item[0][:1]
+                self._changes.items(), key=lambda item: (item[0][1] or "", item[0][2] or "", item[0][0])
             )
         ]
 
