@@ -24,99 +24,77 @@ completed_segments as (
 
 ),
 
--- The text in a ROWS_QUERY or ANNOTATE event describes the row events after it and is no change of its own.
-executed as (
+ddl_actions as (
 
-    select
-        *,
-        {{ bare_statement('sql_text') }} as statement
-    from statements
-    where kind in ('QUERY', 'LOAD')
+    select * from {{ ref('stg_binlog__ddl_actions') }}
+    where {{ in_files(files) }}
 
 ),
 
-parsed as (
-
-    select
-        *,
-        -- A stored function that changes rows is logged as its call.
-        if(statement rlike r'(?i)^select\b', 'select', {{ dml_part('statement', 'head') }}) as head,
-        if(statement rlike r'(?i)^select\b', null, {{ dml_part('statement', 'first_name') }}) as first_name,
-        {{ dml_part('statement', 'second_name') }} as second_name
-    from executed
-
-),
-
-changes as (
-
-    select
-        *,
-        upper(regexp_extract(head, r'^\w+', 0)) as verb,
-        {{ unquoted_name('first_name') }} as possible_alias,
-        -- The part of a DELETE that defines table aliases.
-        regexp_extract(statement, r'(?is)^(.*?)(?:\bwhere\b|$)') as before_where
-    from parsed
-    where
-        head is not null
-        -- CREATE TABLE fills the table only with SELECT, a word that may also occur in a comment or a column name.
-        and (
-            not head rlike '(?i)^create'
-            or regexp_replace(
-                regexp_replace(statement, r'\\.', ''), r'\x27[^\x27]*\x27|"[^"]*"|`[^`]*`|{{ sql_gap() }}', ' '
-            ) rlike r'(?i)\bselect\b'
-        )
-
-),
-
--- DELETE from several tables may name one by its alias.
-resolved as (
-
-    select
-        *,
-        case
-            when
-                verb = 'DELETE'
-                and second_name is null
-                and (not head rlike '(?i)from$' or before_where rlike r'(?i)\busing\b')
-                then struct(
-                    {{ aliased_table_part('before_where', 'possible_alias', 'first_name') }} as first_name,
-                    {{ aliased_table_part('before_where', 'possible_alias', 'second_name') }} as second_name
-                )
-        end as aliased
-    from changes
-
-),
-
-named as (
-
-    select
-        *,
-        coalesce(aliased.first_name, first_name) as leading_name,
-        if(aliased.first_name is null, second_name, aliased.second_name) as following_name
-    from resolved
-
-),
-
-tables as (
+-- Statements that change a schema and no rows.
+ddl as (
 
     select
         source_id,
         epoch,
         binlog_file,
         segment_start,
-        case
-            when following_name is not null then {{ unquoted_name('leading_name') }}
-            when leading_name is not null then default_schema
-        end as schema_name,
-        {{ unquoted_name('coalesce(following_name, leading_name)') }} as table_name,
-        case verb
-            when 'LOAD' then 'LOAD DATA'
-            when 'CREATE' then 'CREATE TABLE SELECT'
-            else verb
-        end as verb,
+        start_pos,
+        payload_ordinal
+    from ddl_actions
+    group by
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        start_pos,
+        payload_ordinal
+    having not bool_or(action = 'create_select')
+
+),
+
+-- An older binloom did not land the targets: a word in the text is the only sign that a statement changes rows.
+without_targets as (
+
+    select statements.*
+    from statements
+    left anti join ddl
+        on
+            {{ same_segment('statements', 'ddl') }}
+            and statements.start_pos = ddl.start_pos
+            and statements.payload_ordinal = ddl.payload_ordinal
+    where
+        statements.dml_targets is null
+        and statements.kind in ('QUERY', 'LOAD')
+        and statements.sql_text rlike r'(?i)\b(insert|replace|update|delete|load|select)\b'
+
+),
+
+changes as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        start_pos,
         event_timestamp,
-        start_pos
-    from named
+        inline(dml_targets) as (verb, schema_name, table_name)
+    from statements
+
+    union all
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        start_pos,
+        event_timestamp,
+        cast(null as string) as verb,
+        cast(null as string) as schema_name,
+        cast(null as string) as table_name
+    from without_targets
 
 ),
 
@@ -135,7 +113,7 @@ counted as (
         max(start_pos) as last_pos,
         min(event_timestamp) as first_event_at,
         max(event_timestamp) as last_event_at
-    from tables
+    from changes
     group by
         source_id,
         epoch,

@@ -30,6 +30,12 @@ table_versions as (
 
 ),
 
+statement_format_changes as (
+
+    select * from {{ ref('int_statement_format_changes') }}
+
+),
+
 described as (
 
     select
@@ -130,7 +136,7 @@ wrong_maps as (
 
 ),
 
-final as (
+with_wrong_maps as (
 
     select
         row_event_counts.source_id,
@@ -170,6 +176,40 @@ final as (
         row_event_counts.schema_name,
         row_event_counts.table_name,
         row_event_counts.table_map_id
+
+),
+
+-- An older binloom landed these statements without their targets.
+without_targets as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        array('statements: an older binloom landed them, and did not record which tables they change') as differences
+    from statement_format_changes
+    where statements > 0 and verb is null
+
+),
+
+final as (
+
+    select * from with_wrong_maps
+
+    union all
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        cast(null as string) as schema_name,
+        cast(null as string) as table_name,
+        cast(null as string) as table_map_id,
+        differences,
+        0L as row_events
+    from without_targets
 
 )
 
