@@ -27,8 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.generate import log_size, prepare, rounds, size_in_bytes
 from benchmarks.measure import forget_peak, peak_bytes, processor_seconds, resident_bytes
 from benchmarks.plot import Curve, Panel, write_svg
-from ingest.warehouse.files import read_rows
-from ingest.warehouse.tables import SEGMENTS
+from ingest.warehouse.record import read_states
 from tests.servers import Server, mysql
 from tests.servers.accounts import create_account
 from tests.servers.replication import LogPosition, log_end, purge_before_current
@@ -172,14 +171,12 @@ class Marks:
 
     def latencies(self, follower: Follower) -> list[float]:
         """Return for each mark the seconds from its commit until its segment was committed."""
-        done = [
-            row for row in read_rows(SEGMENTS, follower.home, source_id=follower.source) if row["status"] == "completed"
-        ]
+        done = [state for state in read_states(follower.source, follower.home) if state.status == "completed"]
         return [
             min(
-                (row["recorded_at"] - mark.committed_at).total_seconds()
-                for row in done
-                if row["binlog_file"] == mark.place.binlog_file and row["segment_end"] >= mark.place.position
+                (state.recorded_at - mark.committed_at).total_seconds()
+                for state in done
+                if state.binlog_file == mark.place.binlog_file and state.segment_end >= mark.place.position
             )
             for mark in self.made
         ]

@@ -10,8 +10,8 @@ from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.follow.checkpoint import Checkpoint
 from ingest.follow.spool import Spool
 from ingest.sources.directory import binlog_path
-from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import FIRST_EVENT, is_done
+from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT, SegmentState
 
 # Intervals of a MySQL GTID set; domain and sequence number of MariaDB GTIDs.
 _INTERVAL = re.compile(r":(\d+)(?:-(\d+))?(?=[:,]|$)")
@@ -67,10 +67,10 @@ def find_lag(spool: Spool, record: SourceRecord, now: datetime) -> Lag | None:
 def last_landed_at(record: SourceRecord) -> datetime | None:
     """Return when the last landed transaction committed, by the server's clock."""
     moments = (
-        state["max_event_at"]
+        state.max_event_at
         for states in record.states.values()
         for state in states
-        if state["status"] == "completed" and state["max_event_at"]
+        if state.status == "completed" and state.max_event_at
     )
     return max(moments, default=None)
 
@@ -84,13 +84,13 @@ def landed_gtids(record: SourceRecord) -> GtidSet:
     )
     texts = [row.get("gtids_before") for row in record.identities if row["epoch"] == epoch]
     texts.append(record.files.get((epoch, name), {}).get("previous_gtids"))
-    texts += [state.get("gtids") for state in record.states.get((epoch, name), []) if is_done(state)]
+    texts += [state.gtids for state in record.states.get((epoch, name), []) if state.is_done]
     return gtid_union(texts)
 
 
-def done_upto(states: Iterable[Row]) -> int:
+def done_upto(states: Iterable[SegmentState]) -> int:
     """Return the offset up to which a file is landed or skipped; 0 for nothing."""
-    return max((state["segment_end"] for state in states if is_done(state)), default=0)
+    return max((state.segment_end for state in states if state.is_done), default=0)
 
 
 def _bytes_waiting(spool: Spool, record: SourceRecord, checkpoint: Checkpoint) -> Iterator[int]:

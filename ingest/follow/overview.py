@@ -15,6 +15,7 @@ from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors, read_row
 from ingest.warehouse.gaps import latest_gaps
 from ingest.warehouse.home import binloom_home, model_dirs
 from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.segments import SegmentState
 from ingest.warehouse.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
 
 _TABLES = (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS, STREAM_GAPS)
@@ -163,13 +164,14 @@ def _source_status(
     source_id: str, tables: dict[str, list[dict[str, Any]]], quarantined: Counter[str] | None, home: Path
 ) -> SourceStatus:
     mine = {name: [row for row in rows if row["source_id"] == source_id] for name, rows in tables.items()}
-    record = SourceRecord.of(source_id, mine[SOURCES.name], mine[BINLOG_FILES.name], mine[SEGMENTS.name])
+    recorded = [SegmentState.of_row(row) for row in mine[SEGMENTS.name]]
+    record = SourceRecord.of(source_id, mine[SOURCES.name], mine[BINLOG_FILES.name], recorded)
     files = sorted(
         (_file_status(row, record.states.get(key, [])) for key, row in record.files.items()),
         key=lambda file: (file.epoch, file.file_sequence or 0, file.binlog_file),
     )
     states = [state for of_file in record.states.values() for state in of_file]
-    completed = [state for state in states if state["status"] == "completed"]
+    completed = [state for state in states if state.status == "completed"]
     last_event_at = last_landed_at(record)
     newest = next((file for file in reversed(files) if file.bytes_landed), None)
     identity = record.identities[-1] if record.identities else {}
@@ -186,9 +188,9 @@ def _source_status(
         flavor=identity.get("flavor"),
         server_version=identity.get("server_version"),
         files=files,
-        segments=dict(Counter(state["status"] for state in states)),
-        row_events=sum(state["row_events"] or 0 for state in completed),
-        transactions=sum(state["transactions"] or 0 for state in completed),
+        segments=dict(Counter(state.status for state in states)),
+        row_events=sum(state.row_events or 0 for state in completed),
+        transactions=sum(state.transactions or 0 for state in completed),
         last_landed_file=newest.binlog_file if newest else None,
         last_landed_pos=newest.bytes_landed if newest else None,
         last_event_at=last_event_at,
@@ -218,14 +220,14 @@ def _follow_status(spool: Spool, record: SourceRecord, lag: Lag) -> FollowStatus
     )
 
 
-def _file_status(row: Row, states: list[Row]) -> FileStatus:
-    completed = [state for state in states if state["status"] == "completed"]
+def _file_status(row: Row, states: list[SegmentState]) -> FileStatus:
+    completed = [state for state in states if state.status == "completed"]
     # The magic number does not belong to any segment.
-    landed = max((state["segment_end"] for state in completed), default=0)
-    failed = [state for state in states if state["status"] == "failed"]
+    landed = max((state.segment_end for state in completed), default=0)
+    failed = [state for state in states if state.status == "failed"]
     if failed:
         state = "failed"
-    elif any(state["status"] == "in_progress" for state in states):
+    elif any(state.status == "in_progress" for state in states):
         state = "in progress"
     else:
         is_whole = done_upto(states) == row["file_size"]
@@ -238,11 +240,11 @@ def _file_status(row: Row, states: list[Row]) -> FileStatus:
         bytes_landed=landed,
         is_in_use=bool(row["is_in_use"]),
         segments=len(completed),
-        row_events=sum(one["row_events"] or 0 for one in completed),
-        transactions=sum(one["transactions"] or 0 for one in completed),
+        row_events=sum(one.row_events or 0 for one in completed),
+        transactions=sum(one.transactions or 0 for one in completed),
         last_event_at=row["last_event_at"],
         state=state,
-        error=failed[0]["error"] if failed else None,
+        error=failed[0].error if failed else None,
     )
 
 

@@ -6,6 +6,7 @@ A run finds such segments itself for the files that it is given. dbt lists the o
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ingest.landing.options import filter_words
 from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors
 from ingest.warehouse.home import model_dirs
 from ingest.warehouse.record import SourceRecord
-from ingest.warehouse.segments import COMPACTED_START, FIRST_EVENT, Segment
+from ingest.warehouse.segments import COMPACTED_START, FIRST_EVENT, Segment, SegmentState
 
 Row = dict[str, Any]
 
@@ -39,27 +40,29 @@ def listed_segments(record: SourceRecord, names: Sequence[str], filter_text: str
         The model is not built, or a segment was landed with another filter.
     """
     listed = {
-        (row["epoch"], row["binlog_file"], row["segment_start"])
+        (row["source_id"], row["epoch"], row["binlog_file"], row["segment_start"])
         for row in _mart_rows("segments_to_land_again", home)
         if row["source_id"] == record.source_id and row["binlog_file"] in names
     }
     found = []
-    for (epoch, name), states in sorted(record.states.items()):
+    for (_, name), states in sorted(record.states.items()):
         for state in states:
-            if state["status"] != "completed" or (epoch, name, state["segment_start"]) not in listed:
+            if state.status != "completed" or state.key not in listed:
                 continue
-            if state["table_filter"] != filter_text:
+            if state.table_filter != filter_text:
                 raise UsageError(
-                    f"{name} was landed with {filter_words(state['table_filter'])}, and would be landed again with "
+                    f"{name} was landed with {filter_words(state.table_filter)}, and would be landed again with "
                     f"{filter_words(filter_text)}.",
                     hint="Give the options that it was landed with.",
                 )
-            found.append(Segment(record.source_id, epoch, name, state["segment_start"], state["segment_end"]))
+            found.append(state.segment)
     return found
 
 
-def reopened(segments: Sequence[Segment], run_id: str, recorded_at: Any, filter_text: str | None) -> list[Row]:
-    """Return the rows of `segments` that open completed segments again.
+def reopened(
+    segments: Sequence[Segment], run_id: str, recorded_at: datetime, filter_text: str | None
+) -> list[SegmentState]:
+    """Return the states that open completed segments again.
 
     A compacted segment is replaced by an open segment that begins at the first event.
     """

@@ -8,8 +8,9 @@ readers that are reading them. A compaction that is killed at any time and start
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
 from ingest.warehouse.locks import source_stem
 from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import COMPACTED_START, Segment, first_byte
+from ingest.warehouse.segments import COMPACTED_START, Segment, SegmentState, Status
 from ingest.warehouse.spark import metastore_holder
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, RawTable
 
@@ -86,11 +87,11 @@ def compact_closed_files(landing: StreamLanding, part_bytes: int = SEGMENT_BYTES
 def _is_worth_it(record: SourceRecord, epoch: int, name: str, part_bytes: int) -> bool:
     row, states = record.files[epoch, name], record.states.get((epoch, name), [])
     return (
-        sum(state["segment_end"] - state["segment_start"] < part_bytes // FEW_PARTS for state in states) > 1
-        and all(state["status"] == "completed" for state in states)
+        sum(state.segment.size < part_bytes // FEW_PARTS for state in states) > 1
+        and all(state.status == "completed" for state in states)
         # The folder of a compacted segment is written only once: a second compaction would first delete its rows.
-        and all(state["segment_start"] != COMPACTED_START for state in states)
-        and len({state["table_filter"] for state in states}) == 1
+        and not any(state.is_compacted for state in states)
+        and len({state.table_filter for state in states}) == 1
         and record.is_landed(epoch, name, row["file_size"])
         and (not row["is_in_use"] or _has_later(record, epoch, row))
     )
@@ -104,15 +105,15 @@ def _has_later(record: SourceRecord, epoch: int, row: Row) -> bool:
     )
 
 
-def _compact(landing: StreamLanding, whole: Segment, states: Sequence[Row], part_bytes: int) -> None:
-    landing.record_states([whole.state("in_progress", landing.run_id, now(), table_filter=states[0]["table_filter"])])
+def _compact(landing: StreamLanding, whole: Segment, states: Sequence[SegmentState], part_bytes: int) -> None:
+    landing.record_states([whole.state("in_progress", landing.run_id, now(), table_filter=states[0].table_filter)])
     # An earlier attempt may have left files, with other rows in each of them.
     _remove_files(whole, landing.home)
     for number, part in enumerate(_parts(states, part_bytes)):
         for kind in SEGMENT_TABLES:
             found = 0
             with SegmentFile(kind, whole, landing.home, landing.run_id, f"part-{number}.parquet") as file:
-                for batch in _rows(kind, [_segment(landing, state) for state in part], landing.home):
+                for batch in _rows(kind, [state.segment for state in part], landing.home):
                     file.write(batch)
                     found += batch.num_rows
                 _require_all(kind, found, part, whole)
@@ -122,37 +123,41 @@ def _compact(landing: StreamLanding, whole: Segment, states: Sequence[Row], part
         "completed",
         landing.run_id,
         moment := now(),
-        row_events=sum(state["row_events"] or 0 for state in states),
-        transactions=sum(state["transactions"] or 0 for state in states),
-        min_event_at=min((state["min_event_at"] for state in states if state["min_event_at"]), default=None),
-        max_event_at=max((state["max_event_at"] for state in states if state["max_event_at"]), default=None),
-        table_filter=states[0]["table_filter"],
-        gtids=str(gtid_union(state["gtids"] for state in states)) or None,
+        row_events=sum(state.row_events or 0 for state in states),
+        transactions=sum(state.transactions or 0 for state in states),
+        min_event_at=min((state.min_event_at for state in states if state.min_event_at), default=None),
+        max_event_at=max((state.max_event_at for state in states if state.max_event_at), default=None),
+        table_filter=states[0].table_filter,
+        gtids=str(gtid_union(state.gtids for state in states)) or None,
         hints_used=landing.hints_used(whole, states),
     )
-    replaced = [{**state, "status": "replaced", "run_id": landing.run_id, "recorded_at": moment} for state in states]
-    landing.record_states([merged, *replaced])
+    landing.record_states([merged, *_with_status("replaced", states, landing.run_id, moment)])
 
 
-def _require_all(kind: LandedKind, found: int, states: Sequence[Row], whole: Segment) -> None:
+def _require_all(kind: LandedKind, found: int, states: Sequence[SegmentState], whole: Segment) -> None:
     """Check that no landed row is missing before segments are replaced: their files are the only copy."""
-    landed = sum(state[kind] or 0 for state in states) if kind in ("row_events", "transactions") else found
+    if kind == "row_events":
+        landed = sum(state.row_events or 0 for state in states)
+    elif kind == "transactions":
+        landed = sum(state.transactions or 0 for state in states)
+    else:
+        return
     if found != landed:
         raise StoreError(
             f"Table {kind} has {found} rows of {whole.binlog_file} (epoch {whole.epoch}) from position "
-            f"{first_byte(states[0])} to {states[-1]['segment_end']}, but {landed} were landed: a file is missing "
+            f"{states[0].first_byte} to {states[-1].segment_end}, but {landed} were landed: a file is missing "
             "in the warehouse. Nothing of it is compacted.",
             hint=LAND_ANEW,
         )
 
 
-def _parts(states: Sequence[Row], part_bytes: int) -> Iterator[list[Row]]:
+def _parts(states: Sequence[SegmentState], part_bytes: int) -> Iterator[list[SegmentState]]:
     """Yield groups of consecutive segments, each of about `part_bytes` bytes of the binlog."""
-    part: list[Row] = []
+    part: list[SegmentState] = []
     size = 0
     for state in states:
         part.append(state)
-        size += state["segment_end"] - first_byte(state)
+        size += state.segment_end - state.first_byte
         if size >= part_bytes:
             yield part
             part, size = [], 0
@@ -179,10 +184,10 @@ def _as_now(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
-def _segment(landing: StreamLanding, state: Row) -> Segment:
-    return Segment(
-        landing.source_id, state["epoch"], state["binlog_file"], state["segment_start"], state["segment_end"]
-    )
+def _with_status(
+    status: Status, states: Iterable[SegmentState], run_id: str, recorded_at: datetime
+) -> list[SegmentState]:
+    return [replace(state, status=status, run_id=run_id, recorded_at=recorded_at) for state in states]
 
 
 def _remove_files(segment: Segment, home: Path) -> None:
@@ -205,15 +210,12 @@ def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> 
         A folder cannot be deleted.
     """
     until = now() - timedelta(seconds=older_than_seconds)
-    old = [row for row in landing.record.replaced.values() if row["recorded_at"] <= until]
+    old = [state for state in landing.record.replaced.values() if state.recorded_at <= until]
     if not old or metastore_holder(landing.home) is not None:
         return 0
-    for row in old:
-        _remove_files(_segment(landing, row), landing.home)
-    moment = now()
-    landing.record_states(
-        [{**row, "status": "removed", "run_id": landing.run_id, "recorded_at": moment} for row in old]
-    )
+    for state in old:
+        _remove_files(state.segment, landing.home)
+    landing.record_states(_with_status("removed", old, landing.run_id, now()))
     return len(old)
 
 

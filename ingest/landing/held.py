@@ -17,7 +17,7 @@ from ingest.warehouse.home import prepare_home
 from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.names import require_source_name
 from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import Segment
+from ingest.warehouse.segments import Segment, SegmentState
 
 if TYPE_CHECKING:
     from ingest.binlog import Scan
@@ -108,9 +108,9 @@ class StreamLanding:
         """Record a row of `sources`; by default it records a server change within an epoch (`change`)."""
         self._run.record_identity({"change": "server_changed", **row, "source_id": self.source_id})
 
-    def record_states(self, rows: Sequence[Row]) -> None:
-        """Record rows of `segments` atomically."""
-        self._run.record_states(rows)
+    def record_states(self, states: Sequence[SegmentState]) -> None:
+        """Record states of segments atomically."""
+        self._run.record_states(states)
 
     def reload_snapshots(self) -> None:
         """Reload the landed schema snapshots, and decode with them from now on."""
@@ -121,8 +121,8 @@ class StreamLanding:
         """Return whether a file was landed with schema hints that differ from the hints known now."""
         return any(self._run.stale_segments(epoch, binlog_file))
 
-    def hints_used(self, whole: Segment, states: Sequence[Row]) -> str | None:
-        """Return `hints_used` of a compacted segment, from the rows of `segments` that it is made of."""
+    def hints_used(self, whole: Segment, states: Sequence[SegmentState]) -> str | None:
+        """Return `hints_used` of a compacted segment, from the states of the segments that it is made of."""
         return self._run.merged_hints(whole, states)
 
     def land(self, files: Sequence[SpoolFile], progress: Progress = silent) -> IngestResult:

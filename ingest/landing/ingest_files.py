@@ -127,10 +127,10 @@ def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:
 def _filter_warnings(record: SourceRecord, options: IngestOptions) -> Iterator[str]:
     wanted = filter_text(options.tables)
     others = {
-        state["table_filter"]
+        state.table_filter
         for states in record.states.values()
         for state in states
-        if state["status"] == "completed" and state["table_filter"] != wanted
+        if state.status == "completed" and state.table_filter != wanted
     }
     if others:
         what = " and ".join(sorted(map(filter_words, others)))

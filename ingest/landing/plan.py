@@ -21,7 +21,7 @@ from ingest.landing.epochs import EpochBook
 from ingest.landing.skips import EpochStart
 from ingest.sources.directory import BinlogPath
 from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import FIRST_EVENT, Segment, first_byte, is_done
+from ingest.warehouse.segments import FIRST_EVENT, Segment, SegmentState, landed_end
 
 if TYPE_CHECKING:
     from ingest.binlog import Scan
@@ -236,7 +236,7 @@ def plan_from_scan(
     plan = _plan_with(file, _file_row(file, scan, record.source_id), record)
     plan.scan = scan
     plan.passed_over = scan.checksum_failures if skip_bad_checksum else 0
-    good_end = max(scan.complete_end, _landed_end(states))
+    good_end = max(scan.complete_end, landed_end(states))
     error = damage(scan, skip_bad_checksum, f"What stands before position {good_end} is landed. ")
     if isinstance(error, EncryptedBinlogError):
         # A decrypted copy will have its events at other offsets: land nothing of the encrypted file.
@@ -302,8 +302,8 @@ def damage(scan: "Scan", skip_bad_checksum: bool = False, good: str = "") -> Bin
     )
 
 
-def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
-    return (state["status"], state["segment_start"], state["segment_end"], state["error"]) == (
+def _is_same_failure(state: SegmentState, bad: Segment, error: BinloomError) -> bool:
+    return (state.status, state.segment_start, state.segment_end, state.error) == (
         "failed",
         bad.start,
         bad.end,
@@ -311,17 +311,9 @@ def _is_same_failure(state: Row, bad: Segment, error: BinloomError) -> bool:
     )
 
 
-def _landed_end(states: Sequence[Row]) -> int:
-    """Return the end offset of the contiguous finished segments at the beginning of a file."""
-    end = FIRST_EVENT
-    for state in states:
-        if not is_done(state) or first_byte(state) != end:
-            break
-        end = state["segment_end"]
-    return end
-
-
-def _open_ranges(states: Sequence[Row], boundaries: Sequence[int], complete_end: int) -> Iterator[tuple[int, int]]:
+def _open_ranges(
+    states: Sequence[SegmentState], boundaries: Sequence[int], complete_end: int
+) -> Iterator[tuple[int, int]]:
     """Yield the ranges that are not landed, up to the end of the last complete transaction.
 
     A landed range stays landed, even if skipped bad checksums in it would now end the scan. A range that an earlier run
@@ -331,12 +323,12 @@ def _open_ranges(states: Sequence[Row], boundaries: Sequence[int], complete_end:
     """
     position = FIRST_EVENT
     for index, state in enumerate(states):
-        start, end = first_byte(state), state["segment_end"]
+        start, end = state.first_byte, state.segment_end
         is_last = index == len(states) - 1
         if start != position:
             break
-        if not is_done(state):
-            if end > complete_end or (is_last and state["status"] == "failed"):
+        if not state.is_done:
+            if end > complete_end or (is_last and state.status == "failed"):
                 break
             yield start, end
         position = end

@@ -39,7 +39,7 @@ from ingest.sources.directory import BinlogPath, find_binlogs
 from ingest.warehouse.files import append_rows, append_table, delete_temporaries, read_table
 from ingest.warehouse.locks import SourceLock, source_stem
 from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import FIRST_EVENT, Segment
+from ingest.warehouse.segments import Segment, SegmentState, Status
 from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
 
@@ -142,15 +142,12 @@ class Run:
         hints = self.history.hints(epoch) or SchemaHints()
         for state in self._record.states.get((epoch, binlog_file), []):
             # Segments that earlier versions of binloom landed do not record their hints.
-            if state["status"] != "completed" or state["table_filter"] != self._filter or not state.get("hints_used"):
+            if state.status != "completed" or state.table_filter != self._filter or not state.hints_used:
                 continue
-            source = self.result.source_id
-            segment = Segment(source, epoch, binlog_file, state["segment_start"], state["segment_end"])
-            used = json.loads(state["hints_used"])
-            if used != _hints_used(hints, segment, _tables_of(state)):
-                yield segment
+            if json.loads(state.hints_used) != _hints_used(hints, state.segment, _tables_of(state)):
+                yield state.segment
 
-    def merged_hints(self, whole: Segment, states: Iterable[Row]) -> str | None:
+    def merged_hints(self, whole: Segment, states: Iterable[SegmentState]) -> str | None:
         """Return `hints_used` of a segment that is merged from others, none of which is stale."""
         hints = self.history.hints(whole.epoch) or SchemaHints()
         used = _hints_used(hints, whole, {table for state in states for table in _tables_of(state)})
@@ -266,7 +263,7 @@ class Run:
         # Record the files before any of their segments, because an epoch is known by its files.
         scanned = [{**plan.row, "scanned_at": now()} for plan in plans if plan.row is not None]
         self._record.add_files(self._append(BINLOG_FILES, scanned))
-        states: list[dict[str, Any]] = []
+        states: list[SegmentState] = []
         segments: list[Segment] = []
         for plan in plans:
             for segment in plan.segments:
@@ -321,7 +318,7 @@ class Run:
     def _commit(self, tasks: Executor, results: Sequence[SegmentResult]) -> None:
         tasks.register(results)
         self._append_table_maps(results)
-        states: list[dict[str, Any]] = []
+        states: list[SegmentState] = []
         for outcome in results:
             segment = outcome.segment
             if segment.size:
@@ -360,9 +357,10 @@ class Run:
         used = _hints_used(self.hints or SchemaHints(), outcome.segment, tables)
         return json.dumps(used, sort_keys=True) if used else None
 
-    def record_states(self, states: Sequence[Row]) -> None:
-        """Record rows of `segments` atomically."""
-        self._record.add_states(self._append(SEGMENTS, states))
+    def record_states(self, states: Sequence[SegmentState]) -> None:
+        """Record states of segments atomically."""
+        self._append(SEGMENTS, [state.row for state in states])
+        self._record.add_states(states)
 
     def _append(self, table: RawTable, rows: Sequence[Row], name: str | None = None) -> list[Row]:
         """Write rows as one file, if there are any; return them with all columns, as a reader gets them."""
@@ -394,7 +392,7 @@ class Run:
             return False
         return self.hints is None or not self.hints.is_known(table_map["schema_name"], table_map["table_name"])
 
-    def _state(self, segment: Segment, status: Any, **facts: Any) -> dict[str, Any]:
+    def _state(self, segment: Segment, status: Status, **facts: Any) -> SegmentState:
         return segment.state(status, self.result.run_id, now(), table_filter=self._filter, **facts)
 
     def _next_name(self) -> str:
@@ -416,16 +414,15 @@ class Run:
             )
 
 
-def _tables_of(state: Row) -> list[tuple[str, str]]:
-    """Return the tables of a segment whose values depend on hints, from its latest row of `segments`."""
-    return [(schema, name) for schema, name in map(json.loads, json.loads(state.get("hints_used") or "{}"))]
+def _tables_of(state: SegmentState) -> list[tuple[str, str]]:
+    """Return the tables of a segment whose values depend on hints, from its latest state."""
+    return [(schema, name) for schema, name in map(json.loads, json.loads(state.hints_used or "{}"))]
 
 
 def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return a hash of the schema hints of each table in a segment, by the table's schema and name as JSON."""
     return {
-        json.dumps(table): hints.digest(table, segment.binlog_file, max(segment.start, FIRST_EVENT), segment.end)
-        for table in tables
+        json.dumps(table): hints.digest(table, segment.binlog_file, segment.first_byte, segment.end) for table in tables
     }
 
 

@@ -26,7 +26,7 @@ from ingest.sources.directory import BinlogPath, binlog_path
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import data_files, read_part, read_rows, read_table, segment_folder
 from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import FIRST_EVENT, Segment, first_byte, is_done, log_place
+from ingest.warehouse.segments import FIRST_EVENT, Segment, log_place
 from ingest.warehouse.tables import DDL_ACTIONS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_SNAPSHOTS, STATEMENTS, RawTable
 
 if TYPE_CHECKING:
@@ -80,14 +80,10 @@ class SchemaHistory:
         history = cls(record)
         history.reload_snapshots(home)
         for (epoch, name), states in record.states.items():
-            done = [state for state in states if is_done(state)]
+            done = [state for state in states if state.is_done]
             if done:
-                history._ranges[epoch, name] = [(first_byte(state), state["segment_end"]) for state in done]
-            segments = [
-                Segment(record.source_id, epoch, name, state["segment_start"], state["segment_end"])
-                for state in done
-                if state["status"] == "completed"
-            ]
+                history._ranges[epoch, name] = [(state.first_byte, state.segment_end) for state in done]
+            segments = [state.segment for state in done if state.status == "completed"]
             # Few files contain DDL.
             if segments and segment_folder(DDL_ACTIONS, segments[0], home).parent.is_dir():
                 row = record.files.get((epoch, name)) or {}

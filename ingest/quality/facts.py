@@ -32,7 +32,7 @@ segment_states as (
         from {RAW_SCHEMA}.segments
         where {{of_source}}
     )
-    -- Each stands for bytes that no other one stands for: see ingest.warehouse.segments.is_current.
+    -- No other segment covers the same bytes: see ingest.warehouse.segments.SegmentState.is_current.
     where
         recency = 1
         and if(segment_start = {COMPACTED_START}, status = 'completed', status not in ('replaced', 'removed'))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.warehouse.files import read_rows
-from ingest.warehouse.segments import FIRST_EVENT, first_byte, is_done, latest_states, rank
+from ingest.warehouse.segments import SegmentState, landed_end, latest_states
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES
 
 Row = Mapping[str, Any]
@@ -26,18 +26,18 @@ class SourceRecord:
     files
         Latest row of `binlog_files` for each epoch and file name.
     states
-        Latest rows of `segments` for each epoch and file name, ordered by the start of the segment, as
+        Latest states of segments for each epoch and file name, ordered by the start of the segment, as
         `ingest.warehouse.segments.latest_states` gives them.
     replaced
-        Rows of `segments` by epoch, file name and start, for segments whose rows are now in a compacted segment
-        and whose files still exist.
+        States by the key of the segment, for segments whose rows are now in a compacted segment and whose files
+        still exist.
     """
 
     source_id: str
     identities: list[Row] = field(default_factory=list)
     files: dict[tuple[int, str], Row] = field(default_factory=dict)
-    states: dict[tuple[int, str], list[Row]] = field(default_factory=dict)
-    replaced: dict[tuple[int, str, int], Row] = field(default_factory=dict)
+    states: dict[tuple[int, str], list[SegmentState]] = field(default_factory=dict)
+    replaced: dict[tuple[str, int, str, int], SegmentState] = field(default_factory=dict)
 
     @classmethod
     def load(cls, source_id: str, home: Path) -> "SourceRecord":
@@ -46,19 +46,19 @@ class SourceRecord:
             source_id,
             read_rows(SOURCES, home, source_id=source_id),
             read_rows(BINLOG_FILES, home, source_id=source_id),
-            read_rows(SEGMENTS, home, source_id=source_id),
+            read_states(source_id, home),
         )
 
     @classmethod
     def of(
-        cls, source_id: str, sources: Sequence[Row], files: Sequence[Row], segments: Sequence[Row]
+        cls, source_id: str, sources: Sequence[Row], files: Sequence[Row], states: Sequence[SegmentState]
     ) -> "SourceRecord":
-        """Build the record from the source's rows of `sources`, `binlog_files` and `segments`."""
+        """Build the record from the source's rows of `sources` and `binlog_files` and the states of its segments."""
         record = cls(source_id)
         for row in sources:
             record.add_identity(row)
         record.add_files(sorted(files, key=lambda row: row["scanned_at"]))
-        record.add_states(segments)
+        record.add_states(states)
         return record
 
     def add_identity(self, row: Row) -> None:
@@ -71,16 +71,15 @@ class SourceRecord:
         for row in rows:
             self.files[row["epoch"], row["binlog_file"]] = row
 
-    def add_states(self, rows: Iterable[Row]) -> None:
-        """Add rows of `segments`."""
-        news: dict[tuple[int, str], list[Row]] = {}
-        for row in sorted(rows, key=rank):
-            key = row["epoch"], row["binlog_file"]
-            news.setdefault(key, []).append(row)
-            if row["status"] == "replaced":
-                self.replaced[*key, row["segment_start"]] = row
-            elif row["status"] == "removed":
-                self.replaced.pop((*key, row["segment_start"]), None)
+    def add_states(self, states: Iterable[SegmentState]) -> None:
+        """Add states of segments."""
+        news: dict[tuple[int, str], list[SegmentState]] = {}
+        for state in sorted(states, key=lambda state: state.rank):
+            news.setdefault(state.file_key, []).append(state)
+            if state.status == "replaced":
+                self.replaced[state.key] = state
+            elif state.status == "removed":
+                self.replaced.pop(state.key, None)
         for key, of_file in news.items():
             self.states[key] = latest_states([*self.states.get(key, []), *of_file])[key]
 
@@ -94,7 +93,7 @@ class SourceRecord:
         starts = [self.files.get((row["epoch"], row["start_file"])) for row in openings]
         return gtid_union(
             [
-                *(state["gtids"] for of_file in self.states.values() for state in of_file if is_done(state)),
+                *(state.gtids for of_file in self.states.values() for state in of_file if state.is_done),
                 *(row["gtids_before"] for row in openings),
                 *(row["previous_gtids"] for row in starts if row),
             ]
@@ -102,9 +101,10 @@ class SourceRecord:
 
     def is_landed(self, epoch: int, name: str, file_size: int) -> bool:
         """Return whether a file of this size is fully landed: finished segments cover it from start to end."""
-        end = FIRST_EVENT
-        for state in self.states.get((epoch, name), []):
-            if not is_done(state) or first_byte(state) != end:
-                return False
-            end = state["segment_end"]
-        return bool(end == file_size)
+        states = self.states.get((epoch, name), [])
+        return all(state.is_done for state in states) and landed_end(states) == file_size
+
+
+def read_states(source_id: str, home: Path) -> list[SegmentState]:
+    """Read all states of a source's segments, without Spark."""
+    return [SegmentState.of_row(row) for row in read_rows(SEGMENTS, home, source_id=source_id)]

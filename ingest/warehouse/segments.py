@@ -1,10 +1,10 @@
 """Segments and their states, which record the landed ranges of binlog files."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from ingest.sources.directory import binlog_path
 
@@ -56,67 +56,141 @@ class Segment:
         """Number of bytes."""
         return self.end - self.start
 
-    def state(self, status: Status, run_id: str, recorded_at: datetime, **facts: Any) -> dict[str, Any]:
-        """Return the row of table `segments` that records a new state of the segment."""
-        return {
-            "source_id": self.source_id,
-            "epoch": self.epoch,
-            "binlog_file": self.binlog_file,
-            "segment_start": self.start,
-            "segment_end": self.end,
-            "status": status,
-            "run_id": run_id,
-            "recorded_at": recorded_at,
+    @property
+    def first_byte(self) -> int:
+        """Offset at which the first event begins: a compacted segment also covers the magic number."""
+        return max(self.start, FIRST_EVENT)
+
+    def state(self, status: Status, run_id: str, recorded_at: datetime, **facts: Any) -> "SegmentState":
+        """Return a new state of the segment."""
+        return SegmentState(
+            source_id=self.source_id,
+            epoch=self.epoch,
+            binlog_file=self.binlog_file,
+            segment_start=self.start,
+            segment_end=self.end,
+            status=status,
+            run_id=run_id,
+            recorded_at=recorded_at,
             **facts,
-        }
+        )
 
 
-def latest_states(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], list[Mapping[str, Any]]]:
-    """Return the state of every segment of one source, by epoch and file, ordered by their starts.
+@dataclass(frozen=True, kw_only=True)
+class SegmentState:
+    """A state of a segment: a row of table `segments`, whose columns `ingest.warehouse.tables` describes.
+
+    The optional columns are None where they do not apply, and where an older version of binloom did not have them.
+    """
+
+    source_id: str
+    epoch: int
+    binlog_file: str
+    segment_start: int
+    segment_end: int
+    status: Status
+    row_events: int | None = None
+    transactions: int | None = None
+    min_event_at: datetime | None = None
+    max_event_at: datetime | None = None
+    error: str | None = None
+    run_id: str
+    recorded_at: datetime
+    table_filter: str | None = None
+    gtids: str | None = None
+    hints_used: str | None = None
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """Return the state that a row of `segments` records."""
+        return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row})
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Row of `segments` that records the state."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def key(self) -> tuple[str, int, str, int]:
+        """Key of the segment: source, epoch, file and start."""
+        return self.source_id, self.epoch, self.binlog_file, self.segment_start
+
+    @property
+    def file_key(self) -> tuple[int, str]:
+        """Key of the file within its source: epoch and name."""
+        return self.epoch, self.binlog_file
+
+    @property
+    def segment(self) -> Segment:
+        """The segment."""
+        return Segment(self.source_id, self.epoch, self.binlog_file, self.segment_start, self.segment_end)
+
+    @property
+    def first_byte(self) -> int:
+        """Offset at which the first event of the segment begins."""
+        return self.segment.first_byte
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the segment is merged from others, and covers the whole file."""
+        return self.segment_start == COMPACTED_START
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the segment, if this is its latest state, covers bytes of its file that no other segment covers."""
+        if self.is_compacted:
+            return self.status == "completed"
+        return self.status not in ("replaced", "removed")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the segment needs no more landing."""
+        return self.status in ("completed", "skipped")
+
+    @property
+    def rank(self) -> tuple[datetime, int]:
+        """Sort key of a segment's states: the time of recording, then the status."""
+        return self.recorded_at, STATUSES.index(self.status)
+
+
+def latest_states(states: Iterable[SegmentState]) -> dict[tuple[int, str], list[SegmentState]]:
+    """Return the latest state of every segment of one source, by epoch and file, ordered by their starts.
 
     Segments that were replaced by a compacted segment are omitted, and so is an unfinished compacted segment: other
     segments cover the same bytes.
 
     Parameters
     ----------
-    rows
-        Rows of table `segments` of one source.
+    states
+        States of segments of one source.
     """
-    latest: dict[tuple[int, str, int], Mapping[str, Any]] = {}
-    for row in rows:
-        key = (row["epoch"], row["binlog_file"], row["segment_start"])
-        known = latest.get(key)
-        if known is None or rank(known) <= rank(row):
-            latest[key] = row
-    by_file: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
-    for (epoch, name, _), row in sorted(latest.items(), key=lambda item: item[0]):
-        of_file = by_file.setdefault((epoch, name), [])
-        if is_current(row):
-            of_file.append(row)
+    latest: dict[tuple[str, int, str, int], SegmentState] = {}
+    for state in states:
+        known = latest.get(state.key)
+        if known is None or known.rank <= state.rank:
+            latest[state.key] = state
+    by_file: dict[tuple[int, str], list[SegmentState]] = {}
+    for _, state in sorted(latest.items(), key=lambda item: item[0]):
+        of_file = by_file.setdefault(state.file_key, [])
+        if state.is_current:
+            of_file.append(state)
     return by_file
 
 
-def is_current(row: Mapping[str, Any]) -> bool:
-    """Return whether a segment, by its latest row, covers bytes of its file that no other segment covers."""
-    if row["segment_start"] == COMPACTED_START:
-        return bool(row["status"] == "completed")
-    return row["status"] not in ("replaced", "removed")
+def landed_end(states: Iterable[SegmentState]) -> int:
+    """Return the end offset of the contiguous finished segments at the beginning of a file.
 
-
-def is_done(row: Mapping[str, Any]) -> bool:
-    """Return whether a segment needs no more landing."""
-    return row["status"] in ("completed", "skipped")
-
-
-def first_byte(row: Mapping[str, Any]) -> int:
-    """Return the offset at which the events of a segment begin."""
-    start: int = row["segment_start"]
-    return max(start, FIRST_EVENT)
-
-
-def rank(row: Mapping[str, Any]) -> tuple[datetime, int]:
-    """Return the sort key of a segment's rows: the time of recording, then the status."""
-    return row["recorded_at"], STATUSES.index(row["status"])
+    Parameters
+    ----------
+    states
+        Latest states of the file's segments, ordered by their starts.
+    """
+    end = FIRST_EVENT
+    for state in states:
+        if not state.is_done or state.first_byte != end:
+            break
+        end = state.segment_end
+    return end
 
 
 def log_place(binlog_file: str, position: int) -> tuple[int, int]:

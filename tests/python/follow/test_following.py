@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ingest.warehouse.files import read_rows
+from ingest.warehouse.record import read_states
 from ingest.warehouse.segments import latest_states
-from ingest.warehouse.tables import SCHEMA_COLUMNS, SEGMENTS
+from ingest.warehouse.tables import SCHEMA_COLUMNS
 from tests.servers import Distribution, Server, mariadb118, mysql56
 from tests.servers.accounts import Account, create_account
 from tests.servers.load import SCHEMA, Load
@@ -47,8 +48,8 @@ def test_a_file_that_ends_while_it_is_landed_is_landed_to_its_end(server: Server
     insert = f"insert into {SCHEMA}.t (filler) values (repeat(x'a1', 65000))"
 
     def is_landing() -> bool:
-        (states,) = latest_states(read_rows(SEGMENTS, follower.home, source_id=SOURCE)).values()
-        return any(state["status"] == "in_progress" for state in states)
+        (states,) = latest_states(read_states(SOURCE, follower.home)).values()
+        return any(state.status == "in_progress" for state in states)
 
     follower.start()
     follower.wait_until_landed(server)

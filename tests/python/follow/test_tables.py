@@ -45,7 +45,7 @@ def landed(home: Path) -> Tables:
 def record(home: Path, segment: Segment, status: Status) -> None:
     """Append a state of a segment."""
     name = f"{segment.start}-{segment.end}-{status}"
-    append_rows(SEGMENTS, [segment.state(status, "run", datetime.now(UTC))], name, home)
+    append_rows(SEGMENTS, [segment.state(status, "run", datetime.now(UTC)).row], name, home)
 
 
 def folder_of(home: Path, start: int) -> Path:

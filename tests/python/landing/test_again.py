@@ -54,15 +54,15 @@ def test_completed_segments_of_the_files_at_hand_are_opened(home: Path) -> None:
 
 
 def test_a_compacted_segment_makes_way_for_one_that_can_be_landed() -> None:
-    rows = reopened([COMPACTED, PLAIN], "again", NOON, None)
-    assert [(row["binlog_file"], row["segment_start"], row["segment_end"], row["status"]) for row in rows] == [
+    states = reopened([COMPACTED, PLAIN], "again", NOON, None)
+    assert [(state.binlog_file, state.segment_start, state.segment_end, state.status) for state in states] == [
         ("b.000001", 0, 900, "replaced"),
         ("b.000001", 4, 900, "in_progress"),
         ("b.000002", 4, 500, "in_progress"),
     ]
     opened = record()
-    opened.add_states(rows)
-    assert [state["status"] for state in opened.states[0, "b.000001"]] == ["in_progress"]
+    opened.add_states(states)
+    assert [state.status for state in opened.states[0, "b.000001"]] == ["in_progress"]
 
 
 def test_other_filters_than_they_were_landed_with_are_refused(home: Path) -> None:

@@ -17,6 +17,7 @@ from ingest.warehouse.files import read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import source_stem
 from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import Segment
 from ingest.warehouse.tables import SEGMENTS
 from tests.support.landing.binlogs import SHOP, in_use, transaction_ends
 from tests.support.landing.faulted import SOURCE
@@ -66,11 +67,11 @@ def test_the_same_rows_in_one_segment_for_each_file(home: Path) -> None:
     folders = {path.parent.name for path in raw_table_dir("row_events", home).rglob("*.parquet")}
     assert folders == {"segment_start=0"}
     (state,) = SourceRecord.load(SOURCE, home).states[0, NAMES[0]]
-    assert (state["row_events"], state["transactions"]) == tuple(
-        sum(one[name] for one in old.states[0, NAMES[0]]) for name in ("row_events", "transactions")
+    assert (state.row_events, state.transactions) == tuple(
+        sum(getattr(one, name) for one in old.states[0, NAMES[0]]) for name in ("row_events", "transactions")
     )
-    assert state["gtids"] == "5ca1ab1e-0000-4000-8000-0000b1d1003e:1-56"
-    assert state["min_event_at"] == min(one["min_event_at"] for one in old.states[0, NAMES[0]] if one["min_event_at"])
+    assert state.gtids == "5ca1ab1e-0000-4000-8000-0000b1d1003e:1-56"
+    assert state.min_event_at == min(one.min_event_at for one in old.states[0, NAMES[0]] if one.min_event_at)
 
 
 def test_what_was_landed_before_its_table_got_a_column_is_compacted(home: Path) -> None:
@@ -160,7 +161,7 @@ def test_a_file_that_grew_after_it_was_compacted_keeps_its_rows(tmp_path: Path) 
             landing.land([SpoolFile(SHOP / NAMES[0], 0, upto)])
             compact_closed_files(landing)
     states = SourceRecord.load(SOURCE, tmp_path / "home").states[0, NAMES[0]]
-    assert [state["segment_start"] for state in states][:2] == [0, end]
+    assert [state.segment_start for state in states][:2] == [0, end]
     for table in TABLES:
         assert current_rows(tmp_path / "home", table, SOURCE) == current_rows(tmp_path / "whole", table, SOURCE)
 
@@ -192,11 +193,9 @@ def test_small_files_of_the_logs_are_put_together(tmp_path: Path) -> None:
     for source in (SOURCE, "other"):
         with StreamLanding(source, home) as landing:
             for end in range(FEW_FILES):
-                row = {"epoch": 0, "binlog_file": "binlog.000001", "segment_start": end, "segment_end": end + 1}
-                for status, gtids in (("in_progress", None), ("completed", "a:1")):
-                    landing.record_states(
-                        [{**row, "source_id": source, "status": status, "gtids": gtids, "recorded_at": NOON}]
-                    )
+                segment = Segment(source, 0, "binlog.000001", end, end + 1)
+                landing.record_states([segment.state("in_progress", landing.run_id, NOON)])
+                landing.record_states([segment.state("completed", landing.run_id, NOON, gtids="a:1")])
     before = sorted(map(str, read_rows(SEGMENTS, home)))
     with StreamLanding(SOURCE, home) as landing:
         assert merge_logs(landing) == 2 * FEW_FILES

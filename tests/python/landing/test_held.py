@@ -131,7 +131,7 @@ def test_a_broken_event_fails_as_in_ingest(landing: StreamLanding, home: Path, t
     (problem,) = result.problems
     assert isinstance(problem.error, CorruptBinlogError)
     assert (problem.position, problem.end, result.exit_code) == (ends[7], len(DATA), 3)
-    assert [state["status"] for state in landing.record.states[0, path.name]][-1] == "failed"
+    assert [state.status for state in landing.record.states[0, path.name]][-1] == "failed"
     # It is reported again, but recorded only once.
     before = files_of(home)
     assert len(landing.land([whole(path)]).problems) == 1

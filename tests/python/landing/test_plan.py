@@ -1,5 +1,6 @@
 """Assignment of files to epochs, and the segments of a file that must be landed."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from ingest.errors import EncryptedBinlogError, NotABinlogError, SourceIdentityE
 from ingest.landing.plan import IdentifiedFile, identify, plan_batches, plan_file
 from ingest.sources.directory import binlog_path
 from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import Segment, SegmentState, Status
 from tests.support.landing.binlogs import (
     SHOP,
     created_at,
@@ -61,19 +63,9 @@ def identity(path: Path, epoch: int = 0) -> dict[str, Any]:
     }
 
 
-def state(start: int, end: int, status: str = "completed", **changes: Any) -> dict[str, Any]:
-    """Return a row of segments for binlog.000001 in epoch 0."""
-    return {
-        "source_id": "s",
-        "epoch": 0,
-        "binlog_file": "binlog.000001",
-        "segment_start": start,
-        "segment_end": end,
-        "status": status,
-        "error": None,
-        "recorded_at": NOON,
-        **changes,
-    }
+def state(start: int, end: int, status: Status = "completed", **facts: Any) -> SegmentState:
+    """Return a state of a segment of binlog.000001 in epoch 0."""
+    return Segment("s", 0, "binlog.000001", start, end).state(status, "run", **{"recorded_at": NOON, **facts})
 
 
 @pytest.fixture
@@ -239,7 +231,7 @@ def test_files_that_are_no_binlogs_are_named_and_others_taken(file: Path, tmp_pa
     assert [type(problem.error) for problem in found.problems] == [NotABinlogError]
 
 
-def planned(path: Path, states: list[dict[str, Any]], segment_bytes: int = 1 << 20) -> list[tuple[int, int]]:
+def planned(path: Path, states: list[SegmentState], segment_bytes: int = 1 << 20) -> list[tuple[int, int]]:
     """Return the ranges that must be landed."""
     record = SourceRecord.of("s", [], [], states)
     plan = plan_file(IdentifiedFile(binlog_path(path), 0, path.stat().st_size, False), record, segment_bytes)
@@ -264,7 +256,7 @@ def test_completed_segments_are_left_out(file: Path) -> None:
 def test_interrupted_segments_are_taken_up_as_they_were_begun(file: Path) -> None:
     ranges = planned(file, [], 10_000)
     begun = [state(*one, "in_progress") for one in ranges]
-    begun[1]["status"] = "completed"
+    begun[1] = replace(begun[1], status="completed")
     # This holds for any current segment size.
     assert planned(file, begun, 1 << 20) == [ranges[0], *ranges[2:]]
 

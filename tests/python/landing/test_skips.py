@@ -50,7 +50,7 @@ def landed(landing: StreamLanding) -> list[str]:
 def skipped(landing: StreamLanding, path: Path, epoch: int = 0) -> list[tuple[str, str | None]]:
     """Return the reasons for which parts of a file were skipped, and the GTIDs in them."""
     states = landing.record.states[epoch, path.name]
-    return [(state["error"], state["gtids"]) for state in states if state["status"] == "skipped"]
+    return [(state.error, state.gtids) for state in states if state.status == "skipped"]
 
 
 def test_nothing_before_the_position_that_was_asked_for(landing: StreamLanding) -> None:
@@ -146,6 +146,6 @@ def test_ingest_of_a_source_and_its_replica_lands_each_transaction_once(tmp_path
     assert (result.problems, result.transactions) == ([], 76)
     record = SourceRecord.load("both", home)
     assert [(row["epoch"], row["gtids_before"]) for row in record.identities] == [(0, None), (1, f"{UUID}:1-56")]
-    assert [state["status"] for state in record.states[1, "replica.000001"]] == ["skipped"]
+    assert [state.status for state in record.states[1, "replica.000001"]] == ["skipped"]
     again = ingest("both", find_binlogs(logs), home=home)
     assert (again.files_skipped, again.segments) == (3, 0)

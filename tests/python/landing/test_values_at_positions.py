@@ -23,7 +23,7 @@ from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import data_files, read_rows, segment_folder
 from ingest.warehouse.record import SourceRecord
-from ingest.warehouse.segments import FIRST_EVENT, Segment
+from ingest.warehouse.segments import FIRST_EVENT
 from ingest.warehouse.tables import ROW_EVENTS, TABLE_MAPS
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.servers.random_values import RandomValues
@@ -132,13 +132,12 @@ def landed(home: Path, source: str) -> list[Change]:
     record = SourceRecord.load(source, home)
     uncertain = {row["table_map_id"] for row in read_rows(TABLE_MAPS, home, source_id=source) if row["unknown_hints"]}
     found: list[Change] = []
-    for (epoch, name), states in sorted(record.states.items()):
+    for _, states in sorted(record.states.items()):
         for state in states:
-            if (state["status"], state["segment_start"]) == ("skipped", FIRST_EVENT):
+            if (state.status, state.segment_start) == ("skipped", FIRST_EVENT):
                 continue  # These rows precede the start of following.
-            assert state["status"] == "completed"
-            segment = Segment(source, epoch, name, state["segment_start"], state["segment_end"])
-            for path in data_files(segment_folder(ROW_EVENTS, segment, home)):
+            assert state.status == "completed"
+            for path in data_files(segment_folder(ROW_EVENTS, state.segment, home)):
                 rows = read_part_rows(path)
                 assert not uncertain & {row["table_map_id"] for row in rows}
                 found += changes_in(sorted(rows, key=lambda row: (row["start_pos"], row["row_ordinal"])))

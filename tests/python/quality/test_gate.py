@@ -68,7 +68,7 @@ def test_what_was_followed_skipped_and_compacted_passes(session: Any, home: Path
         landing.open_epoch({"epoch": 0, "gtids_before": "5ca1ab1e-0000-4000-8000-0000b1d1003e:60-62"})
         landing.land(files)
         assert [segment.binlog_file for segment in compact_closed_files(landing)] == ["binlog.000001"]
-        current = [state["status"] for states in landing.record.states.values() for state in states]
+        current = [state.status for states in landing.record.states.values() for state in states]
     result = run_gate("followed", session, home)
     assert failed(result) == []
     assert (result.segments, result.files) == (current.count("completed"), 2)

@@ -16,8 +16,9 @@ from typing import Any, Protocol, Self
 
 from ingest.follow.checkpoint import Checkpoint, spool_folder
 from ingest.warehouse.files import read_rows
+from ingest.warehouse.record import read_states
 from ingest.warehouse.segments import latest_states
-from ingest.warehouse.tables import SEGMENTS, STREAM_GAPS
+from ingest.warehouse.tables import STREAM_GAPS
 from tests.servers import Server
 from tests.servers.replication import LogPosition, log_end
 from tests.support.follow.spool import assert_same_files
@@ -208,11 +209,11 @@ class Follower:
 
     def landed(self, epoch: int, binlog_file: str) -> int:
         """Return the position up to which a file is landed or skipped without a gap."""
-        states = latest_states(read_rows(SEGMENTS, self.home, source_id=self.source)).get((epoch, binlog_file), [])
+        states = latest_states(read_states(self.source, self.home)).get((epoch, binlog_file), [])
         end = 4
         for state in states:
-            if state["status"] in DONE and state["segment_start"] <= end:
-                end = max(end, state["segment_end"])
+            if state.status in DONE and state.segment_start <= end:
+                end = max(end, state.segment_end)
         return end
 
     def start_and_connect(self, *more: str) -> None:

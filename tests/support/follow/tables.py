@@ -10,12 +10,11 @@ import pyarrow.parquet as pq
 
 from ingest.binlog import open_binlog
 from ingest.landing.schema_history import SchemaHistory
-from ingest.warehouse.files import data_files, partition_folder, read_rows, read_table
-from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.files import data_files, read_table, segment_folder
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
-from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.record import SourceRecord, read_states
 from ingest.warehouse.segments import latest_states
-from ingest.warehouse.tables import SEGMENT_TABLES, SEGMENTS, TABLE_MAPS
+from ingest.warehouse.tables import SEGMENT_TABLES, TABLE_MAPS
 
 # Natural keys of the rows, in addition to the epoch and the file.
 KEYS: Final[dict[str, list[str]]] = {
@@ -42,13 +41,11 @@ class Tables:
     def __getitem__(self, kind: LandedKind) -> pa.Table:
         """Return the rows of a segment table, sorted by their natural key, with `epoch` and `binlog_file`."""
         parts = []
-        for (epoch, name), states in latest_states(read_rows(SEGMENTS, self.home, source_id=self.source)).items():
+        for (epoch, name), states in latest_states(read_states(self.source, self.home)).items():
             for state in states:
-                if state["status"] != "completed":
+                if state.status != "completed":
                     continue
-                place = {"source_id": self.source, "epoch": epoch, "binlog_file": name}
-                folder = partition_folder({**place, "segment_start": state["segment_start"]})
-                for path in data_files(raw_table_dir(SEGMENT_TABLES[kind].name, self.home) / folder):
+                for path in data_files(segment_folder(SEGMENT_TABLES[kind], state.segment, self.home)):
                     parts.append(_placed(pq.ParquetFile(path).read(), epoch, name))
         return _sorted(kind, parts)
 

@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 from ingest.warehouse.files import segment_folder
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord
-from ingest.warehouse.segments import Segment
 from ingest.warehouse.tables import RAW_TABLES
 from tests.support.landing.spark import RUN_COLUMNS
 
@@ -45,9 +44,9 @@ def current_rows(home: Path, table: str, source_id: str) -> list[str]:
     """Return the rows for a reader that uses `segments`: rows of segments whose latest state is completed."""
     record = SourceRecord.load(source_id, home)
     folders = {
-        segment_folder(RAW_TABLES[table], Segment(source_id, *key, state["segment_start"], state["segment_end"]), home)
-        for key, states in record.states.items()
+        segment_folder(RAW_TABLES[table], state.segment, home)
+        for states in record.states.values()
         for state in states
-        if state["status"] == "completed"
+        if state.status == "completed"
     }
     return _ordered(path for folder in folders for path in folder.glob("[!.]*.parquet"))
