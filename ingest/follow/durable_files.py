@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingest.binlog.scan import Scanner
-from ingest.follow.spool import FIRST_EVENT, Spool
+from ingest.follow.spool import Spool
 from ingest.landing.held import SpoolFile
 from ingest.landing.plan import SEGMENT_BYTES
-from ingest.warehouse.segments import log_place
+from ingest.warehouse.segments import FIRST_EVENT, log_place
 
 
 class DurableFiles:

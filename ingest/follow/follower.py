@@ -21,7 +21,7 @@ from ingest.follow.handover import Decision, Start, begin, gap_gist, go_on
 from ingest.follow.receiver import Receiver
 from ingest.follow.replica import replica_of
 from ingest.follow.schema_watch import SchemaWatch, wait_until
-from ingest.follow.spool import FIRST_EVENT, Spool
+from ingest.follow.spool import Spool
 from ingest.follow.standing import find_standing
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import StreamLanding
@@ -31,7 +31,7 @@ from ingest.sources.server import Server, ServerIdentity
 from ingest.sources.server_check import check_server, require_usable
 from ingest.sources.view import ServerView, look
 from ingest.warehouse.gaps import Gap, gaps, record_gap
-from ingest.warehouse.segments import log_place
+from ingest.warehouse.segments import FIRST_EVENT, log_place
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0

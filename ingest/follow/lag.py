@@ -1,7 +1,7 @@
 """Lag of the landed tables behind a followed server."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from ingest.follow.checkpoint import Checkpoint
 from ingest.follow.spool import Spool
 from ingest.sources.directory import binlog_path
 from ingest.warehouse.record import SourceRecord
-from ingest.warehouse.segments import FIRST_EVENT, SegmentState
+from ingest.warehouse.segments import done_upto, has_done
 
 # Intervals of a MySQL GTID set; domain and sequence number of MariaDB GTIDs.
 _INTERVAL = re.compile(r":(\d+)(?:-(\d+))?(?=[:,]|$)")
@@ -78,7 +78,7 @@ def last_landed_at(record: SourceRecord) -> datetime | None:
 def landed_gtids(record: SourceRecord) -> GtidSet:
     """Return the GTIDs that are landed or skipped, according to the last file that has any landed bytes."""
     epoch, name = max(
-        (key for key, states in record.states.items() if done_upto(states)),
+        (key for key, states in record.states.items() if has_done(states)),
         key=lambda key: (key[0], _sequence(key[1])),
         default=(0, ""),
     )
@@ -86,11 +86,6 @@ def landed_gtids(record: SourceRecord) -> GtidSet:
     texts.append(record.files.get((epoch, name), {}).get("previous_gtids"))
     texts += [state.gtids for state in record.states.get((epoch, name), []) if state.is_done]
     return gtid_union(texts)
-
-
-def done_upto(states: Iterable[SegmentState]) -> int:
-    """Return the offset up to which a file is landed or skipped; 0 for nothing."""
-    return max((state.segment_end for state in states if state.is_done), default=0)
 
 
 def _bytes_waiting(spool: Spool, record: SourceRecord, checkpoint: Checkpoint) -> Iterator[int]:
@@ -102,8 +97,7 @@ def _bytes_waiting(spool: Spool, record: SourceRecord, checkpoint: Checkpoint) -
                 continue
             is_current = epoch == checkpoint.epoch and file.name == current
             received = checkpoint.position if is_current else file.path.stat().st_size
-            done = done_upto(record.states.get((epoch, file.name), []))
-            yield max(0, received - max(done, FIRST_EVENT))
+            yield max(0, received - done_upto(record.states.get((epoch, file.name), [])))
 
 
 def _bytes_ahead(checkpoint: Checkpoint) -> int:

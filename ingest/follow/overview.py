@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ingest.errors import unknown_source
-from ingest.follow.lag import Lag, done_upto, find_lag, landed_gtids, last_landed_at
+from ingest.follow.lag import Lag, find_lag, landed_gtids, last_landed_at
 from ingest.follow.spool import Spool
 from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors, read_rows
 from ingest.warehouse.gaps import latest_gaps
 from ingest.warehouse.home import binloom_home, model_dirs
 from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import SegmentState
+from ingest.warehouse.segments import SegmentState, done_upto
 from ingest.warehouse.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
 
 _TABLES = (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS, STREAM_GAPS)

@@ -11,7 +11,7 @@ from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, STOP
 from ingest.binlog.packets import Run, Special
 from ingest.errors import BrokenStreamError
 from ingest.follow.checkpoint import Checkpoint, ServerEnd
-from ingest.follow.spool import FIRST_EVENT, ReceivedFile, Spool
+from ingest.follow.spool import ReceivedFile, Spool
 from ingest.sources.address import ServerAddress
 from ingest.sources.replication import (
     POSITION_LIMIT,
@@ -20,6 +20,7 @@ from ingest.sources.replication import (
     rotate_event_target,
     stream_format,
 )
+from ingest.warehouse.segments import FIRST_EVENT
 
 SYNC_SECONDS: Final = 1.0
 WAIT_SECONDS: Final = 0.1

@@ -9,8 +9,7 @@ from typing import Any, Final
 from ingest.errors import BrokenStreamError, SnapshotInputError, SourceError
 from ingest.follow.checkpoint import Checkpoint
 from ingest.follow.handover import is_same_server
-from ingest.follow.lag import done_upto
-from ingest.follow.spool import FIRST_EVENT, Spool
+from ingest.follow.spool import Spool
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.snapshots import land_snapshot
 from ingest.landing.transactions import transactions
@@ -19,7 +18,7 @@ from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server, server_identity
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import read_rows
-from ingest.warehouse.segments import log_place
+from ingest.warehouse.segments import done_upto, log_place
 from ingest.warehouse.tables import SCHEMA_SNAPSHOTS
 
 ATTEMPTS: Final = 5
@@ -69,7 +68,7 @@ class SchemaWatch:
         if is_behind_gap or checkpoint.epoch not in {row["epoch"] or 0 for row in known}:
             # Earlier schema changes are not in the epoch's log: treat this position like the end of a DDL statement.
             states = self._landing.record.states.get((checkpoint.epoch, checkpoint.binlog_file), [])
-            self._ends = [(checkpoint.binlog_file, max(FIRST_EVENT, done_upto(states)))]
+            self._ends = [(checkpoint.binlog_file, done_upto(states))]
             self._last = self._waits_since = None
             try:
                 self._taken = self._take()
@@ -160,7 +159,7 @@ class SchemaWatch:
         """Note the ends of DDL statements in parts of files that are neither landed nor searched before."""
         for file in files:
             states = self._landing.record.states.get((file.epoch, file.path.name), [])
-            start = max(FIRST_EVENT, done_upto(states), self._sought.get(file.path, 0))
+            start = max(done_upto(states), self._sought.get(file.path, 0))
             self._sought[file.path] = file.upto
             for batch in transactions(file.path, start, file.upto, ("end_pos", "is_ddl")):
                 self._ends += [(file.path.name, end) for end in batch["end_pos"].filter(batch["is_ddl"]).to_pylist()]

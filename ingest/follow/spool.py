@@ -18,8 +18,7 @@ from ingest.follow.checkpoint import Checkpoint, spool_folder
 from ingest.sources.directory import BinlogPath, binlog_path
 from ingest.warehouse.files import make_folder, store_errors, sync_folder
 from ingest.warehouse.names import require_server_file
-
-FIRST_EVENT: Final = len(MAGIC)
+from ingest.warehouse.segments import FIRST_EVENT
 
 # Offset of the flags in an event.
 _FLAGS: Final = 17

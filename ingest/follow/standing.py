@@ -6,10 +6,11 @@ from ingest.binlog.format import read_format
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.binlog.scan import scan_binlog
 from ingest.follow.handover import Received, Standing
-from ingest.follow.lag import done_upto, landed_gtids
-from ingest.follow.spool import FIRST_EVENT, Spool
+from ingest.follow.lag import landed_gtids
+from ingest.follow.spool import Spool
 from ingest.landing.transactions import transactions
 from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import FIRST_EVENT, done_upto, has_done
 
 
 def find_standing(spool: Spool, record: SourceRecord) -> Standing | None:
@@ -19,7 +20,7 @@ def find_standing(spool: Spool, record: SourceRecord) -> Standing | None:
     """
     checkpoint = spool.checkpoint
     if checkpoint is None:
-        landed = [key for key, states in record.states.items() if key in record.files and done_upto(states)]
+        landed = [key for key, states in record.states.items() if key in record.files and has_done(states)]
         last = max(landed, key=lambda key: (key[0], record.files[key]["file_sequence"] or 0), default=None)
         return None if last is None else _of_file(record, *last)
     last = checkpoint.epoch, _last_of_chain(record, checkpoint.epoch, checkpoint.binlog_file)
@@ -30,7 +31,7 @@ def _last_of_chain(record: SourceRecord, epoch: int, binlog_file: str) -> str:
     """Return the last file of the chain of fully landed files, each linked to the next by its ROTATE event."""
     while (row := record.files.get((epoch, binlog_file))) is not None:
         next_file = row["next_binlog_file"]
-        is_next_landed = next_file and done_upto(record.states.get((epoch, next_file), []))
+        is_next_landed = next_file and has_done(record.states.get((epoch, next_file), []))
         if not is_next_landed or not record.is_landed(epoch, binlog_file, row["file_size"]):
             break
         binlog_file = next_file

@@ -193,6 +193,16 @@ def landed_end(states: Iterable[SegmentState]) -> int:
     return end
 
 
+def done_upto(states: Iterable[SegmentState]) -> int:
+    """Return the offset up to which a file is landed or skipped; that of its first event if nothing is."""
+    return max((state.segment_end for state in states if state.is_done), default=FIRST_EVENT)
+
+
+def has_done(states: Iterable[SegmentState]) -> bool:
+    """Return whether any part of a file is landed or skipped."""
+    return any(state.is_done for state in states)
+
+
 def log_place(binlog_file: str, position: int) -> tuple[int, int]:
     """Return a position in a server's log as a key that compares with other positions of the same epoch."""
     return binlog_path(Path(binlog_file)).sequence or 0, position

@@ -16,11 +16,12 @@ from ingest.errors import StoreError
 from ingest.follow.checkpoint import Checkpoint
 from ingest.follow.durable_files import DurableFiles
 from ingest.follow.overview import status
-from ingest.follow.spool import FIRST_EVENT, ReceivedFile, Spool
+from ingest.follow.spool import ReceivedFile, Spool
 from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.warehouse.segments import FIRST_EVENT
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.landing.binlogs import SHOP, transaction_ends
 from tests.support.landing.full_disk import SmallDisk, file_size_limit, full_from_operation

@@ -11,7 +11,15 @@ import pyarrow.parquet as pq
 from ingest.warehouse.files import append_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import read_states
-from ingest.warehouse.segments import Segment, SegmentState, Status, landed_end, latest_states
+from ingest.warehouse.segments import (
+    Segment,
+    SegmentState,
+    Status,
+    done_upto,
+    has_done,
+    landed_end,
+    latest_states,
+)
 from ingest.warehouse.tables import SEGMENTS
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -87,3 +95,11 @@ def test_finished_segments_end_at_a_hole_or_at_an_unfinished_one() -> None:
     assert landed_end([DONE, third]) == 900
     assert landed_end([DONE, replace(second, status="failed"), third]) == 900
     assert landed_end([DONE, replace(second, status="skipped"), third]) == 990
+
+
+def test_the_last_finished_segment_counts_behind_a_hole_too() -> None:
+    later = replace(DONE, segment_start=950, segment_end=990)
+    failed = replace(DONE, segment_start=990, segment_end=999, status="failed")
+    assert (done_upto([]), has_done([])) == (4, False)
+    assert (done_upto([failed]), has_done([failed])) == (4, False)
+    assert (done_upto([DONE, later, failed]), has_done([DONE, later, failed])) == (990, True)
