@@ -190,9 +190,9 @@ def statement_batch(control: ControlBuffers, count: int, format: FormatDescripti
         kinds[events] = [_EVENT_KINDS[types[number]] for number in events]
         bounds, data = control.text_offsets, control.text_data
         bodies = [data[bounds[number] : bounds[number + 1]].tobytes() for number in events]
-        said = [_said(types[number], body, format) for number, body in zip(events, bodies, strict=True)]
+        statements = [_sql_of_event(types[number], body, format) for number, body in zip(events, bodies, strict=True)]
         texts = pc.replace_with_mask(
-            texts, pa.array(columns[layout.STMT_KIND] == layout.KIND_EVENT), pa.array(said, pa.string())
+            texts, pa.array(columns[layout.STMT_KIND] == layout.KIND_EVENT), pa.array(statements, pa.string())
         )
     return pa.RecordBatch.from_arrays(
         [
@@ -212,7 +212,7 @@ def statement_batch(control: ControlBuffers, count: int, format: FormatDescripti
     )
 
 
-def _said(code: int, body: bytes, format: FormatDescription) -> str | None:
+def _sql_of_event(code: int, body: bytes, format: FormatDescription) -> str | None:
     """Return the SQL that an event's fields represent; None when the fields do not fit into the event."""
     try:
         return statement_text(code, body, format.post_header_size(code))
@@ -320,8 +320,8 @@ def problem_batch(records: Int64s, maps: Sequence[TableMap], messages: Mapping[i
         columns["schema_name"].append(table_map.schema_name if table_map else None)
         columns["table_name"].append(table_map.table_name if table_map else None)
         columns["reason"].append(REASONS[reason])
-        said = f"; the server says: {messages[start]}" if start in messages else ""
-        columns["detail"].append(_detail(reason, row, column, table_map) + said)
+        message = f"; the server says: {messages[start]}" if start in messages else ""
+        columns["detail"].append(_detail(reason, row, column, table_map) + message)
     return pa.RecordBatch.from_pydict(columns, schema=SCHEMAS["unsupported_events"])
 
 
@@ -329,9 +329,9 @@ def _detail(reason: int, row: int, column: int, table_map: TableMap | None) -> s
     where = f"row {row}: " if row >= 0 else ""
     if column >= 0 and table_map is not None:
         name = f" ({table_map.column_names[column]})" if table_map.column_names else ""
-        described = table_map.columns[column]
-        charset = f", character set {described.charset}" if described.charset else ""
-        where = f"row {row}, column {column}{name} of type {described.type}{charset}: "
+        described_column = table_map.columns[column]
+        charset = f", character set {described_column.charset}" if described_column.charset else ""
+        where = f"row {row}, column {column}{name} of type {described_column.type}{charset}: "
     return where + DETAILS[reason]
 
 

@@ -23,7 +23,8 @@ from ingest.binlog.assembly import (
 )
 from ingest.binlog.batches import BatchKind
 from ingest.binlog.buffers import ControlBuffers, Int64s, Pool, RowBuffers
-from ingest.binlog.control import describe
+from ingest.binlog.column_plan import ColumnPlan
+from ingest.binlog.describe import describe
 from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
@@ -33,9 +34,8 @@ from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import DATA_LIMIT, MAP_WORDS, NULL, SLOT_COUNT
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
-from ingest.binlog.old_rows import as_version_1, described
+from ingest.binlog.old_rows import as_version_1, with_snapshot_columns
 from ingest.binlog.patches import Problem, patch_images
-from ingest.binlog.plan import ColumnPlan
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.rows_events import table_id_of
 from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
@@ -175,7 +175,7 @@ class Binlog:
         known: tuple[Definition, ...] = ()
         if self._hints is not None:
             known = self._hints.definitions(parsed.schema_name, parsed.table_name, self.path.name, walk.position)
-        table_map = with_hints(described(parsed, known), body, known)
+        table_map = with_hints(with_snapshot_columns(parsed, known), body, known)
         self._maps[table_map.table_map_id] = table_map
         skipped = self._tables is not None and not self._tables.takes(parsed.schema_name, parsed.table_name)
         return table_map, skipped
@@ -458,8 +458,8 @@ def check_end(walk: Walk, end: int) -> None:
     if walk.context["REASON"] in (layout.BAD_SIZE, layout.ENCRYPTED):
         raise defect(walk)
     left = end - position
-    said = walk.window.bytes_at(position + 9, 4) if left >= walk.format.header_size else b""
-    size = f"says that it has {int.from_bytes(said, 'little')} bytes" if said else "has no whole header"
+    size_bytes = walk.window.bytes_at(position + 9, 4) if left >= walk.format.header_size else b""
+    size = f"says that it has {int.from_bytes(size_bytes, 'little')} bytes" if size_bytes else "has no whole header"
     raise TruncatedBinlogError(
         f"{path}: the event at position {position} {size}, the file ends {left} bytes behind its start.",
         hint="The file was cut off, is still being written, or is damaged there; copy it again from the server.",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.control import describe, describe_payload, events_inside
+from ingest.binlog.describe import describe, describe_payload, events_inside
 from ingest.binlog.events import TRANSACTION_PAYLOAD, event_name
 from ingest.binlog.format import FormatDescription
 from ingest.binlog.kernel import layout

@@ -37,7 +37,7 @@ _CHARACTER_BYTES: Final = {
 _LATER_CHARSETS: Final = frozenset({"gb18030", "utf16", "utf16le", "utf32", "utf8mb4"})
 
 
-def described(table_map: TableMap, definitions: tuple[Definition, ...]) -> TableMap:
+def with_snapshot_columns(table_map: TableMap, definitions: tuple[Definition, ...]) -> TableMap:
     """Return a table map that has only types, completed from the definition; unchanged when that does not fit."""
     if table_map.has_metadata or len(definitions) != 1 or len(definitions[0]) != len(table_map.columns):
         return table_map

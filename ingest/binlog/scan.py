@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from ingest.binlog.assembly import statement_batch
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.control import event_body, rotate_target
 from ingest.binlog.decoder import defect_reason, open_file
+from ingest.binlog.describe import event_body, rotate_target
 from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, counts_by_name
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
@@ -199,12 +199,13 @@ class Scanner:
         if context["FIRST_BAD"] >= 0 and not self._skips_bad_checksums:
             return Defect(context["FIRST_BAD"], defect_reason(layout.BAD_CHECKSUM, 0), is_cut=False)
         has_head = left >= walk.format.header_size
-        said = int.from_bytes(walk.window.bytes_at(at + 9, 4), "little") if has_head or status == layout.DEFECT else 0
+        has_size = has_head or status == layout.DEFECT
+        size = int.from_bytes(walk.window.bytes_at(at + 9, 4), "little") if has_size else 0
         if status == layout.DEFECT:
-            return Defect(at, defect_reason(context["REASON"], said), is_cut=False)
+            return Defect(at, defect_reason(context["REASON"], size), is_cut=False)
         if left <= 0:
             return None
-        reason = f"an event of {said} bytes of which {left} are there" if said else f"{left} bytes of an event's header"
+        reason = f"an event of {size} bytes of which {left} are there" if size else f"{left} bytes of an event's header"
         return Defect(at, reason, is_cut=True)
 
     def _first_misplaced(self, records: npt.NDArray[np.int64]) -> int | None:
@@ -215,9 +216,9 @@ class Scanner:
         """
         if self._found.format.is_relay_log or self._found.format.checksum_algorithm is None:
             return None
-        said = records[:, layout.INDEX_NEXT]
+        recorded_ends = records[:, layout.INDEX_NEXT]
         ends = (records[:, layout.INDEX_POS] + records[:, layout.INDEX_SIZE]) & 0xFFFFFFFF
-        misplaced = np.flatnonzero((said != 0) & (said != ends))
+        misplaced = np.flatnonzero((recorded_ends != 0) & (recorded_ends != ends))
         return int(records[misplaced[0], layout.INDEX_POS]) if misplaced.size else None
 
     def _take_statements(self) -> bool:

@@ -82,11 +82,11 @@ def describe_query(body: bytes, post_header_size: int, flavor: str) -> Detail:
     reader.take(1)
     detail["sql"] = decode_text(reader.rest(), status.character_set_client)
     if status != Status():
-        detail["status"] = said(status)
+        detail["status"] = present_variables(status)
     return detail
 
 
-def said(status: Status) -> Detail:
+def present_variables(status: Status) -> Detail:
     """Return the status variables that are present, and `is_complete` only if it is false."""
     values = {name: getattr(status, name) for name in Status.__slots__}
     return {

@@ -212,13 +212,13 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
     flavor, version = flavor_of(server_version), version_number(server_version)
-    described = _describe(columns, optional, flavor)
-    names = tuple(column.name for column in described if column.name is not None)
+    named_columns = _describe(columns, optional, flavor)
+    names = tuple(column.name for column in named_columns if column.name is not None)
     return TableMap(
         table_map_id="",
         schema_name=schema,
         table_name=table,
-        columns=described,
+        columns=named_columns,
         hint="metadata" if optional else "none",
         column_names=names if len(names) == count and count else None,
         lacks_digits=flavor == "mariadb"

@@ -101,12 +101,12 @@ class Checkpoint:
             ) from error
 
     @classmethod
-    def _of(cls, said: Mapping[str, Any]) -> Self:
-        server = said["server"]
+    def _of(cls, values: Mapping[str, Any]) -> Self:
+        server = values["server"]
         return cls(
             **{
-                **said,
-                "received_at": datetime.fromisoformat(said["received_at"]),
+                **values,
+                "received_at": datetime.fromisoformat(values["received_at"]),
                 "server": server
                 and ServerEnd(**{**server, "observed_at": datetime.fromisoformat(server["observed_at"])}),
             }

@@ -17,7 +17,7 @@ from ingest.errors import (
 )
 from ingest.follow.checkpoint import Checkpoint, ServerEnd
 from ingest.follow.durable_files import DurableFiles
-from ingest.follow.handover import Decision, Start, begin, gap_gist, go_on
+from ingest.follow.handover import Decision, Start, begin, gap_gist, resume
 from ingest.follow.receiver import Receiver
 from ingest.follow.replica import replica_of
 from ingest.follow.schema_watch import SchemaWatch, wait_until
@@ -29,7 +29,7 @@ from ingest.landing.options import IngestResult
 from ingest.sources.address import ServerAddress
 from ingest.sources.server import Server, ServerIdentity
 from ingest.sources.server_check import check_server, require_usable
-from ingest.sources.view import ServerView, look
+from ingest.sources.view import ServerView, observe_server
 from ingest.warehouse.gaps import Gap, gaps, record_gap
 from ingest.warehouse.segments import FIRST_EVENT, log_place
 
@@ -118,13 +118,13 @@ class Follower:
         self, source_id: str, address: ServerAddress, options: FollowOptions, home: Path, watcher: Watcher
     ) -> None:
         self._source_id = source_id
-        self._address = replace(address, warn=lambda sentence: self._say(f"warning: {sentence}"))
+        self._address = replace(address, warn=lambda sentence: self._say_once(f"warning: {sentence}"))
         self._options = options
         self._home = home.absolute()
         self._watcher = watcher
         self._wake = threading.Event()
         self._is_stopped = False
-        self._said: set[str] = set()
+        self._shown: set[str] = set()
         self._target: tuple[str, int] | None = None
         self._receiver: Receiver | None = None
         self.problems: list[BinloomError] = []
@@ -152,7 +152,7 @@ class Follower:
             self._replica = replica_of(self._source_id, self._home, self._options.replica_id)
             self._spool = Spool(self._source_id, self._home)
             self._spool.drop_unsynced()
-            self._schema = SchemaWatch(self._landing, self._address, self._spool, self._say)
+            self._schema = SchemaWatch(self._landing, self._address, self._spool, self._say_once)
             self._durable = DurableFiles(self._spool)
             try:
                 self._follow()
@@ -204,10 +204,10 @@ class Follower:
     # --- where to continue ---
 
     def _decide(self, is_first: bool) -> tuple[Decision, ServerView]:
-        """Look at the server and decide; unless the decision is plain, a second look must give the same decision."""
+        """Observe the server and decide; unless the decision is plain, observe again: both decisions must agree."""
         gists = set()
         for attempt in range(2):
-            view = self._look(checks=is_first and not attempt)
+            view = self._observe(checks=is_first and not attempt)
             try:
                 decision, error = self._decision(view), None
             except (GapError, SourceIdentityError) as refusal:
@@ -223,14 +223,14 @@ class Follower:
             raise error or AssertionError
         return decision, view
 
-    def _look(self, checks: bool) -> ServerView:
+    def _observe(self, checks: bool) -> ServerView:
         with Server(self._address) as server:
             if checks:
                 findings = check_server(server)
                 require_usable(server, findings)
                 for finding in findings:
-                    self._say(f"{finding.level}: {finding.message}")
-            return look(server, self._replica)
+                    self._say_once(f"{finding.level}: {finding.message}")
+            return observe_server(server, self._replica)
 
     def _decision(self, view: ServerView) -> Decision:
         record, options = self._landing.record, self._options
@@ -238,7 +238,7 @@ class Follower:
         if standing is None:
             return begin(view, options.start, options.accept_gap)
         writers = {row["epoch"]: (row["server_uuid"], row["server_id"]) for row in record.identities}
-        return go_on(view, standing, writers, options.start, options.accept_gap)
+        return resume(view, standing, writers, options.start, options.accept_gap)
 
     def _apply(self, decision: Decision, view: ServerView) -> None:
         """Land the rest of the old epoch, record changes, and set the checkpoint to where receiving continues."""
@@ -247,7 +247,7 @@ class Follower:
             self._land(is_patient=False)
         if decision.gap is not None and decision.status is not None:
             record_gap(self._source_id, decision.gap, decision.status, self._home)
-            self._say(f"{decision.status} gap: {decision.gap.detail}")
+            self._say_once(f"{decision.status} gap: {decision.gap.detail}")
         elif checkpoint is not None:
             self._fill_gaps(checkpoint)
         self._record_identity(decision, view.identity)
@@ -270,7 +270,7 @@ class Follower:
             if row["status"] == "found" and (row["from_epoch"], row["from_file"], row["from_pos"]) == place:
                 gap = Gap(**{one.name: row[one.name] for one in fields(Gap)})
                 record_gap(self._source_id, gap, "filled", self._home)
-                self._say(f"filled gap: what followed {behind.binlog_file}:{behind.position} can be read here.")
+                self._say_once(f"filled gap: what followed {behind.binlog_file}:{behind.position} can be read here.")
 
     def _record_identity(self, decision: Decision, identity: ServerIdentity) -> None:
         row = {
@@ -374,7 +374,7 @@ class Follower:
         checkpoint = self._spool.checkpoint
         assert checkpoint is not None
         try:
-            return _end(self._look(checks=False), checkpoint.binlog_file, checkpoint.position)
+            return _end(self._observe(checks=False), checkpoint.binlog_file, checkpoint.position)
         except SourceError:
             return None
 
@@ -393,9 +393,9 @@ class Follower:
         stale = [file for file in self._durable.left_out_files() if self._landing.is_stale(file.epoch, file.path.name)]
         result = self._landing.land([*stale, *files])
         for warning in result.warnings:
-            self._say(warning)
+            self._say_once(warning)
         for problem in result.problems:
-            if self._say(str(problem.error)):
+            if self._say_once(str(problem.error)):
                 self.problems.append(problem.error)
         closed = [file for file in files if file.is_closed]
         for file in closed:
@@ -425,11 +425,11 @@ class Follower:
         wait_until(is_over, seconds)
         return is_received()
 
-    def _say(self, text: str) -> bool:
+    def _say_once(self, text: str) -> bool:
         """Show a sentence if it was not shown before; return whether it was new."""
-        is_new = text not in self._said
+        is_new = text not in self._shown
         if is_new:
-            self._said.add(text)
+            self._shown.add(text)
             self._watcher.say(text)
         return is_new
 

@@ -1,6 +1,6 @@
 """Decide where following continues after connecting: same file, next file, or new epoch; and detect lost log.
 
-One look at the server is not enough: the caller looks twice, and acts only if both looks give the same decision.
+One observation of the server is not enough: the caller observes it twice, and acts only if both decisions agree.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ class Standing:
         The server that wrote the file.
     was_at_end
         Whether this position was the end of the server's log when the server was last asked.
-    look
+    read_received
         Function that reads the received files.
     """
 
@@ -59,12 +59,12 @@ class Standing:
     server_uuid: str | None
     server_id: int | None
     was_at_end: bool
-    look: Callable[[], Received]
+    read_received: Callable[[], Received]
 
     @cached_property
     def received(self) -> Received:
         """Facts from the received files."""
-        return self.look()
+        return self.read_received()
 
     @property
     def gtids(self) -> str | None:
@@ -160,7 +160,7 @@ def begin(view: ServerView, start: Start, accept_gap: bool = False) -> Decision:
     return Decision(0, view.oldest, "first")
 
 
-def go_on(
+def resume(
     view: ServerView,
     standing: Standing,
     writers: Mapping[int, tuple[str | None, int | None]],

@@ -49,8 +49,8 @@ def replica_of(source_id: str, home: Path, server_id: int | None = None) -> Repl
 
 def _read(path: Path) -> Replica | None:
     try:
-        said = json.loads(path.read_bytes())
-        replica = Replica(said["server_id"], str(uuid.UUID(said["server_uuid"])))
+        values = json.loads(path.read_bytes())
+        replica = Replica(values["server_id"], str(uuid.UUID(values["server_uuid"])))
         if not (isinstance(replica.server_id, int) and 0 < replica.server_id <= _HIGHEST):
             raise ValueError(f"{replica.server_id!r} is no server_id")
     except FileNotFoundError:

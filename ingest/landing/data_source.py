@@ -125,17 +125,17 @@ class BinlogSource(DataSource):
 
     @property
     def _segment_bytes(self) -> int:
-        said = self.options.get("segmentBytes", str(SEGMENT_BYTES))
-        if not said.isdigit() or int(said) == 0:
-            raise UsageError(f"segmentBytes={said!r} is not a number of bytes.", hint="The default is 128 MiB.")
-        return int(said)
+        given = self.options.get("segmentBytes", str(SEGMENT_BYTES))
+        if not given.isdigit() or int(given) == 0:
+            raise UsageError(f"segmentBytes={given!r} is not a number of bytes.", hint="The default is 128 MiB.")
+        return int(given)
 
     @property
     def _skip_bad_checksum(self) -> bool:
-        said = self.options.get("skipBadChecksum", "false").lower()
-        if said not in ("true", "false"):
-            raise UsageError(f"skipBadChecksum={said!r} is neither true nor false.", hint="The default is false.")
-        return said == "true"
+        given = self.options.get("skipBadChecksum", "false").lower()
+        if given not in ("true", "false"):
+            raise UsageError(f"skipBadChecksum={given!r} is neither true nor false.", hint="The default is false.")
+        return given == "true"
 
     @property
     def _tables(self) -> "TableFilter | None":

@@ -35,7 +35,7 @@ class EpochBook:
 
     def __init__(self, record: SourceRecord, new_epoch: bool = False) -> None:
         self._record = record
-        self._is_meant = new_epoch
+        self._new_epoch_allowed = new_epoch
         self._server_ids: dict[int, int | None] = {}
         self._known: set[tuple[Any, ...]] = set()
         for row in record.identities:
@@ -82,7 +82,7 @@ class EpochBook:
         epoch, row = max(same, key=lambda item: item[0])
         # A decrypted copy is shorter.
         if file_size < row["file_size"] and not row["is_encrypted"]:
-            if self._is_meant:
+            if self._new_epoch_allowed:
                 return None
             raise SourceIdentityError(
                 f"{file.path} is {file_size:,} bytes, but was {row['file_size']:,} when it was last scanned: "
@@ -99,7 +99,7 @@ class EpochBook:
         current_id, writer = self._server_ids[self._current], _writer(log_format)
         is_failover = None not in (current_id, writer) and writer != current_id
         conflict = self._returned(file, log_format) if is_failover else self._started_over(file, log_format)
-        if conflict is not None and not self._is_meant:
+        if conflict is not None and not self._new_epoch_allowed:
             raise SourceIdentityError(conflict, hint=_NEW_EPOCH_HINT, path=str(file.path))
         if is_failover or conflict is not None:
             self._current += 1

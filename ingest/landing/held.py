@@ -81,7 +81,7 @@ class StreamLanding:
         self.home = home.absolute()
         self._options = options or IngestOptions()
         self.run_id = new_run_id()
-        self._said: set[str] = set()
+        self._shown_warnings: set[str] = set()
         prepare_home(self.home)
         self.lock = SourceLock(self.home, source_id, self.run_id)
 
@@ -115,7 +115,7 @@ class StreamLanding:
     def reload_snapshots(self) -> None:
         """Reload the landed schema snapshots, and decode with them from now on."""
         self._run.history.reload_snapshots(self.home)
-        self._said.clear()
+        self._shown_warnings.clear()
 
     def is_stale(self, epoch: int, binlog_file: str) -> bool:
         """Return whether a file was landed with schema hints that differ from the hints known now."""
@@ -157,8 +157,8 @@ class StreamLanding:
         stale = {file.file.path for file in self._run.reopen_stale(one for _, one in identified)}
         if stale:
             self._land([(file, self._identified(file)) for file in files if file.path in stale])
-        result.warnings = [text for text in result.warnings if text not in self._said]
-        self._said.update(result.warnings)
+        result.warnings = [text for text in result.warnings if text not in self._shown_warnings]
+        self._shown_warnings.update(result.warnings)
         result.seconds = time.monotonic() - started
         return result
 

@@ -357,7 +357,7 @@ def _files(table: RawTable, segment: Segment, home: Path) -> Iterable[Path]:
 def _folded(action: Action) -> Action:
     """Return an action with all table names in lower case, for a server that stores them so."""
     names = ("schema_name", "table_name", "other_schema_name", "other_table_name")
-    return replace(action, **{name: said.lower() for name in names if (said := getattr(action, name)) is not None})
+    return replace(action, **{name: value.lower() for name in names if (value := getattr(action, name)) is not None})
 
 
 def _sequence(binlog_file: str) -> int:

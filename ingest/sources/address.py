@@ -162,15 +162,15 @@ def _is_on(options: Mapping[str, str], name: str) -> bool | None:
     return None if name not in options else options[name].lower() not in ("0", "off", "false")
 
 
-def _tls_mode(said: str | None, options: Mapping[str, str]) -> TlsMode | None:
+def _tls_mode(mode: str | None, options: Mapping[str, str]) -> TlsMode | None:
     """Return the TLS mode from the command line, or from an options file with MySQL's or MariaDB's client options."""
-    said = said or options.get("ssl-mode")
-    if said is not None:
+    mode = mode or options.get("ssl-mode")
+    if mode is not None:
         try:
-            return TlsMode[said.upper()]
+            return TlsMode[mode.upper()]
         except KeyError:
             raise UsageError(
-                f"There is no TLS mode {said!r}.", hint=f"There are: {', '.join(mode.name for mode in TlsMode)}."
+                f"There is no TLS mode {mode!r}.", hint=f"There are: {', '.join(known.name for known in TlsMode)}."
             ) from None
     if _is_on(options, "ssl-verify-server-cert"):
         return TlsMode.VERIFY_IDENTITY

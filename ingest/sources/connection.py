@@ -80,8 +80,8 @@ class Tls:
         UsageError
             A file cannot be read, or is not of the right kind.
         """
-        said = {"--tls-ca": self.ca, "--tls-cert": self.cert, "--tls-key": self.key}
-        for option, file in said.items():
+        files = {"--tls-ca": self.ca, "--tls-cert": self.cert, "--tls-key": self.key}
+        for option, file in files.items():
             if file is not None and not Path(file).exists():
                 raise UsageError(f"There is no file {file}.", hint=f"Check {option}, or the defaults file.", path=file)
         if self.mode == TlsMode.VERIFY_CA and self.ca is None:
@@ -99,9 +99,9 @@ class Tls:
             if self.cert is not None:
                 context.load_cert_chain(self.cert, self.key)
         except OSError as error:
-            files = " or ".join(file for file in said.values() if file is not None)
+            names = " or ".join(file for file in files.values() if file is not None)
             raise UsageError(
-                f"{files} cannot be used for TLS: {error.strerror or error}.",
+                f"{names} cannot be used for TLS: {error.strerror or error}.",
                 hint="Check that each is a file in PEM, and that the key is that of the certificate.",
             ) from None
         return context

@@ -16,7 +16,7 @@ import pymysql
 from pymysql.constants import ER
 from pymysqlreplication import BinLogStreamReader
 
-from ingest.binlog.control import event_body, rotate_target
+from ingest.binlog.describe import event_body, rotate_target
 from ingest.binlog.events import FORMAT_DESCRIPTION, MARIA_GTID_LIST, PREVIOUS_GTIDS
 from ingest.binlog.format import FormatDescription, format_of_event
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list

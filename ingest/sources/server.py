@@ -246,8 +246,8 @@ def server_identity(server: Server) -> ServerIdentity:
     )
 
 
-def _server_id(server: Server, said: str) -> int:
-    return Row(server.address, {"server_id": said}).number("server_id")
+def _server_id(server: Server, text: str) -> int:
+    return Row(server.address, {"server_id": text}).number("server_id")
 
 
 def _privilege(identity: ServerIdentity, need: Need) -> str:
@@ -284,7 +284,7 @@ def binary_logs(server: Server) -> list[tuple[str, int]]:
     return logs
 
 
-def log_name(address: ServerAddress, said: str) -> str:
+def log_name(address: ServerAddress, name: str) -> str:
     """Return the server's name for one of its log files, checked for use as a file name here.
 
     Raises
@@ -292,12 +292,12 @@ def log_name(address: ServerAddress, said: str) -> str:
     SourceError
         It is not the name of a log: it points out of the folder, or has no number.
     """
-    if not _LOG_NAME.fullmatch(said) or len(said.encode()) > _NAME_BYTES:
+    if not _LOG_NAME.fullmatch(name) or len(name.encode()) > _NAME_BYTES:
         raise SourceError(
-            f"The server at {address} names a log file {_shortened(said)!r}, which is no name of one.",
+            f"The server at {address} names a log file {_shortened(name)!r}, which is no name of one.",
             hint="Check that a MySQL or MariaDB server listens there.",
         )
-    return said
+    return name
 
 
 _LOG_NAME = re.compile(r"(?!\.)[^/\x00-\x1f\x7f\ud800-\udfff]+\.[0-9]{1,10}")

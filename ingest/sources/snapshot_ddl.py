@@ -140,7 +140,7 @@ def _column_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
 
 def _default_rows(shapes: Shapes) -> list[dict[str, Any]]:
     """Return rows of `schema_defaults` for the tables and schemas whose default the statements give."""
-    found: list[tuple[str, str | None, Default]] = [(name, None, said) for name, said in shapes.schemas.items()]
+    found: list[tuple[str, str | None, Default]] = [(name, None, default) for name, default in shapes.schemas.items()]
     found += [(*table, (shape.character_set, shape.collation)) for table, shape in shapes.tables.items()]
     return [
         {"schema_name": schema, "table_name": table, "character_set": character_set, "collation": collation}

@@ -55,7 +55,7 @@ class ServerView:
         return self._heads[binlog_file]
 
 
-def look(server: Server, replica: Replica) -> ServerView:
+def observe_server(server: Server, replica: Replica) -> ServerView:
     """Read the state of a server.
 
     Raises

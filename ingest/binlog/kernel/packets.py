@@ -142,13 +142,13 @@ def verify(ctx):
             if (state ^ 0xFFFFFFFF) != load_u32(event + size - 4):
                 status = BAD_CHECKSUM
                 break
-        said = load_u32(event + 13)
-        if said and said != (position + size) & 0xFFFFFFFF:
+        recorded_end = load_u32(event + 13)
+        if recorded_end and recorded_end != (position + size) & 0xFFFFFFFF:
             status = BAD_POSITION
             break
         at += size
         position += size
-        if said:
+        if recorded_end:
             store_64(ctx + _SURE, at)
     store_64(ctx + _CHECKED, at)
     store_64(ctx + _POSITION, position)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.binlog import FormatDescription, open_binlog
-from ingest.binlog.control import describe
+from ingest.binlog.describe import describe
 from ingest.binlog.events import EVENT_NAMES
 from ingest.binlog.listing import Event
 from tests.servers import Distribution, mariadb, mariadb118, mysql
@@ -235,7 +235,7 @@ def test_compressed_events_say_what_is_inside() -> None:
 def test_a_statement_is_shown_in_the_character_set_of_its_client(format_description: FormatDescription) -> None:
     status = b"\x04" + struct.pack("<HHH", 8, 8, 8)
     head = struct.pack("<IIBHH", 7, 0, 0, 0, len(status)) + status + b"\0"
-    assert said(2, head + "insert into t values ('Zürich')".encode("cp1252"), format_description) == {
+    assert detail_of(2, head + "insert into t values ('Zürich')".encode("cp1252"), format_description) == {
         "thread_id": 7,
         "seconds": 0,
         "error_code": 0,
@@ -253,7 +253,7 @@ def format_description() -> FormatDescription:
     return open_binlog(FIXTURES / "mysql-defaults.binlog").format
 
 
-def said(code: int, body: bytes, format: FormatDescription, **changes: Any) -> dict[str, Any]:
+def detail_of(code: int, body: bytes, format: FormatDescription, **changes: Any) -> dict[str, Any]:
     """Return the details of an event of server 5 with this body, in a file without checksums."""
     format = replace(format, checksum_algorithm="NONE", **changes)
     header = struct.pack("<IBIIIH", 0, code, 5, 19 + len(body), 0, 0)[: format.header_size]
@@ -271,25 +271,25 @@ def seven_bytes(number: int) -> bytes:
 
 def test_gtids_of_each_generation(format_description: FormatDescription) -> None:
     gtid = {"gtid": f"{SOURCE}:7", "is_rows_only": False}
-    assert said(33, GTID_5_6, format_description) == gtid
+    assert detail_of(33, GTID_5_6, format_description) == gtid
     # 5.7.4 and earlier had another clock, which is ignored.
-    assert said(33, GTID_5_6 + b"\1" + bytes(16), format_description) == gtid
+    assert detail_of(33, GTID_5_6 + b"\1" + bytes(16), format_description) == gtid
     clock = {**gtid, "is_rows_only": True, "last_committed": 3, "sequence_number": 4}
-    assert said(33, GTID_5_7, format_description) == clock
+    assert detail_of(33, GTID_5_7, format_description) == clock
     times = {
         "immediate_commit_at": datetime(2023, 11, 14, 22, 13, 29, 654321, UTC),
         "original_commit_at": datetime(2023, 11, 14, 22, 13, 20, 123456, UTC),
         "transaction_length": 1000,
     }
     replicated = GTID_5_7 + seven_bytes(IMMEDIATE | 1 << 55) + seven_bytes(ORIGINAL) + b"\xfc\xe8\x03"
-    assert said(33, replicated, format_description) == clock | times
+    assert detail_of(33, replicated, format_description) == clock | times
     versions = {"immediate_server_version": "8.4.3", "original_server_version": "8.0.40"}
     replicated += struct.pack("<II", 80403 | 1 << 31, 80040)
-    assert said(33, replicated, format_description) == clock | times | versions
+    assert detail_of(33, replicated, format_description) == clock | times | versions
     ticket = {"commit_group_ticket": 9}
-    assert said(33, replicated + struct.pack("<Q", 9), format_description) == clock | times | versions | ticket
+    assert detail_of(33, replicated + struct.pack("<Q", 9), format_description) == clock | times | versions | ticket
     of_this_server = GTID_5_7 + seven_bytes(ORIGINAL) + b"\xc8" + struct.pack("<I", 999999)
-    assert said(33, of_this_server, format_description) == clock | {
+    assert detail_of(33, of_this_server, format_description) == clock | {
         "immediate_commit_at": times["original_commit_at"],
         "original_commit_at": times["original_commit_at"],
         "transaction_length": 200,
@@ -299,7 +299,7 @@ def test_gtids_of_each_generation(format_description: FormatDescription) -> None
 
 
 def test_an_anonymous_gtid_has_no_number(format_description: FormatDescription) -> None:
-    assert said(34, b"\1" + bytes(24), format_description) == {"gtid": None, "is_rows_only": False}
+    assert detail_of(34, b"\1" + bytes(24), format_description) == {"gtid": None, "is_rows_only": False}
 
 
 def text16(text: bytes) -> bytes:
@@ -376,7 +376,7 @@ BODIES: list[tuple[int, bytes, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("code", "body", "expected"), BODIES)
 def test_each_type(code: int, body: bytes, expected: dict[str, Any], format_description: FormatDescription) -> None:
-    assert said(code, body, format_description) == expected
+    assert detail_of(code, body, format_description) == expected
 
 
 TABLE_ID, STATEMENT_END = b"\x2a\0\0\0\0\0", b"\1\0"
@@ -385,7 +385,7 @@ TABLE_ID, STATEMENT_END = b"\x2a\0\0\0\0\0", b"\1\0"
 def test_extra_row_info_of_ndb(format_description: FormatDescription) -> None:
     info = b"\0\x06\x00\x01\x02\x03\x04" + b"\1\x05\0"
     body = TABLE_ID + STATEMENT_END + struct.pack("<H", 2 + len(info)) + info + b"\2\3" + b"rows"
-    assert said(30, body, format_description) == {
+    assert detail_of(30, body, format_description) == {
         "table_id": 42,
         "flags": ["STMT_END_F"],
         "ndb_format": 0,
@@ -398,12 +398,12 @@ def test_extra_row_info_of_ndb(format_description: FormatDescription) -> None:
 
 def test_unknown_extra_row_info_is_shown(format_description: FormatDescription) -> None:
     body = TABLE_ID + STATEMENT_END + b"\5\0" + b"\7ab" + b"\1\1"
-    assert said(30, body, format_description)["unknown_info"] == "0x076162"
+    assert detail_of(30, body, format_description)["unknown_info"] == "0x076162"
 
 
 def test_columns_that_an_image_lacks_are_counted(format_description: FormatDescription) -> None:
     body = TABLE_ID + b"\0\0" + b"\2\0" + b"\x0a" + b"\x01\0" + b"\xff\x03"
-    detail = said(31, body, format_description)
+    detail = detail_of(31, body, format_description)
     assert (detail["columns"], detail["columns_present"], detail["row_bytes"]) == (10, [1, 10], 0)
 
 
@@ -412,25 +412,25 @@ def test_table_ids_of_four_bytes(format_description: FormatDescription) -> None:
     sizes[19 - 1] = sizes[20 - 1] = 6
     changes = {"post_header_sizes": bytes(sizes)}
     body = b"\x2a\0\0\0" + b"\0\0" + b"\1s\0\1t\0" + b"\2\3\xfe"
-    assert said(19, body, format_description, **changes) == {
+    assert detail_of(19, body, format_description, **changes) == {
         "table_id": 42,
         "flags": 0,
         "table": "s.t",
         "columns": ["LONG", "STRING"],
     }
-    assert said(20, b"\x2a\0\0\0" + b"\1\0" + b"\1\1" + b"row", format_description, **changes)["row_bytes"] == 3
+    assert detail_of(20, b"\x2a\0\0\0" + b"\1\0" + b"\1\1" + b"row", format_description, **changes)["row_bytes"] == 3
 
 
 def test_a_rotate_of_format_version_1_has_no_position(format_description: FormatDescription) -> None:
     sizes = bytearray(format_description.post_header_sizes)
     sizes[4 - 1] = 0
-    detail = said(4, b"binlog.002", format_description, header_size=13, post_header_sizes=bytes(sizes))
+    detail = detail_of(4, b"binlog.002", format_description, header_size=13, post_header_sizes=bytes(sizes))
     assert detail == {"next_binlog_file": "binlog.002", "position": 4}
 
 
 def test_a_start_event_of_old_servers(format_description: FormatDescription) -> None:
     body = struct.pack("<H50sI", 3, b"4.1.24-log", 1_700_000_000)
-    assert said(1, body, format_description) == {
+    assert detail_of(1, body, format_description) == {
         "format_version": 3,
         "server_version": "4.1.24-log",
         "created_at": datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC),
@@ -440,7 +440,7 @@ def test_a_start_event_of_old_servers(format_description: FormatDescription) -> 
 def test_a_cut_body_is_malformed_and_says_why(format_description: FormatDescription) -> None:
     whole = {code: body for code, body, expected in BODIES if expected and code not in (27, 29, 160)}
     for code, body in whole.items():
-        assert set(said(code, body[:1], format_description)) == {"malformed"}, EVENT_NAMES[code]
+        assert set(detail_of(code, body[:1], format_description)) == {"malformed"}, EVENT_NAMES[code]
 
 
 @settings(max_examples=2000)
@@ -452,4 +452,4 @@ def test_a_cut_body_is_malformed_and_says_why(format_description: FormatDescript
     ),
 )
 def test_any_bytes_can_be_described(code: int, body: bytes, format: FormatDescription) -> None:
-    assert isinstance(said(code, body, format), dict)
+    assert isinstance(detail_of(code, body, format), dict)

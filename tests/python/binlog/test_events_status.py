@@ -35,7 +35,7 @@ def statuses(path: Path) -> dict[str, Status]:
     return found
 
 
-def said(status: Status) -> dict[str, Any]:
+def present(status: Status) -> dict[str, Any]:
     return {name: value for name, value in asdict(status).items() if value is not None}
 
 
@@ -87,10 +87,10 @@ def test_the_settings_of_a_session(server: Server) -> None:
         "sql_mode": "ANSI_QUOTES",
     }
     insert = next(status for sql, status in logged.items() if sql.startswith("insert"))
-    assert session.items() <= said(insert).items()
+    assert session.items() <= present(insert).items()
     assert insert.microseconds is not None and insert.time_zone == "+05:30"
     view = next(status for sql, status in logged.items() if "v" in sql and "VIEW" in sql)
-    assert session.items() <= said(view).items()
+    assert session.items() <= present(view).items()
     assert view.invoker == "root@localhost" and view.xid is not None
     if server.flavor == "mysql":
         assert view.updated_schemas == ("statuses",)
@@ -140,15 +140,15 @@ VARIABLES = [
 
 @pytest.mark.parametrize(("flavor", "variable", "expected"), VARIABLES)
 def test_each_variable(flavor: str, variable: bytes, expected: dict[str, Any]) -> None:
-    assert said(parse_status(variable, flavor)) == {**expected, "is_complete": True}
+    assert present(parse_status(variable, flavor)) == {**expected, "is_complete": True}
     following = variable + b"\x07\x05\x00"
-    assert said(parse_status(following, flavor)) == {**expected, "is_complete": True, "lc_time_names": 5}
+    assert present(parse_status(following, flavor)) == {**expected, "is_complete": True, "lc_time_names": 5}
 
 
 @pytest.mark.parametrize(("flavor", "variable", "expected"), VARIABLES)
 def test_a_variable_that_is_cut_off(flavor: str, variable: bytes, expected: dict[str, Any]) -> None:
     for size in range(1, len(variable)):
-        assert said(parse_status(b"\x08\x1c\x00" + variable[:size], flavor)) == {
+        assert present(parse_status(b"\x08\x1c\x00" + variable[:size], flavor)) == {
             "collation_database": 28,
             "is_complete": False,
         }
@@ -157,7 +157,7 @@ def test_a_variable_that_is_cut_off(flavor: str, variable: bytes, expected: dict
 @pytest.mark.parametrize(("flavor", "key"), [("mysql", 128), ("mysql", 22), ("mariadb", 12), ("mariadb", 200)])
 def test_an_unknown_variable_ends_the_parse(flavor: str, key: int) -> None:
     block = b"\x08\x1c\x00" + bytes([key]) + b"\x07\x05\x00"
-    assert said(parse_status(block, flavor)) == {"collation_database": 28, "is_complete": False}
+    assert present(parse_status(block, flavor)) == {"collation_database": 28, "is_complete": False}
 
 
 @given(st.binary(max_size=60), st.sampled_from(["mysql", "mariadb"]))

@@ -33,5 +33,5 @@ def test_both_keep_receiving(server: Server, account: Account, tmp_path: Path) -
                 follower.wait_until_landed(server)
         for follower in (one, two):
             assert follower.stop() == 0
-            assert "Another replica" not in follower.said()
+            assert "Another replica" not in follower.output()
             assert follower.assert_has_all_of(server)["row_events"] == 3

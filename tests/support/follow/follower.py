@@ -123,9 +123,9 @@ class Follower:
 
     def run(self, *more: str) -> tuple[int, str]:
         """Run it until it ends by itself; return its exit code and its output in this run."""
-        said = len(self.said())
+        before = len(self.output())
         self.start(*more)
-        return self.wait(), self.said()[said:]
+        return self.wait(), self.output()[before:]
 
     def once(self, *more: str) -> str:
         """Run it until it has caught up; return its output. It must succeed."""
@@ -173,13 +173,13 @@ class Follower:
             code = self._process.returncode if self._process is not None else None
             raise FollowerEnded(f"follow has ended with {code}:\n{self.tail()}")
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return all its output."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def tail(self) -> str:
         """Return the end of its output."""
-        return self.said()[-4000:]
+        return self.output()[-4000:]
 
     @property
     def spool(self) -> Path:

@@ -11,7 +11,7 @@ def assert_not_told(password: str, follower: Follower) -> None:
     """Search for a password in everything that a follower has written: its home, its output, its command line."""
     secret = password.encode()
     assert password not in " ".join(follower.command())
-    assert password not in follower.said()
+    assert password not in follower.output()
     told = [str(path) for path in sorted(follower.home.rglob("*")) if path.is_file() and secret in _content(path)]
     assert not told, f"the password is in {told}"
 
