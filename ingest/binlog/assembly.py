@@ -307,12 +307,12 @@ def unknown_hints(table_map: TableMap) -> list[dict[str, object]] | None:
 
 
 def problem_batch(records: Int64s, maps: Sequence[TableMap], messages: Mapping[int, str]) -> pa.RecordBatch:
-    """Return problem records, shape (n, 8), as a batch of `UNSUPPORTED_EVENTS`.
+    """Return problem records, one per row, as a batch of `UNSUPPORTED_EVENTS`.
 
     `maps` contains all table maps known so far, `messages` the events' own messages by physical offset.
     """
     columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["unsupported_events"].names}
-    for start, end, code, number, row, column, reason, _ in records.tolist():
+    for start, end, code, number, row, column, reason in records.tolist():
         table_map = maps[number] if number >= 0 else None
         columns["start_pos"].append(start)
         columns["end_pos"].append(end)

@@ -5,7 +5,21 @@ import numpy.typing as npt
 
 from ingest.binlog.charsets import BINARY, conversion
 from ingest.binlog.kernel.guard import address_of
-from ingest.binlog.kernel.layout import OPS, PLAN_A, PLAN_B, PLAN_CHARSET, PLAN_OP, PLAN_SIGNED, PLAN_TABLE, PLAN_WORDS
+from ingest.binlog.kernel.layout import (
+    LABEL_ADDRESS,
+    LABEL_SIZE,
+    LABEL_WORDS,
+    LABELS_COUNT,
+    LABELS_FIRST,
+    OPS,
+    PLAN_A,
+    PLAN_B,
+    PLAN_CHARSET,
+    PLAN_OP,
+    PLAN_SIGNED,
+    PLAN_TABLE,
+    PLAN_WORDS,
+)
 from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN
 from ingest.binlog.kernel.temporal import HIRES_DATETIME_BYTES, HIRES_TIME_BYTES, HIRES_TIMESTAMP_BYTES
 from ingest.binlog.table_map import FIXED_BINARY, Column
@@ -107,15 +121,15 @@ class ColumnPlan:
     def _labels(self, members: tuple[str, ...], *, all_at_once: bool) -> tuple[int, int]:
         """Return the address of the label table, and the most bytes that a value may need.
 
-        The table contains the count of labels, then the address and size of each label.
+        `layout.LABELS_COUNT` describes the table.
         """
         encoded = [member.encode() for member in members]
         data = np.frombuffer(b"".join(encoded) + bytes(_LABEL_SLACK), dtype=np.uint8)
-        table = np.zeros(1 + 2 * len(members), dtype=np.int64)
-        table[0] = len(members)
+        table = np.zeros(LABELS_FIRST + LABEL_WORDS * len(members), dtype=np.int64)
+        table[LABELS_COUNT] = len(members)
         at = address_of(data)
-        for number, label in enumerate(encoded):
-            table[1 + 2 * number], table[2 + 2 * number] = at, len(label)
+        for label, entry in zip(encoded, table[LABELS_FIRST:].reshape(-1, LABEL_WORDS), strict=True):
+            entry[LABEL_ADDRESS], entry[LABEL_SIZE] = at, len(label)
             at += len(label)
         self._kept += [data, table]
         sizes = [len(label) + 1 for label in encoded]

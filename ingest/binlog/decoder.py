@@ -31,7 +31,14 @@ from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.hints import Definition, SchemaHints
 from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.guard import address_of
-from ingest.binlog.kernel.layout import DATA_LIMIT, MAP_WORDS, NULL, SLOT_COUNT
+from ingest.binlog.kernel.layout import (
+    DATA_LIMIT,
+    MAP_IS_SKIPPED,
+    MAP_WIDTH,
+    MAP_WORDS,
+    NULL,
+    SLOT_COUNT,
+)
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.old_rows import as_version_1, with_snapshot_columns
@@ -312,7 +319,7 @@ class _Decoding:
         if number < 0:
             self.walk.add_problem(code, number, -1, layout.NO_TABLE_MAP)
             return None
-        if self.map_words[number, 2]:
+        if self.map_words[number, MAP_IS_SKIPPED]:
             return None
         rewritten = as_version_1(code, event, self.walk.format, self.maps[number])
         if rewritten is None:
@@ -334,7 +341,7 @@ class _Decoding:
             self.control_pool = Pool(partial(ControlBuffers, text_bytes))
             self._renew(self.control_pool.take(), self.rows)
             return
-        width = int(self.map_words[context["RESUME_MAP"]][1])
+        width = int(self.map_words[context["RESUME_MAP"], MAP_WIDTH])
         if self.rows.data_capacity >= DATA_LIMIT:
             self._leave_row_out()
             return
@@ -421,7 +428,7 @@ class _Decoding:
                 self.control.transactions[rows.txns[row], layout.TXN_INSERTS + rows.kinds[row]] -= 1
                 # Inside a payload only events of this type leave values to be patched.
                 record = (rows.starts[row], rows.ends[row], PARTIAL_UPDATE_ROWS, rows.maps[row], rows.ordinals[row])
-                self.left_out.append(np.array([(*record, column, reason, 0)], dtype=np.int64))
+                self.left_out.append(np.array([(*record, column, reason)], dtype=np.int64))
         return stays
 
     def _finish(self) -> Batches:
@@ -440,7 +447,8 @@ def defect(walk: Walk) -> BinloomError:
     path, position = walk.path, walk.position
     if walk.context["REASON"] == layout.ENCRYPTED:
         return encrypted_binlog(path, position)
-    reason = defect_reason(walk.context["REASON"], int.from_bytes(walk.window.bytes_at(position + 9, 4), "little"))
+    size_bytes = walk.window.bytes_at(position + layout.EVENT_SIZE, 4)
+    reason = defect_reason(walk.context["REASON"], int.from_bytes(size_bytes, "little"))
     return CorruptBinlogError(
         f"{path}: {reason}, in the event at position {position}.",
         hint="Copy the file again from the server; what stands before this position is good.",
@@ -458,7 +466,7 @@ def check_end(walk: Walk, end: int) -> None:
     if walk.context["REASON"] in (layout.BAD_SIZE, layout.ENCRYPTED):
         raise defect(walk)
     left = end - position
-    size_bytes = walk.window.bytes_at(position + 9, 4) if left >= walk.format.header_size else b""
+    size_bytes = walk.window.bytes_at(position + layout.EVENT_SIZE, 4) if left >= walk.format.header_size else b""
     size = f"says that it has {int.from_bytes(size_bytes, 'little')} bytes" if size_bytes else "has no whole header"
     raise TruncatedBinlogError(
         f"{path}: the event at position {position} {size}, the file ends {left} bytes behind its start.",

@@ -200,7 +200,7 @@ class Scanner:
             return Defect(context["FIRST_BAD"], defect_reason(layout.BAD_CHECKSUM, 0), is_cut=False)
         has_head = left >= walk.format.header_size
         has_size = has_head or status == layout.DEFECT
-        size = int.from_bytes(walk.window.bytes_at(at + 9, 4), "little") if has_size else 0
+        size = int.from_bytes(walk.window.bytes_at(at + layout.EVENT_SIZE, 4), "little") if has_size else 0
         if status == layout.DEFECT:
             return Defect(at, defect_reason(context["REASON"], size), is_cut=False)
         if left <= 0:

@@ -13,7 +13,14 @@ from ingest.binlog.buffers import Context, ControlBuffers, Int64s, Window
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROWS_V0, TRANSACTION_PAYLOAD, actions
 from ingest.binlog.format import FormatDescription, checksum_is_good, format_of_event
 from ingest.binlog.kernel import layout, run
-from ingest.binlog.kernel.layout import ACTIVE_CAPACITY, INPUT_WORDS, OUTER_WORDS, SLOT_COUNT, SLOT_WORDS
+from ingest.binlog.kernel.layout import (
+    ACTIVE_CAPACITY,
+    ACTIVE_WORDS,
+    INPUT_WORDS,
+    OUTER_WORDS,
+    SLOT_COUNT,
+    SLOT_WORDS,
+)
 from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.payload import unpack
 from ingest.binlog.reader import MalformedEventError
@@ -69,7 +76,7 @@ class Walk:
         context["ZSTD_DECOMPRESS"], context["ZSTD_CONTEXT"] = zstd_decompression(self)
         self._make_room_inside(_INSIDE_BYTES)
         context.point("SLOTS", np.full((SLOT_COUNT, SLOT_WORDS), -1, dtype=np.int64))
-        context.point("ACTIVE", np.zeros((ACTIVE_CAPACITY, 2), dtype=np.int64))
+        context.point("ACTIVE", np.zeros((ACTIVE_CAPACITY, ACTIVE_WORDS), dtype=np.int64))
         self.window.attach(context)
         self._formats: list[tuple[int, FormatDescription]] = []
         self._use(_format_in_force(path, descriptor, format, start), start)
@@ -129,7 +136,7 @@ class Walk:
         """Record that the current event could not be decoded; the kernel keeps one record free for this."""
         context = self.context
         count = context["PROBLEM_COUNT"]
-        record = (self.position, self.end_position, code, map_number, row, -1, reason, 0)
+        record = (self.position, self.end_position, code, map_number, row, -1, reason)
         context.array("PROBLEM_RECORDS")[count] = record
         context["PROBLEM_COUNT"] = count + 1
 

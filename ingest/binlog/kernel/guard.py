@@ -33,6 +33,7 @@ _SYMBOL: Final = "binloom_guard"
 # Each lent array has a row of three words: its start, its end, and whether it is writeable.
 _MOST_ARRAYS: Final = 1 << 16
 _ROW_BYTES: Final = 24
+_START, _END, _IS_WRITABLE = range(0, _ROW_BYTES, 8)
 _lent: Final = np.zeros((_MOST_ARRAYS if IS_ON else 1, 3), dtype=np.int64)
 _LENT: Final = int(_lent.ctypes.data)
 _rows: Final[dict[int, int]] = {}
@@ -147,9 +148,9 @@ if IS_ON:
             if at >= used:
                 at = 0
             row = _LENT + at * _ROW_BYTES
-            start, end = _word(row), _word(row + 8)
+            start, end = _word(row + _START), _word(row + _END)
             is_inside = size > 0 and start <= address < end and size <= end - address
-            if is_inside and (_word(row + 16) or not writes):
+            if is_inside and (_word(row + _IS_WRITABLE) or not writes):
                 _set_word(_STATE + 8 * _LATEST, at)
                 return address
             at += 1

@@ -42,7 +42,9 @@ NO_ROOM = -2
 DEPTH = 128
 """More than the server's own limit of 100."""
 EXPANSION = 12
-FRAME_WORDS = 6
+FRAME_WORDS = 5
+_FRAME_BASE, _FRAME_KIND, _FRAME_COUNT, _FRAME_INDEX, _FRAME_END = range(0, FRAME_WORDS * 8, 8)
+"""An open container: its address, type, number of entries, number of the next entry, and the address of its end."""
 SCRATCH_BYTES = DEPTH * FRAME_WORDS * 8
 
 _SMALL_OBJECT, _LARGE_OBJECT, _SMALL_ARRAY, _LARGE_ARRAY = 0, 1, 2, 3
@@ -83,9 +85,9 @@ def write_json(out, limit, address, size, scratch, powers):
     out += 1
     while depth > 0:
         frame = scratch + (depth - 1) * (FRAME_WORDS * 8)
-        base, container = load_64(frame), load_64(frame + 8)
-        count, index = load_64(frame + 16), load_64(frame + 24)
-        end = load_64(frame + 32)
+        base, container = load_64(frame + _FRAME_BASE), load_64(frame + _FRAME_KIND)
+        count, index = load_64(frame + _FRAME_COUNT), load_64(frame + _FRAME_INDEX)
+        end = load_64(frame + _FRAME_END)
         if out + NUMBER_ROOM > limit:
             return NO_ROOM
         if out > budget:
@@ -95,7 +97,7 @@ def write_json(out, limit, address, size, scratch, powers):
             out += 1
             depth -= 1
             continue
-        store_64(frame + 24, index + 1)
+        store_64(frame + _FRAME_INDEX, index + 1)
         if index:
             store_16(out, 0x202C)
             out += 2
@@ -216,11 +218,11 @@ def _push(scratch, depth, kind, base, end):
     if base + size > end or 2 * width + count * entry > size:
         return BAD
     frame = scratch + depth * (FRAME_WORDS * 8)
-    store_64(frame, base)
-    store_64(frame + 8, kind)
-    store_64(frame + 16, count)
-    store_64(frame + 24, 0)
-    store_64(frame + 32, base + size)
+    store_64(frame + _FRAME_BASE, base)
+    store_64(frame + _FRAME_KIND, kind)
+    store_64(frame + _FRAME_COUNT, count)
+    store_64(frame + _FRAME_INDEX, 0)
+    store_64(frame + _FRAME_END, base + size)
     return depth + 1
 
 

@@ -243,7 +243,7 @@ STATE_BEGUN: Final = 2
 STATE_IMPLICIT: Final = 3
 """Row events without BEGIN (servers before 5.1.23 or non-transactional writers): one statement."""
 
-STMT_WORDS: Final = 12
+STMT_WORDS: Final = 10
 (
     STMT_START,
     STMT_END,
@@ -255,8 +255,6 @@ STMT_WORDS: Final = 12
     STMT_TIME,
     STMT_CHARSET,
     STMT_TYPE,
-    STMT_SPARE_1,
-    STMT_SPARE_2,
 ) = range(STMT_WORDS)
 KIND_QUERY: Final = 0
 KIND_ROWS_QUERY: Final = 1
@@ -267,7 +265,7 @@ KIND_EVENT: Final = 3
 DATA_LIMIT: Final = (1 << 31) - 4096
 """Most bytes of text in one buffer: the limit of Arrow's 32-bit string offsets."""
 
-PROBLEM_WORDS: Final = 8
+PROBLEM_WORDS: Final = 7
 (
     PROBLEM_START,
     PROBLEM_END,
@@ -276,7 +274,6 @@ PROBLEM_WORDS: Final = 8
     PROBLEM_ROW,
     PROBLEM_COLUMN,
     PROBLEM_REASON,
-    PROBLEM_SPARE,
 ) = range(PROBLEM_WORDS)
 
 INDEX_WORDS: Final = 8
@@ -293,12 +290,38 @@ INDEX_WORDS: Final = 8
 
 SLOT_COUNT: Final = 256
 SLOT_WORDS: Final = 4
+SLOT_TABLE_ID, SLOT_MAP, SLOT_BODY, SLOT_BODY_SIZE = range(SLOT_WORDS)
 """A slot: table id, map number, address and size of the TABLE_MAP's body behind the table id."""
 MAP_WORDS: Final = 5
+MAP_PLAN, MAP_WIDTH, MAP_IS_SKIPPED, MAP_JSON_COLUMNS, MAP_LACKS_DIGITS = range(MAP_WORDS)
 """A map: address of its plan, column count, whether its rows are skipped, number of JSON columns, and whether the
 fraction digits of its temporal columns are unknown."""
 ACTIVE_CAPACITY: Final = 4096
-"""Current table maps of one statement: pairs of table id and map number."""
+ACTIVE_WORDS: Final = 2
+ACTIVE_TABLE_ID, ACTIVE_MAP = range(ACTIVE_WORDS)
+"""A current table map of a statement."""
+
+# --- groups of context words, counted from the first word of the group ---
+IMAGE_OFFSETS, IMAGE_VALID, IMAGE_DATA, IMAGE_OUT, IMAGE_LIMIT = range(5)
+"""The images of one side, from BEFORE_OFFSETS or AFTER_OFFSETS on."""
+TEXT_OFFSETS, TEXT_DATA, TEXT_CAPACITY = range(3)
+"""Texts of statements, from STMT_…_OFFSETS on; texts of transactions have no word for the capacity."""
+ORDINAL_OFFSETS, ORDINAL_VALUES, ORDINAL_IS_PARTIAL = range(3)
+"""Lists of the ordinals in partial images, from BEFORE_ORDINAL_OFFSETS or AFTER_ORDINAL_OFFSETS on."""
+
+# --- tables of labels of ENUM and SET ---
+LABELS_COUNT, LABELS_FIRST = range(2)
+"""The number of labels, and the first label."""
+LABEL_WORDS: Final = 2
+LABEL_ADDRESS, LABEL_SIZE = range(LABEL_WORDS)
+
+# --- the header of an event: offsets in bytes ---
+EVENT_TIME: Final = 0
+EVENT_TYPE: Final = 4
+EVENT_SERVER: Final = 5
+EVENT_SIZE: Final = 9
+EVENT_NEXT: Final = 13
+EVENT_FLAGS: Final = 17
 
 # --- column plans: eight words a column ---
 PLAN_WORDS: Final = 8

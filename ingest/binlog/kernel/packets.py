@@ -9,6 +9,7 @@ a byte 0. A payload of 2^24 - 1 bytes continues in the next packet, without that
 from numba import njit, types
 
 from ingest.binlog.kernel.crc import crc_update
+from ingest.binlog.kernel.layout import EVENT_FLAGS, EVENT_NEXT, EVENT_SIZE, EVENT_TYPE
 from ingest.binlog.kernel.memory import copy, load_64, load_u8, load_u16, load_u32, store_64
 
 # Words of the context, each eight bytes.
@@ -120,15 +121,15 @@ def verify(ctx):
     status = MORE
     while end - at >= _EVENT_HEAD:
         event = events + at
-        size = load_u32(event + 9)
+        size = load_u32(event + EVENT_SIZE)
         if size < _EVENT_HEAD:
             status = BAD_SIZE
             break
         if end - at < size:
             break
-        code = load_u8(event + 4)
+        code = load_u8(event + EVENT_TYPE)
         if (
-            load_u16(event + 17) & _ARTIFICIAL
+            load_u16(event + EVENT_FLAGS) & _ARTIFICIAL
             or code == _STOP
             or code == _ROTATE
             or code == _FORMAT_DESCRIPTION
@@ -142,7 +143,7 @@ def verify(ctx):
             if (state ^ 0xFFFFFFFF) != load_u32(event + size - 4):
                 status = BAD_CHECKSUM
                 break
-        recorded_end = load_u32(event + 13)
+        recorded_end = load_u32(event + EVENT_NEXT)
         if recorded_end and recorded_end != (position + size) & 0xFFFFFFFF:
             status = BAD_POSITION
             break

@@ -14,7 +14,15 @@ other dates look like this less than once in a million times.
 
 from numba import njit
 
-from ingest.binlog.kernel.layout import INSERT, OPS, PLAN_A, PLAN_B, PLAN_WORDS, UPDATE
+from ingest.binlog.kernel.layout import (
+    INSERT,
+    OPS,
+    PLAN_A,
+    PLAN_B,
+    PLAN_OP,
+    PLAN_WORDS,
+    UPDATE,
+)
 from ingest.binlog.kernel.memory import load_64, load_64_be, load_u8, load_u16, load_u32_be, shr, store_64, udiv, urem
 from ingest.binlog.kernel.numbers import decimal_size, power_of_ten
 from ingest.binlog.kernel.temporal import HIRES_ZERO_SECONDS, fraction_bytes
@@ -51,7 +59,7 @@ def has_no_fractions(words, p, end, plan, width, kind, before, after):
     """
     columns = 0
     for column in range(width):
-        if _is_old_temporal(load_64(plan + column * (PLAN_WORDS * 8))):
+        if _is_old_temporal(load_64(plan + column * (PLAN_WORDS * 8) + 8 * PLAN_OP)):
             columns += 1
     if columns > _MOST_COLUMNS:
         return False
@@ -145,7 +153,7 @@ def _read_image(words, p, end, plan, width, present, is_first):
     of_column = words
     for column in range(width):
         step = plan + column * (PLAN_WORDS * 8)
-        op = load_64(step)
+        op = load_64(step + 8 * PLAN_OP)
         is_there = present == 0 or _is_set(present, column)
         if is_there:
             is_there = _is_set(nulls, bit) == 0

@@ -11,20 +11,49 @@ from numba import njit
 from ingest.binlog.kernel.fixed_binary import write_inet4, write_inet6, write_uuid
 from ingest.binlog.kernel.json import NO_ROOM, write_json, write_json_diffs
 from ingest.binlog.kernel.layout import (
+    ACTIVE_MAP,
+    ACTIVE_TABLE_ID,
+    ACTIVE_WORDS,
     BAD_VALUE,
     DELETE,
+    IMAGE_DATA,
+    IMAGE_LIMIT,
+    IMAGE_OFFSETS,
+    IMAGE_OUT,
+    IMAGE_VALID,
     INSERT,
+    LABEL_ADDRESS,
+    LABEL_SIZE,
+    LABEL_WORDS,
+    LABELS_COUNT,
+    LABELS_FIRST,
     MALFORMED_EVENT,
     MALFORMED_ROW,
+    MAP_IS_SKIPPED,
+    MAP_JSON_COLUMNS,
+    MAP_LACKS_DIGITS,
+    MAP_PLAN,
+    MAP_WIDTH,
     MAP_WORDS,
     NO_TABLE_MAP,
     OPS,
+    ORDINAL_IS_PARTIAL,
+    ORDINAL_OFFSETS,
+    ORDINAL_VALUES,
     PLAN_A,
     PLAN_B,
     PLAN_CHARSET,
+    PLAN_OP,
     PLAN_SIGNED,
     PLAN_TABLE,
     PLAN_WORDS,
+    PROBLEM_COLUMN,
+    PROBLEM_END,
+    PROBLEM_MAP,
+    PROBLEM_REASON,
+    PROBLEM_ROW,
+    PROBLEM_START,
+    PROBLEM_TYPE,
     PROBLEM_WORDS,
     TXN_DELETES,
     TXN_INSERTS,
@@ -170,11 +199,17 @@ def _set_bits(bitmap, first, count):
 @njit
 def _no_image(side, width, index):
     """Write an image that this kind of event does not have: all values are NULL."""
-    offsets = load_64(side) + 4 * (index + 1)
-    position = load_64(side + 24) - load_64(side + 16)
+    offsets = load_64(side + 8 * IMAGE_OFFSETS) + 4 * (index + 1)
+    position = load_64(side + 8 * IMAGE_OUT) - load_64(side + 8 * IMAGE_DATA)
     for i in range(width):
         store_32(offsets + 4 * i, position)
-    _clear_bits(load_64(side + 8), index, width)
+    _clear_bits(load_64(side + 8 * IMAGE_VALID), index, width)
+
+
+@njit
+def _write_label(out, labels, index):
+    label = labels + 8 * (LABELS_FIRST + LABEL_WORDS * index)
+    return copy_bytes(out, load_64(label + 8 * LABEL_ADDRESS), load_64(label + 8 * LABEL_SIZE))
 
 
 @njit
@@ -183,16 +218,15 @@ def _write_enum(out, number, labels):
 
     With labels, number 0 (an invalid value) is an empty string.
 
-    `labels`: word 0 is the count; then follow address and size of each label.
+    `labels` is the address of their table, see `layout.LABELS_COUNT`.
     """
     if labels == 0:
         return write_unsigned(out, number)
     if number == 0:
         return out
-    if number > load_64(labels):
+    if number > load_64(labels + 8 * LABELS_COUNT):
         return MALFORMED
-    entry = labels + 8 + (number - 1) * 16
-    return copy_bytes(out, load_64(entry), load_64(entry + 8))
+    return _write_label(out, labels, number - 1)
 
 
 @njit
@@ -202,13 +236,12 @@ def _write_set(out, bits, labels):
     start = out
     for i in range(64):
         if shr(bits, i) & 1:
-            if i >= load_64(labels):
+            if i >= load_64(labels + 8 * LABELS_COUNT):
                 return MALFORMED
             if out != start:
                 store_8(out, 44)
                 out += 1
-            entry = labels + 8 + i * 16
-            out = copy_bytes(out, load_64(entry), load_64(entry + 8))
+            out = _write_label(out, labels, i)
     return out
 
 
@@ -237,11 +270,11 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
     cannot be decoded but whose size is known stays empty, and BAD_COLUMN and BAD_REASON name it; the caller then
     discards the row.
     """
-    offsets = load_64(side) + 4 * (index + 1)
-    valid = load_64(side + 8)
-    data = load_64(side + 16)
-    out = load_64(side + 24)
-    room = load_64(side + 32) - width * NUMBER_ROOM
+    offsets = load_64(side + 8 * IMAGE_OFFSETS) + 4 * (index + 1)
+    valid = load_64(side + 8 * IMAGE_VALID)
+    data = load_64(side + 8 * IMAGE_DATA)
+    out = load_64(side + 8 * IMAGE_OUT)
+    room = load_64(side + 8 * IMAGE_LIMIT) - width * NUMBER_ROOM
     if out > room:
         return NO_ROOM
     powers = load_64(ctx + _POWERS)
@@ -273,7 +306,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
             store_8(at, load_u8(at) & ~(1 << ((index + column) & 7)))
         else:
             step = plan + column * (PLAN_WORDS * 8)
-            op = load_64(step)
+            op = load_64(step + 8 * PLAN_OP)
             before = out
             if op == _INTEGER:
                 shift = load_64(step + 8 * PLAN_B)
@@ -429,7 +462,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                 out = before
         store_32(offsets, out - data)
         offsets += 4
-    store_64(side + 24, out)
+    store_64(side + 8 * IMAGE_OUT, out)
     return p
 
 
@@ -437,9 +470,10 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
 def _write_ordinals(ctx, lists, row, present, width):
     """Write the ordinals of a partial image as element `row` of an Arrow list; a full image gets an empty, NULL list.
 
-    `lists` points at three context words: offsets, values, and one byte for each row.
+    `lists` is the address of the context words from `layout.ORDINAL_OFFSETS` on.
     """
-    offsets, values, partial = load_64(lists), load_64(lists + 8), load_64(lists + 16)
+    offsets, values = load_64(lists + 8 * ORDINAL_OFFSETS), load_64(lists + 8 * ORDINAL_VALUES)
+    partial = load_64(lists + 8 * ORDINAL_IS_PARTIAL)
     at = load_u32(offsets + 4 * row)
     store_8(partial + row, 1 if present else 0)
     if present:
@@ -456,13 +490,13 @@ def add_problem(ctx, start, end, kind, map_number, row, column, reason):
     """Record a value or event that cannot be decoded. The caller keeps one record free before each event and row."""
     count = load_64(ctx + _PROBLEM_COUNT)
     record = load_64(ctx + _PROBLEM_RECORDS) + count * (PROBLEM_WORDS * 8)
-    store_64(record, start)
-    store_64(record + 8, end)
-    store_64(record + 16, kind)
-    store_64(record + 24, map_number)
-    store_64(record + 32, row)
-    store_64(record + 40, column)
-    store_64(record + 48, reason)
+    store_64(record + 8 * PROBLEM_START, start)
+    store_64(record + 8 * PROBLEM_END, end)
+    store_64(record + 8 * PROBLEM_TYPE, kind)
+    store_64(record + 8 * PROBLEM_MAP, map_number)
+    store_64(record + 8 * PROBLEM_ROW, row)
+    store_64(record + 8 * PROBLEM_COLUMN, column)
+    store_64(record + 8 * PROBLEM_REASON, reason)
     store_64(ctx + _PROBLEM_COUNT, count + 1)
 
 
@@ -486,8 +520,9 @@ def _find_map(ctx, table_id):
     """Return the number of the current table map of a table id in this statement, or MALFORMED."""
     active = load_64(ctx + _ACTIVE)
     for i in range(load_64(ctx + _ACTIVE_COUNT) - 1, -1, -1):
-        if load_64(active + 16 * i) == table_id:
-            return load_64(active + 16 * i + 8)
+        pair = active + i * (ACTIVE_WORDS * 8)
+        if load_64(pair + 8 * ACTIVE_TABLE_ID) == table_id:
+            return load_64(pair + 8 * ACTIVE_MAP)
     return MALFORMED
 
 
@@ -521,9 +556,9 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
             add_problem(ctx, start, finish, code, -1, -1, -1, NO_TABLE_MAP)
         return False
     entry = load_64(ctx + _MAPS) + number * (MAP_WORDS * 8)
-    if load_64(entry + 16):
+    if load_64(entry + 8 * MAP_IS_SKIPPED):
         return False
-    if width != load_64(entry + 8):
+    if width != load_64(entry + 8 * MAP_WIDTH):
         add_problem(ctx, start, finish, code, number, -1, -1, WIDTH_MISMATCH)
         return False
     size = (width + 7) >> 3
@@ -537,8 +572,8 @@ def _begin_rows(ctx, p, end, start, finish, code, kind, version):
     if kind == UPDATE:
         second = 0 if _all_present(p, width) else p
         p += size
-    if load_64(entry + 32) and not has_no_fractions(
-        load_64(ctx + _SCRATCH), p, end, load_64(entry), width, kind, first, second
+    if load_64(entry + 8 * MAP_LACKS_DIGITS) and not has_no_fractions(
+        load_64(ctx + _SCRATCH), p, end, load_64(entry + 8 * MAP_PLAN), width, kind, first, second
     ):
         add_problem(ctx, start, finish, code, number, -1, -1, UNKNOWN_DIGITS)
         return False
@@ -597,9 +632,9 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
     kind = load_64(ctx + _RESUME_KIND)
     present_before, present_after = load_64(ctx + _RESUME_BEFORE), load_64(ctx + _RESUME_AFTER)
     entry = load_64(ctx + _MAPS) + number * (MAP_WORDS * 8)
-    plan, width = load_64(entry), load_64(entry + 8)
+    plan, width = load_64(entry + 8 * MAP_PLAN), load_64(entry + 8 * MAP_WIDTH)
     before, after = ctx + _BEFORE, ctx + _AFTER
-    is_partial, json_columns = load_64(ctx + _RESUME_PARTIAL), load_64(entry + 24)
+    is_partial, json_columns = load_64(ctx + _RESUME_PARTIAL), load_64(entry + 8 * MAP_JSON_COLUMNS)
     txn = load_64(ctx + _TXN_COUNT)
     record = load_64(ctx + _TXN_RECORDS) + txn * (TXN_WORDS * 8)
     payload_ordinal = load_64(ctx + _PAYLOAD_ORDINAL)
@@ -614,7 +649,7 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
             or load_64(ctx + _PROBLEM_COUNT) + 1 >= load_64(ctx + _PROBLEM_CAPACITY)
         ):
             break
-        out_before, out_after = load_64(before + 24), load_64(after + 24)
+        out_before, out_after = load_64(before + 8 * IMAGE_OUT), load_64(after + 8 * IMAGE_OUT)
         patches = load_64(ctx + _PATCH_COUNT)
         diffs = 0
         store_64(ctx + _BAD_REASON, 0)
@@ -691,8 +726,8 @@ def decode_rows(ctx, p, end, start, finish, code, kind, version, timestamp, serv
 def _take_back(ctx, out_before, out_after, patches, index, width):
     """Undo an unfinished row: the next row overwrites it."""
     before, after = ctx + _BEFORE, ctx + _AFTER
-    store_64(before + 24, out_before)
-    store_64(after + 24, out_after)
+    store_64(before + 8 * IMAGE_OUT, out_before)
+    store_64(after + 8 * IMAGE_OUT, out_after)
     store_64(ctx + _PATCH_COUNT, patches)
-    _set_bits(load_64(before + 8), index, width)
-    _set_bits(load_64(after + 8), index, width)
+    _set_bits(load_64(before + 8 * IMAGE_VALID), index, width)
+    _set_bits(load_64(after + 8 * IMAGE_VALID), index, width)

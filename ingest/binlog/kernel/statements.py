@@ -14,8 +14,22 @@ from ingest.binlog.kernel.layout import (
     STATE_BEGUN,
     STATE_IMPLICIT,
     STATE_NONE,
+    STMT_CHARSET,
+    STMT_END,
+    STMT_ERROR,
+    STMT_KIND,
+    STMT_PAYLOAD_ORDINAL,
+    STMT_START,
+    STMT_THREAD,
+    STMT_TIME,
+    STMT_TXN,
+    STMT_TYPE,
     STMT_WORDS,
+    TEXT_CAPACITY,
+    TEXT_DATA,
+    TEXT_OFFSETS,
     TXN_IS_DDL,
+    TXN_START,
     TXN_THREAD,
     WANT_DDL,
     WANT_STATEMENTS,
@@ -47,10 +61,13 @@ _STMT_SCHEMA, _STMT_TEXT, _STMT_STATUS = (
 
 @njit
 def _add_text(texts, count, address, size):
-    """Store bytes as element `count` of texts (words: offsets, data, capacity); return False when they do not fit."""
-    offsets, data = load_64(texts), load_64(texts + 8)
+    """Store bytes as element `count` of texts; return False when they do not fit.
+
+    `texts` is the address of the context words from `layout.TEXT_OFFSETS` on.
+    """
+    offsets, data = load_64(texts + 8 * TEXT_OFFSETS), load_64(texts + 8 * TEXT_DATA)
     at = load_u32(offsets + 4 * count)
-    if at + size > load_64(texts + 16):
+    if at + size > load_64(texts + 8 * TEXT_CAPACITY):
         return False
     copy_bytes(data + at, address, size)
     store_32(offsets + 4 * (count + 1), at + size)
@@ -83,16 +100,17 @@ def add_statement(
     ):
         return False
     record = load_64(ctx + _STMT_RECORDS) + count * (STMT_WORDS * 8)
-    store_64(record, start)
-    store_64(record + 8, finish)
-    store_64(record + 16, load_64(ctx + _PAYLOAD_ORDINAL))
-    store_64(record + 24, load_64(transaction_record(ctx)) if load_64(ctx + _TXN_STATE) else NULL)
-    store_64(record + 32, kind)
-    store_64(record + 40, thread)
-    store_64(record + 48, error)
-    store_64(record + 56, timestamp)
-    store_64(record + 64, _client_charset(status, status + status_size))
-    store_64(record + 72, code)
+    store_64(record + 8 * STMT_START, start)
+    store_64(record + 8 * STMT_END, finish)
+    store_64(record + 8 * STMT_PAYLOAD_ORDINAL, load_64(ctx + _PAYLOAD_ORDINAL))
+    is_inside = load_64(ctx + _TXN_STATE) != STATE_NONE
+    store_64(record + 8 * STMT_TXN, load_64(transaction_record(ctx) + 8 * TXN_START) if is_inside else NULL)
+    store_64(record + 8 * STMT_KIND, kind)
+    store_64(record + 8 * STMT_THREAD, thread)
+    store_64(record + 8 * STMT_ERROR, error)
+    store_64(record + 8 * STMT_TIME, timestamp)
+    store_64(record + 8 * STMT_CHARSET, _client_charset(status, status + status_size))
+    store_64(record + 8 * STMT_TYPE, code)
     store_64(ctx + _STMT_COUNT, count + 1)
     return True
 

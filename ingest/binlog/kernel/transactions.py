@@ -15,6 +15,8 @@ from ingest.binlog.kernel.layout import (
     STATE_BEGUN,
     STATE_IMPLICIT,
     STATE_NONE,
+    TEXT_DATA,
+    TEXT_OFFSETS,
     TXN_COMMITTED,
     TXN_END,
     TXN_EVENTS,
@@ -23,6 +25,9 @@ from ingest.binlog.kernel.layout import (
     TXN_IS_DDL,
     TXN_ORIGINAL,
     TXN_OUTCOME,
+    TXN_SERVER,
+    TXN_START,
+    TXN_STARTED,
     TXN_THREAD,
     TXN_WORDS,
     TXN_XID,
@@ -54,17 +59,17 @@ def transaction_record(ctx):
 def open_transaction(ctx, state, start, timestamp, server):
     """Begin the record of a transaction at physical offset `start`."""
     record = transaction_record(ctx)
-    store_64(record, start)
-    for word in range(1, TXN_WORDS):
+    for word in range(TXN_WORDS):
         store_64(record + 8 * word, 0)
+    store_64(record + 8 * TXN_START, start)
     store_64(record + 8 * TXN_XID, NULL)
     store_64(record + 8 * TXN_THREAD, NULL)
-    store_64(record + 32, server)
-    store_64(record + 40, timestamp)
+    store_64(record + 8 * TXN_SERVER, server)
+    store_64(record + 8 * TXN_STARTED, timestamp)
     store_64(record + 8 * TXN_COMMITTED, NULL)
     store_64(record + 8 * TXN_ORIGINAL, NULL)
     for texts in (GTID_WORDS, XA_WORDS):
-        offsets = load_64(ctx + texts) + 4 * load_64(ctx + _TXN_COUNT)
+        offsets = load_64(ctx + texts + 8 * TEXT_OFFSETS) + 4 * load_64(ctx + _TXN_COUNT)
         store_32(offsets + 4, load_u32(offsets))
     store_64(ctx + _TXN_STATE, state)
     store_64(ctx + _ACTIVE_COUNT, 0)
@@ -120,14 +125,15 @@ def _write_uuid(out, address):
 @njit
 def text_start(ctx, texts):
     """Return where a text of the open transaction begins; `texts` is GTID_WORDS or XA_WORDS."""
-    return load_64(ctx + texts + 8) + load_u32(load_64(ctx + texts) + 4 * load_64(ctx + _TXN_COUNT))
+    offsets = load_64(ctx + texts + 8 * TEXT_OFFSETS)
+    return load_64(ctx + texts + 8 * TEXT_DATA) + load_u32(offsets + 4 * load_64(ctx + _TXN_COUNT))
 
 
 @njit
 def end_text(ctx, texts, out):
     """End a text of the open transaction at `out`."""
-    offsets = load_64(ctx + texts) + 4 * (load_64(ctx + _TXN_COUNT) + 1)
-    store_32(offsets, out - load_64(ctx + texts + 8))
+    offsets = load_64(ctx + texts + 8 * TEXT_OFFSETS) + 4 * (load_64(ctx + _TXN_COUNT) + 1)
+    store_32(offsets, out - load_64(ctx + texts + 8 * TEXT_DATA))
     store_64(transaction_record(ctx) + 8 * (TXN_HAS_GTID if texts == GTID_WORDS else TXN_HAS_XA), 1)
 
 

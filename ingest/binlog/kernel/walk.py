@@ -36,6 +36,9 @@ from ingest.binlog.kernel.layout import (
     ACT_XA_PREPARE,
     ACT_XID,
     ACTIVE_CAPACITY,
+    ACTIVE_MAP,
+    ACTIVE_TABLE_ID,
+    ACTIVE_WORDS,
     ATTENTION,
     BAD_CHECKSUM,
     BAD_SIZE,
@@ -44,8 +47,22 @@ from ingest.binlog.kernel.layout import (
     DEFECT,
     ENCRYPTED,
     END,
+    EVENT_FLAGS,
+    EVENT_NEXT,
+    EVENT_SERVER,
+    EVENT_SIZE,
+    EVENT_TIME,
+    EVENT_TYPE,
     FULL,
     INCIDENT,
+    INDEX_FLAGS,
+    INDEX_GOOD,
+    INDEX_NEXT,
+    INDEX_POS,
+    INDEX_SERVER,
+    INDEX_SIZE,
+    INDEX_TIME,
+    INDEX_TYPE,
     INDEX_WORDS,
     KEEP_GOING,
     KIND_ANNOTATE,
@@ -59,12 +76,17 @@ from ingest.binlog.kernel.layout import (
     OUTCOME_NONE,
     SEGMENT,
     SKIP_BAD,
+    SLOT_BODY,
+    SLOT_BODY_SIZE,
     SLOT_COUNT,
+    SLOT_MAP,
+    SLOT_TABLE_ID,
     SLOT_WORDS,
     STATE_ANNOUNCED,
     STATE_BEGUN,
     STATE_IMPLICIT,
     STATE_NONE,
+    TXN_START,
     TXN_XID,
     UNKNOWN_TYPE,
     UPDATE,
@@ -98,6 +120,7 @@ from ingest.binlog.kernel.transactions import (
 )
 
 _HEADER_SIZE_WITH_FLAGS = 19
+_TABLE_MAP = 19
 _PARTIAL_UPDATE_ROWS = 39
 _STATEMENT_END = 1
 _SECOND = 1_000_000
@@ -152,16 +175,16 @@ def _on_table_map(ctx, p, end):
     """Make a table map current for its table id: return 1 if known, 0 if Python must read it, -1 if malformed."""
     if end - p < 10:
         return -1
-    if load_u8(load_64(ctx + _POST_HEADERS) + 19) == 6:
+    if load_u8(load_64(ctx + _POST_HEADERS) + _TABLE_MAP) == 6:
         table_id = load_u32(p)
         body = p + 4
     else:
         table_id = load_u32(p) | load_u16(p + 4) << 32
         body = p + 6
     slot = load_64(ctx + _SLOTS) + (table_id & (SLOT_COUNT - 1)) * (SLOT_WORDS * 8)
-    if load_64(slot) != table_id or load_64(slot + 24) != end - body:
+    if load_64(slot + 8 * SLOT_TABLE_ID) != table_id or load_64(slot + 8 * SLOT_BODY_SIZE) != end - body:
         return 0
-    known = load_64(slot + 16)
+    known = load_64(slot + 8 * SLOT_BODY)
     size = end - body
     i = 0
     while i + 8 <= size:
@@ -175,9 +198,9 @@ def _on_table_map(ctx, p, end):
     count = load_64(ctx + _ACTIVE_COUNT)
     if count >= ACTIVE_CAPACITY:
         return -1
-    pair = load_64(ctx + _ACTIVE) + 16 * count
-    store_64(pair, table_id)
-    store_64(pair + 8, load_64(slot + 8))
+    pair = load_64(ctx + _ACTIVE) + count * (ACTIVE_WORDS * 8)
+    store_64(pair + 8 * ACTIVE_TABLE_ID, table_id)
+    store_64(pair + 8 * ACTIVE_MAP, load_64(slot + 8 * SLOT_MAP))
     store_64(ctx + _ACTIVE_COUNT, count + 1)
     return 1
 
@@ -224,15 +247,15 @@ def _end_rows(ctx, body, end, code, finish, timestamp):
 def _index_event(ctx, p, start, size, code, header, good):
     count = load_64(ctx + _INDEX_COUNT)
     record = load_64(ctx + _INDEX_RECORDS) + count * (INDEX_WORDS * 8)
-    store_64(record, start)
-    store_64(record + 8, size)
-    store_64(record + 16, code)
-    store_64(record + 24, load_u32(p))
-    store_64(record + 32, load_u32(p + 5))
+    store_64(record + 8 * INDEX_POS, start)
+    store_64(record + 8 * INDEX_SIZE, size)
+    store_64(record + 8 * INDEX_TYPE, code)
+    store_64(record + 8 * INDEX_TIME, load_u32(p + EVENT_TIME))
+    store_64(record + 8 * INDEX_SERVER, load_u32(p + EVENT_SERVER))
     has_flags = header >= _HEADER_SIZE_WITH_FLAGS
-    store_64(record + 40, load_u16(p + 17) if has_flags else 0)
-    store_64(record + 48, load_u32(p + 13) if has_flags else 0)
-    store_64(record + 56, 1 if good else 0)
+    store_64(record + 8 * INDEX_FLAGS, load_u16(p + EVENT_FLAGS) if has_flags else 0)
+    store_64(record + 8 * INDEX_NEXT, load_u32(p + EVENT_NEXT) if has_flags else 0)
+    store_64(record + 8 * INDEX_GOOD, 1 if good else 0)
     store_64(ctx + _INDEX_COUNT, count + 1)
 
 
@@ -258,7 +281,7 @@ def _walk(ctx):
         if buffered - at < header:
             return leave_payload(ctx, at) if nested else _leave(ctx, at, NEED_BYTES)
         p = buffer + at
-        size = load_u32(p + 9)
+        size = load_u32(p + EVENT_SIZE)
         if size < header + tail:
             if nested:
                 return leave_payload(ctx, at)
@@ -266,7 +289,7 @@ def _walk(ctx):
             return _leave(ctx, at, DEFECT)
         if buffered - at < size:
             return leave_payload(ctx, at) if nested else _leave(ctx, at, NEED_BYTES)
-        code = load_u8(codes + load_u8(p + 4))
+        code = load_u8(codes + load_u8(p + EVENT_TYPE))
         action = load_u8(actions + code)
         resumed = load_64(ctx + _RESUME)
         attended = not nested and load_64(ctx + _ATTENDED) == base + at
@@ -287,7 +310,7 @@ def _walk(ctx):
         if nested:
             start, finish = load_64(ctx + _PAYLOAD_START), nested
         body, end = p + header, p + size - tail
-        timestamp, server = load_u32(p) * _SECOND, load_u32(p + 5)
+        timestamp, server = load_u32(p + EVENT_TIME) * _SECOND, load_u32(p + EVENT_SERVER)
         before_defects = load_64(ctx + _FIRST_BAD) < 0 or mode & SKIP_BAD
         if before_defects and not resumed and not _has_room(ctx):
             return _leave(ctx, at, FULL)
@@ -310,7 +333,7 @@ def _walk(ctx):
                     2 if code >= 30 else 1,
                     timestamp,
                     server,
-                    load_64(transaction_record(ctx)),
+                    load_64(transaction_record(ctx) + 8 * TXN_START),
                 ):
                     return _leave(ctx, at, FULL)
                 _end_rows(ctx, body, end, code, finish, timestamp)
