@@ -28,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-?", "--help"]},
-    epilog="Everything that binloom keeps lies under $BINLOOM_HOME (default: .binloom/ in the project).",
+    epilog="binloom keeps all of its data under $BINLOOM_HOME (default: .binloom/ in the project).",
 )
 
 # `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.
@@ -36,22 +36,30 @@ Files = Annotated[
     list[Path], typer.Argument(metavar="FILE", readable=False, help="Binlog files, in the order they were written.")
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How rows are printed.", case_sensitive=False)]
-Source = Annotated[str, typer.Option("--source", "-s", metavar="NAME", help="The stream of changes this belongs to.")]
+Source = Annotated[
+    str, typer.Option("--source", "-s", metavar="NAME", help="Name of the source that the changes belong to.")
+]
 Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).")]
-Tables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Only these tables; without a schema: in any.")]
+Tables = Annotated[
+    str | None,
+    typer.Option(metavar="A.X,Y", help="Only these tables; a name without a schema matches in every schema."),
+]
 SkipBadChecksum = Annotated[
-    bool, typer.Option("--skip-bad-checksum", help="Pass over events with a wrong checksum, and name them.")
+    bool, typer.Option("--skip-bad-checksum", help="Skip events with a wrong checksum, and report them.")
 ]
 Port = Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")]
-User = Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Who connects.")]
+User = Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Name of the database user.")]
 DefaultsFile = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", readable=False, help="A .my.cnf with user and password; else BINLOOM_PASSWORD or MYSQL_PWD."
+        metavar="FILE",
+        readable=False,
+        help="Options file (.my.cnf) with user and password; without it, set BINLOOM_PASSWORD or MYSQL_PWD.",
     ),
 ]
 TlsCa = Annotated[
-    str | None, typer.Option("--tls-ca", "--ssl-ca", metavar="FILE", help="Verify the server by this authority.")
+    str | None,
+    typer.Option("--tls-ca", "--ssl-ca", metavar="FILE", help="Verify the server's certificate with this authority."),
 ]
 TlsCert = Annotated[
     str | None, typer.Option("--tls-cert", "--ssl-cert", metavar="FILE", help="Certificate of the client.")
@@ -72,7 +80,8 @@ EnableCleartextPlugin = Annotated[
 GetServerPublicKey = Annotated[
     bool,
     typer.Option(
-        "--get-server-public-key", help="Without TLS, send it under a key of the server that nothing has verified."
+        "--get-server-public-key",
+        help="Without TLS, encrypt the password with the key that the server sends, unverified.",
     ),
 ]
 ServerPublicKeyPath = Annotated[
@@ -81,23 +90,26 @@ ServerPublicKeyPath = Annotated[
 ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
 
 
-@app.command(short_help="What binlog files are, and whether they are whole.")
+@app.command(short_help="Describe binlog files and check that they are complete.")
 def inspect(
     files: Files,
-    events: Annotated[bool, typer.Option("--events", help="List the events instead of the report.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="List the events instead of printing a report.")] = False,
     filter_type: Annotated[
         list[str] | None,
         typer.Option(metavar="TYPE", help="List only events of these types, such as QUERY,XID; may be repeated."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="List at most N events.")] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Columns of each table; with --events what is in each event.")
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Show the columns of each table; with --events, the contents of each event."
+        ),
     ] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Say what binlog files are, what is in them and whether they are whole. Needs no Java.
+    """Describe binlog files and their contents, and check that they are complete. Needs no Java.
 
-    Exit code 1 when a file is damaged.
+    The exit code is 1 if a file is damaged.
     """
     from binloom.commands.inspect import inspect_files, list_events
 
@@ -113,24 +125,27 @@ def decode(
     snapshot_dir: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", readable=False, help="Schema snapshot (columns.json ...) that has the names the log lacks."
+            metavar="DIR",
+            readable=False,
+            help="Schema snapshot (columns.json ...) with the names that the log does not contain.",
         ),
     ] = None,
     schemas: Schemas = None,
     tables: Tables = None,
     exclude_tables: ExcludeTables = None,
     start_position: Annotated[
-        int | None, typer.Option("--start-position", "-j", min=0, metavar="N", help="Begin there in the first file.")
+        int | None,
+        typer.Option("--start-position", "-j", min=0, metavar="N", help="Start at this position of the first file."),
     ] = None,
     stop_position: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Stop before the event there in the last file.")
+        int | None, typer.Option(min=0, metavar="N", help="Stop before the event at this position of the last file.")
     ] = None,
     skip_bad_checksum: SkipBadChecksum = False,
     format: FormatOption = Format.JSON,
 ) -> None:
     """Print the row changes of binlog files, one JSON object a line. Needs no Java.
 
-    What cannot be decoded is said on stderr; exit code 3 when a file is damaged.
+    Events and values that cannot be decoded are reported on stderr. The exit code is 3 if a file is damaged.
     """
     from binloom.commands.decode import decode_files
 
@@ -139,11 +154,11 @@ def decode(
     raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))
 
 
-@app.command(short_help="Land a schema snapshot: the names that a binlog lacks.")
+@app.command(short_help="Land a schema snapshot, for names that a binlog does not contain.")
 def snapshot(
     source: Source,
     server: Annotated[
-        str | None, typer.Option("--server", "--host", "-h", metavar="HOST", help="Server to ask for its schema.")
+        str | None, typer.Option("--server", "--host", "-h", metavar="HOST", help="Server whose schema is read.")
     ] = None,
     from_dir: Annotated[
         Path | None,
@@ -155,15 +170,19 @@ def snapshot(
     ] = None,
     from_ddl: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", readable=False, help="DDL statements, as mysqldump --no-data writes them."),
+        typer.Option(
+            metavar="FILE", readable=False, help="File of DDL statements, such as the output of mysqldump --no-data."
+        ),
     ] = None,
     schema: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Schema of tables in --from-ddl that are named without one.")
+        str | None,
+        typer.Option(metavar="NAME", help="Schema of the tables in --from-ddl whose names contain no schema."),
     ] = None,
     at_file: Annotated[
-        str | None, typer.Option(metavar="F", help="Binlog file in which --from-ddl is true, with --at-pos.")
+        str | None,
+        typer.Option(metavar="F", help="Binlog file at which the definitions in --from-ddl apply; needs --at-pos."),
     ] = None,
-    at_pos: Annotated[int | None, typer.Option(min=4, metavar="N", help="Position in it.")] = None,
+    at_pos: Annotated[int | None, typer.Option(min=4, metavar="N", help="Position in --at-file.")] = None,
     port: Port = None,
     user: User = None,
     defaults_file: DefaultsFile = None,
@@ -175,7 +194,10 @@ def snapshot(
     get_server_public_key: GetServerPublicKey = False,
     server_public_key_path: ServerPublicKeyPath = None,
 ) -> None:
-    """Land what tables look like, from a live server or from files. The same snapshot again changes nothing."""
+    """Land the definitions of tables, from a live server or from files.
+
+    Landing the same snapshot again changes nothing.
+    """
     from binloom.commands.snapshot import snapshot_from_ddl, snapshot_from_files, snapshot_from_server
 
     given = {"--server": server, "--from-dir": from_dir, "--from-ddl": from_ddl}
@@ -212,35 +234,45 @@ def snapshot(
     raise typer.Exit(snapshot_from_server(source, address))
 
 
-@app.command(short_help="Land binlog files; what is landed already is skipped.")
+@app.command(short_help="Land binlog files; skip everything that is already landed.")
 def ingest(
     source: Source,
     binlog_dir: Annotated[Path, typer.Option(metavar="DIR", readable=False, help="Folder with the binlog files.")],
-    all_files: Annotated[bool, typer.Option("--all", help="All files there, by their numbers.")] = False,
-    files: Annotated[str | None, typer.Option(metavar="A,B", help="Only these files there.")] = None,
+    all_files: Annotated[
+        bool, typer.Option("--all", help="All binlog files in the folder, in the order of their numbers.")
+    ] = False,
+    files: Annotated[str | None, typer.Option(metavar="A,B", help="Only these files in the folder.")] = None,
     schemas: Schemas = None,
     tables: Tables = None,
     exclude_tables: ExcludeTables = None,
     new_epoch: Annotated[
-        bool, typer.Option("--new-epoch", help="File names start over: after a RESET, a restore, another server.")
+        bool,
+        typer.Option(
+            "--new-epoch", help="Confirm that the files start over: after a RESET, a restore, or a change of server."
+        ),
     ] = False,
     skip_bad_checksum: SkipBadChecksum = False,
-    again: Annotated[bool, typer.Option("--again", help="Only what dbt lists in segments_to_land_again.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Land only the segments that dbt lists in segments_to_land_again.")
+    ] = False,
 ) -> None:
-    """Land binlog files under a source. Run again at any time: what is complete is skipped, the rest is done.
+    """Land binlog files under a source. A repeated run skips everything that is already landed.
 
-    A damaged file lands up to its last complete transaction, the next one is still taken; exit code 3.
+    A damaged file is landed up to its last complete transaction, and the files after it are landed too. The exit code
+    is then 3.
     """
     from binloom.commands.ingest import ingest_files
 
     if all_files == (files is not None):
-        raise UsageError("Which files are meant?", hint="Give either --all or --files a,b.")
+        raise UsageError(
+            "No files are named, or both --all and --files are given.", hint="Give either --all or --files a,b."
+        )
     names = None if files is None else files.split(",")
     filter = _table_filter(schemas, tables, exclude_tables)
     raise typer.Exit(ingest_files(source, binlog_dir, names, filter, new_epoch, skip_bad_checksum, again))
 
 
-@app.command(short_help="Keep up with a live server.")
+@app.command(short_help="Follow a live server.")
 def follow(
     source: Source,
     server: Annotated[
@@ -252,17 +284,29 @@ def follow(
     defaults_file: DefaultsFile = None,
     start_gtid: Annotated[
         str | None,
-        typer.Option(metavar="SET", help="Begin behind these GTIDs. A start counts for a new source only."),
+        typer.Option(
+            metavar="SET", help="Start after these GTIDs. The options for the start apply only to a new source."
+        ),
     ] = None,
-    start_file: Annotated[str | None, typer.Option(metavar="FILE", help="Begin in this file of the server.")] = None,
-    start_pos: Annotated[int | None, typer.Option(min=4, metavar="N", help="Begin there in --start-file.")] = None,
+    start_file: Annotated[str | None, typer.Option(metavar="FILE", help="Start with this file of the server.")] = None,
+    start_pos: Annotated[
+        int | None, typer.Option(min=4, metavar="N", help="Start at this position of --start-file.")
+    ] = None,
     from_oldest: Annotated[
-        bool, typer.Option("--from-oldest", help="Begin with the oldest file it has (default).")
+        bool, typer.Option("--from-oldest", help="Start with the oldest file of the server (default).")
     ] = False,
-    from_now: Annotated[bool, typer.Option("--from-now", help="Begin with what it logs from now on.")] = False,
-    interval: Annotated[str, typer.Option(metavar="TIME", help="From one landing to the next: 5s, 30s, 2m.")] = "30s",
-    once: Annotated[bool, typer.Option("--once", help="Catch up with where the server is now, and end.")] = False,
-    accept_gap: Annotated[bool, typer.Option("--accept-gap", help="Go on behind a gap that cannot be filled.")] = False,
+    from_now: Annotated[
+        bool, typer.Option("--from-now", help="Start with the events that the server logs from now on.")
+    ] = False,
+    interval: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between two landings, such as 5s, 30s or 2m.")
+    ] = "30s",
+    once: Annotated[
+        bool, typer.Option("--once", help="Land everything up to the server's present position, then end.")
+    ] = False,
+    accept_gap: Annotated[
+        bool, typer.Option("--accept-gap", help="Continue after a gap that cannot be filled.")
+    ] = False,
     tls_ca: TlsCa = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
@@ -273,28 +317,38 @@ def follow(
     server_id: Annotated[
         int | None,
         typer.Option(
-            min=1, max=4294967295, metavar="N", help="server_id of binloom as a replica; else drawn once for the home."
+            min=1,
+            max=4294967295,
+            metavar="N",
+            help="server_id of binloom as a replica; default: a random number that is kept.",
         ),
     ] = None,
     metrics_port: Annotated[
-        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics to Prometheus there.")
+        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics for Prometheus on this port.")
     ] = None,
-    metrics_address: Annotated[str, typer.Option(metavar="ADDRESS", help="Where metrics are served.")] = "127.0.0.1",
+    metrics_address: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address that metrics are served on.")
+    ] = "127.0.0.1",
     spool_max_age: Annotated[
-        str, typer.Option(metavar="TIME", help="Delete landed, closed files of the spool that are older.")
+        str, typer.Option(metavar="TIME", help="Delete files of the spool that are landed, closed and older than this.")
     ] = "7d",
     spool_max_size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Delete the oldest of these when all are larger: 20G.")
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Delete the oldest of these files when the spool is larger than this, such as 20G."
+        ),
     ] = None,
     register: Annotated[
         bool,
-        typer.Option("--register/--no-register", help="Make what landed known to Spark at the end; dbt does so, too."),
+        typer.Option(
+            "--register/--no-register", help="Register the landed rows with Spark at the end; dbt does this too."
+        ),
     ] = True,
 ) -> None:
-    """Keep up with a live server: read its binlog as a replica does, keep it, and land it every --interval.
+    """Follow a live server: read its binlog as a replica does, store it, and land it every --interval.
 
-    Ends in order at SIGINT or SIGTERM, and goes on from there when it is started again. Needs no Java while it runs.
-    Exit code 3 when a part of the log is lost (see --accept-gap), or the server cannot be used.
+    SIGINT or SIGTERM ends it cleanly, and the next start continues at the same position. Needs no Java while it runs.
+    The exit code is 3 if a part of the log is lost (see --accept-gap), or if the server cannot be used.
     """
     from binloom.commands.follow import follow_server
     from binloom.commands.units import seconds, size
@@ -303,7 +357,7 @@ def follow(
     from ingest.sources.address import ServerAddress
 
     if server is None and defaults_file is None:
-        raise UsageError("Which server is meant?", hint="Give --server, or a --defaults-file that names its host.")
+        raise UsageError("No server is given.", hint="Give --server, or a --defaults-file that names its host.")
     ways = {
         "--start-gtid": start_gtid,
         "--start-file": start_file,
@@ -311,9 +365,9 @@ def follow(
         "--from-now": from_now,
     }
     if len(given := [name for name, value in ways.items() if value]) > 1:
-        raise UsageError(f"{' and '.join(given)} say different starts.", hint="Give one of them.")
+        raise UsageError(f"{' and '.join(given)} give different starts.", hint="Give one of them.")
     if start_pos is not None and start_file is None:
-        raise UsageError("--start-pos is a position in --start-file.", hint="Give both.")
+        raise UsageError("--start-pos needs --start-file.", hint="Give both.")
     address = ServerAddress.of(
         server,
         port,
@@ -339,31 +393,36 @@ def follow(
     raise typer.Exit(follow_server(source, address, options, metrics_port, metrics_address, register))
 
 
-@app.command(short_help="Put small segments of closed files together.")
+@app.command(short_help="Merge the small segments of closed files.")
 def compact(
     source: Source,
     keep: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Leave the old files this long, for who reads them.")
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Keep the old files this long, for processes that still read them."
+        ),
     ] = 0.0,
 ) -> None:
-    """Make one segment of the many that a followed file was landed in: the same rows in fewer files. Needs no Java.
+    """Merge the many segments of a followed file into one: the same rows in fewer files. Needs no Java.
 
-    `binloom follow` does it by itself when a file has closed.
+    `binloom follow` does this by itself when the server has closed a file.
     """
     from binloom.commands.compact import compact_source
 
     raise typer.Exit(compact_source(source, keep))
 
 
-@app.command(short_help="Sources, files, segments, lag, quarantine.")
+@app.command(short_help="Show sources, files, segments, lag and quarantine.")
 def status(
-    source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,
-    sources: Annotated[bool, typer.Option("--sources", help="One row a source instead of one a file.")] = False,
+    source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this source.")] = None,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Print one row for each source instead of one for each file.")
+    ] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Say what is landed and how far it is behind. Needs no Java.
+    """Show what is landed of each source, and how far it is behind its server. Needs no Java.
 
-    Exit code 1 when a part of a file failed, or a gap has stopped the following of a server.
+    The exit code is 1 if a part of a file failed, or if binloom stopped following a server at a gap.
     """
     from binloom.commands.status import print_status
 
@@ -387,7 +446,7 @@ def build(
 ) -> None:
     """Run `dbt build` without unit tests, if something has landed since the last good build. Otherwise needs no Java.
 
-    All other options go to dbt, such as --select or --full-refresh. Exit code 1 when a model or a test failed.
+    All other options go to dbt, such as --select or --full-refresh. The exit code is 1 if a model or a test failed.
     """
     from binloom.commands.build import build_models
     from binloom.commands.units import seconds
@@ -396,25 +455,25 @@ def build(
     raise typer.Exit(build_models(context.args, pause, force, metrics_port, metrics_address))
 
 
-@app.command(short_help="Check what landed, print the proofs.")
+@app.command(short_help="Check the landed rows and print the proofs.")
 def quality(
-    source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this one.")] = None,
+    source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this source.")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Check the raw tables, write Data Docs, and print what the models of the last build prove.
 
-    Exit code 1 when an expectation does not hold, or a proof fails that is no warning.
+    The exit code is 1 if an expectation does not hold, or if a proof fails that is more than a warning.
     """
     from binloom.commands.quality import check
 
     raise typer.Exit(check(source, format))
 
 
-@app.command(short_help="The whole way on a recorded shop, in two minutes.")
+@app.command(short_help="Run all steps on the recorded sample of a shop, in two minutes.")
 def demo() -> None:
-    """Land a recorded sample, check it, build the models, print the answers and where the lineage site is.
+    """Land a recorded sample, check it, build the models, and print answers and the path of the lineage site.
 
-    It keeps to $BINLOOM_HOME/demo, which it empties first.
+    The demo uses only $BINLOOM_HOME/demo, and empties this folder first.
     """
     from binloom.commands.demo import run_demo
 

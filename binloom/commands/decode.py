@@ -54,7 +54,7 @@ def decode_files(
             sys.stdout.flush()
             say(str(error))
             if isinstance(error, CorruptBinlogError):
-                say(f"{path}: the row changes before position {error.position} are printed, what follows is not.")
+                say(f"{path}: the row changes before position {error.position} are printed, but none after it.")
             exit_code = max(exit_code, error.exit_code)
     return exit_code
 
@@ -94,7 +94,7 @@ def _decode_file(
         if problems > _PROBLEMS_SHOWN:
             say(f"{path}: {problems - _PROBLEMS_SHOWN} more events or values could not be decoded.")
         if problems:
-            say(f"{path}: {problems} events or values could not be decoded; they are missing from what was printed.")
+            say(f"{path}: {problems} events or values could not be decoded; they are missing in the output.")
 
 
 def _cut_before(path: Path, position: int | None, skip_bad_checksum: bool) -> int | None:

@@ -172,7 +172,7 @@ def run_demo() -> int:
             for problem in landed.problems:
                 say(str(problem.error))
             _line("landed", f"{source}: {summary(landed)}")
-        with progress("checking what landed"):
+        with progress("checking the landed rows"):
             gate = run_gate()
         _line("checked", gate_summary(gate))
         with progress("building the models") as advance:
@@ -212,7 +212,7 @@ def _fresh_home() -> Path:
         home.mkdir(parents=True)
     except OSError as error:
         raise StoreError(
-            f"The demo cannot make its folder {home} anew: {error.strerror} ({error.filename}).",
+            f"The demo cannot recreate its folder {home}: {error.strerror} ({error.filename}).",
             hint=f"Delete it, or set {HOME_VARIABLE} to a folder that can be written.",
         ) from error
     os.environ[HOME_VARIABLE] = str(home)

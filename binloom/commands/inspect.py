@@ -157,7 +157,8 @@ def _print_report(report: Report, verbose: bool) -> None:
         print_line()
         print_line(f"  damaged at position {report.defect['position']}: {report.defect['reason']}")
         print_line(
-            f"  Whole transactions end at position {report.complete_end}; binloom lands and decodes what stands before."
+            f"  Whole transactions end at position {report.complete_end}; binloom lands and decodes only the "
+            "events before it."
         )
         print_line("  Copy the file again from the server, or fetch it with mysqlbinlog --raw, to get the rest.")
     print_line()

@@ -48,7 +48,7 @@ def project_dir() -> Path:
             return folder
     raise UsageError(
         f"There is no binloom project in {here} or above it.",
-        hint="Change into the folder that was cloned, the one with dbt_project.yml and ingest/.",
+        hint="Change to the cloned folder, which contains dbt_project.yml and ingest/.",
     )
 
 
@@ -126,7 +126,7 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
     run = run_dbt(["docs", "generate", "--static", *([] if compile else ["--no-compile"])], home, advance)
     if not run.success:
         raise StoreError(
-            f"dbt could not describe the project: {'; '.join(run.failures) or 'it says why in its log'}.",
+            f"dbt could not describe the project: {'; '.join(run.failures) or 'the reason is in its log'}.",
             hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
         )
     page = site / "index.html"

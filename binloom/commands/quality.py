@@ -23,7 +23,7 @@ def check(source: str | None, format: Format) -> int:
     from ingest.quality.gate import run_gate
     from ingest.quality.proofs import read_proofs
 
-    with progress("checking what landed"):
+    with progress("checking the landed rows"):
         gate = run_gate(source)
         proofs = read_proofs(source)
     proved = [] if proofs is None else proofs.results
@@ -34,9 +34,9 @@ def check(source: str | None, format: Format) -> int:
     else:
         print_rows(COLUMNS, _rows(gate, proved), format)
     if proofs is None:
-        say("the models are not built, so only what landed was checked. Run `dbt build` for the proofs.")
+        say("the models are not built, so only the landed rows were checked. Run `dbt build` for the proofs.")
     elif proofs.is_stale:
-        say("something has landed since the models were built. Run `dbt build` for proofs of it.")
+        say("new rows were landed after the models were built. Run `dbt build` for the proofs of these rows.")
     failed = proofs is not None and any(one.is_error for one in proofs.results)
     return EXIT_CHECK_FAILED if failed else gate.exit_code
 
@@ -64,7 +64,7 @@ def text_lines(gate: "GateResult", proofs: "list[Proof]", width: int) -> Iterato
             yield from _proof_lines(proof, name_width, width)
     yield ""
     if any(one.violations for one in proofs):
-        yield from _wrapped("docs/quality.md says what each proof that does not hold means, and what to do.", width)
+        yield from _wrapped("docs/quality.md explains each failed proof, and what to do.", width)
     yield f"Data Docs: {gate.data_docs_path}"
 
 

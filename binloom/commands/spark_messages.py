@@ -22,4 +22,4 @@ def told(message: str, home: Path) -> str:
     short = without_plan(message)
     if NO_SPACE in short or not comes_of_a_full_disk(message, home):
         return short
-    return f"{short.rstrip()}\n{NO_SPACE} on the disk of {home}. Make room, and run the same command again."
+    return f"{short.rstrip()}\n{NO_SPACE} on the disk of {home}. Free some space, and run the same command again."

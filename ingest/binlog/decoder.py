@@ -107,7 +107,10 @@ class Binlog:
         skip_bad_checksum: bool,
     ) -> None:
         if start is not None and start < 4:
-            raise UsageError(f"{path}: position {start} lies inside the magic.", hint="The first event stands at 4.")
+            raise UsageError(
+                f"{path}: position {start} is inside the magic number of the file.",
+                hint="The first event is at position 4.",
+            )
         self.path = path
         self.format = format
         self._hints = hints
@@ -451,7 +454,7 @@ def defect(walk: Walk) -> BinloomError:
     reason = defect_reason(walk.context["REASON"], int.from_bytes(size_bytes, "little"))
     return CorruptBinlogError(
         f"{path}: {reason}, in the event at position {position}.",
-        hint="Copy the file again from the server; what stands before this position is good.",
+        hint="Copy the file again from the server; the events before this position are good.",
         path=str(path),
         position=position,
         reason=reason,
@@ -467,9 +470,11 @@ def check_end(walk: Walk, end: int) -> None:
         raise defect(walk)
     left = end - position
     size_bytes = walk.window.bytes_at(position + layout.EVENT_SIZE, 4) if left >= walk.format.header_size else b""
-    size = f"says that it has {int.from_bytes(size_bytes, 'little')} bytes" if size_bytes else "has no whole header"
+    size = (
+        f"has {int.from_bytes(size_bytes, 'little')} bytes by its header" if size_bytes else "has an incomplete header"
+    )
     raise TruncatedBinlogError(
-        f"{path}: the event at position {position} {size}, the file ends {left} bytes behind its start.",
+        f"{path}: the event at position {position} {size}, but the file ends {left} bytes after its start.",
         hint="The file was cut off, is still being written, or is damaged there; copy it again from the server.",
         path=str(path),
         position=position,

@@ -147,7 +147,7 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
         if MAGIC.startswith(head[:4]):
             raise _cut(path, 0, size)
         raise NotABinlogError(
-            f"{path} is not a binlog: it begins with {head[:4].hex(' ')}, a binlog with fe 62 69 6e.",
+            f"{path} is not a binlog: it begins with {head[:4].hex(' ')}, but a binlog begins with fe 62 69 6e.",
             hint="Name the binlog files themselves (binlog.000001, not the .index file).",
             path=str(path),
         )
@@ -158,7 +158,7 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
         return _old_format(head, code, event_size, size, path)
     if event_size < HEADER_SIZE + 58 or event_size > _HEAD_BYTES - 4:
         raise NotABinlogError(
-            f"{path}: the format description at position 4 says that it has {event_size} bytes.",
+            f"{path}: the format description at position 4 has an impossible size of {event_size} bytes.",
             hint="The file's head is damaged; copy it again from the server.",
             path=str(path),
             position=4,
@@ -173,7 +173,7 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
     body = event[HEADER_SIZE:]
     if len(body) < 57:
         raise NotABinlogError(
-            f"{path}: a format description of {len(event)} bytes.",
+            f"{path}: the format description has only {len(event)} bytes.",
             hint="The file is damaged; copy it again from the server.",
             path=str(path),
         )
@@ -182,7 +182,8 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
     created, header_size = int.from_bytes(body[52:56], "little"), body[56]
     if format_version != 4 or header_size < HEADER_SIZE:
         raise UnsupportedBinlogVersionError(
-            f"{path} says format version {format_version} with {header_size}-byte headers (server {server_version!r}).",
+            f"{path} has the unknown format version {format_version} with {header_size}-byte headers (server "
+            f"{server_version!r}).",
             hint="The file's head is damaged, or its server is newer than binloom.",
             path=str(path),
             position=4,
@@ -243,7 +244,7 @@ def _old_format(head: bytes, code: int, event_size: int, size: int, path: Path) 
     header_size = HEADER_SIZE_V1 if format_version == 1 else HEADER_SIZE
     if not 0 < code <= len(_OLD_FIXED_PARTS) or event_size < header_size + (_START_V3_BODY if is_start else 0):
         raise NotABinlogError(
-            f"{path} begins with an event of type {code} and {event_size} bytes at position 4, as no binlog does.",
+            f"{path} begins with an event of type {code} and {event_size} bytes at position 4, but no binlog does.",
             hint="The file's head is damaged; copy it again from the server.",
             path=str(path),
             position=4,

@@ -79,7 +79,7 @@ class GtidSet:
             if source and has_interval:
                 return
         raise UsageError(
-            f"{item!r} is no GTID set.",
+            f"{item!r} is not a GTID set.",
             hint="MySQL writes uuid:1-5:7, MariaDB 0-1-100; several are separated by commas.",
         )
 

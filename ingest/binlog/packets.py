@@ -29,12 +29,12 @@ _ARTIFICIAL: Final = 0x20
 _CHECKSUM_SIZE: Final = 4
 _UNDESCRIBED: Final = -1
 _REASONS: Final = {
-    _UNDESCRIBED: "events came before the format description that says how to read them",
+    _UNDESCRIBED: "events came before the format description, which is needed to read them",
     kernel.MESSAGE: "a packet holds neither an event nor a message",
     kernel.BAD_SEQUENCE: "a packet came out of its turn",
     kernel.BAD_SIZE: "an event is shorter than its header",
     kernel.BAD_CHECKSUM: "the checksum of an event is wrong",
-    kernel.BAD_POSITION: "an event does not stand where it says",
+    kernel.BAD_POSITION: "an event is not at the position that its header gives",
 }
 
 

@@ -64,7 +64,7 @@ def payload_fields(body: bytes) -> tuple[int, int, int]:
         if field in found:
             found[field] = value.packed()
     if found[_SIZE] not in (-1, reader.left):
-        raise MalformedEventError(f"it says it has {found[_SIZE]} bytes of data, {reader.left} are there")
+        raise MalformedEventError(f"its head announces {found[_SIZE]} bytes of data, but it has {reader.left}")
     return found[_COMPRESSION], found[_UNCOMPRESSED_SIZE], reader.at
 
 
@@ -73,9 +73,9 @@ def _transaction_payload(body: bytes) -> bytes:
     if compression == _NONE:
         return body[at:]
     if compression != _ZSTD:
-        raise MalformedEventError(f"compression {compression} is none that a server has")
+        raise MalformedEventError(f"compression {compression} is unknown")
     if size > _MOST_BYTES:
-        raise MalformedEventError(f"it says it holds {size} bytes, more than a server writes")
+        raise MalformedEventError(f"its head announces {size} bytes, more than a server writes")
     try:
         # The library allocates the size that the frame states and ignores `max_output_size`.
         if 0 < size <= _STEP and zstandard.frame_content_size(body[at:]) in (-1, size):
@@ -93,7 +93,7 @@ def _transaction_payload(body: bytes) -> bytes:
         raise MalformedEventError(str(error)) from None
     data = b"".join(pieces)
     if len(data) != size:
-        raise MalformedEventError(f"it says it holds {size} bytes, it has {len(data)}")
+        raise MalformedEventError(f"its head announces {size} bytes, but it has {len(data)}")
     return data
 
 

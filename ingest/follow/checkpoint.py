@@ -96,7 +96,7 @@ class Checkpoint:
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise StoreError(
                 f"{path} cannot be read: {error}.",
-                hint="Put it back as it was, or move the folder away: following then goes on from what is landed.",
+                hint="Restore the file, or move the folder away: following then continues after the landed events.",
                 path=str(path),
             ) from error
 

@@ -216,7 +216,7 @@ class Follower:
                 return decision, view
             gists.add(decision.gist if decision else gap_gist(error.gap) if isinstance(error, GapError) else str(error))
         if len(gists) > 1:
-            raise BrokenStreamError(f"The server at {self._address} said different things when it was asked twice.")
+            raise BrokenStreamError(f"The server at {self._address} gave different answers when it was asked twice.")
         if isinstance(error, GapError):
             record_gap(self._source_id, error.gap, "found", self._home)
         if decision is None:
@@ -270,7 +270,7 @@ class Follower:
             if row["status"] == "found" and (row["from_epoch"], row["from_file"], row["from_pos"]) == place:
                 gap = Gap(**{one.name: row[one.name] for one in fields(Gap)})
                 record_gap(self._source_id, gap, "filled", self._home)
-                self._say_once(f"filled gap: what followed {behind.binlog_file}:{behind.position} can be read here.")
+                self._say_once(f"filled gap: this server has the events after {behind.binlog_file}:{behind.position}.")
 
     def _record_identity(self, decision: Decision, identity: ServerIdentity) -> None:
         row = {

@@ -152,7 +152,7 @@ def begin(view: ServerView, start: Start, accept_gap: bool = False) -> Decision:
     if start.gtids is not None:
         binlog_file, missing = _file_behind(view, GtidSet.parse(start.gtids))
         if missing is not None:
-            detail = "The server has deleted the logs that hold what comes next."
+            detail = "The server has deleted the logs that contain the next events."
             gap = Gap(None, None, None, start.gtids, 0, binlog_file, FIRST_POSITION, None, missing, "purged", detail)
             _refuse_unless(accept_gap, gap)
             return Decision(0, binlog_file, "first", gtids_before=start.gtids, gap=gap, status="accepted")
@@ -300,13 +300,14 @@ def _fail_over(
     binlog_file, missing = _file_behind(view, ours)
     decision = Decision(epoch, binlog_file, "failover", gtids_before=standing.gtids)
     if missing is not None:
-        detail = f"{identity.host}:{identity.port} took over, and has deleted the logs that hold what comes next."
+        detail = f"{identity.host}:{identity.port} took over, and has deleted the logs that contain the next events."
         gap = _gap(view, standing, epoch, "purged", missing, detail, binlog_file)
         _refuse_unless(accept_gap, gap)
         return replace(decision, gap=gap, status="accepted")
     only_ours = ours - GtidSet.parse(view.gtids)
     if only_ours:
-        detail = f"{identity.host}:{identity.port} took over, and has not (yet) what was received of the one before."
+        detail = f"{identity.host}:{identity.port} took over, and does not have all events received "
+        "from the earlier server yet."
         gap = _gap(view, standing, epoch, "diverged", str(only_ours), detail, binlog_file)
         return replace(decision, gap=gap, status="unproven")
     return decision
@@ -320,14 +321,16 @@ def _fail_over_by_hand(view: ServerView, standing: Standing, start: Start, accep
         standing.epoch + 1,
         "diverged",
         None,
-        f"{view.identity.host}:{view.identity.port} is another server, and without GTIDs nothing says where its log "
-        "goes on from what was received.",
+        f"{view.identity.host}:{view.identity.port} is another server, and without GTIDs binloom cannot find the "
+        "position in "
+        "its log at which to continue.",
         binlog_file,
     )
     if start.binlog_file is None or not accept_gap:
         raise GapError(
             gap.detail,
-            hint="Find the place in its log, and give it with --start-file, --start-pos and --accept-gap; or give the "
+            hint="Find the position in its log, and give it with --start-file, --start-pos and "
+            "--accept-gap; or give the "
             "server a --source of its own.",
             gap=gap,
         )
@@ -382,7 +385,7 @@ def _refuse_unless(accept_gap: bool, gap: Gap) -> None:
     missing = f" Missing: {gap.missing_gtids}." if gap.missing_gtids else ""
     raise GapError(
         f"{gap.detail}{missing}",
-        hint="It is recorded in stream_gaps. If a backup has the files, land them with `binloom ingest`; "
-        "--accept-gap goes on behind it.",
+        hint="The gap is recorded in stream_gaps. If a backup has the files, land them with `binloom ingest`; "
+        "otherwise, --accept-gap continues after the gap.",
         gap=gap,
     )

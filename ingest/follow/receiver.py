@@ -132,7 +132,7 @@ class Receiver:
         for piece in stream.receive():
             if isinstance(piece, Run):
                 if self._file is None or self._is_ended:
-                    raise BrokenStreamError(f"The server at {self._address} sent events before it said of which file.")
+                    raise BrokenStreamError(f"The server at {self._address} sent events before it named their file.")
                 known = self._file.end - (stream.packets.position - len(piece.data))
                 self._file.append(piece.data[known:], piece.sure - known)
             elif piece.code == ROTATE and (piece.is_artificial or not piece.end_position):
@@ -163,7 +163,9 @@ class Receiver:
         """Handle a format description: real at the start of a file, or artificial for a file that is continued."""
         format = stream_format(event, self._next_file, self._address)
         if format.has_checksums and not event.has_checksum:
-            raise BrokenStreamError(f"The format description of {self._next_file} was changed on its way.")
+            raise BrokenStreamError(
+                f"The format description of {self._next_file} was changed on the way from the server."
+            )
         stream.packets.has_checksums = format.has_checksums
         if self._file is not None:
             if event.end_position:
@@ -179,7 +181,9 @@ class Receiver:
         """Handle the event that ends a file."""
         end = stream.packets.position + len(event.event)
         if self._file is None or event.end_position != end & POSITION_LIMIT:
-            raise BrokenStreamError(f"The end of {self._next_file} does not stand where it says.", position=end)
+            raise BrokenStreamError(
+                f"The last event of {self._next_file} is not at the position that its header gives.", position=end
+            )
         self._file.append(event.event, len(event.event))
         self._file.mark_closed()
         stream.packets.position = end

@@ -58,7 +58,7 @@ def _read(path: Path) -> Replica | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(
             f"{path} cannot be read: {error}.",
-            hint="Delete it: following then goes on as another replica.",
+            hint="Delete it: following then continues as another replica.",
             path=str(path),
         ) from error
     return replica

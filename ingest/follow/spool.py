@@ -143,7 +143,7 @@ def _cut(path: Path, size: int) -> None:
     found = path.stat().st_size
     if found < size:
         raise StoreError(
-            f"{path} has {found} bytes, but {size} were received: somebody or something has cut it.",
+            f"{path} has {found} bytes, but {size} were received: somebody or something has truncated it.",
             hint="Delete the file and run the same command again: the server sends it once more, if it still has it.",
             path=str(path),
         )

@@ -80,7 +80,7 @@ def _mart_rows(model: str, home: Path) -> Iterator[Row]:
     folders = model_dirs(model, home)
     if not folders:
         raise UsageError(
-            f"Model {model} is not built: nothing says which segments are to be landed again.",
+            f"Model {model} is not built: it lists the segments that must be landed again.",
             hint="Run `dbt build` first, then this again.",
         )
     for folder in folders:

@@ -85,7 +85,7 @@ class EpochBook:
             if self._new_epoch_allowed:
                 return None
             raise SourceIdentityError(
-                f"{file.path} is {file_size:,} bytes, but was {row['file_size']:,} when it was last scanned: "
+                f"{file.path} has {file_size:,} bytes, but had {row['file_size']:,} when it was last scanned: "
                 "a binlog never gets smaller.",
                 hint="Restore the whole file and run again. " + _NEW_EPOCH_HINT,
                 path=str(file.path),
@@ -137,7 +137,7 @@ class EpochBook:
                 continue
             if other.sequence > file.sequence and row["first_event_at"] and row["first_event_at"] < written_at:
                 return (
-                    f"{file.path} was begun on {_when(written_at)}, after {name}, which has a higher number and is "
+                    f"{file.path} was created on {_when(written_at)}, after {name}, which has a higher number and is "
                     "landed: the server's files have started over."
                 )
         return None
@@ -177,4 +177,4 @@ def _first_timestamp(file: BinlogPath) -> datetime:
 
 
 def _when(moment: datetime | None) -> str:
-    return "at a time it does not say" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return "at an unknown time" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")

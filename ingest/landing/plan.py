@@ -237,7 +237,7 @@ def plan_from_scan(
     plan.scan = scan
     plan.passed_over = scan.checksum_failures if skip_bad_checksum else 0
     good_end = max(scan.complete_end, landed_end(states))
-    error = damage(scan, skip_bad_checksum, f"What stands before position {good_end} is landed. ")
+    error = damage(scan, skip_bad_checksum, f"Everything before position {good_end} is landed. ")
     if isinstance(error, EncryptedBinlogError):
         # A decrypted copy will have its events at other offsets: land nothing of the encrypted file.
         return _with_bad(plan, FIRST_EVENT, scan.file_size, error, record)
@@ -290,9 +290,9 @@ def damage(scan: "Scan", skip_bad_checksum: bool = False, good: str = "") -> Bin
         return None
     if scan.is_encrypted:
         return encrypted_binlog(scan.path, scan.defect.position)
-    advice = "Replace the file by a whole copy and run again."
+    advice = "Replace the file with a complete copy and run the command again."
     if scan.checksum_failures and not skip_bad_checksum:
-        advice += " Where there is none, --skip-bad-checksum passes over such events."
+        advice += " If there is no complete copy, --skip-bad-checksum skips these events."
     return CorruptBinlogError(
         f"{scan.path} is broken at position {scan.defect.position}: {scan.defect.reason}.",
         hint=good + advice,

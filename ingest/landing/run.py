@@ -57,8 +57,8 @@ log = logging.getLogger(__name__)
 
 def _passed_over(plan: FilePlan) -> str:
     return (
-        f"{plan.file.file.path}: events passed over because of a wrong checksum: {plan.passed_over}. "
-        "unsupported_events lists them; what they say is missing."
+        f"{plan.file.file.path}: events skipped because of a wrong checksum: {plan.passed_over}. "
+        "Table unsupported_events lists them; their changes are missing."
     )
 
 

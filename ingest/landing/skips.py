@@ -110,8 +110,8 @@ class EpochStart:
         complete_end = scan_binlog(file.path, end=position).complete_end
         if complete_end != position:
             raise UsageError(
-                f"Position {position} of {file.name} is not where a transaction starts.",
-                hint=f"The transaction that it lies in starts at {complete_end}.",
+                f"Position {position} of {file.name} is not the start of a transaction.",
+                hint=f"The position is inside the transaction that starts at {complete_end}.",
                 position=position,
             )
 

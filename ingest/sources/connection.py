@@ -86,7 +86,7 @@ class Tls:
                 raise UsageError(f"There is no file {file}.", hint=f"Check {option}, or the defaults file.", path=file)
         if self.mode == TlsMode.VERIFY_CA and self.ca is None:
             # The system trusts authorities that give a certificate to any owner of any host.
-            raise UsageError("VERIFY_CA needs the authority to verify by.", hint="Give --tls-ca FILE.")
+            raise UsageError("The TLS mode VERIFY_CA needs a certificate authority.", hint="Give --tls-ca FILE.")
         is_folder = self.ca is not None and Path(self.ca).is_dir()
         try:
             context = ssl.create_default_context(
@@ -223,7 +223,7 @@ class GuardedConnection(Connection):
             raise SourceError(
                 f"The server at {self.place} asks for a file of this machine in answer to a statement "
                 "(LOAD DATA LOCAL). It gets none.",
-                hint="No server needs that to be followed: check who listens there.",
+                hint="Following a server never needs this: check which program listens there.",
             ) from None
 
     # --- limits on answers ---
@@ -237,8 +237,8 @@ class GuardedConnection(Connection):
         if self._bytes_left < 0:
             self._force_close()
             raise SourceError(
-                f"The server at {self.place} sends more than any answer needs.",
-                hint="Check who listens there.",
+                f"The server at {self.place} sends an answer that is too long.",
+                hint="Check which program listens there.",
             )
         data: bytes = super()._read_bytes(num_bytes)  # type: ignore[misc]
         return data
@@ -319,7 +319,7 @@ class _Sha256(_Method):
         except Exception as error:  # cryptography has no common class for key errors
             raise SourceError(
                 f"The RSA key of the server at {connection.place} cannot be used: {error}.",
-                hint="Check --server-public-key-path, or who listens there.",
+                hint="Check --server-public-key-path, and which program listens there.",
             ) from None
 
 
@@ -357,8 +357,8 @@ class _Unknown(_Method):
 
     def authenticate(self, packet: Any) -> Any:
         raise AccessRefusedError(
-            f"The server at {self._connection.place} wants to authenticate by {self._name!r}, which binloom does not "
-            "know.",
+            f"The server at {self._connection.place} asks for authentication by {self._name!r}, which binloom does not "
+            "support.",
             hint="Give the user caching_sha2_password (MySQL) or mysql_native_password (MariaDB).",
         )
 

@@ -218,7 +218,7 @@ def read_head(address: ServerAddress, flavor: str, replica: Replica, binlog_file
                         return FileHead(found, None)
                 elif found is not None:
                     return FileHead(found, _previous_gtids(bytes(piece.data), found))
-    raise BrokenStreamError(f"The server at {address} does not send how {binlog_file} begins.")
+    raise BrokenStreamError(f"The server at {address} did not send the beginning of {binlog_file}.")
 
 
 def stream_format(event: Special, binlog_file: str, address: ServerAddress) -> FormatDescription:

@@ -23,9 +23,9 @@ _NO_BINARY_LOGGING = 1381
 # Privileges for following: to ask for the end of the log, to stream it, and to read the schema.
 Need = Literal["monitor", "stream", "schema"]
 _PURPOSES: dict[Need, str] = {
-    "monitor": "ask where its binary log stands",
+    "monitor": "read the position of its binary log",
     "stream": "read its binary log",
-    "schema": "read what its tables look like",
+    "schema": "read the definitions of its tables",
 }
 
 
@@ -177,7 +177,7 @@ def source_error(address: ServerAddress, error: Exception, sql: str | None = Non
     number, text = 0, _shortened(str(error))
     if not isinstance(error, pymysql.MySQLError | OSError):
         return SourceError(
-            f"The server at {address} does not speak as a MySQL server does: {type(error).__name__}: {text}.",
+            f"The server at {address} does not answer like a MySQL server: {type(error).__name__}: {text}.",
             hint="Check the address, and that a MySQL or MariaDB server listens there.",
             number=number,
         )
@@ -294,7 +294,7 @@ def log_name(address: ServerAddress, name: str) -> str:
     """
     if not _LOG_NAME.fullmatch(name) or len(name.encode()) > _NAME_BYTES:
         raise SourceError(
-            f"The server at {address} names a log file {_shortened(name)!r}, which is no name of one.",
+            f"The server at {address} names a log file {_shortened(name)!r}, which is not a valid name.",
             hint="Check that a MySQL or MariaDB server listens there.",
         )
     return name

@@ -45,7 +45,8 @@ def check_server(server: Server) -> list[CheckFinding]:
         findings.append(
             CheckFinding(
                 "error",
-                f"binlog_format is {binlog_format}: changes are logged as statements, which do not say what changed. "
+                f"binlog_format is {binlog_format}: changes are logged as statements, which do not contain the "
+                "changed values. "
                 "Set binlog_format=ROW; it holds for new connections.",
             )
         )
@@ -63,7 +64,8 @@ def check_server(server: Server) -> list[CheckFinding]:
         findings.append(
             CheckFinding(
                 "warning",
-                f"{len(cascading)} foreign keys cascade inside the storage engine, and what they change is not logged: "
+                f"{len(cascading)} foreign keys cascade inside the storage engine, and the changes that they "
+                "make are not logged: "
                 f"{', '.join(cascading)}.",
             )
         )
@@ -75,7 +77,7 @@ def check_server(server: Server) -> list[CheckFinding]:
             CheckFinding(
                 "advice",
                 f"binlog_row_metadata is {metadata.upper()}: names of columns come from schema snapshots. With "
-                "binlog_row_metadata=FULL the binlog says them itself.",
+                "binlog_row_metadata=FULL the binlog contains them.",
             )
         )
     return findings

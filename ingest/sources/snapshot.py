@@ -259,7 +259,7 @@ def _hash_columns(
         engine = engines.get((schema, table))
         if not engine:
             raise SnapshotInputError(
-                f"statistics has a unique hash index of table {schema}.{table}, but nothing tells its ENGINE.",
+                f"statistics has a unique hash index of table {schema}.{table}, but no view contains its ENGINE.",
                 hint="Export tables, too, with SELECT *: it depends on the engine whether the hash is a column.",
             )
         if engine in _HASHING_ENGINES:

@@ -42,16 +42,16 @@ def store_errors(what: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"{what} cannot be written: {os.strerror(error.errno) if error.errno else error}.",
-            hint="Make room or give permission, and run the same command again; what is complete is kept.",
+            hint="Free some space or grant permission, and run the same command again; finished work is kept.",
             path=str(what),
         ) from error
 
 
 LAND_ANEW = (
-    "Put the file back from a copy. Where there is none, set BINLOOM_HOME to an empty folder and land the binlog files "
+    "Restore the file from a copy. If there is no copy, set BINLOOM_HOME to an empty folder and land the binlog files "
     "again there: they give the same tables."
 )
-BUILD_ANEW = "`dbt build --full-refresh` makes the table anew."
+BUILD_ANEW = "`dbt build --full-refresh` builds the table again."
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ def read_errors(path: Path, hint: str = LAND_ANEW) -> Iterator[None]:
         raise
     except (OSError, pa.ArrowException) as error:
         raise StoreError(
-            f"{path} cannot be read, it was cut or damaged after it was written: {str(error).splitlines()[0]}",
+            f"{path} cannot be read; it was truncated or damaged after it was written: {str(error).splitlines()[0]}",
             hint=hint,
             path=str(path),
         ) from error

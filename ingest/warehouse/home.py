@@ -70,7 +70,7 @@ def prepare_home(home: Path) -> None:
     except OSError as error:
         raise StoreError(
             f"binloom cannot write to its folder {home}: {error.strerror}.",
-            hint=f"Make room or give permission, or set {HOME_VARIABLE} to a folder that can be written.",
+            hint=f"Free some space or grant permission, or set {HOME_VARIABLE} to a folder that can be written.",
             path=str(home),
         ) from error
 

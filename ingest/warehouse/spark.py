@@ -187,7 +187,8 @@ def _check_metastore(home: Path, patience: float = 3.0) -> None:
     while (holder := metastore_holder(home)) is not None:
         if time.monotonic() > until:
             raise MetastoreLockedError(
-                f"Another process (pid {holder}) holds the metastore in {home / 'metastore'}, and only one can.",
+                f"Another process (pid {holder}) holds the metastore in {home / 'metastore'}, and only one "
+                "process can.",
                 hint="Wait until that binloom or dbt command has ended, or end it, and try again.",
                 path=str(home / "metastore"),
                 pid=holder,
@@ -227,7 +228,7 @@ def spark_errors(home: Path) -> Iterator[None]:
         log = home / "logs" / "spark.log"
         if "XSDB6" in text or "another instance of derby" in text.lower():
             raise MetastoreLockedError(
-                f"Another process took the metastore in {home / 'metastore'}, and only one can hold it.",
+                f"Another process took the metastore in {home / 'metastore'}, and only one process can hold it.",
                 hint="Wait until that binloom or dbt command has ended, or end it, and try again.",
                 path=str(home / "metastore"),
             ) from error
@@ -235,7 +236,7 @@ def spark_errors(home: Path) -> Iterator[None]:
         if comes_of_a_full_disk(text, home):
             raise StoreError(
                 f"Spark cannot write to {home}: {NO_SPACE}.",
-                hint="Make room, and run the same command again; what is complete is kept.",
+                hint="Free some space, and run the same command again; finished work is kept.",
                 path=str(home),
             ) from error
         raise StoreError(f"Spark failed: {text.splitlines()[0]}", hint=f"More is in {log}.", path=str(log)) from error

@@ -51,7 +51,7 @@ def test_text_as_servers_write_it(text: str | None, expected: str) -> None:
 
 @pytest.mark.parametrize("text", ["a", "a:", "a:0", "a:5-3", "a:1:2x", ":1", "0-1", "0-1-5 to 0-2-9", "a:tag"])
 def test_text_that_is_no_set(text: str) -> None:
-    with pytest.raises(UsageError, match="is no GTID set"):
+    with pytest.raises(UsageError, match="is not a GTID set"):
         GtidSet.parse(text)
 
 

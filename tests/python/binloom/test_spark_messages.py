@@ -34,7 +34,7 @@ def test_the_stack_of_a_server_is_left_out() -> None:
 
 def test_a_full_disk_in_the_stack_is_told(tmp_path: Path) -> None:
     text = "[TASK_WRITE_FAILED] Failed.\n\tat a.b(C)\nCaused by: java.io.IOException: No space left on device"
-    expected = f"No space left on device on the disk of {tmp_path}. Make room, and run the same command again."
+    expected = f"No space left on device on the disk of {tmp_path}. Free some space, and run the same command again."
     assert told(text, tmp_path).splitlines() == ["[TASK_WRITE_FAILED] Failed.", expected]
     assert told(SERVER, tmp_path) == without_plan(SERVER)
 

@@ -71,7 +71,7 @@ def test_a_cut_file_of_a_raw_table_is_named(table: str, part: float, home: Path)
     content = path.read_bytes()
     # Truncate to nothing, anywhere, and by a single byte.
     path.write_bytes(content[: int((len(content) - 1) * part)])
-    with pytest.raises(StoreError, match="cut or damaged") as raised:
+    with pytest.raises(StoreError, match="truncated or damaged") as raised:
         READERS[table](home)
     assert raised.value.path == str(path)
     assert str(raised.value).endswith(LAND_ANEW)
@@ -96,7 +96,7 @@ def test_a_cut_file_of_a_mart_is_named(model: str, home: Path) -> None:
     folder = warehouse_dir(home) / "binloom.db" / model
     folder.mkdir(parents=True)
     (folder / "part-0.parquet").write_bytes(b"PAR1")
-    with pytest.raises(StoreError, match="cut or damaged") as raised:
+    with pytest.raises(StoreError, match="truncated or damaged") as raised:
         read_proofs(home=home) if model == "proofs" else status(home=home)
     assert str(raised.value).endswith(BUILD_ANEW)
 

@@ -214,7 +214,7 @@ def test_bad_checksums_are_passed_over_when_asked(session: Any, home: Path, logs
     result = land("passed over", logs, home, skipping)
     assert (result.exit_code, result.problems) == (0, [])
     (warning,) = (one for one in result.warnings if "checksum" in one)
-    assert f"{file}: events passed over because of a wrong checksum: 1." in warning
+    assert f"{file}: events skipped because of a wrong checksum: 1." in warning
     (found,) = raw_rows(session, "unsupported_events", "passed over")
     assert "bad_checksum" in found and ends[9] < found[0] < found[1] == ends[10] - 31
     assert [each.state for each in status("passed over", home)[0].files] == ["landed", "landed"]

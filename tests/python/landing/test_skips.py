@@ -82,7 +82,7 @@ def test_a_start_that_the_file_has_not_reached_yet(landing: StreamLanding) -> No
 def test_a_position_inside_of_a_transaction_is_refused(landing: StreamLanding) -> None:
     here = transactions(FIRST)
     landing.open_epoch({"epoch": 0, "start_file": FIRST.name, "start_pos": here[3]["start_pos"] + 79})
-    with pytest.raises(UsageError, match=f"lies in starts at {here[3]['start_pos']}"):
+    with pytest.raises(UsageError, match=f"inside the transaction that starts at {here[3]['start_pos']}"):
         landing.land([whole(FIRST)])
 
 

@@ -326,7 +326,7 @@ def test_quality_says_when_the_models_are_behind(
     table = home / "warehouse" / "binloom_quality.db" / "proofs"
     for part in table.glob("*.parquet"):
         os.utime(part, (0, 0))
-    assert "something has landed since the models were built" in printed("mysql_whole", capsys)[2]
+    assert "new rows were landed after the models were built" in printed("mysql_whole", capsys)[2]
     hidden = table.rename(table.with_name("proofs_hidden"))
     code, rows, said = printed("mysql_file_swapped", capsys)
     hidden.rename(table)

@@ -56,7 +56,7 @@ def test_what_does_not_hold_has_its_sentence(width: int, severity: str, verdict:
     for _, check in EXPECTATIONS:
         assert f"FAILS {check}: not so in 5 of 1,234,567 " in text
     assert text.count(SEGMENT) == 5 * len(EXPECTATIONS)
-    assert "docs/quality.md says" in text
+    assert "docs/quality.md explains" in text
 
 
 def test_words_stay_whole_on_a_narrow_terminal() -> None:

@@ -155,7 +155,7 @@ def test_what_makes_no_sense_is_told(tmp_path: Path) -> None:
         ServerAddress.of(port=70000)
     with pytest.raises(UsageError, match=r"The server's key .* cannot be read"):
         ServerAddress.of(server_public_key_path=str(tmp_path / "none.pem"))
-    with pytest.raises(UsageError, match="VERIFY_CA needs the authority"):
+    with pytest.raises(UsageError, match="VERIFY_CA needs a certificate authority"):
         Tls(TlsMode.VERIFY_CA).context()
     with pytest.raises(UsageError, match=r"There is no file .*none\.pem"):
         Tls(TlsMode.VERIFY_CA, str(tmp_path / "none.pem")).context()

@@ -71,7 +71,9 @@ def test_a_disk_that_is_full_under_spark_is_told_in_a_sentence(tmp_path: Path) -
         with spark_errors(tmp_path):
             raise PySparkException("org.apache.spark.SparkException: Job aborted.\n… No space left on device\n…")
 
-    with pytest.raises(StoreError, match=f"^Spark cannot write to {tmp_path}: No space left on device. Make room"):
+    with pytest.raises(
+        StoreError, match=f"^Spark cannot write to {tmp_path}: No space left on device. Free some space"
+    ):
         fail()
 
 
