@@ -5,13 +5,11 @@ import hashlib
 import json
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from binloom.commands.metrics import BuildMetrics, MetricsServer
@@ -84,8 +82,8 @@ def build_models(
             say(f"metrics are on http://{metrics_address}:{server.port}/metrics")
         if every is None:
             return builder.build_if_new(force)
-        with _ended_by_signals() as ended:
-            return builder.build_until(ended, every, force)
+        with _interrupted_by_sigterm():
+            return builder.build_until_interrupted(every, force)
 
 
 class _Builder:
@@ -115,18 +113,23 @@ class _Builder:
         self._stack = stack
         self._session: SparkSession | None = None
 
-    def build_until(self, ended: threading.Event, every: float, force: bool) -> int:
-        """Build whenever something is new, until an event is set; return the exit code of the last build."""
+    def build_until_interrupted(self, every: float, force: bool) -> int:
+        """Build whenever something is new, until SIGINT or SIGTERM; return the exit code of the last build."""
         code = EXIT_DONE
+        is_building = False
+        tried = ""
         try:
-            while not ended.is_set():
-                begun = time.monotonic()
-                if force or self._last_good(self._inputs()) is None:
+            while True:
+                begun, inputs = time.monotonic(), self._inputs()
+                # A build that failed would fail again.
+                if force or (inputs != tried and self._last_good(inputs) is None):
+                    is_building, tried = True, inputs
                     code = self.build_if_new(force)
-                    force = False
-                ended.wait(max(0.0, begun + every - time.monotonic()))
+                    is_building = force = False
+                time.sleep(max(0.0, begun + every - time.monotonic()))
         except KeyboardInterrupt:
-            say("the build was interrupted; the next one repairs what it left.")
+            if is_building:
+                say("the build was interrupted; the next one repairs what it left.")
         return code
 
     def build_if_new(self, force: bool) -> int:
@@ -232,17 +235,10 @@ def _now() -> str:
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[threading.Event]:
-    """Set an event at SIGINT or SIGTERM, and interrupt the build that runs."""
-    ended = threading.Event()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        ended.set()
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM interrupt the process as SIGINT does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        yield ended
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGTERM, before)
