@@ -13,6 +13,27 @@ import typer
 
 from binloom.commands.output import Format
 from binloom.commands.running import run_app
+from binloom.options import (
+    DefaultsFile,
+    EnableCleartextPlugin,
+    ExcludeTables,
+    Files,
+    FormatOption,
+    GetServerPublicKey,
+    MetricsAddress,
+    MetricsPort,
+    Port,
+    Schemas,
+    ServerPublicKeyPath,
+    SkipBadChecksum,
+    Source,
+    SslMode,
+    Tables,
+    TlsCa,
+    TlsCert,
+    TlsKey,
+    User,
+)
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,64 +51,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-?", "--help"]},
     epilog="binloom keeps all of its data under $BINLOOM_HOME (default: .binloom/ in the project).",
 )
-
-# `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.
-Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE", readable=False, help="Binlog files, in the order they were written.")
-]
-FormatOption = Annotated[Format, typer.Option("--format", help="How rows are printed.", case_sensitive=False)]
-Source = Annotated[
-    str, typer.Option("--source", "-s", metavar="NAME", help="Name of the source that the changes belong to.")
-]
-Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).")]
-Tables = Annotated[
-    str | None,
-    typer.Option(metavar="A.X,Y", help="Only these tables; a name without a schema matches in every schema."),
-]
-SkipBadChecksum = Annotated[
-    bool, typer.Option("--skip-bad-checksum", help="Skip events with a wrong checksum, and report them.")
-]
-Port = Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")]
-User = Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Name of the database user.")]
-DefaultsFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        readable=False,
-        help="Options file (.my.cnf) with user and password; without it, set BINLOOM_PASSWORD or MYSQL_PWD.",
-    ),
-]
-TlsCa = Annotated[
-    str | None,
-    typer.Option("--tls-ca", "--ssl-ca", metavar="FILE", help="Verify the server's certificate with this authority."),
-]
-TlsCert = Annotated[
-    str | None, typer.Option("--tls-cert", "--ssl-cert", metavar="FILE", help="Certificate of the client.")
-]
-TlsKey = Annotated[str | None, typer.Option("--tls-key", "--ssl-key", metavar="FILE", help="Key of the client.")]
-SslMode = Annotated[
-    str | None,
-    typer.Option(
-        "--ssl-mode",
-        "--tls-mode",
-        metavar="MODE",
-        help="DISABLED, PREFERRED (default), REQUIRED, VERIFY_CA, or VERIFY_IDENTITY (default with --tls-ca).",
-    ),
-]
-EnableCleartextPlugin = Annotated[
-    bool, typer.Option("--enable-cleartext-plugin", help="Send the password in clear text if the server asks.")
-]
-GetServerPublicKey = Annotated[
-    bool,
-    typer.Option(
-        "--get-server-public-key",
-        help="Without TLS, encrypt the password with the key that the server sends, unverified.",
-    ),
-]
-ServerPublicKeyPath = Annotated[
-    str | None, typer.Option("--server-public-key-path", metavar="FILE", help="The server's RSA key in PEM.")
-]
-ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
 
 
 @app.command(short_help="Describe binlog files and check that they are complete.")
@@ -323,12 +286,8 @@ def follow(
             help="server_id of binloom as a replica; default: a random number that is kept.",
         ),
     ] = None,
-    metrics_port: Annotated[
-        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics for Prometheus on this port.")
-    ] = None,
-    metrics_address: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Address that metrics are served on.")
-    ] = "127.0.0.1",
+    metrics_port: MetricsPort = None,
+    metrics_address: MetricsAddress = "127.0.0.1",
     spool_max_age: Annotated[
         str, typer.Option(metavar="TIME", help="Delete files of the spool that are landed, closed and older than this.")
     ] = "7d",
@@ -439,10 +398,8 @@ def build(
         str | None, typer.Option(metavar="TIME", help="Look again after this time, until a signal comes: 60s, 5m.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Build even if nothing new has landed.")] = False,
-    metrics_port: Annotated[
-        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics to Prometheus there.")
-    ] = None,
-    metrics_address: Annotated[str, typer.Option(metavar="ADDRESS", help="Where metrics are served.")] = "127.0.0.1",
+    metrics_port: MetricsPort = None,
+    metrics_address: MetricsAddress = "127.0.0.1",
 ) -> None:
     """Run `dbt build` without unit tests, if something has landed since the last good build. Otherwise needs no Java.
 

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "ingest.quality": BYTES | {"ingest.warehouse", "ingest.landing"},
     "binloom": INGEST,
     "binloom.commands": INGEST | {"binloom"},
-    "binloom.cli": INGEST | {"binloom.commands"},
+    "binloom.options": {"binloom.commands"},
+    "binloom.cli": INGEST | {"binloom.commands", "binloom.options"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}
 

@@ -1,0 +1,70 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from binloom.commands.output import Format
+
+# `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE", readable=False, help="Binlog files, in the order they were written.")
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How rows are printed.", case_sensitive=False)]
+Source = Annotated[
+    str, typer.Option("--source", "-s", metavar="NAME", help="Name of the source that the changes belong to.")
+]
+Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).")]
+Tables = Annotated[
+    str | None,
+    typer.Option(metavar="A.X,Y", help="Only these tables; a name without a schema matches in every schema."),
+]
+ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
+SkipBadChecksum = Annotated[
+    bool, typer.Option("--skip-bad-checksum", help="Skip events with a wrong checksum, and report them.")
+]
+Port = Annotated[int | None, typer.Option("--port", "-P", metavar="PORT", help="Default 3306.")]
+User = Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Name of the database user.")]
+DefaultsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        readable=False,
+        help="Options file (.my.cnf) with user and password; without it, set BINLOOM_PASSWORD or MYSQL_PWD.",
+    ),
+]
+TlsCa = Annotated[
+    str | None,
+    typer.Option("--tls-ca", "--ssl-ca", metavar="FILE", help="Verify the server's certificate with this authority."),
+]
+TlsCert = Annotated[
+    str | None, typer.Option("--tls-cert", "--ssl-cert", metavar="FILE", help="Certificate of the client.")
+]
+TlsKey = Annotated[str | None, typer.Option("--tls-key", "--ssl-key", metavar="FILE", help="Key of the client.")]
+SslMode = Annotated[
+    str | None,
+    typer.Option(
+        "--ssl-mode",
+        "--tls-mode",
+        metavar="MODE",
+        help="DISABLED, PREFERRED (default), REQUIRED, VERIFY_CA, or VERIFY_IDENTITY (default with --tls-ca).",
+    ),
+]
+EnableCleartextPlugin = Annotated[
+    bool, typer.Option("--enable-cleartext-plugin", help="Send the password in clear text if the server asks.")
+]
+GetServerPublicKey = Annotated[
+    bool,
+    typer.Option(
+        "--get-server-public-key",
+        help="Without TLS, encrypt the password with the key that the server sends, unverified.",
+    ),
+]
+ServerPublicKeyPath = Annotated[
+    str | None, typer.Option("--server-public-key-path", metavar="FILE", help="The server's RSA key in PEM.")
+]
+MetricsPort = Annotated[
+    int | None, typer.Option(min=0, max=65535, metavar="PORT", help="Serve metrics for Prometheus on this port.")
+]
+MetricsAddress = Annotated[str, typer.Option(metavar="ADDRESS", help="Address that metrics are served on.")]
