@@ -178,7 +178,7 @@ class _Builder:
         good = run.counts["success"] + run.counts["pass"]
         others = {status: number for status, number in run.counts.items() if status not in ("success", "pass", "no-op")}
         counts = ", ".join([f"{good} models and tests are good", *(f"{n} {status}" for status, n in others.items())])
-        print_line(f"{_now()} built in {seconds:.1f} s: {counts}")
+        print_line(f"{_now()} {'built in' if run.success else 'failed after'} {seconds:.1f} s: {counts}")
         for name in run.warnings:
             print_line(f"  warns: {name}")
         for failure in run.failures:
