@@ -412,6 +412,18 @@ def build(
     raise typer.Exit(build_models(context.args, pause, force, metrics_port, metrics_address))
 
 
+@app.command(short_help="Answer a query on the marts.")
+def sql(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="One query in Spark's SQL; - reads it from stdin.")],
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Answer a query on the marts of the last build, such as binloom.row_changes. Changes nothing. Needs no Java."""
+    from binloom.commands.sql import print_answer
+
+    _end_with_the_pipe()
+    raise typer.Exit(print_answer(query, format))
+
+
 @app.command(short_help="Check the landed rows and print the proofs.")
 def quality(
     source: Annotated[str | None, typer.Option("--source", "-s", metavar="NAME", help="Only this source.")] = None,

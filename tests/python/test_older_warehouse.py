@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import pytest
 
 from ingest.warehouse.spark import SparkLaunch
+from recover.sql import ask
 from tests.servers import mariadb
 from tests.support.commands import binloom
 from tests.support.models.invoke import run_dbt
-from tests.support.older_warehouse import ARCHIVE, FOLLOWED, LANDED, PLACE, SAMPLE, SERVER_OPTIONS, run
+from tests.support.older_warehouse import FOLLOWED, LANDED, PLACE, SAMPLE, SERVER_OPTIONS, run, unpack
 from tests.support.places import SAMPLES
+from tests.support.recover.questions import QUESTIONS, comparable, documented_questions, in_schema
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
@@ -47,9 +48,7 @@ BOATS = [
 def home() -> Iterator[Path]:
     """The older home, in which the files and the server's log go on."""
     shutil.rmtree(PLACE, ignore_errors=True)
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(PLACE, filter="data")
-    home, server_folder = PLACE / "home", PLACE / "server"
+    home, server_folder = unpack(PLACE), PLACE / "server"
     server_folder.mkdir()
     (PLACE / "binlog").rename(server_folder / "binlog")
     binloom(home, "ingest", "--source", LANDED, "--binlog-dir", str(SAMPLES / SAMPLE), "--all")
@@ -94,6 +93,12 @@ def test_row_changes_of_both_commits_are_there(build: dict[str, str], spark: Any
         order by epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"""
     ).collect()
     assert [tuple(row) for row in rows] == BOATS
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS, *documented_questions()])
+def test_duckdb_answers_as_spark_does(build: dict[str, str], home: Path, spark: Any, question: str) -> None:
+    expected = sorted(repr(comparable(tuple(row))) for row in spark.sql(in_schema(question)).collect())
+    assert sorted(repr(comparable(row)) for row in ask(question, home).rows) == expected
 
 
 def test_a_full_build_makes_the_same_tables(build: dict[str, str], home: Path, spark: Any) -> None:

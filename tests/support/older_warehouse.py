@@ -1,5 +1,6 @@
 """The home of an older commit that `tools/record_older_warehouse.py` records, and the server that it follows."""
 
+import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,13 @@ PLACE: Final = Path("/tmp/binloom-older-warehouse")
 SERVER_OPTIONS: Final = ("--binlog-format=ROW",)
 LANDED, FOLLOWED = "landed", "followed"
 SAMPLE, FIRST_FILE = "shop-mysql", "binlog.000001"
+
+
+def unpack(folder: Path) -> Path:
+    """Unpack the archive into a folder; return the home. Spark needs it at `PLACE`."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "home"
 
 
 def run(server: Server, text: str) -> None:

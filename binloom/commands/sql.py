@@ -1,0 +1,29 @@
+"""`binloom sql`: answer a query on the marts."""
+
+import itertools
+import sys
+from typing import Final
+
+from binloom.commands.output import Format, print_rows, say
+from ingest.errors import EXIT_DONE
+from ingest.warehouse.home import binloom_home
+from ingest.warehouse.spark import metastore_holder
+from recover.sql import ask
+
+# A table for people is aligned, so all of its rows are in memory.
+_TEXT_ROWS: Final = 1000
+
+
+def print_answer(question: str, format: Format) -> int:
+    """Print the rows that answer a query; `-` reads it from stdin."""
+    home = binloom_home()
+    answer = ask(sys.stdin.read() if question == "-" else question, home)
+    if (holder := metastore_holder(home)) is not None:
+        say(f"another process (pid {holder}) uses the warehouse. If it is a build, the answer may lack rows.")
+    if format is not Format.TEXT:
+        print_rows(answer.columns, answer.rows, format)
+        return EXIT_DONE
+    print_rows(answer.columns, itertools.islice(answer.rows, _TEXT_ROWS), format)
+    if next(answer.rows, None) is not None:
+        say(f"these are the first {_TEXT_ROWS} rows; --format csv and --format json print all of them.")
+    return EXIT_DONE

@@ -1,0 +1,1 @@
+"""From the marts to answers, without Java."""

@@ -1,0 +1,124 @@
+"""The marts as views of DuckDB over their Parquet files."""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ingest.errors import StoreError, UsageError
+from ingest.warehouse.home import warehouse_dir
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MART_SCHEMA: Final = "binloom"
+SCHEMAS: Final = (MART_SCHEMA, "binloom_quality")
+# Types of partition columns that are not text: their values are only in the names of folders.
+_PARTITION_TYPES: Final = {"epoch": "integer"}
+
+
+class NoMartError(UsageError):
+    """A table is not a mart, or was not built yet."""
+
+
+class UnfinishedMartError(StoreError):
+    """A build of a mart has not ended, or was killed."""
+
+
+def open_marts(home: Path, tables: Iterable[tuple[str, str]]) -> "DuckDBPyConnection":
+    """Return a connection that has some marts as views and can read nothing but the warehouse.
+
+    Parameters
+    ----------
+    home
+        Folder of all data of binloom.
+    tables
+        Schema and name of each mart.
+
+    Raises
+    ------
+    NoMartError
+        A table is not a mart, or was not built yet.
+    UnfinishedMartError
+        A build writes the table, or was killed while it wrote it.
+    """
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    # Text of a timestamp has the offset of the time zone.
+    connection.execute("set timezone = 'UTC'")
+    for schema in SCHEMAS:
+        connection.execute(f"create schema {schema}")
+    for schema, name in tables:
+        connection.execute(f"create view {_quoted(schema)}.{_quoted(name)} as {_rows(home, schema, name)}")
+    folder = f"{warehouse_dir(home)}/"
+    # DuckDB checks a pattern as it is written, and then the files that it found.
+    connection.execute(f"set allowed_directories = [{_literal(folder)}, {_literal(_escaped(folder))}]")
+    connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
+    return connection
+
+
+def _rows(home: Path, schema: str, name: str) -> str:
+    """Return a query of the rows of a mart. A partitioned mart has a level of folders for each partition column."""
+    folder = warehouse_dir(home) / f"{schema}.db" / name
+    if schema not in SCHEMAS or "/" in name or not folder.is_dir():
+        raise _no_mart(home, schema, name)
+    partitions: list[str] = []
+    level = folder
+    while (partition := _first_partition(level)) is not None:
+        partitions.append(partition.name.partition("=")[0])
+        level = partition
+    if _is_unfinished(folder, is_partitioned=bool(partitions)):
+        raise UnfinishedMartError(
+            f"The last build of {schema}.{name} has not ended: its files may be old, new or missing.",
+            hint="Wait for the build that runs, or run `binloom build` if it was killed.",
+            path=str(folder),
+        )
+    pattern = f"{_escaped(str(folder))}{'/*=*' * len(partitions)}/part-*.parquet"
+    types = ", ".join(f"{column}: {_PARTITION_TYPES.get(column, 'varchar')}" for column in partitions)
+    typed = f", hive_types = {{{types}}}" if partitions else ""
+    return f"select * from read_parquet({_literal(pattern)}, union_by_name = true{typed})"
+
+
+def _is_unfinished(folder: Path, is_partitioned: bool) -> bool:
+    """Return whether Spark has begun to write a table and has not ended.
+
+    Until the end, new files of some partitions are in a staging folder; a table without partitions has no `_SUCCESS`.
+    """
+    names = {path.name for path in folder.iterdir()}
+    is_staged = any(name == "_temporary" or name.startswith(".spark-staging") for name in names)
+    return is_staged or not (is_partitioned or "_SUCCESS" in names)
+
+
+def _first_partition(folder: Path) -> Path | None:
+    return next((path for path in folder.iterdir() if path.is_dir() and "=" in path.name), None)
+
+
+def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
+    built = [
+        f"{one}.{path.name}"
+        for one in SCHEMAS
+        for path in sorted((warehouse_dir(home) / f"{one}.db").glob("*"))
+        if path.is_dir()
+    ]
+    if not built:
+        return NoMartError(
+            f"There are no marts in {home}: nothing was built there yet.",
+            hint="Run `binloom build`, or set BINLOOM_HOME to the folder of your warehouse.",
+        )
+    near = difflib.get_close_matches(f"{schema}.{name}", built, n=3) or built
+    return NoMartError(f"There is no mart {schema}.{name}.", hint=f"There are {', '.join(near)}.")
+
+
+def _escaped(path: str) -> str:
+    """Return a path for a pattern in which the characters of patterns stand for themselves."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,169 @@
+"""A question in Spark's SQL, answered by DuckDB.
+
+DuckDB has other names and sometimes other rules for functions. sqlglot translates, and a function is accepted only if a
+test compares its results with Spark's.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ingest.errors import UsageError
+from recover.marts import MART_SCHEMA, open_marts
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from sqlglot import exp
+
+FUNCTIONS: Final = frozenset(
+    {
+        *("Count", "CountIf", "Sum", "Avg", "Min", "Max", "AnyValue", "ArgMax", "ArgMin"),
+        *("ArrayAgg", "ArrayUniqueAgg", "RowNumber", "Rank", "DenseRank", "Lag", "Lead", "FirstValue", "LastValue"),
+        *("Coalesce", "Nullif", "If", "Case", "Greatest", "Least", "Abs"),
+        *("Concat", "ConcatWs", "Lower", "Upper", "Length", "Replace", "Trim", "StartsWith", "EndsWith", "Contains"),
+        *("RegexpLike", "ArrayContains", "ArraySize", "ArrayToString", "ArrayFilter", "Transform", "Explode"),
+        *("TimestampTrunc", "TimeToStr", "Hour", "Minute", "TimeStrToTime", "And", "Or", "Cast", "TryCast"),
+    }
+)
+"""Names of sqlglot's classes of the functions that give the same results in DuckDB and Spark."""
+
+_ROWS_AT_ONCE: Final = 1000
+
+
+class QuestionError(UsageError):
+    """A question cannot be understood or answered."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question.
+
+    Attributes
+    ----------
+    columns
+        Names of the columns.
+    rows
+        The rows, read while they are used.
+    """
+
+    columns: list[str]
+    rows: Iterator[tuple[Any, ...]]
+
+
+def ask(question: str, home: Path) -> Answer:
+    """Return the answer to a query on the marts of a home.
+
+    Parameters
+    ----------
+    question
+        One query in Spark's SQL. Tables without a schema are those of schema `binloom`.
+    home
+        Folder of all data of binloom.
+
+    Raises
+    ------
+    QuestionError
+        The text is not a query, uses a function that is not supported, or a column that no table has.
+    NoMartError
+        A table is not a mart, or was not built yet.
+    """
+    import duckdb
+
+    query = _query(question)
+    tables = _named_tables(query)
+    connection = open_marts(home, tables)
+    try:
+        cursor = connection.execute(query.sql("duckdb"))
+    except duckdb.IOException as error:
+        if "No files found" not in str(error):
+            raise
+        raise QuestionError("A mart of this query has no rows yet.", hint="Run `binloom build`.") from None
+    except duckdb.Error as error:
+        raise QuestionError(
+            f"The query cannot be answered: {_first_line(error)}.", hint=_hint(connection, tables, str(error))
+        ) from None
+    return Answer([column[0] for column in cursor.description or ()], _rows(cursor))
+
+
+def _rows(cursor: "DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield from rows
+
+
+def _query(question: str) -> "exp.Query":
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        statements = [one for one in sqlglot.parse(question, read="spark") if one is not None]
+    except sqlglot.errors.SqlglotError as error:
+        raise QuestionError(
+            f"The query cannot be read: {_first_line(error)}.", hint="It must be one query in Spark's SQL."
+        ) from None
+    query = statements[0] if len(statements) == 1 else None
+    if not isinstance(query, exp.Query):
+        raise QuestionError(
+            "binloom sql answers one query, and changes nothing.",
+            hint="Give one statement that begins with SELECT or WITH.",
+        )
+    for function in query.find_all(exp.Func):
+        _assert_supported(function)
+    return query
+
+
+def _assert_supported(function: "exp.Func") -> None:
+    from sqlglot import exp
+
+    kind = type(function).__name__
+    if isinstance(function, exp.Exists) and isinstance(function.this, exp.Query):
+        return
+    if kind not in FUNCTIONS:
+        name = function.name if isinstance(function, exp.Anonymous) else function.sql_name()
+        raise QuestionError(
+            f"binloom sql does not support the function {name.lower()}.",
+            hint="Use another function, or ask Spark: docs/questions.md says how.",
+        )
+
+
+def _named_tables(query: "exp.Query") -> list[tuple[str, str]]:
+    """Return schema and name of each table that is read, and write the schema to names that have none."""
+    from sqlglot import exp
+
+    common = {table.alias_or_name.lower() for table in query.find_all(exp.CTE)}
+    found: dict[tuple[str, str], None] = {}
+    for table in query.find_all(exp.Table):
+        if not isinstance(table.this, exp.Identifier) or table.catalog:
+            raise QuestionError(
+                f"binloom sql cannot read {table.sql('spark')}.",
+                hint="It reads the tables of schema binloom and binloom_quality.",
+            )
+        if not table.db and table.name.lower() in common:
+            continue
+        schema, name = (table.db or MART_SCHEMA).lower(), table.name.lower()
+        table.set("db", exp.to_identifier(schema, quoted=True))
+        table.set("this", exp.to_identifier(name, quoted=True))
+        found[schema, name] = None
+    return list(found)
+
+
+def _hint(connection: "DuckDBPyConnection", tables: Sequence[tuple[str, str]], message: str) -> str:
+    """Return what to do about DuckDB's error: for an unknown column, the names of those that are nearest."""
+    unknown = re.search(r'column "([^"]+)" not found', message)
+    if unknown is None:
+        return "Correct the query, or ask Spark."
+    columns = sorted(
+        {
+            row[0]
+            for schema, name in tables
+            for row in connection.execute(f'select column_name from (describe "{schema}"."{name}")').fetchall()
+        }
+    )
+    return f"There are the columns {', '.join(difflib.get_close_matches(unknown[1], columns, n=3) or columns)}."
+
+
+def _first_line(error: Exception) -> str:
+    line = str(error).strip().splitlines()[0].rstrip(".!")
+    return re.sub(r"^(Binder|Conversion|Invalid Input|Parser) Error: ", "", line)

@@ -1,0 +1,135 @@
+"""`binloom sql` on marts that were built before: it needs no Java, and refuses all that it cannot answer rightly."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from ingest.warehouse.files import partition_folder
+from recover.marts import NoMartError, UnfinishedMartError
+from recover.sql import FUNCTIONS, QuestionError, ask
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.older_warehouse import unpack
+from tests.support.recover.questions import QUESTIONS, documented_questions
+
+WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with marts."""
+    return unpack(tmp_path_factory.mktemp("[odd] 'home*"))
+
+
+def test_rows_are_printed_in_each_format(home: Path) -> None:
+    query = """select event_type, row_before['n'] as before, row_after from row_changes
+    where table_name = 'boats' and pk_values = '1' order by file_sequence, start_pos limit 2"""
+    result = binloom("sql", query, "--format", "json", home=home, env=WITHOUT_JAVA)
+    assert result.returncode == 0, result.stderr
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [
+        {
+            "event_type": "INSERT",
+            "before": None,
+            "row_after": {"id": "1", "kind": "sail", "name": "Ida", "n": "1.50"},
+        },
+        {
+            "event_type": "UPDATE",
+            "before": "1.50",
+            "row_after": {"id": "1", "kind": "sail", "name": "Ida", "n": "2.50"},
+        },
+    ]
+    table = binloom("sql", query, home=home, env=WITHOUT_JAVA)
+    assert table.stdout.splitlines()[0].split() == ["event", "type", "before", "row", "after"]
+    assert binloom("sql", query, "--format", "csv", home=home).stdout.startswith(
+        "event_type,before,row_after\nINSERT,,"
+    )
+
+
+def test_a_query_may_come_from_stdin_and_many_rows_are_cut_in_text_only(home: Path) -> None:
+    many = "select a.change_id from row_changes as a cross join row_changes as b"
+    text = binloom("sql", many, home=home)
+    assert len(text.stdout.splitlines()) == 2 + 1000
+    assert_sentence(text, 0, "these are the first 1000 rows")
+    assert len(binloom("sql", many, "--format", "csv", home=home).stdout.splitlines()) == 1 + len(
+        list(ask(many, home).rows)
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "needle"),
+    [
+        ("drop table row_changes", "answers one query, and changes nothing"),
+        ("copy (select 1) to '/tmp/x'", "answers one query"),
+        ("select 1; select 2", "answers one query"),
+        ("selec 1", "cannot be read"),
+        ("select exists(changed_columns, x -> x = 'n') from row_changes", "does not support the function exists"),
+        ("select from_json(pk_values, 'x int') from row_changes", "does not support the function"),
+        ("select own_function(pk_values) from row_changes", "does not support the function own_function"),
+        ("select * from read_csv('/etc/passwd')", "does not support the function read_csv"),
+        ("select * from parquet.`/etc/passwd`", "There is no mart parquet./etc/passwd"),
+        ("select pk_value from row_changes", "There are the columns pk_values, pk_values_after"),
+        ("select pk_values + 1 from row_changes", "cannot be answered"),
+        ("select * from row_change", "There are binloom.row_changes"),
+        ("select * from binlog_raw.segments", "There is no mart binlog_raw.segments"),
+        ("select * from binloom.`../binlog_raw.db/segments`", "There is no mart"),
+    ],
+)
+def test_what_it_cannot_answer_is_refused(home: Path, query: str, needle: str) -> None:
+    result = binloom("sql", query, home=home)
+    assert_sentence(result, 2, needle)
+    assert result.stdout == ""
+
+
+def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(NoMartError, match=r"nothing was built there yet\. Run `binloom build`"):
+        ask("select * from row_changes", tmp_path)
+
+
+@pytest.mark.parametrize("trace", ["_temporary", ".spark-staging-1"])
+def test_a_mart_that_is_being_written_is_not_read(home: Path, trace: str) -> None:
+    folder = home / "warehouse" / "binloom.db" / "row_changes" / trace
+    folder.mkdir()
+    try:
+        with pytest.raises(UnfinishedMartError, match=r"last build of binloom.row_changes has not ended"):
+            ask("select count(*) from row_changes", home)
+    finally:
+        folder.rmdir()
+
+
+def test_a_mart_whose_writing_was_killed_is_not_read(home: Path) -> None:
+    mark = home / "warehouse" / "binloom.db" / "binlog_files" / "_SUCCESS"
+    mark.unlink()
+    try:
+        with pytest.raises(UnfinishedMartError):
+            ask("select count(*) from binlog_files", home)
+    finally:
+        mark.touch()
+
+
+def test_names_in_folders_are_read_as_they_are(tmp_path: Path) -> None:
+    names = ["a:b c/ü%=x'\"", "100%", "a+b", "x\ny", "123", "%41"]
+    for name in names:
+        steps = {"source_id": name, "epoch": 7, "binlog_file": "b.000001"}
+        folder = tmp_path / "warehouse" / "binloom.db" / "transactions" / partition_folder(steps)
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"start_pos": [4]}), folder / "part-0.parquet")
+    rows = ask("select source_id, epoch, start_pos from transactions", tmp_path).rows
+    assert sorted(rows) == sorted((name, 7, 4) for name in names)
+
+
+def test_each_accepted_function_is_in_a_query_that_spark_answers_too() -> None:
+    used = {
+        type(function).__name__
+        for question in [*QUESTIONS, *documented_questions()]
+        for function in sqlglot.parse_one(question, read="spark").find_all(exp.Func)
+    }
+    assert used - {"Exists"} == FUNCTIONS
+
+
+def test_an_error_is_one_of_binlooms_own(home: Path) -> None:
+    with pytest.raises(QuestionError):
+        ask("select cast('x' as int) + unknown from row_changes", home)
