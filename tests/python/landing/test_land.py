@@ -175,7 +175,7 @@ def test_cut_file_costs_only_its_tail_and_heals(session: Any, home: Path, logs: 
     assert result.exit_code == 3
     (problem,) = result.problems
     assert (problem.binlog_file, problem.position, problem.end) == ("binlog.000001", ends[-4], cut)
-    assert "binlog.000001" in str(problem.error) and "run again" in str(problem.error)
+    assert "binlog.000001" in str(problem.error) and "run the command again" in str(problem.error)
     (one,) = status("cut", home)
     assert [(each.binlog_file, each.state, each.bytes_landed) for each in one.files] == [
         ("binlog.000001", "failed", ends[-4]),
