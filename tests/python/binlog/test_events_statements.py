@@ -31,7 +31,7 @@ from tests.support.binlog.forge import decimal
 CODES = {INTVAR, RAND, USER_VAR, LOAD, NEW_LOAD, CREATE_FILE, EXECUTE_LOAD_QUERY}
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
 def server(request: pytest.FixtureRequest) -> Server:
     running: Server = request.getfixturevalue(f"{request.param}_server")
     return running

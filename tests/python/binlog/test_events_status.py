@@ -17,7 +17,7 @@ from tests.servers import Server
 QUERY = 2
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
 def server(request: pytest.FixtureRequest) -> Server:
     running: Server = request.getfixturevalue(f"{request.param}_server")
     return running

@@ -65,10 +65,10 @@ def quoted(schema: str, name: str) -> str:
     return f"`{schema}`.`{name.replace('`', '``')}`"
 
 
-@pytest.fixture(params=["mysql_server", "mariadb_server"])
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
 def database(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server with the tables."""
-    server: Server = request.getfixturevalue(request.param)
+    server: Server = request.getfixturevalue(f"{request.param}_server")
     server.execute("set global log_bin_trust_function_creators = 1", *SCHEMA)
     yield server
     server.execute("drop database d", "drop database e", "set global log_bin_trust_function_creators = default")

@@ -27,7 +27,9 @@ LEAST = {
 }
 
 
-@pytest.fixture(params=["mysql", "mariadb", "mysql56"])
+@pytest.fixture(
+    params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb", "mysql56")]
+)
 def server(request: pytest.FixtureRequest) -> LiveServer:
     """Each of the real servers."""
     live: LiveServer = request.getfixturevalue(f"{request.param}_server")

@@ -29,7 +29,7 @@ SCHEMA = [
 ]
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
 def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     """Each of the real servers, with a small schema."""
     live: LiveServer = request.getfixturevalue(f"{request.param}_server")
@@ -80,7 +80,10 @@ def test_snapshot_of_the_server_and_of_its_files_agree(server: LiveServer, tmp_p
         assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("name", ["mysql", "mariadb", "mysql56", "mariadb118"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb", "mysql56", "mariadb118")],
+)
 def test_snapshot_says_the_defaults_of_schemas_and_tables(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -98,7 +98,9 @@ def test_who_is_on_this_machine_gets_the_password(address: ServerAddress, mysql_
         assert not is_encrypted(server)
 
 
-@pytest.mark.parametrize("name", ["mariadb", "mariadb118", "mysql56"])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mariadb", "mariadb118", "mysql56")]
+)
 def test_servers_that_know_a_digest(name: str, request: pytest.FixtureRequest) -> None:
     live: LiveServer = request.getfixturevalue(f"{name}_server")
     if live.execute("select 1 from mysql.user where user = 'digest'"):

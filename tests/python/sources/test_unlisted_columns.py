@@ -85,7 +85,7 @@ ALTERED = [
 ]
 
 
-@pytest.fixture(params=["mariadb", "mariadb118"])
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mariadb", "mariadb118")])
 def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     """Each MariaDB, with tables of every kind of period and hash."""
     live: LiveServer = request.getfixturevalue(f"{request.param}_server")
