@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from binloom.commands.metrics import BuildMetrics, MetricsServer
 from binloom.commands.output import print_line, progress, say
-from binloom.commands.project import DbtRun, project_dir, run_dbt
+from binloom.commands.project import BUILD, DbtRun, project_dir, run_dbt
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
 from ingest.warehouse.files import replacing
 from ingest.warehouse.home import binloom_home, raw_table_dir
@@ -24,8 +24,6 @@ from ingest.warehouse.tables import RAW_TABLES, SEGMENTS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Unit tests check the code, not the data; `dbt build` runs them.
-_WITHOUT_UNIT_TESTS: Final = ("--exclude-resource-type", "unit_test")
 _PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
 _OWN_OPTIONS: Final = ("--target", "-t", "--project-dir", "--profiles-dir")
 _RECORD: Final = "builds.json"
@@ -109,7 +107,7 @@ class _Builder:
         self.metrics = BuildMetrics()
         self._home = home
         self._project = project_dir()
-        self._arguments = ["build", *_WITHOUT_UNIT_TESTS, *dbt_options]
+        self._arguments = [*BUILD, *dbt_options]
         self._stack = stack
         self._session: SparkSession | None = None
 
@@ -124,7 +122,7 @@ class _Builder:
                 # A build that failed would fail again.
                 if force or (inputs != tried and self._last_good(inputs) is None):
                     is_building, tried = True, inputs
-                    code = self.build_if_new(force)
+                    code = self._build(inputs)
                     is_building = force = False
                 time.sleep(max(0.0, begun + every - time.monotonic()))
         except KeyboardInterrupt:
@@ -134,15 +132,18 @@ class _Builder:
 
     def build_if_new(self, force: bool) -> int:
         """Build unless nothing is new; return the exit code."""
-        # What lands while the build runs counts as new for the next one.
         inputs = self._inputs()
-        if not raw_table_dir(SEGMENTS.name, self._home).exists():
-            say("nothing has landed in this home yet. Land a binlog with `binloom ingest` or `binloom follow`.")
-            return EXIT_DONE
         good = self._last_good(inputs)
         if good is not None and not force:
             warned = f"; {_listed(good.warnings)} warned" if good.warnings else ""
             print_line(f"nothing has landed since the last good build at {good.built_at}{warned}")
+            return EXIT_DONE
+        return self._build(inputs)
+
+    def _build(self, inputs: str) -> int:
+        """Build; return the exit code. Data that lands after `inputs` was taken counts as new for the next build."""
+        if not raw_table_dir(SEGMENTS.name, self._home).exists():
+            say("nothing has landed in this home yet. Land a binlog with `binloom ingest` or `binloom follow`.")
             return EXIT_DONE
         begun = time.monotonic()
         run = self._run()
@@ -164,21 +165,16 @@ class _Builder:
         from ingest.warehouse.partitions import open_tables
         from ingest.warehouse.spark import SparkLaunch, spark_errors
 
-        if self._session is None:
-            with progress("starting Spark"):
-                self._session = self._stack.enter_context(SparkLaunch(self._home)).session()
         with spark_errors(self._home):
+            if self._session is None:
+                with progress("starting Spark"):
+                    self._session = self._stack.enter_context(SparkLaunch(self._home)).session()
+            else:
+                _forget_lists_of_files(self._session)
             open_tables(self._session, self._home)
-            # The session lists the files of an unpartitioned table once, and a follower lands beside it.
-            for table in RAW_TABLES.values():
-                if not table.partition:
-                    self._session.catalog.refreshTable(table.qualified_name)
 
     def _print(self, run: DbtRun, seconds: float) -> None:
-        good = run.counts["success"] + run.counts["pass"]
-        others = {status: number for status, number in run.counts.items() if status not in ("success", "pass", "no-op")}
-        counts = ", ".join([f"{good} models and tests are good", *(f"{n} {status}" for status, n in others.items())])
-        print_line(f"{_now()} {'built in' if run.success else 'failed after'} {seconds:.1f} s: {counts}")
+        print_line(f"{_now()} {'built in' if run.success else 'failed after'} {seconds:.1f} s: {run.summary}")
         for name in run.warnings:
             print_line(f"  warns: {name}")
         for failure in run.failures:
@@ -218,6 +214,13 @@ class _Builder:
         records = self._records() | {self._key: build}
         with replacing(self._home / _RECORD) as draft:
             draft.write_text(json.dumps({key: asdict(each) for key, each in records.items()}, indent=2))
+
+
+def _forget_lists_of_files(session: "SparkSession") -> None:
+    """Let an open session list the files of unpartitioned raw tables again: a follower lands beside it."""
+    for table in RAW_TABLES.values():
+        if not table.partition:
+            session.catalog.refreshTable(table.qualified_name)
 
 
 def _project_files(project: Path) -> Iterator[Path]:

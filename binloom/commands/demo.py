@@ -13,7 +13,7 @@ from typing import Any
 
 from binloom.commands.ingest import land_files, summary
 from binloom.commands.output import print_line, print_table, progress, say
-from binloom.commands.project import build_site, project_dir, run_dbt
+from binloom.commands.project import BUILD, build_site, project_dir, run_dbt
 from binloom.commands.quality import summary as gate_summary
 from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
 
@@ -176,8 +176,8 @@ def run_demo() -> int:
             gate = run_gate()
         _line("checked", gate_summary(gate))
         with progress("building the models") as advance:
-            build = run_dbt(["build", "--exclude-resource-type", "unit_test"], home, advance)
-        _line("built", _counts(build.counts))
+            build = run_dbt(BUILD, home, advance)
+        _line("built", build.summary)
         for name in build.warnings:
             _line("", f"warns: {name}")
         if build.failures:
@@ -278,13 +278,6 @@ def _image(entries: list[Any] | None) -> dict[str, str | None]:
 
 def _text(value: str | None) -> str:
     return "NULL" if value is None else value
-
-
-def _counts(counts: dict[str, int]) -> str:
-    good = sum(counts.get(status, 0) for status in ("success", "pass"))
-    # Exposures are nodes too, with status no-op.
-    others = [f"{number} {status}" for status, number in counts.items() if status not in ("success", "pass", "no-op")]
-    return ", ".join([f"{good} models and tests are good", *others])
 
 
 def _heading(text: str) -> None:

@@ -21,6 +21,9 @@ _TRACKER = "//d1fc8wv8zag5ca.cloudfront.net/2.9.0/sp.js"
 
 _MESSAGE_CHARACTERS = 1000
 
+# Unit tests check the code, not the data; `dbt build` runs them.
+BUILD = ("build", "--exclude-resource-type", "unit_test")
+
 
 @dataclass
 class DbtRun:
@@ -30,6 +33,16 @@ class DbtRun:
     counts: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        """The number of good nodes, and of others by status, in words."""
+        good = self.counts["success"] + self.counts["pass"]
+        # Exposures are nodes too, with status no-op.
+        others = [
+            f"{number} {status}" for status, number in self.counts.items() if status not in ("success", "pass", "no-op")
+        ]
+        return ", ".join([f"{good} models and tests are good", *others])
 
 
 def project_dir() -> Path:
