@@ -6,13 +6,13 @@ test compares its results with Spark's.
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.marts import MART_SCHEMA, open_marts
+from recover.marts import MART_SCHEMA, SCHEMAS, open_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -73,8 +73,7 @@ def ask(question: str, home: Path) -> Answer:
     import duckdb
 
     query = _query(question)
-    tables = _named_tables(query)
-    connection = open_marts(home, tables)
+    connection = open_marts(home, _named_tables(query))
     try:
         cursor = connection.execute(query.sql("duckdb"))
     except duckdb.IOException as error:
@@ -83,7 +82,7 @@ def ask(question: str, home: Path) -> Answer:
         raise QuestionError("A mart of this query has no rows yet.", hint="Run `binloom build`.") from None
     except duckdb.Error as error:
         raise QuestionError(
-            f"The query cannot be answered: {_first_line(error)}.", hint=_hint(connection, tables, str(error))
+            f"The query cannot be answered: {_first_line(error)}.", hint=_hint(connection, str(error))
         ) from None
     return Answer([column[0] for column in cursor.description or ()], _rows(cursor))
 
@@ -149,18 +148,13 @@ def _named_tables(query: "exp.Query") -> list[tuple[str, str]]:
     return list(found)
 
 
-def _hint(connection: "DuckDBPyConnection", tables: Sequence[tuple[str, str]], message: str) -> str:
+def _hint(connection: "DuckDBPyConnection", message: str) -> str:
     """Return what to do about DuckDB's error: for an unknown column, the names of those that are nearest."""
     unknown = re.search(r'column "([^"]+)" not found', message)
     if unknown is None:
         return "Correct the query, or ask Spark."
-    columns = sorted(
-        {
-            row[0]
-            for schema, name in tables
-            for row in connection.execute(f'select column_name from (describe "{schema}"."{name}")').fetchall()
-        }
-    )
+    known = "select distinct column_name from information_schema.columns where table_schema in $schemas order by 1"
+    columns = [row[0] for row in connection.execute(known, {"schemas": SCHEMAS}).fetchall()]
     return f"There are the columns {', '.join(difflib.get_close_matches(unknown[1], columns, n=3) or columns)}."
 
 

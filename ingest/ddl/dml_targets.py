@@ -15,7 +15,7 @@ from typing import Final
 from ingest.ddl.actions import Flavor
 from ingest.ddl.column_types import NEWEST
 from ingest.ddl.names import Names
-from ingest.ddl.statements import actions_of
+from ingest.ddl.statements import QUERIES, actions_of
 from ingest.ddl.tokens import BeginningCursor, Cursor, MoreTextError, NotUnderstoodError, tokens_of
 
 # A beginning of this many characters is read first, and then one that is this many times as long.
@@ -25,7 +25,6 @@ _GROWTH: Final = 8
 _INSERT_MODIFIERS: Final = ("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE")
 _UPDATE_MODIFIERS: Final = ("LOW_PRIORITY", "IGNORE")
 _DELETE_MODIFIERS: Final = ("LOW_PRIORITY", "QUICK", "IGNORE")
-_QUERIES: Final = ("SELECT", "WITH", "VALUES", "TABLE")
 _JOINS: Final = ("JOIN", "STRAIGHT_JOIN")
 _END_OF_TABLES: Final = ("SET", "WHERE", "ORDER", "LIMIT")
 _NO_ALIAS: Final = frozenset(
@@ -288,7 +287,7 @@ class _Reader:
         depth = 0
         while not cursor.is_at_end and (depth > 0 or cursor.word() not in _END_OF_TABLES):
             if is_table_next:
-                if cursor.is_sign("(") and cursor.word(1) not in _QUERIES:
+                if cursor.is_sign("(") and cursor.word(1) not in QUERIES:
                     cursor.at += 1
                     depth += 1
                 elif cursor.take_sign("{"):  # The notation of ODBC, { OJ a LEFT JOIN b ON ... }

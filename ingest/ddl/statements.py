@@ -33,7 +33,7 @@ _OBJECTS: Final = (
     *("TABLE", "DATABASE", "INDEX", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SEQUENCE"),
     *("TABLESPACE", "SERVER", "PACKAGE", "INSTANCE", "LOGFILE", "RESOURCE", "CATALOG", "LIBRARY", "SPATIAL"),
 )
-_SELECTS: Final = frozenset({"SELECT", "VALUES", "TABLE", "WITH"})
+QUERIES: Final = frozenset({"SELECT", "VALUES", "TABLE", "WITH"})
 
 
 def actions_of(
@@ -398,7 +398,7 @@ def _opens_select(cursor: Cursor) -> bool:
     ahead = 0
     while cursor.is_sign("(", ahead):
         ahead += 1
-    return cursor.word(ahead) in _SELECTS
+    return cursor.word(ahead) in QUERIES
 
 
 def _belonging_to(collation: str | None, character_set: str | None) -> str | None:

@@ -322,16 +322,14 @@ def _fail_over_by_hand(view: ServerView, standing: Standing, start: Start, accep
         "diverged",
         None,
         f"{view.identity.host}:{view.identity.port} is another server, and without GTIDs binloom cannot find the "
-        "position in "
-        "its log at which to continue.",
+        "position in its log at which to continue.",
         binlog_file,
     )
     if start.binlog_file is None or not accept_gap:
         raise GapError(
             gap.detail,
-            hint="Find the position in its log, and give it with --start-file, --start-pos and "
-            "--accept-gap; or give the "
-            "server a --source of its own.",
+            hint="Find the position in its log, and give it with --start-file, --start-pos and --accept-gap; or give "
+            "the server a --source of its own.",
             gap=gap,
         )
     return replace(begin(view, start), epoch=standing.epoch + 1, opens="failover", gap=gap, status="accepted")
