@@ -1,4 +1,4 @@
-"""Record a small home of an older commit, which `tests/python/test_older_warehouse.py` reads, builds and follows on.
+"""Record a small home of an older commit for `tests/python/models/test_older_warehouse.py`.
 
     python -m tools.record_older_warehouse CHECKOUT
 

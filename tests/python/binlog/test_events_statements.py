@@ -26,12 +26,13 @@ from ingest.binlog.statement_events import (
     statement_text,
 )
 from tests.servers import Server
+from tests.servers.marked import marked
 from tests.support.binlog.forge import decimal
 
 CODES = {INTVAR, RAND, USER_VAR, LOAD, NEW_LOAD, CREATE_FILE, EXECUTE_LOAD_QUERY}
 
 
-@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
+@pytest.fixture(params=marked("mysql", "mariadb"))
 def server(request: pytest.FixtureRequest) -> Server:
     running: Server = request.getfixturevalue(f"{request.param}_server")
     return running

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from ingest.binlog import open_binlog
 from ingest.binlog.status_variables import Status, parse_status
 from tests.servers import Server
+from tests.servers.marked import marked
 
 QUERY = 2
 
 
-@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
+@pytest.fixture(params=marked("mysql", "mariadb"))
 def server(request: pytest.FixtureRequest) -> Server:
     running: Server = request.getfixturevalue(f"{request.param}_server")
     return running

@@ -11,6 +11,7 @@ from ingest.ddl.shapes import Shapes
 from ingest.ddl.statements import actions_of
 from tests.python.ddl.test_statements import TYPES
 from tests.servers import Server
+from tests.servers.marked import marked
 from tests.servers.random_ddl import RandomDdl, run_step
 from tests.support.ddl.folded import (
     described,
@@ -140,9 +141,7 @@ DEFAULTS_OF = {
 
 def each_server() -> Any:
     """Parametrize a test with the fixture of each kind of server."""
-    return pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")]
-    )
+    return pytest.mark.parametrize("name", marked("mysql", "mariadb"))
 
 
 @pytest.fixture
@@ -197,7 +196,7 @@ def test_what_is_altered_comes_to_what_the_server_has(server: Server) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb", "mysql56", "mariadb118")],
+    marked("mysql", "mariadb", "mysql56", "mariadb118"),
 )
 def test_what_is_left_unsaid_has_the_character_set_that_the_server_gives_it(server: Server) -> None:
     own = DEFAULTS_OF[server.flavor] if not server.version.startswith("5.") else []

@@ -8,6 +8,7 @@ import pytest
 from ingest.binlog import open_binlog
 from ingest.warehouse.landed import landed_batches
 from tests.servers import Server
+from tests.servers.marked import marked
 
 TABLES = [("d", "a"), ("d", "b"), ("d", "t `x`"), ("e", "a"), ("e", "größe$1")]
 SCHEMA = [
@@ -65,7 +66,7 @@ def quoted(schema: str, name: str) -> str:
     return f"`{schema}`.`{name.replace('`', '``')}`"
 
 
-@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
+@pytest.fixture(params=marked("mysql", "mariadb"))
 def database(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server with the tables."""
     server: Server = request.getfixturevalue(f"{request.param}_server")

@@ -10,6 +10,7 @@ from tests.servers import Distribution, Server
 from tests.servers.accounts import FOLLOWING, create_account, write_defaults_file
 from tests.servers.certificates import Authority
 from tests.servers.load import Load
+from tests.servers.marked import marked
 from tests.support.follow.follower import Follower
 from tests.support.follow.secrecy import assert_not_told
 
@@ -20,7 +21,7 @@ HERE = ("127.0.0.1", "localhost")
 CLIENT_PRIVILEGE = {"mysql": "REPLICATION CLIENT", "mariadb": "(BINLOG MONITOR|REPLICATION CLIENT)"}
 
 
-@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
+@pytest.fixture(params=marked("mysql", "mariadb"))
 def shared_server(request: pytest.FixtureRequest) -> Server:
     """A server that other tests use too: no test here reads its log to the end."""
     server: Server = request.getfixturevalue(f"{request.param}_server")

@@ -1,6 +1,5 @@
 """A warehouse for each module, and dbt in this process, on the session that wrote it."""
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,13 +17,9 @@ from tests.support.models.raw import RawTables
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An empty $BINLOOM_HOME."""
     folder = tmp_path_factory.mktemp("binloom")
-    before = os.environ.get("BINLOOM_HOME")
-    os.environ["BINLOOM_HOME"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["BINLOOM_HOME"]
-    else:
-        os.environ["BINLOOM_HOME"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BINLOOM_HOME", str(folder))
+        yield folder
 
 
 @pytest.fixture(scope="module")

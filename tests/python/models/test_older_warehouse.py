@@ -1,23 +1,22 @@
 """A home that an older commit made is read, landed into, followed on and built, without `--full-refresh`."""
 
-import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ingest.warehouse.spark import SparkLaunch
 from recover.sql import ask
 from tests.servers import mariadb
 from tests.support.commands import binloom
-from tests.support.models.invoke import run_dbt
 from tests.support.older_warehouse import FOLLOWED, LANDED, PLACE, SAMPLE, SERVER_OPTIONS, run, unpack
 from tests.support.places import SAMPLES
 from tests.support.recover.questions import QUESTIONS, comparable, documented_questions, in_schema
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
+
+Dbt = Callable[..., dict[str, str]]
 
 # The new server has neither the tables nor the rows of the recorded one.
 UNLOGGED = """
@@ -57,27 +56,16 @@ def home() -> Iterator[Path]:
         run(server, LOGGED)
         address = ("--server", server.host, "--port", str(server.port), "--user", "root")
         binloom(home, "follow", "--source", FOLLOWED, "--once", *address)
-    before = os.environ.get("BINLOOM_HOME")
-    os.environ["BINLOOM_HOME"] = str(home)
-    yield home
-    if before is None:
-        del os.environ["BINLOOM_HOME"]
-    else:
-        os.environ["BINLOOM_HOME"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BINLOOM_HOME", str(home))
+        yield home
     shutil.rmtree(PLACE)
 
 
 @pytest.fixture(scope="module")
-def spark(home: Path) -> Iterator[Any]:
-    """The only session of this module."""
-    with SparkLaunch(home, short_lived=True) as launch:
-        yield launch.session()
-
-
-@pytest.fixture(scope="module")
-def build(home: Path, spark: Any) -> dict[str, str]:
+def build(dbt: Dbt) -> dict[str, str]:
     """The status of every node of the first build by this commit."""
-    return run_dbt(home, "build", "--exclude-resource-type", "unit_test")
+    return dbt("build", "--exclude-resource-type", "unit_test")
 
 
 def test_every_node_succeeds(build: dict[str, str]) -> None:
@@ -101,7 +89,7 @@ def test_duckdb_answers_as_spark_does(build: dict[str, str], home: Path, spark: 
     assert sorted(repr(comparable(row)) for row in ask(question, home).rows) == expected
 
 
-def test_a_full_build_makes_the_same_tables(build: dict[str, str], home: Path, spark: Any) -> None:
+def test_a_full_build_makes_the_same_tables(build: dict[str, str], dbt: Dbt, spark: Any) -> None:
     tables = ("row_changes", "transactions", "schema_changes", "table_versions", "quarantined_row_events")
 
     def contents() -> dict[str, list[str]]:
@@ -112,6 +100,6 @@ def test_a_full_build_makes_the_same_tables(build: dict[str, str], home: Path, s
 
     incremental = contents()
     assert len(incremental["row_changes"]) > 100
-    states = run_dbt(home, "run", "--full-refresh", "--select", *(f"+{table}" for table in tables))
+    states = dbt("run", "--full-refresh", "--select", *(f"+{table}" for table in tables))
     assert set(states.values()) == {"success"}
     assert contents() == incremental

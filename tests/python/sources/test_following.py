@@ -18,6 +18,7 @@ from ingest.sources.server import Server, binary_logs, executed_gtids, gtid_purg
 from ingest.sources.server_check import check_server
 from tests.servers import Server as LiveServer
 from tests.servers import mysql
+from tests.servers.marked import marked
 from tests.support.places import PROJECT
 
 REPLICA = Replica(4711, "1b4e28ba-2fa1-11d2-883f-0016d3cca427")
@@ -27,9 +28,7 @@ LEAST = {
 }
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb", "mysql56")]
-)
+@pytest.fixture(params=marked("mysql", "mariadb", "mysql56"))
 def server(request: pytest.FixtureRequest) -> LiveServer:
     """Each of the real servers."""
     live: LiveServer = request.getfixturevalue(f"{request.param}_server")

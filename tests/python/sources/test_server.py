@@ -15,6 +15,7 @@ from ingest.sources.server_check import check_server, require_usable
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.servers import Server as LiveServer
 from tests.servers.accounts import create_account
+from tests.servers.marked import marked
 
 SCHEMA = [
     "drop database if exists inventory",
@@ -29,7 +30,7 @@ SCHEMA = [
 ]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")])
+@pytest.fixture(params=marked("mysql", "mariadb"))
 def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     """Each of the real servers, with a small schema."""
     live: LiveServer = request.getfixturevalue(f"{request.param}_server")
@@ -82,7 +83,7 @@ def test_snapshot_of_the_server_and_of_its_files_agree(server: LiveServer, tmp_p
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb", "mysql56", "mariadb118")],
+    marked("mysql", "mariadb", "mysql56", "mariadb118"),
 )
 def test_snapshot_says_the_defaults_of_schemas_and_tables(
     name: str, request: pytest.FixtureRequest, tmp_path: Path

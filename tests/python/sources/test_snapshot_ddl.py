@@ -12,6 +12,7 @@ from ingest.sources.server import Server as Source
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from tests.servers import Server
+from tests.servers.marked import marked
 
 DUMP = r"""-- MySQL dump 10.13  Distrib 9.7.4, for Linux (x86_64)
 -- Server version	9.7.4
@@ -137,9 +138,7 @@ def test_tables_without_a_schema_are_in_the_one_that_is_given(tmp_path: Path) ->
     assert [(row["schema_name"], row["table_name"]) for row in snapshot.columns] == [("shop", "t")]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mysql", "mariadb")]
-)
+@pytest.mark.parametrize("name", marked("mysql", "mariadb"))
 def test_ddl_of_a_server_is_the_snapshot_of_the_server(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

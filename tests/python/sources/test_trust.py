@@ -11,6 +11,7 @@ from ingest.sources.connection import Tls, TlsMode, Trust
 from ingest.sources.replication import Replica, read_head
 from ingest.sources.server import Server
 from tests.servers import Server as LiveServer
+from tests.servers.marked import marked
 
 REPLICA = Replica(4712, "1b4e28ba-2fa1-11d2-883f-0016d3cca428")
 PASSWORD = "pässword-€"
@@ -98,9 +99,7 @@ def test_who_is_on_this_machine_gets_the_password(address: ServerAddress, mysql_
         assert not is_encrypted(server)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mariadb", "mariadb118", "mysql56")]
-)
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118", "mysql56"))
 def test_servers_that_know_a_digest(name: str, request: pytest.FixtureRequest) -> None:
     live: LiveServer = request.getfixturevalue(f"{name}_server")
     if live.execute("select 1 from mysql.user where user = 'digest'"):

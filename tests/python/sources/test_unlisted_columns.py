@@ -17,6 +17,7 @@ from ingest.sources.server import Server
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.servers import Server as LiveServer
+from tests.servers.marked import marked
 from tests.servers.rows import table_rows
 from tests.support.binlog.recordings import Setting
 from tests.support.binlog.replay import Decoded, difference, replay
@@ -85,7 +86,7 @@ ALTERED = [
 ]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("mariadb", "mariadb118")])
+@pytest.fixture(params=marked("mariadb", "mariadb118"))
 def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     """Each MariaDB, with tables of every kind of period and hash."""
     live: LiveServer = request.getfixturevalue(f"{request.param}_server")
