@@ -1,6 +1,9 @@
-{% macro record_build_state(state) %}
+{% macro record_build_state(state, passed=none) %}
+    {%- set properties = ["'binloom.build." ~ target.schema ~ "' = '" ~ state ~ "'"] -%}
+    {%- if passed is not none -%}
+        {%- do properties.append("'" ~ passed_tests_property() ~ "' = '" ~ passed ~ "'") -%}
+    {%- endif -%}
     {%- do run_query(
-        "alter table " ~ source('binlog', 'segments') ~ " set tblproperties ('binloom.build." ~ target.schema ~ "' = '"
-        ~ state ~ "')"
+        "alter table " ~ source('binlog', 'segments') ~ " set tblproperties (" ~ properties | join(', ') ~ ")"
     ) -%}
 {% endmacro %}

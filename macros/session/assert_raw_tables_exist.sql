@@ -4,8 +4,10 @@
         {%- set lacking = [] -%}
         {%- for node in nodes -%}
             {%- set table = load_relation(api.Relation.create(schema=node.schema, identifier=node.identifier)) -%}
-            {%- set columns = [] if table is none else adapter.get_columns_in_relation(table) -%}
-            {%- if node.columns.keys() | reject('in', columns | map(attribute='name') | list) | list -%}
+            {#- dbt has read the columns together with the names of all tables. -#}
+            {%- set described = table.information or '' if table is not none else '' -%}
+            {%- set columns = modules.re.findall('\\|-- (\\w+):', described) -%}
+            {%- if node.columns.keys() | reject('in', columns) | list -%}
                 {%- do lacking.append(node.identifier) -%}
             {%- endif -%}
         {%- endfor -%}

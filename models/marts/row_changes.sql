@@ -1,30 +1,21 @@
 {%- set repeating_columns = [
-    'source_id', 'epoch', 'binlog_file', 'file_sequence', 'outcome', 'event_type', 'schema_name', 'table_name',
-    'table_version_id', 'binding_confidence',
+    'file_sequence', 'outcome', 'event_type', 'schema_name', 'table_name', 'table_version_id', 'binding_confidence',
 ] -%}
 {%- set filtered_columns = [
-    'source_id', 'epoch', 'binlog_file', 'file_sequence', 'start_pos', 'transaction_pos', 'event_timestamp',
-    'schema_name', 'table_name',
+    'file_sequence', 'start_pos', 'transaction_pos', 'event_timestamp', 'schema_name', 'table_name',
 ] -%}
 {{
     config(
         materialized='incremental',
         on_schema_change='append_new_columns',
-        partition_by=['event_hour'],
+        partition_by=['event_hour', 'source_id', 'epoch', 'binlog_file', 'file_part'],
+        meta={'parts': {'model': 'int_row_change_parts', 'has_rows': 'has_bound_rows'}},
         options=lean_parquet_options(repeating_columns, filtered_columns),
-        pre_hook=[
-            "{{ create_built_event_hours() }}",
-            "{{ forget_built(built_event_hours()) }}",
-            "{{ drop_emptied_hours() }}",
-            "set spark.sql.maxConcurrentOutputFileWriters = 8",
-        ],
-        post_hook="{{ record_built_event_hours() }}",
+        pre_hook="set spark.sql.maxConcurrentOutputFileWriters = 8",
     )
 }}
 
-{%- set hours = stale_event_hours() | map(attribute='event_hour') | list if is_incremental() else none %}
-{%- set files = files_of_hours(hours) if is_incremental() else none %}
--- depends_on: {{ ref('int_event_hours') }}, {{ ref('int_row_event_counts') }}, {{ ref('int_completed_segments') }}
+-- depends_on: {{ ref('int_row_change_parts') }}, {{ ref('int_completed_segments') }}
 
 with
 
@@ -33,8 +24,8 @@ row_events as (
     select * from {{ ref('int_row_events_bound') }}
     where
         reason is null
-        and {{ in_files(files) }}
-        and {{ in_hours(hours) }}
+        and {{ in_stale_files() }}
+        and {{ in_stale_parts() }}
 
 ),
 
@@ -46,13 +37,13 @@ transactions as (
         thread_id,
         outcome
     from {{ ref('int_transactions_resolved') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 
 keyed as (
 
-    select {{ transactions_hint('transactions', files) }}
+    select {{ transactions_hint('transactions') }}
         row_events.*,
         transactions.committed_at,
         transactions.thread_id,
@@ -72,9 +63,6 @@ final as (
         concat_ws(
             '/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal
         ) as change_id,
-        source_id,
-        epoch,
-        binlog_file,
         file_sequence,
         start_pos,
         end_pos,
@@ -123,7 +111,11 @@ final as (
         binding_confidence,
         thread_id,
         server_id,
-        event_hour
+        event_hour,
+        source_id,
+        epoch,
+        binlog_file,
+        file_part
     from keyed
 
 )

@@ -2,19 +2,18 @@
     config(
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
-        pre_hook="{{ drop_gone_files('transactions') }}",
+        meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'with_xa_ends', 'has_rows': 'transactions > 0'}},
     )
 }}
 
-{%- set files = stale_files('transactions') + files_of_ended_xa() if is_incremental() else none %}
--- depends_on: {{ ref('int_completed_segments') }}, {{ ref('int_xa_transactions') }}
+-- depends_on: {{ ref('int_landed_files') }}
 
 with
 
 transactions as (
 
     select * from {{ ref('int_transactions_resolved') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 

@@ -2,24 +2,17 @@
     config(
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
-        pre_hook=[
-            "{{ create_built_files() }}",
-            "{{ forget_built(built_files()) }}",
-            "{{ drop_stale_chain_files('window_fingerprint') }}",
-        ],
-        post_hook="{{ record_built_files('window_fingerprint') }}",
+        meta={'parts': {'model': 'int_chain_files', 'fingerprint': 'window_fingerprint'}},
     )
 }}
 
-{%- set files = stale_chain_files('window_fingerprint') if is_incremental() else none %}
-{%- set earlier_files = files_looked_back_on(files) if is_incremental() else none %}
 
 with
 
 chain_links as (
 
     select * from {{ ref('int_chain_links') }}
-    where {{ in_files(earlier_files) }}
+    where {{ in_files_looked_back_on() }}
 
 ),
 
@@ -31,16 +24,16 @@ chain_files as (
         binlog_file,
         file_sequence,
         place,
-        {{ in_files(files) }} as is_stale
+        {{ in_stale_files() }} as is_stale
     from {{ ref('int_chain_files') }}
-    where {{ in_files(earlier_files) }}
+    where {{ in_files_looked_back_on() }}
 
 ),
 
 row_removals as (
 
     select * from {{ ref('int_row_removals') }}
-    where {{ in_files(earlier_files) }}
+    where {{ in_files_looked_back_on() }}
 
 ),
 

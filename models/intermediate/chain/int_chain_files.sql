@@ -1,8 +1,8 @@
 with
 
-completed_segments as (
+landed_files as (
 
-    select * from {{ ref('int_completed_segments') }}
+    select * from {{ ref('int_landed_files') }}
 
 ),
 
@@ -21,20 +21,6 @@ bindings as (
 xa_transactions as (
 
     select * from {{ ref('int_xa_transactions') }}
-
-),
-
-segments_by_file as (
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        file_sequence,
-        file_number,
-        array_join(array_sort(collect_list(concat_ws(' ', segment_start, landed_at))), ',') as segments
-    from completed_segments
-    group by source_id, epoch, binlog_file, file_sequence, file_number
 
 ),
 
@@ -77,27 +63,27 @@ held_bindings as (
         -- Where a binding begins before the rows does not matter.
         case
             when not {{ position_reached(
-                'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.first_pos',
+                'table_maps_by_file.epoch', 'landed_files.file_sequence', 'table_maps_by_file.first_pos',
                 'bindings.valid_from'
             ) }}
                 then struct(bindings.valid_from_epoch, bindings.valid_from_file_sequence, bindings.valid_from_pos)
         end as valid_from
     from table_maps_by_file
-    inner join segments_by_file
+    inner join landed_files
         on
-            table_maps_by_file.source_id = segments_by_file.source_id
-            and table_maps_by_file.epoch = segments_by_file.epoch
-            and table_maps_by_file.binlog_file = segments_by_file.binlog_file
+            table_maps_by_file.source_id = landed_files.source_id
+            and table_maps_by_file.epoch = landed_files.epoch
+            and table_maps_by_file.binlog_file = landed_files.binlog_file
     inner join bindings
         on
             table_maps_by_file.source_id = bindings.source_id
             and table_maps_by_file.table_map_id = bindings.table_map_id
             and {{ position_reached(
-                'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.last_pos',
+                'table_maps_by_file.epoch', 'landed_files.file_sequence', 'table_maps_by_file.last_pos',
                 'bindings.valid_from'
             ) }}
             and {{ position_before(
-                'table_maps_by_file.epoch', 'segments_by_file.file_sequence', 'table_maps_by_file.first_pos',
+                'table_maps_by_file.epoch', 'landed_files.file_sequence', 'table_maps_by_file.first_pos',
                 'bindings.valid_to'
             ) }}
 
@@ -120,27 +106,27 @@ bindings_by_file as (
 fingerprinted as (
 
     select
-        segments_by_file.*,
+        landed_files.*,
         row_number() over (
-            partition by segments_by_file.source_id
-            order by segments_by_file.epoch, segments_by_file.file_sequence, segments_by_file.binlog_file
+            partition by landed_files.source_id
+            order by landed_files.epoch, landed_files.file_sequence, landed_files.binlog_file
         ) as place,
         md5(
             to_json(
-                struct(segments_by_file.segments, xa_outcomes_by_file.xa_outcomes, bindings_by_file.bindings)
+                struct(landed_files.segments, xa_outcomes_by_file.xa_outcomes, bindings_by_file.bindings)
             )
         ) as fingerprint
-    from segments_by_file
+    from landed_files
     left join xa_outcomes_by_file
         on
-            segments_by_file.source_id = xa_outcomes_by_file.source_id
-            and segments_by_file.epoch = xa_outcomes_by_file.epoch
-            and segments_by_file.binlog_file = xa_outcomes_by_file.binlog_file
+            landed_files.source_id = xa_outcomes_by_file.source_id
+            and landed_files.epoch = xa_outcomes_by_file.epoch
+            and landed_files.binlog_file = xa_outcomes_by_file.binlog_file
     left join bindings_by_file
         on
-            segments_by_file.source_id = bindings_by_file.source_id
-            and segments_by_file.epoch = bindings_by_file.epoch
-            and segments_by_file.binlog_file = bindings_by_file.binlog_file
+            landed_files.source_id = bindings_by_file.source_id
+            and landed_files.epoch = bindings_by_file.epoch
+            and landed_files.binlog_file = bindings_by_file.binlog_file
 
 ),
 

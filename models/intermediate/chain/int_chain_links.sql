@@ -3,16 +3,10 @@
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         options=lean_parquet_options(),
-        pre_hook=[
-            "{{ create_built_files() }}",
-            "{{ forget_built(built_files()) }}",
-            "{{ drop_stale_chain_files('fingerprint') }}",
-        ],
-        post_hook="{{ record_built_files('fingerprint') }}",
+        meta={'parts': {'model': 'int_chain_files', 'fingerprint': 'fingerprint'}},
     )
 }}
 
-{%- set files = stale_chain_files('fingerprint') if is_incremental() else none %}
 
 with
 
@@ -22,7 +16,7 @@ row_events as (
     where
         reason is null
         and size(primary_key_ordinals) > 0
-        and {{ in_files(files) }}
+        and {{ in_stale_files() }}
 
 ),
 
@@ -43,7 +37,7 @@ without_effect as (
     where
         outcome in ('rollback', 'xa_prepare')
         and row_events > 0
-        and {{ in_files(files) }}
+        and {{ in_stale_files() }}
 
 ),
 

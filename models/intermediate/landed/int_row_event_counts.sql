@@ -2,18 +2,18 @@
     config(
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
-        pre_hook="{{ drop_gone_files('row_events') }}",
+        meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'segments', 'has_rows': 'row_events > 0'}},
     )
 }}
 
-{%- set files = stale_files('row_events') if is_incremental() else none %}
+-- depends_on: {{ ref('int_landed_files') }}
 
 with
 
 row_events as (
 
     select * from {{ ref('stg_binlog__row_events') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 

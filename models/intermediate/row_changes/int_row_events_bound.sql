@@ -32,6 +32,7 @@ final as (
     select /*+ broadcast(completed_segments), broadcast(bindings) */
         row_events.*,
         {{ event_hour('row_events.event_timestamp') }} as event_hour,
+        {{ file_part('row_events.segment_start') }} as file_part,
         completed_segments.file_sequence,
         {{ transaction_key('completed_segments.file_number', 'row_events.transaction_pos') }} as transaction_key,
         bindings.table_version_id,

@@ -2,32 +2,32 @@
     config(
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
-        pre_hook="{{ drop_gone_files('transactions') }}",
+        meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'segments', 'has_rows': 'transactions > 0'}},
     )
 }}
 
-{%- set files = stale_files('transactions') if is_incremental() else none %}
+-- depends_on: {{ ref('int_landed_files') }}
 
 with
 
 statements as (
 
     select * from {{ ref('stg_binlog__statements') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 
 completed_segments as (
 
     select * from {{ ref('int_completed_segments') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 
 ddl_actions as (
 
     select * from {{ ref('stg_binlog__ddl_actions') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 

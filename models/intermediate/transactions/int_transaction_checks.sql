@@ -2,18 +2,18 @@
     config(
         materialized='incremental',
         partition_by=['source_id', 'epoch', 'binlog_file'],
-        pre_hook="{{ drop_gone_files('transactions + row_events') }}",
+        meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'segments', 'has_rows': 'transactions + row_events > 0'}},
     )
 }}
 
-{%- set files = stale_files('transactions + row_events') if is_incremental() else none %}
+-- depends_on: {{ ref('int_landed_files') }}
 
 with
 
 row_events as (
 
     select * from {{ ref('stg_binlog__row_events') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 
@@ -23,21 +23,21 @@ transactions as (
         *,
         count(*) over (partition by source_id, epoch, binlog_file, start_pos) as occurrences
     from {{ ref('stg_binlog__transactions') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 
 unsupported_events as (
 
     select * from {{ ref('stg_binlog__unsupported_events') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 
 completed_segments as (
 
     select * from {{ ref('int_completed_segments') }}
-    where {{ in_files(files) }}
+    where {{ in_stale_files() }}
 
 ),
 

@@ -4,6 +4,7 @@ The tests of this module are one story, told in order on one warehouse. Its buil
 session is open while they run.
 """
 
+import itertools
 import os
 import random
 import re
@@ -34,7 +35,7 @@ SEED = os.environ.get("BINLOOM_KILLS_SEED", "20261122")
 PATIENCE_SECONDS = 240
 # Every kind of table: rebuilt in full, by hour, by file, with a record of its inputs, and a view below them.
 UPSTREAM = ["+row_changes", "+int_chain_breaks", "+transactions"]
-FEEDING = ["int_completed_segments", "int_row_event_counts", "int_event_hours", "int_chain_files"]
+FEEDING = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "int_chain_files"]
 KILLED = [*FEEDING, "row_changes", "transactions", "int_row_change_counts", "int_chain_links", "int_chain_breaks"]
 TABLES = [
     "binloom.row_changes",
@@ -43,11 +44,11 @@ TABLES = [
     "binloom_intermediate.int_row_change_counts",
     "binloom_intermediate.int_chain_links",
     "binloom_intermediate.int_chain_breaks",
-    "binloom_intermediate.row_changes_built_hours",
+    "binloom_intermediate.row_changes_built_parts",
     "binloom_intermediate.int_table_map_bindings",
 ]
 CUSTOMERS = Table("customers", [("id", "int"), ("name", "varchar")], names_logged=True)
-LATE_FILE = "binlog.000003"
+EARLY_FILE, LATE_FILE = "binlog.000002", "binlog.000003"
 
 
 def land(home: Path) -> None:
@@ -65,15 +66,15 @@ def land(home: Path) -> None:
             raw.land(file, changes, status="in_progress" if file == LATE_FILE else "completed")
 
 
-def complete(home: Path, file: str) -> None:
-    """Complete the landing of a segment without a session, as a follower does."""
+def complete(home: Path, file: str, number: int) -> None:
+    """Complete the landing of a segment without a session, as a follower does; a later one has a higher number."""
     folder = raw_table_dir("segments", home)
-    for path in sorted(folder.glob("*.parquet")):
+    for path in sorted(folder.glob("part-*.parquet")):
         table = pq.ParquetFile(path).read()
         (row,) = table.to_pylist()
         if row["binlog_file"] == file:
-            row |= {"status": "completed", "recorded_at": row["recorded_at"] + timedelta(days=1)}
-            pq.write_table(table.from_pylist([row], table.schema), folder / "completed.parquet")
+            row |= {"status": "completed", "recorded_at": row["recorded_at"] + timedelta(days=number)}
+            pq.write_table(table.from_pylist([row], table.schema), folder / f"completed-{number}.parquet")
 
 
 class Build:
@@ -149,7 +150,9 @@ def killed(home: Path) -> list[str]:
     kinds: list[str] = []
     # The kill comes within this many seconds; a build that finishes earlier shortens the time.
     length = 15.0
-    while len(kinds) < KILLS:
+    for number in itertools.count(1):
+        if len(kinds) == KILLS:
+            break
         if len(kinds) == FROM_NOTHING:
             # From here on only models that a kill can damage are built again.
             build = Build(home, "run", "--select", *UPSTREAM, *KILLED)
@@ -157,9 +160,10 @@ def killed(home: Path) -> list[str]:
             at_work = time.monotonic()
             assert build.process.wait(PATIENCE_SECONDS) == 0, build.printed()
             length = (time.monotonic() - at_work) / 2
-        if len(kinds) == BEFORE_MORE_LANDS:
-            complete(home, LATE_FILE)
         kind = chance.choice([["--full-refresh"], []])
+        if not kind or len(kinds) == BEFORE_MORE_LANDS:
+            # An incremental build without anything new would write nothing.
+            complete(home, EARLY_FILE if len(kinds) < BEFORE_MORE_LANDS else LATE_FILE, number)
         build = Build(home, "run", *kind, "--select", *(UPSTREAM if len(kinds) < FROM_NOTHING else KILLED))
         build.wait_for(chance.choice([HOOKS, MODELS, MODELS, MODELS]))
         at_work = time.monotonic()

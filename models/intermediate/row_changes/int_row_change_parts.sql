@@ -37,7 +37,7 @@ xa_outcomes_by_segment as (
 
 ),
 
--- All inputs of the rows of an hour: their landed segments, the later ends of prepared transactions, and the bindings
+-- All inputs of the rows of a part: their landed segments, the later ends of prepared transactions, and the bindings
 -- of their table maps over the positions that they span.
 ingredients as (
 
@@ -47,6 +47,7 @@ ingredients as (
         row_event_counts.epoch,
         row_event_counts.binlog_file,
         row_event_counts.segment_start,
+        {{ file_part('row_event_counts.segment_start') }} as file_part,
         row_event_counts.landed_at,
         row_event_counts.row_events,
         row_event_counts.table_map_id,
@@ -91,15 +92,16 @@ final as (
 
     select
         event_hour,
+        source_id,
+        epoch,
+        binlog_file,
+        file_part,
         md5(
             array_join(
                 array_sort(
                     collect_list(
                         to_json(
                             struct(
-                                source_id,
-                                epoch,
-                                binlog_file,
                                 segment_start,
                                 landed_at,
                                 row_events,
@@ -131,7 +133,7 @@ final as (
             false
         ) as has_bound_rows
     from ingredients
-    group by event_hour
+    group by event_hour, source_id, epoch, binlog_file, file_part
 
 )
 

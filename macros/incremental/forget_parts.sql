@@ -1,0 +1,16 @@
+{% macro forget_parts(built) %}
+    {#- Runs before the table is dropped: a rebuild that is cut short must not be taken for the table in the record. -#}
+    {%- set types = {'epoch': 'int', 'file_part': 'int'} -%}
+    {%- set columns = [] -%}
+    {%- for column in config.get('partition_by') -%}
+        {%- do columns.append(column ~ " " ~ types.get(column, 'string')) -%}
+    {%- endfor -%}
+    {%- do run_query(
+        "create table if not exists " ~ built ~ " (" ~ columns | join(', ') ~ ", fingerprint string) using parquet"
+    ) -%}
+    {%- do run_query("truncate table " ~ built) -%}
+    {#- Records of earlier versions. -#}
+    {%- for name in ['_built_hours', '_built_files'] -%}
+        {%- do run_query("drop table if exists " ~ this ~ name) -%}
+    {%- endfor -%}
+{% endmacro %}

@@ -1,0 +1,3 @@
+{% macro in_stale_files() -%}
+true /* only the rows of files with stale parts */
+{%- endmacro %}

@@ -1,0 +1,3 @@
+{% macro in_stale_parts() -%}
+true /* only the rows of stale parts */
+{%- endmacro %}

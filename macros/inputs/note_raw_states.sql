@@ -1,0 +1,21 @@
+{% macro note_raw_states() %}
+    {#- Rows of partitioned tables change only together with rows of `segments`. Any other table is as its files are.
+        -#}
+    {%- if execute and flags.WHICH in ['run', 'build'] -%}
+        {%- set raw = shared_notes().raw -%}
+        {%- set selects = [] -%}
+        {%- for node in graph.sources.values() if node.source_name == 'binlog' -%}
+            {%- set table = api.Relation.create(schema=node.schema, identifier=node.identifier) -%}
+            {%- set table = load_cached_relation(table) -%}
+            {%- if table is not none and 'Partition Provider' not in (table.information or '') -%}
+                {%- do selects.append(
+                    "select '" ~ node.name ~ "', md5(array_join(array_sort(collect_set(concat_ws(' ', _metadata.file_path,"
+                    ~ " _metadata.file_size, _metadata.file_modification_time))), ',')) from " ~ table
+                ) -%}
+            {%- endif -%}
+        {%- endfor -%}
+        {%- for row in run_query(selects | join(' union all ')).rows -%}
+            {%- do raw.update({row[0]: row[1]}) -%}
+        {%- endfor -%}
+    {%- endif -%}
+{% endmacro %}

@@ -1,0 +1,3 @@
+{% macro passed_tests_property() -%}
+binloom.passed.{{ target.schema }}
+{%- endmacro %}

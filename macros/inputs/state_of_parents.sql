@@ -1,0 +1,20 @@
+{% macro state_of_parents(node) %}
+    {#- A table is what it was last built from. A view and an ephemeral model are what their parents are. -#}
+    {%- set states = [] -%}
+    {%- for parent in node.depends_on.nodes | sort -%}
+        {%- if parent in graph.sources -%}
+            {%- set raw = shared_notes().raw -%}
+            {%- do states.append(raw.get(graph.sources[parent].name, raw.get('segments', invocation_id))) -%}
+        {%- elif graph.nodes[parent].resource_type == 'seed' -%}
+            {%- do states.append(graph.nodes[parent].checksum.checksum) -%}
+        {%- elif graph.nodes[parent].config.materialized == 'ephemeral' -%}
+            {%- do states.append(noted_state_of_parents(graph.nodes[parent])) -%}
+        {%- elif graph.nodes[parent].config.materialized == 'view' -%}
+            {%- do states.append(recorded(graph.nodes[parent]).get('code') or invocation_id) -%}
+            {%- do states.append(noted_state_of_parents(graph.nodes[parent])) -%}
+        {%- else -%}
+            {%- do states.append(recorded(graph.nodes[parent]).get('inputs') or invocation_id) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(local_md5(states | join(' '))) }}
+{% endmacro %}

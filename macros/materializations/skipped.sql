@@ -1,0 +1,4 @@
+{% macro skipped() %}
+    {%- call noop_statement('main', 'UNCHANGED') -%}{%- endcall -%}
+    {{ return({'relations': []}) }}
+{% endmacro %}
