@@ -4,6 +4,7 @@
     {%- if recorded(model).get('inputs') == inputs and not should_full_refresh() -%}
         {{ return(skipped()) }}
     {%- endif -%}
+    {%- do shared_notes().checked.update({model.unique_id: recorded(model).get('code') == code}) -%}
     {%- do shared_notes().recorded.update({model.unique_id: {'code': code, 'inputs': inputs}}) -%}
     {{ return(dbt.materialization_table_spark()) }}
 {% endmaterialization %}

@@ -12,7 +12,7 @@ MODELS = sorted((PROJECT / "models").rglob("*.sql"))
 MACROS = sorted((PROJECT / "macros").rglob("*.sql"))
 # dbt calls these itself.
 MATERIALIZATIONS = ["incremental", "seed", "table", "test", "view"]
-OVERRIDES = ["spark__create_view_as", "spark__tblproperties_clause"]
+OVERRIDES = ["spark__create_view_as", "spark__get_assert_columns_equivalent", "spark__tblproperties_clause"]
 TESTS = sorted((PROJECT / "tests" / "dbt").rglob("*.sql"))
 
 
