@@ -59,6 +59,15 @@ class Warehouse:
         places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(self._target)]
         return run([DBT, *arguments, *places, "--log-path", str(self.folder / "logs")], environment=self._environment)
 
+    def base(self) -> Measured:
+        """Build a project of one view with the same settings: the start of dbt and Spark."""
+        project = self.folder / "base"
+        (project / "models").mkdir(parents=True, exist_ok=True)
+        (project / "dbt_project.yml").write_text("name: base\nprofile: binloom\nmodels:\n  +materialized: view\n")
+        (project / "models" / "one.sql").write_text("select 1 as one\n")
+        places = ["--project-dir", str(project), "--profiles-dir", str(PROJECT)]
+        return run([DBT, "build", *places], environment=self._environment)
+
     @property
     def _environment(self) -> dict[str, str]:
         return {"BINLOOM_HOME": str(self.folder)}
@@ -129,6 +138,7 @@ def history(work: Path, file_size: int, lengths: Sequence[int] = HISTORIES) -> I
     for length in sorted(lengths):
         warehouse.land(length)
         warehouse.dbt("build", "--exclude-resource-type", "unit_test")
+        base = warehouse.base()
         nothing_new = warehouse.dbt("build", "--exclude-resource-type", "unit_test")
         warehouse.land(length + 1)
         measured = warehouse.dbt("build", "--exclude-resource-type", "unit_test")
@@ -140,15 +150,17 @@ def history(work: Path, file_size: int, lengths: Sequence[int] = HISTORIES) -> I
                 "seconds": measured.seconds,
                 "processor_seconds": measured.processor_seconds,
                 "seconds_nothing_new": nothing_new.seconds,
+                "seconds_base": base.seconds,
                 "chain_seconds": sum(nodes[name] for name in nodes if name.startswith("int_chain_")),
                 "nodes": nodes,
             }
         )
         yield (
             f"`dbt build` after one more file of {file_size / 1e6:.1f} MB, {length} files before",
-            f"{measured.seconds:.1f} s, {measured.processor_seconds:.0f} s of processor time; "
-            f"{nothing_new.seconds:.1f} s with nothing new",
-            "the same" if found[:-1] else "",
+            f"{measured.seconds:.1f} s, {measured.processor_seconds:.0f} s of processor time, "
+            f"{measured.seconds / base.seconds:.1f} times a project of one view; "
+            f"with nothing new {nothing_new.seconds:.1f} s, {nothing_new.seconds / base.seconds:.1f} times",
+            "2.5, flat; with nothing new 2",
         )
     (work / "history.json").write_text(json.dumps(found, indent=1) + "\n")
     draw(found, work / "history.svg")
