@@ -80,6 +80,19 @@ def read_changes(diffs: str) -> list[Change]:
     return [_change(*diff) for diff in _parse(diffs)]
 
 
+def parse_change(operation: str, path: str, value: str | None) -> Change:
+    """Return a change from its parts as `Change` has them: operation, path, and the value as text.
+
+    Raises
+    ------
+    JsonDiffError
+        When a part cannot be read.
+    """
+    if operation not in _OPERATIONS:
+        raise JsonDiffError(f"{operation[:100]} is no operation")
+    return _change(str(_OPERATIONS.index(operation)), path, None if value is None else _parse(value))
+
+
 def apply_changes(document: str, changes: Sequence[Change]) -> str:
     """Return a document, as the server prints it, after its changes.
 

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "ingest.landing": BYTES | {"ingest.warehouse"},
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
     "ingest.quality": BYTES | {"ingest.warehouse", "ingest.landing"},
-    "recover": {"ingest.errors", "ingest.warehouse"},
+    "recover": {"ingest.errors", "ingest.binlog", "ingest.warehouse"},
     "binloom": INGEST,
     "binloom.commands": INGEST | {"binloom", "recover"},
     "binloom.options": {"binloom.commands"},

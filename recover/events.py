@@ -1,0 +1,112 @@
+"""Row changes of one table, and the other events of the log that change its rows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+Image = dict[str, str | None]
+"""Column name to value, as the server prints it. None is SQL NULL; a column without an entry is unknown."""
+
+
+class Place(NamedTuple):
+    """A place in the log of a source: later places are greater."""
+
+    epoch: int
+    file_sequence: int
+    pos: int
+
+
+class JsonChange(NamedTuple):
+    """A change of a JSON document, of which the log does not contain the document."""
+
+    column_name: str
+    operation: str
+    path: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of one row that took effect.
+
+    Attributes
+    ----------
+    place
+        Where the change took effect: its own place, or that of the XA COMMIT of its prepared transaction.
+    group
+        Equal for all changes of rows that share a key, directly or through changes of keys.
+    key, key_after
+        The row's key before and after the change: `pk_values`, or all values of a table without a primary key.
+        Equal if the change keeps the key; an INSERT has no key before, a DELETE none after.
+    has_key
+        Whether the table has a primary key.
+    before, after
+        The images that the log contains; None where the event has no such image.
+    json_changes
+        Changes of documents that `after` does not contain.
+    """
+
+    change_id: str
+    place: Place
+    binlog_file: str
+    start_pos: int
+    transaction_id: str
+    group: int
+    event_type: str
+    key: str | None
+    key_after: str | None
+    has_key: bool
+    before: Image | None
+    after: Image | None
+    undecoded_columns: tuple[str, ...]
+    json_changes: tuple[JsonChange, ...]
+    table_version_id: str
+    gtid: str | None
+    committed_at: datetime | None
+    event_timestamp: datetime | None
+    thread_id: int | None
+
+
+class Effect(StrEnum):
+    """The effect of an event on the rows of a table."""
+
+    EMPTIES = "empties"
+    """The table has no rows afterwards: TRUNCATE, DROP, CREATE."""
+    REPLACES = "replaces"
+    """The table has other rows afterwards, which are unknown: RENAME, a changed primary key."""
+    ALTERS = "alters"
+    """Values of some columns are unknown afterwards: ALTER TABLE."""
+    OBSCURES = "obscures"
+    """Any row may be another afterwards: a gap, a statement in the log, a row that could not be decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableEvent:
+    """An event that changes rows of a table, or may change them, and does not list them.
+
+    Attributes
+    ----------
+    effect
+        The effect on the rows of the table.
+    reason
+        The event in words, such as `TRUNCATE TABLE`.
+    binlog_file
+        File of the place.
+    actions
+        For ALTER TABLE, its steps as in the mart `schema_changes`.
+    at, gtid, thread_id
+        Of the event, where the log has them.
+    """
+
+    place: Place
+    effect: Effect
+    reason: str
+    binlog_file: str
+    actions: tuple[str, ...] = ()
+    at: datetime | None = None
+    gtid: str | None = None
+    thread_id: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.reason} at {self.binlog_file}:{self.place.pos}"

@@ -1,0 +1,299 @@
+"""The rows of a table through time.
+
+A log contains changes. This module links them: the last known values are carried forward where an image is partial,
+a row is followed through changes of its key, and each image is compared with the previous one.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from recover.altered_columns import Columns, kept_columns, replaces_rows
+from recover.events import Change, Effect, Image, Place, TableEvent
+
+NOT_INSERTED: Final = "not_inserted"
+"""The row did not exist according to the log, and the change has an image of it."""
+NOT_DELETED: Final = "not_deleted"
+"""The row existed according to the log, and the change creates it."""
+VALUES_DIFFER: Final = "values_differ"
+"""The image before the change is not the image after the previous change."""
+
+
+@dataclass(slots=True)
+class Version:
+    """A row from one change to the next.
+
+    Attributes
+    ----------
+    line
+        Equal for all versions of one row, different for all others. A row that is deleted and inserted again with the
+        same key keeps it.
+    number
+        1 for the first version of a line.
+    key
+        Key of the row in this version; see `Change`.
+    row
+        All known values, or None if the row does not exist in this version. A column without an entry is unknown.
+    before
+        All known values immediately before, or None if the row did not exist. For the first version of a line: the
+        image before its change.
+    change
+        The change that made this version. None for the values of a row that existed before the log, and for a
+        version that `event` made.
+    event
+        The event that made this version, such as a TRUNCATE, if no change did.
+    defect
+        `not_inserted`, `not_deleted` or `values_differ`: the log does not contain how the previous version became the
+        image before this change (a chain break). None if the images link.
+    differing
+        Columns with another value, for `values_differ`.
+    doubts
+        Events after which the values of this version are not certain any more, and that no later image has refuted.
+    copies
+        Rows with exactly these values, for a table without a primary key; otherwise 1, or 0 if the row does not exist.
+    ended_by
+        The change or the event that ended this version; None for the last one.
+    """
+
+    line: int
+    number: int
+    key: str
+    row: Image | None
+    before: Image | None
+    change: Change | None
+    event: TableEvent | None = None
+    defect: str | None = None
+    differing: tuple[str, ...] = ()
+    doubts: tuple[TableEvent, ...] = ()
+    copies: int = 1
+    ended_by: Change | TableEvent | None = None
+
+    @property
+    def place(self) -> Place | None:
+        """Where this version begins; None if before the log."""
+        maker = self.change or self.event
+        return maker.place if maker is not None else None
+
+
+def versions(
+    changes: Iterable[Change],
+    events: Sequence[TableEvent] = (),
+    columns: Mapping[str, Columns] | None = None,
+) -> Iterator[Version]:
+    """Yield the versions of all rows of a table, each one when its end is known.
+
+    Only the rows of one group are in memory. The versions of a line come in their order.
+
+    Parameters
+    ----------
+    changes
+        The changes of the table up to some place, sorted by `group`, then in commit order.
+    events
+        All other events of the table up to the same place, in commit order.
+    columns
+        Columns of each `table_version_id`. Without them, each column that an ALTER TABLE names becomes unknown.
+    """
+    lines = itertools.count(1)
+    for _, group in itertools.groupby(changes, key=lambda change: change.group):
+        rows = _Rows(events, columns or {}, lines)
+        for change in group:
+            yield from rows.follow(change)
+        yield from rows.end()
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of one group at a place that moves forward."""
+
+    events: Sequence[TableEvent]
+    columns: Mapping[str, Columns]
+    lines: Iterator[int]
+    has_key: bool = True
+    # The latest version of each key.
+    latest: dict[str, Version] = field(default_factory=dict)
+    # Keys that a row had before its key was changed.
+    left: set[str] = field(default_factory=set)
+    # Up to here the events have been applied.
+    applied: int = 0
+    # Whether a key without a version is known to have no row.
+    others_are_absent: bool = False
+
+    def follow(self, change: Change) -> Iterator[Version]:
+        """Apply a change; yield the versions that end."""
+        self.has_key = change.has_key
+        yield from self._apply_events(change.place)
+        if not change.has_key:
+            yield from self._follow_copy(change)
+        elif change.event_type == "INSERT":
+            yield from self._insert(change)
+        else:
+            yield from self._update_or_delete(change)
+
+    def end(self) -> Iterator[Version]:
+        """Apply the remaining events and yield the last versions."""
+        yield from self._apply_events(None)
+        yield from self.latest.values()
+
+    # --- tables with a primary key ---
+
+    def _insert(self, change: Change) -> Iterator[Version]:
+        assert change.key_after is not None
+        previous = self.latest.get(change.key_after)
+        is_break = previous is not None and previous.row is not None
+        version = self._version(previous, change, change.key_after, None, dict(change.after or {}))
+        version.defect = NOT_DELETED if is_break else None
+        yield from self._replace(previous, version)
+
+    def _update_or_delete(self, change: Change) -> Iterator[Version]:
+        assert change.key is not None
+        previous = self.latest.get(change.key)
+        if previous is None and not self.others_are_absent and change.key not in self.left:
+            # The first change of a row that existed before: its image before is its first known version.
+            previous = Version(next(self.lines), 1, change.key, dict(change.before or {}), None, None)
+        before, defect, differing = _linked(previous, change)
+        doubts = () if defect or previous is None else _remaining_doubts(previous, change)
+        if previous is not None and not defect:
+            previous.doubts = doubts
+        target = change.key if change.key_after is None else change.key_after
+        row = None if change.event_type == "DELETE" else _after(before, change, is_certain=not doubts)
+        version = self._version(previous, change, target, before, row)
+        version.defect, version.differing = defect, differing
+        version.doubts = () if row is None or _covers(change.after, row) else doubts
+        if target != change.key:
+            occupant = self.latest.get(target)
+            if occupant is not None:
+                if occupant.row is not None:
+                    version.defect = version.defect or NOT_DELETED
+                occupant.ended_by = change
+                yield occupant
+            self.latest.pop(change.key, None)
+            self.left.add(change.key)
+        yield from self._replace(previous, version)
+
+    def _version(
+        self, previous: Version | None, change: Change, key: str, before: Image | None, row: Image | None
+    ) -> Version:
+        line, number = (previous.line, previous.number + 1) if previous else (next(self.lines), 1)
+        return Version(line, number, key, row, before, change, copies=int(row is not None))
+
+    def _replace(self, previous: Version | None, version: Version) -> Iterator[Version]:
+        if previous is not None:
+            previous.ended_by = version.change or version.event
+            yield previous
+        self.latest[version.key] = version
+
+    # --- tables without one ---
+
+    def _follow_copy(self, change: Change) -> Iterator[Version]:
+        """Count rows with equal values: one fewer of the image before, one more of the image after."""
+        if change.key == change.key_after:
+            return
+        row = change.after
+        if change.before is not None and row is not None:
+            row = _after(change.before, change, is_certain=True)
+        if change.key is not None:
+            yield from self._count(change, change.key, change.before, -1)
+        if change.key_after is not None:
+            yield from self._count(change, change.key_after, row, +1)
+
+    def _count(self, change: Change, key: str, image: Image | None, step: int) -> Iterator[Version]:
+        previous = self.latest.get(key)
+        if previous is None and step < 0 and not self.others_are_absent:
+            previous = Version(next(self.lines), 1, key, image, None, None)
+        known = previous.copies if previous is not None else 0
+        version = self._version(
+            previous, change, key, image if known > 0 else None, image if known + step > 0 else None
+        )
+        version.copies = max(known + step, 0)
+        version.defect = NOT_INSERTED if known + step < 0 and self.others_are_absent else None
+        version.doubts = previous.doubts if previous is not None else ()
+        yield from self._replace(previous, version)
+
+    # --- events that list no rows ---
+
+    def _apply_events(self, until: Place | None) -> Iterator[Version]:
+        while self.applied < len(self.events) and (until is None or self.events[self.applied].place < until):
+            yield from self._apply(self.events[self.applied])
+            self.applied += 1
+
+    def _apply(self, event: TableEvent) -> Iterator[Version]:
+        effect = event.effect
+        if effect is Effect.ALTERS and replaces_rows(event.actions, self.has_key, self.columns.values()):
+            effect = Effect.REPLACES
+        if effect is Effect.ALTERS:
+            yield from self._alter(event)
+        elif effect is Effect.OBSCURES:
+            self.others_are_absent = False
+            self.left.clear()
+            for version in self.latest.values():
+                version.doubts = (*version.doubts, event)
+        else:
+            self.others_are_absent = effect is Effect.EMPTIES
+            self.left.clear()
+            for version in list(self.latest.values()):
+                if version.row is not None:
+                    gone = Version(version.line, version.number + 1, version.key, None, version.row, None, event)
+                    gone.copies = 0
+                    yield from self._replace(version, gone)
+            if effect is Effect.REPLACES:
+                yield from self.latest.values()
+                self.latest.clear()
+
+    def _alter(self, event: TableEvent) -> Iterator[Version]:
+        """Forget the values that an ALTER TABLE may have changed."""
+        for version in list(self.latest.values()):
+            if version.row is None:
+                continue
+            of_table = self.columns.get(version.change.table_version_id) if version.change else None
+            kept = kept_columns(version.row, event.actions, of_table)
+            if len(kept) != len(version.row):
+                altered = Version(version.line, version.number + 1, version.key, kept, version.row, None, event)
+                altered.doubts = version.doubts
+                yield from self._replace(version, altered)
+
+
+def _linked(previous: Version | None, change: Change) -> tuple[Image, str | None, tuple[str, ...]]:
+    """Return the row before a change as far as it is known, the defect of the chain, and the differing columns."""
+    image = change.before or {}
+    if previous is None or previous.row is None:
+        return dict(image), NOT_INSERTED, ()
+    known = previous.row
+    differing = tuple(column for column, value in image.items() if column in known and known[column] != value)
+    if differing:
+        # Another write came between: it may have changed the columns too that this image lacks.
+        return dict(image), VALUES_DIFFER, differing
+    return {**known, **image}, None, ()
+
+
+def _remaining_doubts(previous: Version, change: Change) -> tuple[TableEvent, ...]:
+    """Return the doubts that the image before a change does not refute. It refutes them if it has all columns."""
+    return () if previous.row is not None and _covers(change.before, previous.row) else previous.doubts
+
+
+def _covers(image: Image | None, row: Image) -> bool:
+    return image is not None and image.keys() >= row.keys()
+
+
+def _after(before: Image, change: Change, is_certain: bool) -> Image:
+    """Return the row after a change: columns that its image lacks keep their values."""
+    row = {**before, **(change.after or {})}
+    for column in change.undecoded_columns:
+        document = row.pop(column, None)
+        changed = _changed_document(document, change, column) if document is not None and is_certain else None
+        if changed is not None:
+            row[column] = changed
+    return row
+
+
+def _changed_document(document: str, change: Change, column: str) -> str | None:
+    """Return a JSON document after the changes in the log, or None if they do not fit the document."""
+    from ingest.binlog.json_diff import JsonDiffError, apply_changes, parse_change
+
+    try:
+        changes = [
+            parse_change(one.operation, one.path, one.value) for one in change.json_changes if one.column_name == column
+        ]
+        return apply_changes(document, changes)
+    except JsonDiffError:
+        return None

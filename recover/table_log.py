@@ -1,0 +1,299 @@
+"""The changes of one table and all other events that change its rows, read from the marts."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from recover.altered_columns import Columns
+from recover.components import components
+from recover.events import Change, Effect, JsonChange, Place, TableEvent
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MARTS: Final = (
+    *(("binloom", name) for name in ("row_changes", "transactions", "schema_changes", "table_versions")),
+    *(("binloom", name) for name in ("quarantined_row_events", "foreign_keys")),
+    *(("binloom_quality", name) for name in ("lost_events", "stream_gaps", "failed_segments", "uncovered_bytes")),
+    *(("binloom_quality", name) for name in ("file_breaks", "statement_format_changes")),
+)
+"""Tables that the functions of this module read."""
+
+_ROWS_AT_ONCE: Final = 2000
+_EMPTYING: Final = ("drop_table", "truncate_table", "drop_database")
+_CREATING: Final = ("create_table", "create_like", "create_select")
+_REPLACING: Final = (
+    *("rename_table", "exchange_partition", "other discard tablespace", "other import tablespace"),
+    *("other convert partition", "other convert table to partition"),
+)
+_OBSCURING: Final = ("drop_partition", "truncate_partition", "not_understood")
+_ALTERING: Final = (
+    *("add_column", "drop_column", "modify_column", "rename_column", "add_primary_key", "drop_primary_key"),
+)
+_CONDITIONAL: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a source, as the mart `row_changes` names it."""
+
+    source_id: str
+    schema_name: str
+    table_name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema_name}.{self.table_name}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The names as parameters of a query."""
+        return {"source": self.source_id, "schema": self.schema_name, "table": self.table_name}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of row_changes that are read: those of some keys, or all of them."""
+
+    keys: Sequence[str] | None = None
+
+    @property
+    def condition(self) -> str:
+        if self.keys is None:
+            return "true"
+        return "(pk_hash in (select sha256(unnest($keys))) or pk_values_after in (select unnest($keys)))"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {} if self.keys is None else {"keys": list(self.keys)}
+
+
+ALL_ROWS: Final = Rows()
+
+
+def changes_of(
+    connection: "DuckDBPyConnection", table: Table, until: Place | None = None, rows: Rows = ALL_ROWS
+) -> Iterator[Change]:
+    """Yield the changes of a table that took effect, sorted by group, then in commit order.
+
+    DuckDB sorts them, on disk if they do not fit in memory.
+
+    Parameters
+    ----------
+    connection
+        It has the tables of `MARTS`.
+    table
+        The table.
+    until
+        Only changes that took effect before this place; None: all.
+    rows
+        Only changes of these rows.
+    """
+    cursor = connection.cursor()
+    has_xa = _prepare_ends_of_xa(cursor, table)
+    selected = _selected(rows, has_xa, until)
+    parameters = {**table.parameters, **rows.parameters, **(_place_parameters(until) if until is not None else {})}
+    moves = cursor.execute(
+        f"""select distinct hash(key) as before, hash(key_after) as after
+        from ({selected}) where key is not null and key_after is not null and key != key_after""",
+        parameters,
+    ).fetchnumpy()
+    cursor.execute("create or replace temp table moved (key_hash ubigint, root ubigint)")
+    if len(moves["before"]):
+        import pyarrow as pa
+
+        keys, roots = components(moves["before"], moves["after"])
+        cursor.register("found", pa.table({"key_hash": keys, "root": roots}))
+        cursor.execute("insert into moved select * from found")
+        cursor.unregister("found")
+    cursor.execute(
+        f"""select
+            change_id, effect_epoch, effect_file_sequence, effect_pos, binlog_file, start_pos, transaction_id,
+            coalesce(moved.root, hash(coalesce(key, key_after))) as "group", event_type, key, key_after, has_key,
+            row_before, row_after, undecoded_columns, json_changes, table_version_id, gtid, committed_at,
+            event_timestamp, thread_id
+        from ({selected}) as changes
+        left join moved on hash(coalesce(key, key_after)) = moved.key_hash
+        order by "group", effect_epoch, effect_file_sequence, effect_pos, start_pos, payload_ordinal, row_ordinal""",
+        parameters,
+    )
+    while batch := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield from map(_change, batch)
+
+
+def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | None = None) -> list[TableEvent]:
+    """Return all events that change rows of a table, or may change them, without listing them, in commit order."""
+    found = [*_schema_changes(connection, table), *_obscuring(connection, table)]
+    return sorted(
+        (event for event in found if until is None or event.place < until),
+        key=lambda event: (event.place, event.reason),
+    )
+
+
+def columns_of(connection: "DuckDBPyConnection", table: Table) -> dict[str, Columns]:
+    """Return the columns of each version of a table."""
+    rows = connection.execute(
+        """select table_version_id, columns, primary_key_columns from binloom.table_versions
+        where source_id = $source and schema_name = $schema and table_name = $table""",
+        table.parameters,
+    ).fetchall()
+    return {
+        version: Columns({column["name"]: column["column_type"] or "" for column in columns}, tuple(primary_key or ()))
+        for version, columns, primary_key in rows
+    }
+
+
+def _selected(rows: Rows, has_xa: bool, until: Place | None) -> str:
+    """Return a query of changes with the place where each took effect and the row's key before and after."""
+    own = "(epoch, file_sequence, start_pos)"
+    places = (
+        """coalesce(ended.end_epoch, changes.epoch) as effect_epoch,
+        coalesce(ended.end_file_sequence, changes.file_sequence) as effect_file_sequence,
+        coalesce(ended.end_pos, changes.start_pos) as effect_pos,"""
+        if has_xa
+        else "epoch as effect_epoch, file_sequence as effect_file_sequence, start_pos as effect_pos,"
+    )
+    ended = "left join ends_of_xa as ended using (epoch, binlog_file, transaction_pos)" if has_xa else ""
+    effect = "(effect_epoch, effect_file_sequence, effect_pos)" if has_xa else own
+    image_key = "to_json(list_sort(map_entries({})))::varchar"
+    after = "case when row_before is null then row_after else map_concat(row_before, row_after) end"
+    return f"""select
+        * exclude (pk_values, pk_values_after),
+        concat_ws('/', source_id, epoch, binlog_file, transaction_pos) as transaction_id,
+        pk_values is not null as has_key,
+        case when event_type != 'INSERT' then coalesce(pk_values, {image_key.format("row_before")}) end as key,
+        case when event_type != 'DELETE'
+            then coalesce(pk_values_after, pk_values, {image_key.format(after)}) end as key_after
+    from (
+        select changes.*, {places}
+        from binloom.row_changes as changes {ended}
+        where source_id = $source and schema_name = $schema and table_name = $table and outcome = 'commit'
+            and {rows.condition}
+    )
+    where {"true" if until is None else f"{effect} < ($until_epoch, $until_file_sequence, $until_pos)"}"""
+
+
+def _place_parameters(place: Place) -> dict[str, int]:
+    return {"until_epoch": place.epoch, "until_file_sequence": place.file_sequence, "until_pos": place.pos}
+
+
+def _prepare_ends_of_xa(cursor: "DuckDBPyConnection", table: Table) -> bool:
+    """Make a table of the places where prepared transactions took effect; return whether there are any."""
+    cursor.execute(
+        """create or replace temp table ends_of_xa as
+        select prepared.epoch::integer as epoch, prepared.binlog_file, prepared.start_pos as transaction_pos,
+            ending.epoch::integer as end_epoch, ending.file_sequence as end_file_sequence, ending.start_pos as end_pos
+        from binloom.transactions as prepared
+        inner join binloom.transactions as ending on prepared.xa_end_transaction_id = ending.transaction_id
+        where prepared.source_id = $source and prepared.outcome = 'commit'""",
+        {"source": table.source_id},
+    )
+    return bool(_value(cursor.execute("select count(*) from ends_of_xa")))
+
+
+def _value(cursor: "DuckDBPyConnection") -> Any:
+    row = cursor.fetchone()
+    return row[0] if row is not None else None
+
+
+def _change(row: tuple[Any, ...]) -> Change:
+    change_id, epoch, file_sequence, pos, *facts = row
+    undecoded, json_changes = facts[10:12]
+    facts[10:12] = [tuple(undecoded or ()), tuple(JsonChange(**one) for one in json_changes or ())]
+    return Change(change_id, Place(epoch, file_sequence, pos), *facts)
+
+
+def _schema_changes(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
+    rows = connection.execute(
+        """select epoch, file_sequence, start_pos, binlog_file, statement_type, actions, sql_text, event_timestamp,
+            gtid, thread_id
+        from binloom.schema_changes
+        where source_id = $source and (
+            list_contains(list_transform(tables, lambda one: lower(one)), lower($schema || '.' || $table))
+            or (table_name is null and lower(schema_name) = lower($schema) and list_contains(actions, 'drop_database'))
+            or (not is_understood and contains(lower(sql_text), lower($table)))
+        )""",
+        table.parameters,
+    ).fetchall()
+    for epoch, file_sequence, pos, file, statement_type, actions, text, at, gtid, thread_id in rows:
+        effect = _effect(actions, is_conditional=_CONDITIONAL.search(text or "") is not None)
+        if effect is not None:
+            place = Place(epoch, file_sequence, pos)
+            reason = _reason(statement_type, actions)
+            yield TableEvent(place, effect, reason, file, tuple(actions), at, gtid, thread_id)
+
+
+def _effect(actions: Sequence[str], is_conditional: bool) -> Effect | None:
+    """Return the effect of a statement on the rows of a table that it names; None if it changes none."""
+    if any(action.startswith(_REPLACING) for action in actions):
+        return Effect.REPLACES
+    if any(action.startswith(_EMPTYING) for action in actions):
+        return Effect.EMPTIES
+    if any(action.startswith(_CREATING) for action in actions):
+        return None if is_conditional else Effect.EMPTIES
+    if any(action.startswith(_OBSCURING) for action in actions):
+        return Effect.OBSCURES
+    if any(action.startswith(_ALTERING) for action in actions):
+        return Effect.ALTERS
+    return None
+
+
+def _reason(statement_type: str, actions: Sequence[str]) -> str:
+    partition = next((action for action in actions if "partition" in action.split(" ")[0]), None)
+    return f"{statement_type} ({partition.replace('_', ' ')})" if partition is not None else statement_type
+
+
+_OBSCURING_QUERIES: Final = {
+    "rows in quarantine": """
+        select epoch, file_sequence, min(start_pos), binlog_file from binloom.quarantined_row_events
+        where source_id = $source and coalesce(schema_name = $schema, true) and coalesce(table_name = $table, true)
+        group by epoch, file_sequence, binlog_file, transaction_pos""",
+    "a rolled-back transaction, whose changes remain in tables of an engine without transactions": """
+        select changes.epoch, changes.file_sequence, min(changes.start_pos), changes.binlog_file
+        from binloom.row_changes as changes
+        inner join binloom.transactions on changes.source_id = transactions.source_id
+            and changes.epoch = transactions.epoch and changes.binlog_file = transactions.binlog_file
+            and changes.transaction_pos = transactions.start_pos
+        where changes.source_id = $source and changes.schema_name = $schema and changes.table_name = $table
+            and changes.outcome = 'rollback' and transactions.xa_xid is null
+        group by changes.epoch, changes.file_sequence, changes.binlog_file, changes.transaction_pos""",
+    "a transaction whose end is not in the log": """
+        select epoch, file_sequence, min(start_pos), binlog_file from binloom.row_changes
+        where source_id = $source and schema_name = $schema and table_name = $table and outcome = 'none'
+        group by epoch, file_sequence, binlog_file, transaction_pos""",
+    "an incident of the server": """
+        select epoch, null, start_pos, binlog_file from binloom_quality.lost_events where source_id = $source""",
+    "a gap in the followed log": """
+        select from_epoch, null, from_pos, from_file from binloom_quality.stream_gaps where source_id = $source""",
+    "a part that was not landed": """
+        select epoch, null, segment_start, binlog_file from binloom_quality.failed_segments
+        where source_id = $source
+        union all
+        select epoch, null, range_start, binlog_file from binloom_quality.uncovered_bytes
+        where source_id = $source and defect != 'overlap'""",
+    "missing files or transactions": """
+        select following_epoch, null, 0, following_binlog_file from binloom_quality.file_breaks
+        where source_id = $source and following_binlog_file is not null""",
+    "a statement in the log": """
+        select first_epoch, null, first_pos, first_binlog_file from binloom_quality.statement_format_changes
+        where source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
+            and coalesce(lower(table_name) = lower($table), true)
+        union
+        select last_epoch, null, last_pos, last_binlog_file from binloom_quality.statement_format_changes
+        where source_id = $source and coalesce(lower(schema_name) = lower($schema), true)
+            and coalesce(lower(table_name) = lower($table), true)""",
+}
+
+
+def _obscuring(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
+    for reason, query in _OBSCURING_QUERIES.items():
+        names = {name: value for name, value in table.parameters.items() if f"${name}" in query}
+        for epoch, file_sequence, pos, file in connection.execute(query, names).fetchall():
+            sequence = _file_sequence(file) if file_sequence is None else file_sequence
+            yield TableEvent(Place(epoch, sequence, pos), Effect.OBSCURES, reason, file)
+
+
+def _file_sequence(binlog_file: str) -> int:
+    """Return the number in a file's name, as the macro of this name does."""
+    number = re.search(r"([0-9]+)$", binlog_file)
+    return int(number[1]) if number is not None else 0
