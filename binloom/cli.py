@@ -4,15 +4,15 @@ Commands import their modules inside the function, so that `binloom --help` star
 `decode` never load Spark.
 """
 
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from binloom.cli_recover import commands as recovery
 from binloom.commands.output import Format
-from binloom.commands.running import run_app
+from binloom.commands.running import end_with_the_pipe, run_app
 from binloom.options import (
     DefaultsFile,
     EnableCleartextPlugin,
@@ -76,7 +76,7 @@ def inspect(
     """
     from binloom.commands.inspect import inspect_files, list_events
 
-    _end_with_the_pipe()
+    end_with_the_pipe()
     if events or filter_type or limit is not None:
         raise typer.Exit(list_events(files, format, limit, filter_type or [], verbose))
     raise typer.Exit(inspect_files(files, format, verbose))
@@ -112,7 +112,7 @@ def decode(
     """
     from binloom.commands.decode import decode_files
 
-    _end_with_the_pipe()
+    end_with_the_pipe()
     filter, snapshot = _table_filter(schemas, tables, exclude_tables), _snapshot(snapshot_dir)
     raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))
 
@@ -420,7 +420,7 @@ def sql(
     """Answer a query on the marts of the last build, such as binloom.row_changes. Changes nothing. Needs no Java."""
     from binloom.commands.sql import print_answer
 
-    _end_with_the_pipe()
+    end_with_the_pipe()
     raise typer.Exit(print_answer(query, format))
 
 
@@ -477,9 +477,7 @@ def _snapshot(snapshot_dir: Path | None) -> "SchemaSnapshot | None":
     return read_snapshot_dir(snapshot_dir)
 
 
-def _end_with_the_pipe() -> None:
-    """Let `| head` end the process at once and silently, like any other filter."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+app.add_typer(recovery)
 
 
 def main() -> None:

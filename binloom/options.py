@@ -15,6 +15,17 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How rows are pri
 Source = Annotated[
     str, typer.Option("--source", "-s", metavar="NAME", help="Name of the source that the changes belong to.")
 ]
+OneSource = Annotated[
+    str | None,
+    typer.Option("--source", "-s", metavar="NAME", help="Name of the source, if several have the table."),
+]
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help="Table as SCHEMA.TABLE.")]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of", metavar="MOMENT", help="A time (UTC), a GTID, or FILE:POSITION. Default: the end of the log."
+    ),
+]
 Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).")]
 Tables = Annotated[
     str | None,

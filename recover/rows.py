@@ -54,6 +54,9 @@ class Version:
         Rows with exactly these values, for a table without a primary key; otherwise 1, or 0 if the row does not exist.
     ended_by
         The change or the event that ended this version; None for the last one.
+    since
+        For the first version of a line: the last event before its first change after which the row may have been
+        another, or may have existed. None if there is none.
     """
 
     line: int
@@ -68,12 +71,18 @@ class Version:
     doubts: tuple[TableEvent, ...] = ()
     copies: int = 1
     ended_by: Change | TableEvent | None = None
+    since: TableEvent | None = None
 
     @property
     def place(self) -> Place | None:
         """Where this version begins; None if before the log."""
-        maker = self.change or self.event
+        maker = self.change or self.event or self.since
         return maker.place if maker is not None else None
+
+    def is_at(self, place: Place) -> bool:
+        """Return whether this is the version between the transactions before a place and those after it."""
+        begins_before = self.place is None or self.place < place
+        return begins_before and (self.ended_by is None or self.ended_by.place >= place)
 
 
 def versions(
@@ -118,6 +127,8 @@ class _Rows:
     applied: int = 0
     # Whether a key without a version is known to have no row.
     others_are_absent: bool = False
+    # The last event after which a row without a version may be another.
+    horizon: TableEvent | None = None
 
     def follow(self, change: Change) -> Iterator[Version]:
         """Apply a change; yield the versions that end."""
@@ -150,7 +161,9 @@ class _Rows:
         previous = self.latest.get(change.key)
         if previous is None and not self.others_are_absent and change.key not in self.left:
             # The first change of a row that existed before: its image before is its first known version.
-            previous = Version(next(self.lines), 1, change.key, dict(change.before or {}), None, None)
+            previous = Version(
+                next(self.lines), 1, change.key, dict(change.before or {}), None, None, since=self.horizon
+            )
         before, defect, differing = _linked(previous, change)
         doubts = () if defect or previous is None else _remaining_doubts(previous, change)
         if previous is not None and not defect:
@@ -175,7 +188,8 @@ class _Rows:
         self, previous: Version | None, change: Change, key: str, before: Image | None, row: Image | None
     ) -> Version:
         line, number = (previous.line, previous.number + 1) if previous else (next(self.lines), 1)
-        return Version(line, number, key, row, before, change, copies=int(row is not None))
+        since = self.horizon if previous is None else None
+        return Version(line, number, key, row, before, change, copies=int(row is not None), since=since)
 
     def _replace(self, previous: Version | None, version: Version) -> Iterator[Version]:
         if previous is not None:
@@ -200,7 +214,7 @@ class _Rows:
     def _count(self, change: Change, key: str, image: Image | None, step: int) -> Iterator[Version]:
         previous = self.latest.get(key)
         if previous is None and step < 0 and not self.others_are_absent:
-            previous = Version(next(self.lines), 1, key, image, None, None)
+            previous = Version(next(self.lines), 1, key, image, None, None, since=self.horizon)
         known = previous.copies if previous is not None else 0
         version = self._version(
             previous, change, key, image if known > 0 else None, image if known + step > 0 else None
@@ -221,6 +235,7 @@ class _Rows:
         effect = event.effect
         if effect is Effect.ALTERS and replaces_rows(event.actions, self.has_key, self.columns.values()):
             effect = Effect.REPLACES
+        self.horizon = event
         if effect is Effect.ALTERS:
             yield from self._alter(event)
         elif effect is Effect.OBSCURES:

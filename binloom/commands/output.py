@@ -23,6 +23,14 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+class StateFormat(StrEnum):
+    """Output format of the rows of a table."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
 class Advance(Protocol):
     """Progress callback of a long step."""
 

@@ -5,6 +5,7 @@ import io
 import logging
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import traceback
@@ -54,6 +55,11 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
         return EXIT_SOURCE
     except Exception as error:
         return _bug(error)
+
+
+def end_with_the_pipe() -> None:
+    """Let `| head` end the process at once and silently, like any other filter."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def _wrong_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:

@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "binloom": INGEST,
     "binloom.commands": INGEST | {"binloom", "recover"},
     "binloom.options": {"binloom.commands"},
-    "binloom.cli": INGEST | {"binloom.commands", "binloom.options"},
+    "binloom.cli_recover": INGEST | {"binloom.commands", "binloom.options"},
+    "binloom.cli": INGEST | {"binloom.commands", "binloom.options", "binloom.cli_recover"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}
 

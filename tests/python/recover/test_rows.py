@@ -130,6 +130,20 @@ def test_a_replaced_table_has_other_rows_which_are_unknown() -> None:
     assert [(one.line, one.row and one.row["a"]) for one in found] == [(1, "x"), (1, None), (2, "other"), (2, "y")]
 
 
+def test_a_row_before_its_first_change_is_known_since_the_last_event_that_may_have_changed_it() -> None:
+    log = Log()
+    log.insert("1", a="x")
+    gap = log.event(Effect.OBSCURES)
+    log.update("2", {"id": "2", "a": "x"}, {"id": "2", "a": "y"})
+    before_log = next(one for one in read(log) if one.key == "2")
+    assert (before_log.change, before_log.since, before_log.place) == (None, gap, gap.place)
+    assert [before_log.is_at(gap.place._replace(pos=pos)) for pos in (gap.place.pos, gap.place.pos + 1, 10**6)] == [
+        False,
+        True,
+        False,
+    ]
+
+
 def test_a_doubt_lasts_until_an_image_refutes_it() -> None:
     log = Log()
     log.insert("1", a="x")

@@ -1,0 +1,95 @@
+"""`binloom state`: the rows of a table at a moment."""
+
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from binloom.commands.output import StateFormat, json_text, say
+from ingest.errors import EXIT_DONE, UsageError
+from ingest.escapes import csv_cell
+from ingest.warehouse.home import binloom_home
+from recover.as_of import moment_of
+from recover.marts import open_marts
+from recover.state import Row, State, state_of
+from recover.table_log import MARTS
+from recover.tables import find_table
+
+_ROWS_AT_ONCE: Final = 10_000
+_UNKNOWN, _UNCERTAIN = "_unknown_columns", "_uncertain_since"
+
+
+def print_state(
+    table_name: str, source_id: str | None, as_of: str | None, format: StateFormat, output: Path | None
+) -> int:
+    """Print the rows of a table, or write them to a file; then report on stderr whether they are all rows."""
+    if format is StateFormat.PARQUET and output is None:
+        raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
+    connection = open_marts(binloom_home(), MARTS)
+    table = find_table(connection, table_name, source_id)
+    moment = moment_of(connection, table.source_id, as_of)
+    state = state_of(connection, table, moment)
+    if format is StateFormat.PARQUET and output is not None:
+        _write_parquet(state, output)
+    elif output is not None:
+        with output.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(_lines(state, format))
+    else:
+        sys.stdout.writelines(_lines(state, format))
+        sys.stdout.flush()
+    _report(state)
+    return EXIT_DONE
+
+
+def _report(state: State) -> None:
+    kind = "complete" if state.is_complete else "changed rows only"
+    say(f"{state.table} as of {state.moment}: {state.rows_read} rows, {kind}.")
+    for sentence in (*state.moment.remarks, *state.gaps_in_knowledge):
+        say(sentence)
+    if state.chain_breaks:
+        say(
+            f"{state.chain_breaks} changes before it do not link to the previous change of their row:"
+            " the log lacks writes between them."
+        )
+    if state.rows_unknown:
+        say(f"{state.rows_unknown} rows have values that the log does not contain; they are listed as unknown.")
+    if state.rows_doubtful:
+        say(f"{state.rows_doubtful} rows may be others since then, or may not exist; the reason is beside each.")
+
+
+def _lines(state: State, format: StateFormat) -> Iterator[str]:
+    if format is StateFormat.JSON:
+        for row in state.rows():
+            yield json_text({**row.values, **_marks(row)}) + "\n"
+        return
+    yield ",".join(csv_cell(name) for name in (*state.columns, _UNKNOWN, _UNCERTAIN)) + "\n"
+    for row in state.rows():
+        cells = [_csv_value(row.values.get(name)) for name in state.columns]
+        marks = [csv_cell("; ".join(_marks(row).get(name, ()))) for name in (_UNKNOWN, _UNCERTAIN)]
+        yield ",".join((*cells, *marks)) + "\n"
+
+
+def _csv_value(value: str | None) -> str:
+    """Return the cell of a value: NULL is empty, and an empty text is in quotes."""
+    return "" if value is None else csv_cell(value) or '""'
+
+
+def _marks(row: Row) -> dict[str, list[str]]:
+    """Return what is not known about a row; nothing if it is certain."""
+    marks = {_UNKNOWN: list(row.unknown_columns), _UNCERTAIN: [str(doubt) for doubt in row.doubts]}
+    return {name: reasons for name, reasons in marks.items() if reasons}
+
+
+def _write_parquet(state: State, output: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    lists = {name: pa.list_(pa.string()) for name in (_UNKNOWN, _UNCERTAIN)}
+    schema = pa.schema({**dict.fromkeys(state.columns, pa.string()), **lists})
+    with pq.ParquetWriter(output, schema, compression="zstd") as writer:
+        rows = state.rows()
+        while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
+            values = {name: [row.values.get(name) for row in part] for name in state.columns}
+            marks = {name: [_marks(row).get(name) for row in part] for name in lists}
+            writer.write_table(pa.table({**values, **marks}, schema=schema))

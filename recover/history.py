@@ -1,0 +1,169 @@
+"""One row through time, followed through changes of its key."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ingest.errors import UsageError
+from recover.events import Change, Place
+from recover.rows import Version, versions
+from recover.table_log import Rows, Table, changes_of, columns_of, events_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_UNESCAPED: Final = re.compile(r"((?:[^|\\]|\\.)*)(?:\||$)")
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
+
+
+class UnknownRowError(UsageError):
+    """The log contains no change of a row with this key."""
+
+
+def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: Place | None = None) -> list[Version]:
+    """Return the versions of all rows that had a key at some time, in their order.
+
+    Parameters
+    ----------
+    connection
+        It has the tables of `table_log.MARTS`.
+    table
+        The table.
+    key
+        Values of the primary key, as `pk_values` has them, or as `column=value`, joined by `|`.
+    until
+        Only changes that took effect before this place.
+
+    Raises
+    ------
+    UnknownRowError
+        The table has no primary key, the key does not fit, or the log has no change of the row.
+    """
+    key = _key(connection, table, key)
+    path = _Path(connection, table, until)
+    path.follow(key)
+    if not path.found:
+        raise UnknownRowError(
+            f"The log contains no change of row {key} in {table}{'' if until is None else ' up to then'}.",
+            hint=_nearest(connection, table, key),
+        )
+    changes = (
+        change
+        for change in changes_of(connection, table, until, Rows(sorted(path.keys)))
+        if change.change_id in path.found
+    )
+    found = list(versions(changes, events_of(connection, table, until), columns_of(connection, table)))
+    lines = {version.line for version in found if version.key == key}
+    return sorted((one for one in found if one.line in lines), key=_in_order)
+
+
+def _in_order(version: Version) -> tuple[Place, int, int]:
+    return (version.place or Place(-1, 0, 0), version.line, version.number)
+
+
+@dataclass
+class _Path:
+    """The changes of the rows that had a key: those under the key itself, and those under other keys of its rows."""
+
+    connection: "DuckDBPyConnection"
+    table: Table
+    until: Place | None
+    found: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
+
+    def follow(self, key: str) -> None:
+        """Find the changes of all rows that had a key."""
+        changes = self._changes(key)
+        self._add(key, changes)
+        open_ends: list[tuple[Change, bool]] = [
+            *((change, True) for change in changes if change.key == key and _moves(change)),
+            *((change, False) for change in changes if change.key_after == key and _moves(change)),
+        ]
+        while open_ends:
+            change, is_forward = open_ends.pop()
+            other = change.key_after if is_forward else change.key
+            assert other is not None
+            changes = self._changes(other)
+            place = next(place for place, one in enumerate(changes) if one.change_id == change.change_id)
+            part = _until_left(changes[place + 1 :], other) if is_forward else _since_came(changes[:place], other)
+            self._add(other, part)
+            open_ends += [(one, is_forward) for one in (part[-1:] if is_forward else part[:1]) if _moves(one)]
+
+    def _changes(self, key: str) -> list[Change]:
+        return list(changes_of(self.connection, self.table, self.until, Rows([key])))
+
+    def _add(self, key: str, changes: Sequence[Change]) -> None:
+        self.keys.add(key)
+        self.found.update(change.change_id for change in changes)
+
+
+def _moves(change: Change) -> bool:
+    return change.key is not None and change.key_after is not None and change.key != change.key_after
+
+
+def _until_left(changes: Sequence[Change], key: str) -> Sequence[Change]:
+    """Return the changes up to the first one after which no row has the key."""
+    ends = (place for place, one in enumerate(changes) if one.key == key and one.key_after != key)
+    return changes[: next(ends, len(changes)) + 1]
+
+
+def _since_came(changes: Sequence[Change], key: str) -> Sequence[Change]:
+    """Return the changes from the last one that gave a row the key."""
+    starts = (place for place, one in reversed(list(enumerate(changes))) if one.key_after == key and one.key != key)
+    return changes[next(starts, 0) :]
+
+
+def _key(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
+    """Return the `pk_values` that a person means.
+
+    Raises
+    ------
+    UnknownRowError
+        The table has no primary key, or the text does not fit it.
+    """
+    columns = next((one for one in reversed(columns_of(connection, table).values()) if one.primary_key), None)
+    if columns is None:
+        raise UnknownRowError(
+            f"{table} has no primary key, so its rows cannot be told apart.",
+            hint='Look for a value: `binloom query --table ... --where "column = value"`.',
+        )
+    names = columns.primary_key
+    parts = _UNESCAPED.findall(text)[: text.count("|") + 1]
+    if len(names) == 1 and len(parts) > 1:
+        parts = [text.replace("\\", "\\\\").replace("|", "\\|")]
+    if len(parts) != len(names):
+        raise UnknownRowError(
+            f"The primary key of {table} has {len(names)} columns, and {text!r} has {len(parts)} values.",
+            hint=f"Give {'|'.join(names)}, with | between the values.",
+        )
+    return "|".join(_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))
+
+
+def _key_value(part: str, name: str, column_type: str) -> str:
+    start = f"{name}="
+    value = part[len(start) :] if part.lower().startswith(start.lower()) else part
+    if column_type.startswith(_INTEGERS):
+        if not _INTEGER.fullmatch(value):
+            raise UnknownRowError(f"{value!r} is not a number, but {name} is {column_type}.", hint="Give a number.")
+        return str(int(value))
+    return value
+
+
+def _nearest(connection: "DuckDBPyConnection", table: Table, key: str) -> str:
+    """Return which keys with changes are nearest to one without."""
+    distance = (
+        "abs(try_cast(pk_values as hugeint) - $key::hugeint)"
+        if _INTEGER.fullmatch(key)
+        else "levenshtein(pk_values, $key)"
+    )
+    rows = connection.execute(
+        f"""select distinct pk_values, {distance} as distance from binloom.row_changes
+        where source_id = $source and schema_name = $schema and table_name = $table and pk_values is not null
+        order by distance, pk_values limit 3""",
+        {**table.parameters, "key": key},
+    ).fetchall()
+    return (
+        f"The nearest keys are {', '.join(row[0] for row in rows)}." if rows else "The log has no changes of the table."
+    )

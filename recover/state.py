@@ -1,0 +1,172 @@
+"""The rows of a table at a place in the log."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from recover.altered_columns import Columns
+from recover.as_of import Moment
+from recover.events import Effect, Image, Place, TableEvent
+from recover.rows import versions
+from recover.table_log import Table, changes_of, columns_of, events_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row at the place.
+
+    Attributes
+    ----------
+    values
+        The known values.
+    unknown_columns
+        Columns whose values the log does not contain.
+    doubts
+        Events before the place after which the row may be another, or may not exist.
+    """
+
+    values: Image
+    unknown_columns: tuple[str, ...]
+    doubts: tuple[TableEvent, ...]
+
+
+@dataclass
+class State:
+    """The rows of a table at a place; the counts are final when all rows were read.
+
+    Attributes
+    ----------
+    columns
+        Columns of the table at the place, in their order.
+    gaps_in_knowledge
+        Sentences on why other rows may exist, or others of these rows may not. Empty if the state is complete.
+    rows_read, rows_unknown, rows_doubtful
+        Rows so far, those of them with an unknown value, and those with a doubt.
+    chain_breaks
+        Changes before the place whose image does not link to the previous one.
+    """
+
+    table: Table
+    moment: Moment
+    columns: tuple[str, ...]
+    gaps_in_knowledge: tuple[str, ...]
+    _connection: "DuckDBPyConnection"
+    rows_read: int = field(default=0, init=False)
+    rows_unknown: int = field(default=0, init=False)
+    rows_doubtful: int = field(default=0, init=False)
+    chain_breaks: int = field(default=0, init=False)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether these are all rows of the table, as far as they were read."""
+        return not (self.gaps_in_knowledge or self.rows_doubtful or self.chain_breaks)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows in no particular order; a table without a primary key may have equal rows."""
+        # Without the beginning of the table, the next change of a row shows how it was before.
+        until = None if self.gaps_in_knowledge else self.moment.place
+        place = self.moment.place
+        found = versions(
+            changes_of(self._connection, self.table, until),
+            events_of(self._connection, self.table, until),
+            columns_of(self._connection, self.table),
+        )
+        for version in found:
+            if version.defect is not None and version.place is not None and version.place < place:
+                self.chain_breaks += 1
+            if version.row is not None and version.is_at(place):
+                yield from [self._row(version.row, version.doubts)] * version.copies
+
+    def _row(self, image: Image, doubts: Sequence[TableEvent]) -> Row:
+        values = {column: image[column] for column in self.columns if column in image}
+        row = Row(
+            values,
+            tuple(column for column in self.columns if column not in image),
+            tuple(doubt for doubt in doubts if doubt.place < self.moment.place),
+        )
+        self.rows_read += 1
+        self.rows_unknown += bool(row.unknown_columns)
+        self.rows_doubtful += bool(row.doubts)
+        return row
+
+
+def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> State:
+    """Return the state of a table at a moment; its rows are read while they are used.
+
+    Parameters
+    ----------
+    connection
+        It has the tables of `table_log.MARTS`.
+    table
+        The table.
+    moment
+        Transactions before it are included.
+    """
+    gaps = (*_gaps(events_of(connection, table, moment.place)), *_cascades(connection, table))
+    return State(table, moment, _columns_at(connection, table, moment.place), gaps, connection)
+
+
+def _gaps(events: Sequence[TableEvent]) -> Iterator[str]:
+    """Yield why events leave rows unknown."""
+    emptied = max((place for place, event in enumerate(events) if event.effect is Effect.EMPTIES), default=None)
+    if emptied is None:
+        yield "The log does not contain the CREATE TABLE, or a TRUNCATE TABLE: rows that never changed are missing."
+    since = events[emptied + 1 :] if emptied is not None else events
+    for event in since:
+        if event.effect is Effect.REPLACES:
+            yield f"After {event}, the table has rows that were logged under another name, or not at all."
+        elif event.effect is Effect.OBSCURES:
+            yield f"After {event}, rows may be missing, or be others."
+
+
+def _cascades(connection: "DuckDBPyConnection", table: Table) -> Iterator[str]:
+    rows = connection.execute(
+        """select distinct constraint_name, referenced_table_name from binloom.foreign_keys
+        where source_id = $source and schema_name = $schema and table_name = $table and is_cascading order by all""",
+        table.parameters,
+    ).fetchall()
+    for name, referenced in rows:
+        yield f"Foreign key {name} changes rows when {referenced} changes; not every server logs these changes."
+
+
+def _columns_at(connection: "DuckDBPyConnection", table: Table, place: Place) -> tuple[str, ...]:
+    """Return the columns of a table at a place: those of its latest change, or of a definition since."""
+    known = columns_of(connection, table)
+    position = {"epoch": place.epoch, "sequence": place.file_sequence, "pos": place.pos}
+    changed = _row(
+        connection,
+        """select table_version_id, epoch, file_sequence, start_pos from binloom.row_changes
+        where source_id = $source and schema_name = $schema and table_name = $table
+        order by (epoch, file_sequence, start_pos) < ($epoch, $sequence, $pos) desc,
+            case when (epoch, file_sequence, start_pos) < ($epoch, $sequence, $pos) then -epoch else epoch end,
+            case when (epoch, file_sequence, start_pos) < ($epoch, $sequence, $pos) then -file_sequence
+                else file_sequence end,
+            case when (epoch, file_sequence, start_pos) < ($epoch, $sequence, $pos) then -start_pos else start_pos end
+        limit 1""",
+        **table.parameters,
+        **position,
+    )
+    defined = _row(
+        connection,
+        r"""select table_version_id, valid_from_epoch,
+            try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint) as file_sequence, valid_from_pos
+        from binloom.table_versions
+        where source_id = $source and schema_name = $schema and table_name = $table
+            and evidence != 'table_map' and valid_from_pos is not null
+            and (valid_from_epoch, file_sequence, valid_from_pos) <= ($epoch, $sequence, $pos)
+        order by valid_from_epoch desc, file_sequence desc, valid_from_pos desc limit 1""",
+        **table.parameters,
+        **position,
+    )
+    if changed is None or (defined is not None and changed[1:] < defined[1:] <= tuple(place)):
+        changed = defined or changed
+    version = known.get(changed[0]) if changed is not None else next(iter(known.values()), None)
+    return tuple((version or Columns({})).types)
+
+
+def _row(connection: "DuckDBPyConnection", query: str, **parameters: Any) -> tuple[Any, ...] | None:
+    row: tuple[Any, ...] | None = connection.execute(query, parameters).fetchone()
+    return row
