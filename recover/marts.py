@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 MART_SCHEMA: Final = "binloom"
 SCHEMAS: Final = (MART_SCHEMA, "binloom_quality")
+STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
+"""The statements of completed segments, under the name that Spark has for them."""
 # Types of partition columns that are not text: their values are only in the names of folders.
-_PARTITION_TYPES: Final = {"epoch": "integer"}
+_PARTITION_TYPES: Final = {"epoch": "integer", "segment_start": "bigint"}
 
 
 class NoMartError(UsageError):
@@ -47,10 +49,18 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]]) -> "DuckDBPyConnec
     connection = duckdb.connect(":memory:")
     # Text of a timestamp has the offset of the time zone.
     connection.execute("set timezone = 'UTC'")
-    for schema in SCHEMAS:
+    for schema in (*SCHEMAS, STATEMENTS[0]):
         connection.execute(f"create schema {schema}")
     for schema, name in tables:
-        connection.execute(f"create view {_quoted(schema)}.{_quoted(name)} as {_rows(home, schema, name)}")
+        rows = _statements(home) if (schema, name) == STATEMENTS else _rows(home, schema, name)
+        try:
+            connection.execute(f"create view {_quoted(schema)}.{_quoted(name)} as {rows}")
+        except duckdb.IOException as error:
+            if "No files found" not in str(error):
+                raise
+            raise NoMartError(
+                f"{schema}.{name} has no rows yet.", hint="Land a binlog, then run `binloom build`."
+            ) from None
     folder = f"{warehouse_dir(home)}/"
     # DuckDB checks a pattern as it is written, and then the files that it found.
     connection.execute(f"set allowed_directories = [{_literal(folder)}, {_literal(_escaped(folder))}]")
@@ -60,10 +70,27 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]]) -> "DuckDBPyConnec
 
 
 def _rows(home: Path, schema: str, name: str) -> str:
-    """Return a query of the rows of a mart. A partitioned mart has a level of folders for each partition column."""
-    folder = warehouse_dir(home) / f"{schema}.db" / name
-    if schema not in SCHEMAS or "/" in name or not folder.is_dir():
+    """Return a query of the rows of a mart."""
+    if schema not in SCHEMAS or "/" in name or not (warehouse_dir(home) / f"{schema}.db" / name).is_dir():
         raise _no_mart(home, schema, name)
+    return _files(home, schema, name)
+
+
+def _statements(home: Path) -> str:
+    """Return a query of the landed statements. Folders of other segments may be incomplete, or replaced."""
+    folders = [warehouse_dir(home) / "binlog_raw.db" / "statements"]
+    folders.append(warehouse_dir(home) / "binloom_intermediate.db" / "int_completed_segments")
+    if not all(folder.is_dir() for folder in folders):
+        raise _no_mart(home, *STATEMENTS)
+    landed = _files(home, "binlog_raw", "statements")
+    completed = _files(home, "binloom_intermediate", "int_completed_segments")
+    keys = "source_id, epoch, binlog_file, segment_start"
+    return f"select * from ({landed}) semi join ({completed}) using ({keys})"
+
+
+def _files(home: Path, schema: str, name: str) -> str:
+    """Return a query of the rows of a table. A partitioned table has a level of folders for each partition column."""
+    folder = warehouse_dir(home) / f"{schema}.db" / name
     partitions: list[str] = []
     level = folder
     while (partition := _first_partition(level)) is not None:

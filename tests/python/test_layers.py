@@ -25,11 +25,12 @@ MAY_IMPORT = {
     "ingest.landing": BYTES | {"ingest.warehouse"},
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
     "ingest.quality": BYTES | {"ingest.warehouse", "ingest.landing"},
-    "recover": {"ingest.errors", "ingest.binlog", "ingest.warehouse"},
+    "recover": BYTES | {"ingest.warehouse", "ingest.landing"},
     "binloom": INGEST,
     "binloom.commands": INGEST | {"binloom", "recover"},
     "binloom.options": {"binloom.commands"},
-    "binloom.cli_recover": INGEST | {"binloom.commands", "binloom.options"},
+    "binloom.filter_options": {"recover"},
+    "binloom.cli_recover": INGEST | {"binloom.commands", "binloom.options", "binloom.filter_options", "recover"},
     "binloom.cli": INGEST | {"binloom.commands", "binloom.options", "binloom.cli_recover"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}

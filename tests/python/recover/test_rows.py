@@ -7,7 +7,7 @@ from recover.altered_columns import Columns, kept_columns, replaces_rows
 from recover.components import components
 from recover.events import Effect, JsonChange
 from recover.rows import Version, versions
-from tests.support.recover.changes import Log
+from tests.support.recover.table_logs import Log
 
 COLUMNS = {"v": Columns({"id": "int", "a": "varchar(10)", "b": "enum('x','y')"}, ("id",))}
 

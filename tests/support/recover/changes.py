@@ -1,76 +1,98 @@
-"""Changes of one table, written as short as a test can read them."""
+"""A small log of row changes in memory, with the columns of the marts that filters use."""
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
 
-from recover.events import Change, Effect, Image, JsonChange, Place, TableEvent
+import duckdb
+
+from recover.catalog import Column, TableVersion
+from recover.filters import Filters, key_text
+from recover.selection import select
+
+Image = Mapping[str, str | None] | None
 
 
-class Log:
-    """A log of one table, which numbers its changes and events."""
-
-    def __init__(self, has_key: bool = True) -> None:
-        self.changes: list[Change] = []
-        self.events: list[TableEvent] = []
-        self._has_key = has_key
-        self._positions: Iterator[int] = itertools.count(100, 100)
-
-    def insert(self, key: str, **row: str | None) -> None:
-        """Add an INSERT of a row with column `id` and others."""
-        self._add("INSERT", None, key, None, {"id": key, **row})
-
-    def update(
-        self,
-        key: str,
-        before: Image,
-        after: Image,
-        key_after: str | None = None,
-        json_changes: tuple[JsonChange, ...] = (),
-    ) -> None:
-        """Add an UPDATE with the images that the log contains."""
-        self._add("UPDATE", key, key_after or key, before, after, json_changes)
-
-    def delete(self, key: str, **row: str | None) -> None:
-        """Add a DELETE of a row with column `id` and others."""
-        self._add("DELETE", key, None, {"id": key, **row}, None)
-
-    def event(self, effect: Effect, *actions: str) -> TableEvent:
-        """Add an event that lists no rows."""
-        event = TableEvent(Place(0, 1, next(self._positions)), effect, effect.upper(), "binlog.000001", actions)
-        self.events.append(event)
-        return event
-
-    def _add(
-        self,
-        event_type: str,
-        key: str | None,
-        key_after: str | None,
-        before: Image | None,
-        after: Image | None,
-        json_changes: tuple[JsonChange, ...] = (),
-    ) -> None:
-        pos = next(self._positions)
-        undecoded = tuple(dict.fromkeys(one.column_name for one in json_changes))
-        self.changes.append(
-            Change(
-                change_id=f"s/0/binlog.000001/{pos}/0/0",
-                place=Place(0, 1, pos),
-                binlog_file="binlog.000001",
-                start_pos=pos,
-                transaction_id=f"s/0/binlog.000001/{pos}",
-                group=1,
-                event_type=event_type,
-                key=key,
-                key_after=key_after,
-                has_key=self._has_key,
-                before=before,
-                after=after,
-                undecoded_columns=undecoded,
-                json_changes=json_changes,
-                table_version_id="v",
-                gtid=None,
-                committed_at=None,
-                event_timestamp=None,
-                thread_id=None,
+def table(
+    name: str, *columns: tuple[str, str], key: Sequence[str] = ("id",), version: str | None = None
+) -> TableVersion:
+    """Return a version of a table; a column is its name and type."""
+    return TableVersion(
+        table_version_id=version or name,
+        source_id="s",
+        schema_name=name.partition(".")[0],
+        table_name=name.partition(".")[2],
+        columns=tuple(
+            Column(
+                ordinal=ordinal,
+                name=column,
+                data_type=type_name.split("(")[0].split()[0],
+                column_type=type_name,
+                character_set="utf8mb4" if "char" in type_name or "text" in type_name else None,
+                is_nullable=column not in key,
+                is_primary_key=column in key,
             )
+            for ordinal, (column, type_name) in enumerate(columns)
+        ),
+        primary_key=tuple(key),
+    )
+
+
+def row_changes(*changes: tuple[TableVersion, Image, Image]) -> "duckdb.DuckDBPyConnection":
+    """Return a connection with `binloom.row_changes`: a version, the row before and the row after of each change."""
+    connection = duckdb.connect()
+    connection.execute("set timezone = 'UTC'")
+    connection.execute("create schema binloom")
+    connection.execute(
+        """create table binloom.row_changes (
+            number bigint, source_id varchar, schema_name varchar, table_name varchar, table_version_id varchar,
+            event_type varchar, pk_values varchar, pk_hash varchar, pk_values_after varchar, changed_columns varchar[],
+            row_before map(varchar, varchar), row_after map(varchar, varchar), gtid varchar, event_hour varchar,
+            event_timestamp timestamptz, thread_id bigint
+        )"""
+    )
+    for number, (version, before, after) in enumerate(changes):
+        connection.execute(
+            "insert into binloom.row_changes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [number, *_change(number, version, before, after)],
         )
+    return connection
+
+
+def _change(number: int, version: TableVersion, before: Image, after: Image) -> list[Any]:
+    old, new = _key(version, before), _key(version, after)
+    key = new if before is None else old
+    is_update = before is not None and after is not None
+    return [
+        version.source_id,
+        version.schema_name,
+        version.table_name,
+        version.table_version_id,
+        "UPDATE" if is_update else "INSERT" if before is None else "DELETE",
+        key,
+        None if key is None else sha256(key.encode()).hexdigest(),
+        new if is_update and new != old else None,
+        [name for name in before or {} if (after or {}).get(name) != (before or {})[name]] if is_update else None,
+        _map(before),
+        _map(after),
+        f"11111111-1111-1111-1111-111111111111:{number + 1}",
+        f"2026-11-17-{8 + number // 60:02d}",
+        f"2026-11-17 {8 + number // 60:02d}:{number % 60:02d}:00+00",
+        number,
+    ]
+
+
+def _key(version: TableVersion, image: Image) -> str | None:
+    if image is None or not version.primary_key:
+        return None
+    return key_text(str(image[name]) for name in version.primary_key)
+
+
+def _map(image: Image) -> Any:
+    return None if image is None else {"key": list(image), "value": list(image.values())}
+
+
+def numbers(connection: "duckdb.DuckDBPyConnection", versions: Sequence[TableVersion], **filters: Any) -> list[int]:
+    """Return the numbers of the changes that filters select."""
+    selection = select(Filters.of(**filters), versions)
+    return sorted(row[0] for row in connection.execute(selection.sql("number")).fetchall())

@@ -1,0 +1,80 @@
+"""The options that select row changes, in the same words for every command that has them.
+
+A command takes them as one parameter:
+
+>>> @app.command()
+... @with_filters
+... def query(filters: Filters, limit: int = 100) -> None: ...
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, Final
+
+import typer
+
+_PANEL: Final = "Filters"
+
+
+def _several(option: str, metavar: str, help: str) -> Any:
+    return Annotated[
+        list[str] | None, typer.Option(option, metavar=metavar, help=f"{help} May be repeated.", rich_help_panel=_PANEL)
+    ]
+
+
+def _one(option: str, metavar: str, help: str, type_: Any = str, **more: Any) -> Any:
+    return Annotated[type_ | None, typer.Option(option, metavar=metavar, help=help, rich_help_panel=_PANEL, **more)]
+
+
+OPTIONS: Final[dict[str, Any]] = {
+    "sources": _several("--source", "NAME", "Only changes of this source."),
+    "schemas": _several("--schema", "NAME", "Only changes in this schema (database); * and ? are wildcards."),
+    "tables": _several("--table", "DB.TABLE", "Only changes of this table; * and ? are wildcards."),
+    "keys": _several(
+        "--key", "KEY", "Only changes of the row with this primary key: VALUE, VALUE|VALUE or COLUMN=VALUE."
+    ),
+    "key_from": _one("--key-from", "KEY", "Only keys from this one on."),
+    "key_to": _one("--key-to", "KEY", "Only keys up to this one, included."),
+    "types": _several("--type", "TYPE", "Only INSERT, UPDATE or DELETE."),
+    "since": _one("--since", "TIME", "Only changes from this time on, in UTC."),
+    "until": _one("--until", "TIME", "Only changes before this time, in UTC."),
+    "gtids": _several("--gtid", "SET", "Only transactions with these GTIDs, such as uuid:1-5 or 0-1-7."),
+    "transactions": _several("--transaction", "ID", "Only this transaction: a GTID, FILE:POSITION or transaction_id."),
+    "threads": Annotated[
+        list[int] | None,
+        typer.Option("--thread", metavar="N", help="Only this connection. May be repeated.", rich_help_panel=_PANEL),
+    ],
+    "files": _several("--file", "NAME", "Only changes in this binlog file."),
+    "from_pos": _one("--from-pos", "N", "Only events from this position of the file on.", int, min=0),
+    "to_pos": _one("--to-pos", "N", "Only events before this position of the file.", int, min=0),
+    "changed": _several("--changed", "COLUMN", "Only updates that changed this column."),
+    "where": _several(
+        "--where", "CONDITION", "Only changes whose row, before or after, fulfils this: \"before.status = 'paid'\"."
+    ),
+    "statement": _one("--statement", "TEXT", "Only changes by statements that contain this text, if they are logged."),
+}
+
+
+def with_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameter `filters` of a command by one option for each filter."""
+    from recover.filters import Filters
+
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "filters"]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in OPTIONS.items()
+    ]
+
+    @wraps(command)
+    def filtered(**given: Any) -> None:
+        chosen = {name: value for name in OPTIONS if (value := given.pop(name)) is not None}
+        command(filters=Filters.of(**chosen), **given)
+
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    filtered.__signature__ = signature.replace(parameters=[*keyword_only, *options])  # type: ignore[attr-defined]
+    filtered.__annotations__ = {parameter.name: parameter.annotation for parameter in (*keyword_only, *options)} | {
+        "return": None
+    }
+    return filtered

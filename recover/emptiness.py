@@ -1,0 +1,166 @@
+"""The reason why filters select nothing, found only when they do."""
+
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from ingest.errors import UsageError
+from recover.catalog import unknown_name
+from recover.filters import Filters
+from recover.gtids import is_gtid, is_in
+from recover.selection import Selection, select
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from sqlglot import exp
+
+# Options by the name of their filter.
+_OPTIONS: Final = {
+    "sources": "--source",
+    "schemas": "--schema",
+    "tables": "--table",
+    "keys": "--key",
+    "types": "--type",
+    "gtids": "--gtid",
+    "transactions": "--transaction",
+    "threads": "--thread",
+    "files": "--file",
+}
+
+
+class NothingSelectedError(UsageError):
+    """The filters select no row change."""
+
+
+class OutsideTheLogError(NothingSelectedError):
+    """A GTID, file, position or time is not in the log."""
+
+
+def why_nothing(connection: "DuckDBPyConnection", selection: Selection) -> UsageError:
+    """Return the error for a selection without row changes: what is not there, and what is.
+
+    Parameters
+    ----------
+    connection
+        Has the views `binloom.row_changes` and `binloom.transactions`.
+    selection
+        A selection that has no row changes.
+    """
+    filters = selection.filters
+    return (
+        _unknown_file(connection, filters)
+        or _unknown_transaction(connection, filters)
+        or _outside_time(connection, selection)
+        or _excluded(connection, selection)
+    )
+
+
+def _unknown_file(connection: "DuckDBPyConnection", filters: Filters) -> UsageError | None:
+    known = {row[0] for row in connection.execute("select distinct binlog_file from binloom.transactions").fetchall()}
+    for name in filters.files:
+        if name not in known:
+            return unknown_name(f"The file {name!r} is not in the log.", name, known)
+    return None
+
+
+def _unknown_transaction(connection: "DuckDBPyConnection", filters: Filters) -> UsageError | None:
+    from sqlglot import exp
+
+    if filters.gtids and not _has_transactions(connection, is_in(filters.gtids, exp.column("gtid"))):
+        shown = ", ".join(map(str, filters.gtids[:3]))
+        return OutsideTheLogError(
+            f"No transaction of the log has a GTID of {shown}{' …' if len(filters.gtids) > 3 else ''}.",
+            hint=_gtids_of_log(connection),
+        )
+    for text in filters.transactions:
+        named = select(Filters(transactions=(text,)), ()).condition
+        named = named.transform(_as_column_of_transactions)
+        if not _has_transactions(connection, named):
+            hint = _gtids_of_log(connection) if is_gtid(text) else _transaction_around(connection, text)
+            return OutsideTheLogError(f"The log has no transaction {text!r}.", hint=hint)
+    return None
+
+
+def _as_column_of_transactions(node: "exp.Expr") -> "exp.Expr":
+    from sqlglot import exp
+
+    is_position = isinstance(node, exp.Column) and node.name == "transaction_pos"
+    return exp.column("start_pos") if is_position else node
+
+
+def _has_transactions(connection: "DuckDBPyConnection", condition: "exp.Expr") -> bool:
+    from sqlglot import exp
+
+    query = exp.select("1").from_("binloom.transactions").where(condition).limit(1)
+    return bool(connection.execute(query.sql("duckdb")).fetchall())
+
+
+def _gtids_of_log(connection: "DuckDBPyConnection") -> str:
+    from ingest.binlog.gtid_sets import GtidSet
+
+    found = GtidSet()
+    for (gtid,) in connection.execute("select gtid from binloom.transactions where gtid is not null").fetchall():
+        found.add(gtid)
+    text = str(found)
+    return f"The log has {text if len(text) < 300 else text[:300] + ' …'}." if text else "The log has no GTIDs."
+
+
+def _transaction_around(connection: "DuckDBPyConnection", text: str) -> str:
+    file, position = text.replace("/", ":").split(":")[-2:]
+    rows = connection.execute(
+        "select transaction_id from binloom.transactions"
+        " where binlog_file = $file and start_pos < $pos and end_pos > $pos order by all limit 3",
+        {"file": file, "pos": int(position)},
+    ).fetchall()
+    if rows:
+        return f"The position is inside {', '.join(row[0] for row in rows)}."
+    return "A transaction is named by the position of its first event; binloom query --by transaction lists them."
+
+
+def _outside_time(connection: "DuckDBPyConnection", selection: Selection) -> UsageError | None:
+    filters = selection.filters
+    if filters.since is None and filters.until is None:
+        return None
+    whole = select(replace(_only(filters, "sources"), since=None, until=None), selection.versions)
+    first, last = _row(connection, whole.query("min(event_timestamp)", "max(event_timestamp)"))
+    if first is None:
+        return OutsideTheLogError("There are no row changes yet.", hint="Land a binlog, then run `binloom build`.")
+    if (filters.since is None or filters.since <= last) and (filters.until is None or filters.until > first):
+        return None
+    asked = [f"from {_time(filters.since)} on"] if filters.since is not None else []
+    asked += [f"before {_time(filters.until)}"] if filters.until is not None else []
+    return OutsideTheLogError(
+        f"There are no row changes {' and '.join(asked)}.",
+        hint=f"The first is at {_time(first)} and the last at {_time(last)}, in UTC.",
+    )
+
+
+def _excluded(connection: "DuckDBPyConnection", selection: Selection) -> UsageError:
+    """Name a filter without which there would be row changes."""
+    filters = selection.filters
+    for name in reversed([each.name for each in fields(Filters)]):
+        value = getattr(filters, name)
+        if value in (None, ()) or name in ("schemas", "tables", "files", "sources"):
+            continue
+        without: dict[str, Any] = {name: None if not isinstance(value, tuple) else ()}
+        (count,) = _row(connection, select(replace(filters, **without), selection.versions).query("count(*)"))
+        if count:
+            option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+            return NothingSelectedError(
+                "No row change fits all filters.",
+                hint=f"Without {option} there {'are' if count > 1 else 'is'} {count}.",
+            )
+    return NothingSelectedError("No row change fits the filters.", hint="Give fewer of them.")
+
+
+def _only(filters: Filters, *names: str) -> Filters:
+    return Filters(**{name: getattr(filters, name) for name in names})
+
+
+def _row(connection: "DuckDBPyConnection", query: "exp.Expr") -> tuple[Any, ...]:
+    row = connection.execute(query.sql("duckdb")).fetchone()
+    return row or (None, None)
+
+
+def _time(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}" if moment is not None else ""

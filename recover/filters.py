@@ -1,0 +1,184 @@
+"""The filters that select row changes, the same for every command: as a person gives them, and checked alone.
+
+`recover.selection` makes a condition of them, for which it needs the tables of the log.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from ingest.errors import UsageError
+from recover.gtids import GtidRange, gtid_ranges
+
+TYPES: Final = ("INSERT", "UPDATE", "DELETE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Filters of row changes. A change is selected if it fits all of them; of one with several values, any value.
+
+    Attributes
+    ----------
+    sources
+        Names of sources.
+    schemas
+        Patterns of schemas, with `*` and `?`.
+    tables
+        Patterns of tables: `schema.table`, or `table` in any schema.
+    keys
+        Primary keys: as in `pk_values`, or `column=value`, several of them joined by `|`.
+    key_from, key_to
+        First and last primary key of a range, both included. They may have fewer columns than the key.
+    types
+        INSERT, UPDATE, DELETE.
+    since, until
+        Times of the changes in the log, in UTC: the first is included, the last is not.
+    gtids
+        Ranges of GTIDs.
+    transactions
+        Transactions: `transaction_id`, a GTID, or `file:position` of the transaction's start.
+    threads
+        Connections that wrote the changes.
+    files
+        Names of binlog files.
+    from_pos, to_pos
+        Positions in the one file: the first is included, the last is not.
+    changed
+        Names of columns; each of them was changed by an UPDATE.
+    where
+        Conditions in MySQL's syntax on the values of a row: see `recover.where`.
+    statement
+        Text that the statement contains, in any case.
+    """
+
+    sources: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    key_from: str | None = None
+    key_to: str | None = None
+    types: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    gtids: tuple[GtidRange, ...] = ()
+    transactions: tuple[str, ...] = ()
+    threads: tuple[int, ...] = ()
+    files: tuple[str, ...] = ()
+    from_pos: int | None = None
+    to_pos: int | None = None
+    changed: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    statement: str | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        if unknown := [one for one in self.types if one not in TYPES]:
+            raise UsageError(
+                f"{unknown[0]!r} is not a type of a row change.", hint=f"The types are {', '.join(TYPES)}."
+            )
+        if (self.from_pos is not None or self.to_pos is not None) and len(self.files) != 1:
+            raise UsageError(
+                "A position is an offset in one binlog file.", hint="Give --file NAME with --from-pos and --to-pos."
+            )
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise UsageError(
+                f"--since {self.since:%F %T} is not before --until {self.until:%F %T}.",
+                hint="Changes from the first time on and before the second are selected.",
+            )
+        if (self.keys or self.key_from or self.key_to) and not self.tables:
+            raise UsageError("A key belongs to a table.", hint="Give --table with --key, --key-from or --key-to.")
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        sources: Iterable[str] = (),
+        schemas: Iterable[str] = (),
+        tables: Iterable[str] = (),
+        keys: Iterable[str] = (),
+        key_from: str | None = None,
+        key_to: str | None = None,
+        types: Iterable[str] = (),
+        since: str | None = None,
+        until: str | None = None,
+        gtids: Iterable[str] = (),
+        transactions: Iterable[str] = (),
+        threads: Iterable[int] = (),
+        files: Iterable[str] = (),
+        from_pos: int | None = None,
+        to_pos: int | None = None,
+        changed: Iterable[str] = (),
+        where: Iterable[str] = (),
+        statement: str | None = None,
+    ) -> "Filters":
+        """Return filters from the texts that a person typed.
+
+        Raises
+        ------
+        UsageError
+            A text is not what its filter needs, or two filters contradict each other.
+        """
+        return cls(
+            sources=tuple(sources),
+            schemas=separated(schemas),
+            tables=separated(tables),
+            keys=tuple(keys),
+            key_from=key_from,
+            key_to=key_to,
+            types=tuple(one.upper() for one in separated(types)),
+            since=None if since is None else moment(since, "--since"),
+            until=None if until is None else moment(until, "--until"),
+            gtids=tuple(found for text in gtids for found in gtid_ranges(text)),
+            transactions=tuple(transactions),
+            threads=tuple(threads),
+            files=separated(files),
+            from_pos=from_pos,
+            to_pos=to_pos,
+            changed=separated(changed),
+            where=tuple(where),
+            statement=statement,
+        )
+
+
+def separated(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return names that were given one by one or separated by commas."""
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def moment(text: str, option: str) -> datetime:
+    """Return a time in UTC; without an offset the text is in UTC.
+
+    Raises
+    ------
+    UsageError
+        The text is not a time.
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is not a time.", hint="Give a time such as '2026-11-17 09:30' or 2026-11-17T09:30:00Z."
+        ) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def key_parts(text: str) -> Sequence[str]:
+    r"""Return the values of a key that is written as in `pk_values`: joined by `|`, with `\|` and `\\` as escapes."""
+    parts, escaped = [""], False
+    for sign in text:
+        if escaped or sign not in "\\|":
+            # A backslash that escapes nothing is an ordinary character.
+            parts[-1] += sign if not escaped or sign in "\\|" else f"\\{sign}"
+            escaped = False
+        elif sign == "|":
+            parts.append("")
+        else:
+            escaped = True
+    if escaped:
+        parts[-1] += "\\"
+    return parts
+
+
+def key_text(parts: Iterable[str]) -> str:
+    """Return the values of a key as `pk_values` has them."""
+    return "|".join(part.replace("\\", "\\\\").replace("|", "\\|") for part in parts)

@@ -1,0 +1,444 @@
+"""The condition on `row_changes` that filters mean, for the tables of the log.
+
+It is one expression of sqlglot, which DuckDB and Spark answer alike. Parts of it compare whole columns with constants,
+so that an engine skips partitions, files and row groups that no selected change can be in.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from ingest.errors import UsageError
+from recover.catalog import Column, TableVersion, unknown_name
+from recover.comparison import canonical, compare, image_value
+from recover.filters import Filters, key_parts, key_text
+from recover.gtids import gtid_ranges, is_gtid, is_in
+from recover.where import IMAGES, Condition, columns_of, of_versions
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+COMMIT_ORDER: Final = ("source_id", "epoch", "file_sequence", "start_pos", "payload_ordinal", "row_ordinal")
+"""Columns of `row_changes` that sort it in the order of the log, one source after another."""
+
+STATEMENT_KINDS: Final = ("ROWS_QUERY", "ANNOTATE")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The row changes that filters select.
+
+    Attributes
+    ----------
+    filters
+        The filters.
+    versions
+        Versions of the tables that the filters allow.
+    condition
+        Condition on the columns of `row_changes`.
+    """
+
+    filters: Filters
+    versions: tuple[TableVersion, ...]
+    condition: "exp.Expr"
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Return the names of the tables that the filters allow."""
+        return tuple(sorted({version.name for version in self.versions}))
+
+    def query(self, *columns: "str | exp.Expr") -> "exp.Select":
+        """Return a query of columns of the selected changes; without columns, of all."""
+        from sqlglot import exp
+
+        return exp.select(*(columns or ("*",))).from_("binloom.row_changes").where(self.condition)
+
+    def sql(self, *columns: "str | exp.Expr") -> str:
+        """Return the same query in DuckDB's dialect."""
+        return self.query(*columns).sql("duckdb")
+
+
+def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
+    """Return what filters select.
+
+    Parameters
+    ----------
+    filters
+        The filters.
+    versions
+        Versions of all tables: `recover.catalog.read_table_versions`.
+
+    Raises
+    ------
+    UsageError
+        A source, table, column or label is unknown, or a value does not fit the type of its column.
+    """
+    from sqlglot import exp
+
+    allowed = _allowed(filters, versions)
+    conditions = [*_of_place(filters), *_of_table(filters, allowed), *_of_transaction(filters)]
+    if filters.types:
+        conditions.append(_one_of("event_type", filters.types))
+    if filters.keys:
+        conditions.append(_of_keys(filters.keys, allowed))
+    if filters.key_from is not None or filters.key_to is not None:
+        conditions.append(_of_key_range(filters, allowed))
+    conditions += [_changes(name, allowed) for name in filters.changed]
+    conditions += [Condition.parse(text).bound(allowed) for text in filters.where]
+    if filters.statement is not None:
+        conditions.append(_of_statement(filters.statement))
+    return Selection(filters, tuple(allowed), exp.and_(*conditions) if conditions else exp.true())
+
+
+# --- place and time ---
+
+
+def _of_place(filters: Filters) -> Iterator["exp.Expr"]:
+    from sqlglot import exp
+
+    if filters.sources:
+        yield _one_of("source_id", filters.sources)
+    if filters.files:
+        yield _one_of("binlog_file", filters.files)
+    if filters.from_pos is not None:
+        yield exp.GTE(this=exp.column("start_pos"), expression=exp.Literal.number(filters.from_pos))
+    if filters.to_pos is not None:
+        yield exp.LT(this=exp.column("start_pos"), expression=exp.Literal.number(filters.to_pos))
+    # The partition repeats the condition on the time, for engines that prune only by the partition's own column.
+    if filters.since is not None:
+        moment = exp.cast(exp.Literal.string(f"{filters.since:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
+        yield exp.GTE(this=exp.column("event_hour"), expression=exp.Literal.string(f"{filters.since:%Y-%m-%d-%H}"))
+        yield exp.GTE(this=exp.column("event_timestamp"), expression=moment)
+    if filters.until is not None:
+        moment = exp.cast(exp.Literal.string(f"{filters.until:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
+        last = filters.until - timedelta(microseconds=1)
+        yield exp.LTE(this=exp.column("event_hour"), expression=exp.Literal.string(f"{last:%Y-%m-%d-%H}"))
+        yield exp.LT(this=exp.column("event_timestamp"), expression=moment)
+
+
+def _of_transaction(filters: Filters) -> Iterator["exp.Expr"]:
+    from sqlglot import exp
+
+    if filters.gtids:
+        yield is_in(filters.gtids, exp.column("gtid"))
+    if filters.transactions:
+        yield exp.or_(*(_transaction(text) for text in filters.transactions))
+    if filters.threads:
+        numbers = [exp.Literal.number(thread) for thread in filters.threads]
+        yield exp.In(this=exp.column("thread_id"), expressions=numbers)
+
+
+def _transaction(text: str) -> "exp.Expr":
+    """Return the condition for a transaction: a GTID, `source/epoch/file/position`, or `file:position`."""
+    from sqlglot import exp
+
+    if is_gtid(text):
+        return is_in(gtid_ranges(text), exp.column("gtid"))
+    names: dict[str, exp.Expr] = {}
+    if text.count("/") >= 3:
+        source, epoch, file, position = text.rsplit("/", 3)
+        names |= {"source_id": exp.Literal.string(source), "epoch": exp.Literal.number(epoch)}
+    else:
+        file, _, position = text.rpartition(":")
+        epoch = "0"
+    if not (file and position.isdigit() and epoch.isdigit()):
+        raise UsageError(
+            f"{text!r} does not name a transaction.",
+            hint="Give a GTID, file:position of its start, or source/epoch/file/position as in transaction_id.",
+        )
+    names |= {"binlog_file": exp.Literal.string(file), "transaction_pos": exp.Literal.number(position)}
+    return exp.and_(*(exp.EQ(this=exp.column(name), expression=value) for name, value in names.items()))
+
+
+# --- tables and columns ---
+
+
+def _allowed(filters: Filters, versions: Sequence[TableVersion]) -> list[TableVersion]:
+    """Return the versions that the filters of sources, schemas and tables allow; each of them must name something."""
+    known = {version.source_id for version in versions}
+    for source in filters.sources:
+        if source not in known:
+            raise unknown_name(f"There is no source {source!r}.", source, known)
+    allowed = [one for one in versions if not filters.sources or one.source_id in filters.sources]
+    for pattern in filters.schemas:
+        if not any(fnmatchcase(version.schema_name, pattern) for version in allowed):
+            raise unknown_name(f"There is no schema {pattern!r}.", pattern, (one.schema_name for one in allowed))
+    allowed = [one for one in allowed if not filters.schemas or _matches(one.schema_name, filters.schemas)]
+    for pattern in filters.tables:
+        if not any(_is_table(version, pattern) for version in allowed):
+            names = {one.name if "." in pattern else one.table_name for one in allowed}
+            raise unknown_name(f"There is no table {pattern!r}.", pattern, names)
+    return [one for one in allowed if not filters.tables or any(_is_table(one, each) for each in filters.tables)]
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_table(version: TableVersion, pattern: str) -> bool:
+    return fnmatchcase(version.name if "." in pattern else version.table_name, pattern)
+
+
+def _of_table(filters: Filters, allowed: Sequence[TableVersion]) -> Iterator["exp.Expr"]:
+    from sqlglot import exp
+
+    if not (filters.schemas or filters.tables):
+        return
+    by_schema: dict[str, set[str]] = {}
+    for version in allowed:
+        by_schema.setdefault(version.schema_name, set()).add(version.table_name)
+    # Beside the exact condition, because an engine prunes by a column alone.
+    yield _one_of("schema_name", sorted(by_schema))
+    if filters.tables:
+        yield _one_of("table_name", sorted({name for names in by_schema.values() for name in names}))
+    if filters.tables and len(by_schema) > 1:
+        yield exp.or_(
+            *(
+                exp.and_(_one_of("schema_name", [schema]), _one_of("table_name", sorted(names)))
+                for schema, names in sorted(by_schema.items())
+            )
+        )
+
+
+def _changes(name: str, allowed: Sequence[TableVersion]) -> "exp.Expr":
+    """Return the condition that an UPDATE changed a column, in any spelling of its name."""
+    from sqlglot import exp
+
+    spellings = columns_of(name, allowed)
+    return exp.or_(
+        *(
+            exp.ArrayContains(this=exp.column("changed_columns"), expression=exp.Literal.string(spelling))
+            for spelling in spellings
+        )
+    )
+
+
+# --- keys ---
+
+
+def _of_keys(keys: Sequence[str], allowed: Sequence[TableVersion]) -> "exp.Expr":
+    """Return the condition that a row had one of these keys, before the change or after it."""
+    from sqlglot import exp
+
+    conditions: dict[str, tuple[exp.Expr, list[TableVersion]]] = {}
+    for of_these in _by_key(allowed):
+        bound = [one for key in keys if (one := _of_key(key, of_these[0], keys_of_all=allowed)) is not None]
+        exact = [one for one in bound if isinstance(one, str)]
+        others = [one for one in bound if not isinstance(one, str)]
+        if exact:
+            others.append(_of_exact_keys(exact))
+        if others:
+            condition = exp.or_(*others)
+            conditions.setdefault(condition.sql(), (condition, []))[1].extend(of_these)
+    return _by_versions(list(conditions.values()), allowed)
+
+
+def _of_exact_keys(texts: Sequence[str]) -> "exp.Expr":
+    """Compare the hash, which has a bloom filter, and the key itself."""
+    from sqlglot import exp
+
+    hashes = [sha256(text.encode()).hexdigest() for text in texts]
+    old = exp.and_(_one_of("pk_hash", hashes), _one_of("pk_values", texts))
+    return exp.or_(old, _one_of("pk_values_after", texts))
+
+
+def _of_key(key: str, version: TableVersion, keys_of_all: Sequence[TableVersion]) -> "str | exp.Expr | None":
+    """Return a key as `pk_values` has it, or a condition if not all of its text is known; None if it does not fit.
+
+    Raises
+    ------
+    UsageError
+        The key fits no table.
+    """
+    columns = version.key_columns
+    try:
+        named = _named_parts(key, version)
+        if named is None:
+            values = key_parts(key)
+            if len(values) != len(columns):
+                raise _wrong_parts(key, version)
+            named = dict(zip(columns, values, strict=True))
+        texts = [canonical(value, column) for column, value in named.items()]
+        if len(named) == len(columns) and all(text is not None for text in texts):
+            by_column = dict(zip(named, texts, strict=True))
+            return key_text(by_column[column] or "" for column in columns)
+        return _in_either_image(named)
+    except UsageError:
+        if any(_fits(key, other) for other in keys_of_all):
+            return None
+        raise
+
+
+def _fits(key: str, version: TableVersion) -> bool:
+    try:
+        named = _named_parts(key, version)
+        if named is None:
+            values = key_parts(key)
+            if not version.key_columns or len(values) != len(version.key_columns):
+                return False
+            named = dict(zip(version.key_columns, values, strict=True))
+        for column, value in named.items():
+            canonical(value, column)
+            compare(_equal(), image_value("row_after", column), column, value)
+    except UsageError:
+        return False
+    return True
+
+
+def _equal() -> type["exp.Binary"]:
+    from sqlglot import exp
+
+    return exp.EQ
+
+
+def _named_parts(key: str, version: TableVersion) -> dict[Column, str] | None:
+    """Return the columns and values of `column=value|column=value`; None for a key without names."""
+    by_name = {column.name.lower(): column for column in version.key_columns}
+    pairs = [part.partition("=") for part in key_parts(key)]
+    if all(sign and name.strip().lower() in by_name for name, sign, _ in pairs):
+        return {by_name[name.strip().lower()]: value for name, _, value in pairs}
+    return None
+
+
+def _in_either_image(named: dict[Column, str]) -> "exp.Expr":
+    from sqlglot import exp
+
+    return exp.or_(
+        *(
+            exp.and_(*(compare(exp.EQ, image_value(image, column), column, value) for column, value in named.items()))
+            for image in IMAGES.values()
+        )
+    )
+
+
+def _of_key_range(filters: Filters, allowed: Sequence[TableVersion]) -> "exp.Expr":
+    from sqlglot import exp
+
+    conditions: list[tuple[exp.Expr, list[TableVersion]]] = []
+    for of_these in _by_key(allowed):
+        ranges = []
+        for image in IMAGES.values():
+            bounds = []
+            if filters.key_from is not None:
+                bounds.append(_bound(exp.GT, filters.key_from, of_these[0], image))
+            if filters.key_to is not None:
+                bounds.append(_bound(exp.LT, filters.key_to, of_these[0], image))
+            ranges.append(exp.and_(*bounds))
+        conditions.append((exp.or_(*ranges), of_these))
+    return _by_versions(conditions, allowed)
+
+
+def _bound(operator: type["exp.Binary"], key: str, version: TableVersion, image: str) -> "exp.Expr":
+    """Compare the first columns of a key, one after the other, as a server sorts them; the bound is in the range."""
+    from sqlglot import exp
+
+    values = key_parts(key)
+    if len(values) > len(version.key_columns):
+        raise _wrong_parts(key, version)
+    pairs = list(zip(version.key_columns, values, strict=False))
+    column, value = pairs[-1]
+    last: type[exp.Binary] = exp.GTE if operator is exp.GT else exp.LTE
+    found = compare(last, image_value(image, column), column, value)
+    for column, value in reversed(pairs[:-1]):
+        text = image_value(image, column)
+        same = compare(exp.EQ, text.copy(), column, value)
+        found = exp.or_(compare(operator, text, column, value), exp.and_(same, found))
+    return found
+
+
+def _by_key(allowed: Sequence[TableVersion]) -> list[list[TableVersion]]:
+    """Return the versions that have a primary key, grouped by the names and types of its columns."""
+    groups: dict[tuple[object, ...], list[TableVersion]] = {}
+    for version in allowed:
+        if version.primary_key:
+            alike = tuple((one.name, one.kind, one.digits, one.fixed_bytes) for one in version.key_columns)
+            groups.setdefault(alike, []).append(version)
+    if not groups:
+        tables = ", ".join(sorted({version.name for version in allowed}))
+        raise UsageError(f"{tables} has no primary key.", hint="Select its rows by --where instead of --key.")
+    return list(groups.values())
+
+
+def _by_versions(
+    conditions: Sequence[tuple["exp.Expr", list[TableVersion]]], allowed: Sequence[TableVersion]
+) -> "exp.Expr":
+    """Return the conditions, each for its own versions of tables."""
+    from sqlglot import exp
+
+    if len(conditions) == 1 and len(conditions[0][1]) == len(allowed):
+        return conditions[0][0]
+    return exp.or_(*(exp.and_(of_versions(of_these), condition) for condition, of_these in conditions))
+
+
+def _wrong_parts(key: str, version: TableVersion) -> UsageError:
+    names = "|".join(column.name for column in version.key_columns)
+    count = len(version.key_columns)
+    return UsageError(
+        f"{key!r} does not fit the primary key of {version.name}, which has {count} column{'s' if count > 1 else ''}.",
+        hint=f"Give the values in the order {names}, or COLUMN=VALUE.",
+    )
+
+
+# --- statements ---
+
+
+def _of_statement(text: str) -> "exp.Expr":
+    """Return the condition that the statement of a change contains a text.
+
+    A statement is logged before its row events, and counts for all rows of its transaction up to the next statement.
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    kinds = ", ".join(f"'{kind}'" for kind in STATEMENT_KINDS)
+    found = sqlglot.parse_one(
+        f"""exists (
+            select 1 from (
+                select *,
+                    lead(start_pos) over same_transaction as next_pos,
+                    lead(payload_ordinal) over same_transaction as next_ordinal
+                from binloom_staging.stg_binlog__statements
+                where kind in ({kinds})
+                window same_transaction as (
+                    partition by source_id, epoch, binlog_file, transaction_pos order by start_pos, payload_ordinal
+                )
+            ) as statement
+            where
+                statement.source_id = row_changes.source_id
+                and statement.epoch = row_changes.epoch
+                and statement.binlog_file = row_changes.binlog_file
+                and statement.transaction_pos = row_changes.transaction_pos
+                and (
+                    statement.start_pos < row_changes.start_pos
+                    or (
+                        statement.start_pos = row_changes.start_pos
+                        and statement.payload_ordinal < row_changes.payload_ordinal
+                    )
+                )
+                and (
+                    statement.next_pos is null
+                    or row_changes.start_pos < statement.next_pos
+                    or (
+                        row_changes.start_pos = statement.next_pos
+                        and row_changes.payload_ordinal < statement.next_ordinal
+                    )
+                )
+                and contains(lower(statement.sql_text), lower('TEXT'))
+        )""",
+        read="spark",
+    )
+    for literal in found.find_all(exp.Literal):
+        if literal.is_string and literal.this == "TEXT":
+            literal.replace(exp.Literal.string(text))
+    return found
+
+
+def _one_of(name: str, values: Sequence[str]) -> "exp.Expr":
+    from sqlglot import exp
+
+    if len(values) == 1:
+        return exp.EQ(this=exp.column(name), expression=exp.Literal.string(values[0]))
+    return exp.In(this=exp.column(name), expressions=[exp.Literal.string(value) for value in values])

@@ -1,0 +1,263 @@
+"""Conditions on the values of a row, in MySQL's syntax: `status = 'new' and after.total > 100`.
+
+`before.` and `after.` name a row image. A condition with a plain column name is true if the row before the change or
+the row after it fulfils it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from ingest.errors import UsageError
+from recover.catalog import Column, Kind, TableVersion, unknown_name
+from recover.comparison import Value, compare, compare_columns, image_value, is_in_image
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+IMAGES: Final = {"before": "row_before", "after": "row_after"}
+ESCAPE: Final = "\\"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition as a person typed it, parsed but without the tables that it is about."""
+
+    text: str
+    tree: "exp.Expr"
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Return the condition in a text.
+
+        Raises
+        ------
+        UsageError
+            The text is not a condition.
+        """
+        import sqlglot
+        from sqlglot import exp
+
+        try:
+            return cls(text, exp.condition(text, dialect="mysql"))
+        except sqlglot.errors.SqlglotError:
+            raise UsageError(f"{text!r} is not a condition.", hint=_EXAMPLE) from None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns, each once."""
+        from sqlglot import exp
+
+        return tuple(dict.fromkeys(column.name for column in self.tree.find_all(exp.Column)))
+
+    def bound(self, versions: Sequence[TableVersion]) -> "exp.Expr":
+        """Return the condition on `row_changes`, for rows of these versions of tables.
+
+        Raises
+        ------
+        UsageError
+            No version has a column, a value does not fit the type of its column, or the condition has another part than
+            comparisons.
+        """
+        from sqlglot import exp
+
+        conditions = []
+        for columns, of_these in _by_columns(self.columns, versions):
+            bound = _either_image(self.tree, columns, self.text)
+            conditions.append(bound if len(of_these) == len(versions) else exp.and_(bound, of_versions(of_these)))
+        return exp.or_(*conditions)
+
+
+_EXAMPLE: Final = "Give one such as \"status = 'new' and after.total > 100\"."
+
+
+def of_versions(versions: Sequence[TableVersion]) -> "exp.Expr":
+    """Return the condition that a change is of one of these versions of tables."""
+    from sqlglot import exp
+
+    names = [exp.Literal.string(version.table_version_id) for version in versions]
+    return exp.In(this=exp.column("table_version_id"), expressions=names)
+
+
+def columns_of(name: str, versions: Sequence[TableVersion]) -> dict[str, list[TableVersion]]:
+    """Return the spellings of a column's name, each with the versions that have it.
+
+    Raises
+    ------
+    UnknownNameError
+        No version has the column.
+    """
+    found: dict[str, list[TableVersion]] = {}
+    for version in versions:
+        if (column := version.column(name)) is not None:
+            found.setdefault(column.name, []).append(version)
+    if not found:
+        tables = sorted({version.name for version in versions})
+        where = tables[0] if len(tables) == 1 else "the selected tables"
+        raise unknown_name(
+            f"There is no column {name!r} in {where}.", name, (one.name for each in versions for one in each.columns)
+        )
+    return found
+
+
+def _by_columns(
+    names: Sequence[str], versions: Sequence[TableVersion]
+) -> Iterator[tuple[dict[str, Column], list[TableVersion]]]:
+    """Yield columns by the name that was typed, and the versions in which they compare alike."""
+    for name in names:
+        columns_of(name, versions)
+    groups: dict[tuple[object, ...], tuple[dict[str, Column], list[TableVersion]]] = {}
+    for version in versions:
+        columns = {name: column for name in names if (column := version.column(name)) is not None}
+        if len(columns) == len(names):
+            alike = tuple((one.name, one.kind, one.digits, one.labels, one.fixed_bytes) for one in columns.values())
+            groups.setdefault(alike, (columns, []))[1].append(version)
+    if not groups:
+        raise UsageError(
+            f"No selected table has all of the columns {', '.join(names)}.", hint="Give one condition for each table."
+        )
+    yield from groups.values()
+
+
+def _either_image(tree: "exp.Expr", columns: dict[str, Column], text: str) -> "exp.Expr":
+    from sqlglot import exp
+
+    bound = [_Binding(columns, image, text).bound(tree) for image in IMAGES.values()]
+    has_plain_column = any(not column.table for column in tree.find_all(exp.Column))
+    return exp.or_(*bound) if has_plain_column else bound[0]
+
+
+class _Binding:
+    """Translation of a condition, with the image of plain column names."""
+
+    def __init__(self, columns: dict[str, Column], image: str, text: str) -> None:
+        self._columns = columns
+        self._image = image
+        self._text = text
+
+    def bound(self, node: "exp.Expr") -> "exp.Expr":
+        """Return a part of the condition as an expression on `row_changes`."""
+        from sqlglot import exp
+
+        match node:
+            case exp.Paren():
+                return exp.paren(self.bound(node.this))
+            case exp.And() | exp.Or():
+                connect = exp.and_ if isinstance(node, exp.And) else exp.or_
+                return connect(self.bound(node.left), self.bound(node.right))
+            case exp.Not():
+                return exp.not_(self.bound(node.this))
+            case exp.Is() if isinstance(node.expression, exp.Null):
+                return self._is_null(node.this)
+            case exp.NullSafeEQ():
+                return self._null_safe(node)
+            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+                return self._comparison(type(node), node.left, node.right)
+            case exp.In() if node.expressions:
+                return exp.paren(exp.or_(*(self._comparison(exp.EQ, node.this, each) for each in node.expressions)))
+            case exp.Between():
+                low = self._comparison(exp.GTE, node.this, node.args["low"])
+                return exp.paren(exp.and_(low, self._comparison(exp.LTE, node.this, node.args["high"])))
+            case exp.Like():
+                like = self._like(node)
+                return exp.not_(like) if node.args.get("negate") else like
+            case _:
+                raise self._not_understood(node)
+
+    def _comparison(self, operator: type["exp.Binary"], left: "exp.Expr", right: "exp.Expr") -> "exp.Expr":
+        from sqlglot import exp
+
+        if not isinstance(left, exp.Column):
+            if not isinstance(right, exp.Column):
+                raise self._not_understood(right if isinstance(left, exp.Literal) else left)
+            turned = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
+            operator, left, right = turned.get(operator, operator), right, left
+        text, column = self._column(left)
+        if isinstance(right, exp.Null):
+            raise UsageError(
+                f"{self._text!r} compares with NULL, which is never true.", hint="Write IS NULL or IS NOT NULL."
+            )
+        if isinstance(right, exp.Column):
+            return compare_columns(operator, (text, column), self._column(right))
+        return compare(operator, text, column, self._value(right))
+
+    def _column(self, node: "exp.Expr") -> tuple["exp.Expr", Column]:
+        from sqlglot import exp
+
+        if not isinstance(node, exp.Column):
+            raise self._not_understood(node)
+        column = self._columns[node.name]
+        return image_value(self._image_of(node), column), column
+
+    def _image_of(self, node: "exp.Column") -> str:
+        if not node.table:
+            return self._image
+        if node.table.lower() not in IMAGES or node.args.get("db"):
+            raise UsageError(
+                f"{node.sql('mysql')} in {self._text!r} is not a column of a row image.",
+                hint="Write before.COLUMN, after.COLUMN or COLUMN; --table selects a table.",
+            )
+        return IMAGES[node.table.lower()]
+
+    def _value(self, node: "exp.Expr") -> Value:
+        from sqlglot import exp
+
+        match node:
+            case exp.Literal() if node.is_string:
+                return str(node.this)
+            case exp.Literal():
+                return Decimal(str(node.this))
+            case exp.Neg(this=exp.Literal() as number) if not number.is_string:
+                return -Decimal(str(number.this))
+            case exp.HexString():
+                digits = str(node.this)
+                return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+            case exp.Boolean():
+                return Decimal(int(node.this))
+            case exp.Introducer() | exp.Cast():
+                return self._value(node.expression if isinstance(node, exp.Introducer) else node.this)
+            case _:
+                raise self._not_understood(node)
+
+    def _is_null(self, node: "exp.Expr") -> "exp.Expr":
+        from sqlglot import exp
+
+        text, _ = self._column(node)
+        return self._if_in_image(node, exp.Is(this=text, expression=exp.null()))
+
+    def _null_safe(self, node: "exp.NullSafeEQ") -> "exp.Expr":
+        from sqlglot import exp
+
+        if isinstance(node.right, exp.Null):
+            return self._is_null(node.left)
+        equal = self._comparison(exp.EQ, node.left, node.right)
+        column = node.left if isinstance(node.left, exp.Column) else node.right
+        return self._if_in_image(column, exp.Coalesce(this=equal, expressions=[exp.false()]))
+
+    def _if_in_image(self, node: "exp.Expr", condition: "exp.Expr") -> "exp.Expr":
+        """Return a condition that is NULL if the row image lacks the column: absent is not the same as NULL."""
+        from sqlglot import exp
+
+        if not isinstance(node, exp.Column):
+            raise self._not_understood(node)
+        present = is_in_image(self._image_of(node), self._columns[node.name])
+        return exp.Case(ifs=[exp.If(this=present, true=condition)])
+
+    def _like(self, node: "exp.Expr") -> "exp.Expr":
+        from sqlglot import exp
+
+        text, column = self._column(node.this)
+        pattern = node.expression
+        if not isinstance(pattern, exp.Literal) or column.kind is Kind.BINARY:
+            raise self._not_understood(node)
+        # sqlglot's reader already resolved the escapes of the literal; LIKE has its own.
+        like = exp.Like(this=text, expression=exp.Literal.string(str(pattern.this)))
+        return exp.Escape(this=like, expression=exp.Literal.string(ESCAPE))
+
+    def _not_understood(self, node: "exp.Expr") -> UsageError:
+        return UsageError(
+            f"{node.sql('mysql')} in {self._text!r} is not supported.",
+            hint="A condition compares columns with values: =, !=, <, <=, >, >=, <=>, IN, BETWEEN, LIKE, IS NULL, AND,"
+            " OR, NOT.",
+        )

@@ -1,0 +1,280 @@
+"""Filters select by the type of a column, in both images, by old and new keys; bad input is explained."""
+
+import pytest
+
+from ingest.errors import UsageError
+from recover.catalog import TableVersion, UnknownNameError
+from recover.filters import Filters, key_parts, key_text
+from recover.gtids import gtid_ranges
+from recover.selection import select
+from tests.support.recover.changes import numbers, row_changes, table
+
+# One column of a type, its values in ascending order as the log shows them, and how a person may write each.
+TYPES = [
+    ("int", ["-10", "-9", "0", "9", "10", "100"], ["-10", "-9.0", "0", "09", "1e1", "'100'"]),
+    (
+        "bigint unsigned",
+        ["9223372036854775808", "18446744073709551615"],
+        ["9223372036854775808", "18446744073709551615"],
+    ),
+    ("decimal(12,2)", ["-1.50", "0.00", "1.50", "1.51", "10.00"], ["-1.5", "0", "1.500", "1.51", "10"]),
+    ("float", ["-0.5", "0.1", "2.5", "10.0"], ["-0.5", "0.1", "2.5", "10"]),
+    ("double", ["-1e300", "0.1", "1.7976931348623157e308"], ["-1e300", "0.1", "1.7976931348623157e308"]),
+    ("date", ["0000-00-00", "2026-02-31", "2026-11-17"], ["'0000-00-00'", "'2026-02-31'", "'2026-11-17'"]),
+    (
+        "datetime",
+        ["2026-11-17 00:00:00", "2026-11-17 09:30:00"],
+        ["'2026-11-17'", "'2026-11-17 09:30'"],
+    ),
+    (
+        "timestamp(3)",
+        ["2026-11-17 09:30:00.001", "2026-11-17 09:30:00.500"],
+        ["'2026-11-17T09:30:00.001'", "'2026-11-17 09:30:00.5'"],
+    ),
+    (
+        "time(1)",
+        ["-838:59:59.0", "-01:00:00.5", "00:00:00.0", "09:00:00.0", "100:00:00.0"],
+        ["'-838:59:59'", "'-01:00:00.5'", "'00:00'", "'9:00:00'", "'100:00:00'"],
+    ),
+    ("year", ["0000", "1999", "2026"], ["0", "1999", "'2026'"]),
+    ("bit(64)", ["0", "18446744073709551615"], ["0", "18446744073709551615"]),
+    ("varbinary(9)", ["0x", "0x00", "0x41", "0xFF"], ["''", "x'00'", "'A'", "0xff"]),
+    ("binary(3)", ["0x000000", "0x410000"], ["''", "'A'"]),
+    ("varchar(9)", ["", "0x41", "10", "9", "a"], ["''", "'0x41'", "10", "'9'", "'a'"]),
+]
+
+
+@pytest.mark.parametrize(("type_name", "values", "typed"), TYPES, ids=[one[0] for one in TYPES])
+def test_values_compare_by_the_type_of_their_column(type_name: str, values: list[str], typed: list[str]) -> None:
+    version = table("a.t", ("id", "int"), ("c", type_name))
+    changes = [(version, None, {"id": str(n), "c": value}) for n, value in enumerate(values)]
+    connection = row_changes(*changes, (version, None, {"id": "99", "c": None}))
+    for place, text in enumerate(typed):
+        expected = {
+            "=": [place],
+            "!=": [n for n in range(len(values)) if n != place],
+            "<": list(range(place)),
+            "<=": list(range(place + 1)),
+            ">": list(range(place + 1, len(values))),
+            ">=": list(range(place, len(values))),
+        }
+        for operator, found in expected.items():
+            assert numbers(connection, [version], where=[f"c {operator} {text}"]) == found, f"{operator} {text}"
+            turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+            assert numbers(connection, [version], where=[f"{text} {turned} c"]) == found
+        assert numbers(connection, [version], where=[f"not c = {text}"]) == expected["!="]
+    assert numbers(connection, [version], where=["c is null"]) == [len(values)]
+    assert numbers(connection, [version], where=["c <=> null"]) == [len(values)]
+    assert numbers(connection, [version], where=["c is not null"]) == list(range(len(values)))
+    between = f"c between {typed[0]} and {typed[-1]}"
+    assert numbers(connection, [version], where=[between]) == list(range(len(values)))
+    assert numbers(connection, [version], where=[f"c in ({typed[0]}, {typed[1]})"]) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("n > 1.004", [2]),
+        ("n >= 1.001", [2]),
+        ("n < 1.001", [0, 1]),
+        ("n <= 0.999", [0]),
+        ("n = 1.001", []),
+        ("n != 1.001", [0, 1, 2]),
+        ("not n = 1.001", [0, 1, 2]),
+        ("n < 123456789012345678901234567890.12", [0, 1, 2]),
+        ("n < 1e60", [0, 1, 2]),
+        ("n > 1e60", []),
+        ("n > -1e60", [0, 1, 2]),
+        ("n <= -1e60", []),
+    ],
+)
+def test_a_number_with_more_digits_than_its_column_keeps_its_meaning(condition: str, found: list[int]) -> None:
+    version = table("a.t", ("id", "int"), ("n", "decimal(9,2)"))
+    changes = [(version, None, {"id": str(n), "n": text}) for n, text in enumerate(["0.00", "1.00", "2.00"])]
+    connection = row_changes(*changes, (version, None, {"id": "9", "n": None}))
+    assert numbers(connection, [version], where=[condition]) == found
+
+
+def test_a_condition_is_about_one_image() -> None:
+    version = table("a.t", ("id", "int"), ("s", "varchar(9)"), ("n", "int"), ("m", "bigint"))
+    connection = row_changes(
+        (version, None, {"id": "1", "s": "new", "n": "5", "m": "4"}),
+        (version, {"id": "1", "s": "new", "n": "5", "m": "4"}, {"id": "1", "s": "paid", "n": "6", "m": "9"}),
+        (version, {"id": "1", "s": "paid", "n": "6", "m": None}, None),
+    )
+    assert numbers(connection, [version], where=["s = 'paid'"]) == [1, 2]
+    assert numbers(connection, [version], where=["before.s = 'new'"]) == [1]
+    assert numbers(connection, [version], where=["AFTER.S = 'new'"]) == [0]
+    assert numbers(connection, [version], where=["before.s = 'new' and after.n > before.n"]) == [1]
+    assert numbers(connection, [version], where=["s = 'new' and n = 6"]) == []
+    assert numbers(connection, [version], where=["n > m"]) == [0, 1]
+    assert numbers(connection, [version], where=["before.m is null"]) == [2]
+    assert numbers(connection, [version], where=["s = 'new'", "s = 'paid'"]) == [1]
+
+
+def test_a_column_that_a_partial_image_lacks_is_not_null() -> None:
+    version = table("a.t", ("id", "int"), ("s", "varchar(9)"), ("n", "int"))
+    connection = row_changes(
+        (version, {"id": "1", "n": "1"}, {"id": "1", "n": None}),
+    )
+    assert numbers(connection, [version], where=["after.s is null"]) == []
+    assert numbers(connection, [version], where=["after.s is not null"]) == []
+    assert numbers(connection, [version], where=["after.s <=> 'x'"]) == []
+    assert numbers(connection, [version], where=["not after.s <=> 'x'"]) == []
+    assert numbers(connection, [version], where=["after.n is null"]) == [0]
+
+
+def test_patterns_and_odd_texts() -> None:
+    version = table("a.t", ("id", "int"), ("s", "varchar(9)"), ("order", "varchar(9)"))
+    texts = ["100%", "100x", "a\\b", "it's", "é", 'quo"te', "line\nbreak"]
+    connection = row_changes(*((version, None, {"id": str(n), "s": s, "order": s}) for n, s in enumerate(texts)))
+    assert numbers(connection, [version], where=["s like '100%'"]) == [0, 1]
+    assert numbers(connection, [version], where=[r"s like '100\\%'"]) == [0]
+    assert numbers(connection, [version], where=["s not like '%e%'"]) == [0, 1, 2, 3, 4]
+    for place, text in enumerate(texts):
+        quoted = text.replace("\\", "\\\\").replace("'", "''")
+        assert numbers(connection, [version], where=[f"`order` = '{quoted}'"]) == [place]
+
+
+def test_versions_of_a_column_compare_by_their_own_types() -> None:
+    narrow = table("a.t", ("id", "int"), ("c", "varchar(9)"), version="v1")
+    wide = table("a.t", ("id", "int"), ("C", "int"), version="v2")
+    without = table("a.t", ("id", "int"), version="v3")
+    connection = row_changes(
+        (narrow, None, {"id": "1", "c": "10"}), (wide, None, {"id": "2", "C": "10"}), (without, None, {"id": "3"})
+    )
+    versions = [narrow, wide, without]
+    assert numbers(connection, versions, where=["c > 9"]) == [1]
+    assert numbers(connection, versions, where=["c = '10'"]) == [0, 1]
+    assert numbers(connection, versions, where=["c = '10' or id = 3"]) == [0, 1]
+
+
+ORDERS = table("shop.orders", ("id", "bigint unsigned"), ("status", "enum('new','paid')"))
+LINES = table("shop.lines", ("order_id", "int"), ("part", "varchar(20)"), key=("order_id", "part"))
+DAYS = table("shop.days", ("day", "datetime(3)"), key=("day",))
+NOTES = table("shop.notes", ("text", "varchar(9)"), key=())
+
+
+@pytest.fixture(scope="module")
+def shop() -> object:
+    """Changes of tables with keys of several kinds."""
+    return row_changes(
+        (ORDERS, None, {"id": "7", "status": "new"}),
+        (ORDERS, {"id": "7", "status": "new"}, {"id": "8", "status": "new"}),
+        (ORDERS, {"id": "8", "status": "new"}, None),
+        (LINES, None, {"order_id": "7", "part": "a|b"}),
+        (LINES, None, {"order_id": "7", "part": "c\\d=e"}),
+        (LINES, None, {"order_id": "10", "part": "a"}),
+        (DAYS, None, {"day": "2026-11-17 00:00:00.000"}),
+        (NOTES, None, {"text": "x"}),
+    )
+
+
+ALL = [ORDERS, LINES, DAYS, NOTES]
+
+
+@pytest.mark.parametrize(
+    ("table_name", "keys", "found"),
+    [
+        ("orders", ["7"], [0, 1]),
+        ("orders", ["8"], [1, 2]),
+        ("orders", ["007", "id=8"], [0, 1, 2]),
+        ("orders", ["9"], []),
+        ("lines", [r"7|a\|b"], [3]),
+        ("lines", [r"7|c\\d=e"], [4]),
+        ("lines", [r"part=c\\d=e|order_id=7"], [4]),
+        ("lines", ["ORDER_ID=7"], [3, 4]),
+        ("lines", ["10|a", "part=a"], [5]),
+        ("days", ["2026-11-17"], [6]),
+        ("*", ["8"], [1, 2]),
+    ],
+)
+def test_a_row_is_found_by_its_old_and_its_new_key(shop, table_name: str, keys: list[str], found: list[int]) -> None:  # type: ignore[no-untyped-def]
+    assert numbers(shop, ALL, tables=[table_name], keys=keys) == found
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"tables": ["orders"], "key_from": "8"}, [1, 2]),
+        ({"tables": ["orders"], "key_to": "7"}, [0, 1]),
+        ({"tables": ["lines"], "key_from": "7|b", "key_to": "9"}, [4]),
+        ({"tables": ["lines"], "key_to": "7"}, [3, 4]),
+        ({"tables": ["lines"], "key_from": "8"}, [5]),
+        ({"tables": ["shop.o*", "days"]}, [0, 1, 2, 6]),
+        ({"schemas": ["sh*"], "types": ["delete"]}, [2]),
+        ({"types": ["insert,delete"], "tables": ["orders"]}, [0, 2]),
+        ({"changed": ["ID"]}, [1]),
+        ({"since": "2026-11-17 08:05"}, [5, 6, 7]),
+        ({"until": "2026-11-17T09:01+01:00"}, [0]),
+        ({"threads": [2, 3]}, [2, 3]),
+        ({"gtids": ["11111111-1111-1111-1111-111111111111:1-2:5"]}, [0, 1, 4]),
+        ({"gtids": ["11111111-1111-1111-1111-111111111111:7-900"]}, [6, 7]),
+        ({"transactions": ["11111111-1111-1111-1111-111111111111:3"]}, [2]),
+    ],
+)
+def test_other_filters(shop, filters: dict[str, object], found: list[int]) -> None:  # type: ignore[no-untyped-def]
+    assert numbers(shop, ALL, **filters) == found
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"tables": ["shop.order"]}, "There is no table 'shop.order'. The nearest names are shop.orders, "),
+        ({"tables": ["ordrs"]}, "There is no table 'ordrs'. The nearest name is orders."),
+        ({"sources": ["t"]}, "There is no source 't'. There are s."),
+        ({"schemas": ["shp"]}, "There is no schema 'shp'. The nearest name is shop."),
+        (
+            {"changed": ["statuss"], "tables": ["orders"]},
+            "no column 'statuss' in shop.orders. The nearest name is status.",
+        ),
+        ({"where": ["status = 'payed'"]}, "Column status has no label 'payed'. The nearest name is paid."),
+        ({"where": ["part = 1 and status = 'new'"]}, "No selected table has all of the columns part, status."),
+        ({"where": ["id > 'x'"]}, "'x' is not a number, and column id is bigint unsigned. Give a number for id."),
+        ({"where": ["day > 'x'"]}, "'x' is not a date or time"),
+        ({"where": ["status"]}, "status in 'status' is not supported"),
+        ({"where": ["status = null"]}, "compares with NULL, which is never true. Write IS NULL"),
+        ({"where": ["exists(select 1)"]}, "is not supported"),
+        ({"where": ["status = (select 1)"]}, "is not supported"),
+        ({"where": ["orders.status = 'new'"]}, "is not a column of a row image"),
+        ({"where": ["status ="]}, "'status =' is not a condition"),
+        ({"where": ["id = 1; drop table x"]}, "is not a condition"),
+        ({"keys": ["abc"], "tables": ["orders"]}, "'abc' is not a number, and column id is bigint unsigned."),
+        ({"keys": ["7"], "tables": ["lines"]}, "which has 2 columns. Give the values in the order order_id|part"),
+        ({"keys": ["7"], "tables": ["notes"]}, "shop.notes has no primary key. Select its rows by --where"),
+        ({"keys": ["7"]}, "A key belongs to a table. Give --table"),
+        ({"key_from": "1|2", "tables": ["orders"]}, "which has 1 column. Give"),
+        ({"gtids": ["5"]}, "'5' is neither a GTID nor a set of GTIDs. MySQL writes"),
+        ({"gtids": ["11111111-1111-1111-1111-111111111111:0"]}, "is neither a GTID"),
+        ({"transactions": ["x"]}, "'x' does not name a transaction. Give a GTID, file:position"),
+        ({"from_pos": 4}, "Give --file NAME with --from-pos"),
+        ({"since": "yesterday"}, "--since 'yesterday' is not a time. Give"),
+        ({"since": "2026-11-18", "until": "2026-11-17"}, "is not before --until"),
+        ({"types": ["truncate"]}, "'TRUNCATE' is not a type of a row change. The types are INSERT"),
+    ],
+)
+def test_bad_input_is_explained(filters: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        select(Filters.of(**filters), ALL)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+
+
+def test_a_log_without_tables_says_what_to_do() -> None:
+    with pytest.raises(UnknownNameError, match="Nothing was landed and built yet: run `binloom ingest`"):
+        select(Filters.of(tables=["t"]), list[TableVersion]())
+
+
+def test_keys_are_read_as_they_are_written() -> None:
+    for values in (["a"], ["a|b", "c\\"], ["\\|", ""], ["", ""], ["\\\\", "x"]):
+        assert list(key_parts(key_text(values))) == values
+    assert list(key_parts("C:\\x|y")) == ["C:\\x", "y"]
+
+
+def test_one_gtid_of_mariadb_is_one_transaction() -> None:
+    assert [(one.first, one.last) for one in gtid_ranges("0-1-9, 0-1-11 to 0-1-12,1-2-3 to 4")] == [
+        (9, 9),
+        (11, 12),
+        (3, 4),
+    ]
+    tagged = gtid_ranges("11111111-1111-1111-1111-111111111111:1:tag:2-3")
+    assert [one.stem[-4:] for one in tagged] == ["111:", "tag:"]
