@@ -27,6 +27,9 @@ _OPTIONS: Final = {
     "files": "--file",
 }
 
+# Characters of a set of GTIDs in a message.
+_LONGEST: Final = 300
+
 
 class NothingSelectedError(UsageError):
     """The filters select no row change."""
@@ -98,11 +101,14 @@ def _has_transactions(connection: "DuckDBPyConnection", condition: "exp.Expr") -
 def _gtids_of_log(connection: "DuckDBPyConnection") -> str:
     from ingest.binlog.gtid_sets import GtidSet
 
-    found = GtidSet()
-    for (gtid,) in connection.execute("select gtid from binloom.transactions where gtid is not null").fetchall():
-        found.add(gtid)
-    text = str(found)
-    return f"The log has {text if len(text) < 300 else text[:300] + ' …'}." if text else "The log has no GTIDs."
+    # Of each source, because sets of MySQL and MariaDB cannot be one set.
+    by_source: dict[str, GtidSet] = {}
+    query = "select source_id, gtid from binloom.transactions where gtid is not null order by source_id"
+    for source, gtid in connection.execute(query).fetchall():
+        by_source.setdefault(source, GtidSet()).add(gtid)
+    texts = [f"{source} has {found}" for source, found in by_source.items()]
+    shown = "; ".join(text if len(text) < _LONGEST else f"{text[:_LONGEST]} …" for text in texts)
+    return f"The log of {shown}." if shown else "The log has no GTIDs."
 
 
 def _transaction_around(connection: "DuckDBPyConnection", text: str) -> str:

@@ -6,10 +6,22 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Final
 
 from ingest.errors import UsageError
 from recover.gtids import GtidRange, gtid_ranges
+
+
+class By(StrEnum):
+    """Unit of the rows of an answer about selected changes."""
+
+    CHANGE = "change"
+    TRANSACTION = "transaction"
+    TABLE = "table"
+    HOUR = "hour"
+    THREAD = "thread"
+
 
 TYPES: Final = ("INSERT", "UPDATE", "DELETE")
 

@@ -79,9 +79,10 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     from sqlglot import exp
 
     allowed = _allowed(filters, versions)
-    conditions = [*_of_place(filters), *_of_table(filters, allowed), *_of_transaction(filters)]
-    if filters.types:
-        conditions.append(_one_of("event_type", filters.types))
+    conditions = [place_condition(filters), *_of_table(filters, allowed)]
+    if filters.threads:
+        numbers = [exp.Literal.number(thread) for thread in filters.threads]
+        conditions.append(exp.In(this=exp.column("thread_id"), expressions=numbers))
     if filters.keys:
         conditions.append(_of_keys(filters.keys, allowed))
     if filters.key_from is not None or filters.key_to is not None:
@@ -90,7 +91,28 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     conditions += [Condition.parse(text).bound(allowed) for text in filters.where]
     if filters.statement is not None:
         conditions.append(_of_statement(filters.statement))
-    return Selection(filters, tuple(allowed), exp.and_(*conditions) if conditions else exp.true())
+    return Selection(filters, tuple(allowed), exp.and_(*conditions))
+
+
+def place_condition(filters: Filters) -> "exp.Expr":
+    """Return the part of the condition that `quarantined_row_events` can answer too: place, time, GTID and type."""
+    from sqlglot import exp
+
+    conditions = list(_of_place(filters))
+    if filters.gtids:
+        conditions.append(is_in(filters.gtids, exp.column("gtid")))
+    if filters.transactions:
+        conditions.append(exp.or_(*(_transaction(text) for text in filters.transactions)))
+    if filters.types:
+        conditions.append(_one_of("event_type", filters.types))
+    return exp.and_(*conditions) if conditions else exp.true()
+
+
+def is_filtered_table(filters: Filters, schema: str, table: str) -> bool:
+    """Return whether the filters of schemas and tables allow a table."""
+    return (not filters.schemas or _matches(schema, filters.schemas)) and (
+        not filters.tables or any(_is_named(schema, table, pattern) for pattern in filters.tables)
+    )
 
 
 # --- place and time ---
@@ -117,18 +139,6 @@ def _of_place(filters: Filters) -> Iterator["exp.Expr"]:
         last = filters.until - timedelta(microseconds=1)
         yield exp.LTE(this=exp.column("event_hour"), expression=exp.Literal.string(f"{last:%Y-%m-%d-%H}"))
         yield exp.LT(this=exp.column("event_timestamp"), expression=moment)
-
-
-def _of_transaction(filters: Filters) -> Iterator["exp.Expr"]:
-    from sqlglot import exp
-
-    if filters.gtids:
-        yield is_in(filters.gtids, exp.column("gtid"))
-    if filters.transactions:
-        yield exp.or_(*(_transaction(text) for text in filters.transactions))
-    if filters.threads:
-        numbers = [exp.Literal.number(thread) for thread in filters.threads]
-        yield exp.In(this=exp.column("thread_id"), expressions=numbers)
 
 
 def _transaction(text: str) -> "exp.Expr":
@@ -179,7 +189,11 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_table(version: TableVersion, pattern: str) -> bool:
-    return fnmatchcase(version.name if "." in pattern else version.table_name, pattern)
+    return _is_named(version.schema_name, version.table_name, pattern)
+
+
+def _is_named(schema: str, table: str, pattern: str) -> bool:
+    return fnmatchcase(f"{schema}.{table}" if "." in pattern else table, pattern)
 
 
 def _of_table(filters: Filters, allowed: Sequence[TableVersion]) -> Iterator["exp.Expr"]:

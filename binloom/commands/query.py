@@ -1,0 +1,116 @@
+"""`binloom query`: print the row changes that filters select."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from binloom.commands.output import Format, human, print_line, print_rows, say
+from ingest.errors import EXIT_DONE
+from recover.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
+from recover.filters import By, Filters
+from recover.log import Log
+from recover.summaries import summary
+
+# More are rarely read on a terminal; JSON and CSV have no limit of their own.
+_TEXT_ROWS: Final = 200
+
+
+def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format: Format) -> int:
+    """Print selected row changes, or sums of them; return the exit code."""
+    selection = log.select(filters)
+    most = limit if limit is not None or format is not Format.TEXT else _TEXT_ROWS
+    query = summary(selection, by, most if limit is not None or most is None else most + 1)
+    cursor = log.connection.execute(query.sql("duckdb"))
+    columns = [column[0] for column in cursor.description or ()]
+    rows = _fetched(cursor)
+    first = next(rows, None)
+    _report_quarantine(log, filters)
+    if first is None and limit != 0:
+        return _nothing(why_nothing(log.connection, selection))
+    answer = itertools.chain([first] if first is not None else [], rows)
+    shown = answer if most is None else itertools.islice(answer, most)
+    if format is Format.TEXT and by is By.CHANGE:
+        _print_paragraphs(dict(zip(columns, row, strict=True)) for row in shown)
+    else:
+        print_rows(columns, shown, format)
+    if limit is None and next(answer, None) is not None:
+        say(f"these are the first {most}; --limit N prints more, --format csv and --format json print all.")
+    return EXIT_DONE
+
+
+def _fetched(cursor: Any) -> Iterator[tuple[Any, ...]]:
+    while rows := cursor.fetchmany(1000):
+        yield from rows
+
+
+def _report_quarantine(log: Log, filters: Filters) -> None:
+    if missing := log.quarantined(filters):
+        say(
+            f"row events that are in quarantine are not shown: {', '.join(map(str, missing))}."
+            " docs/questions.md tells how to see them."
+        )
+
+
+def _nothing(reason: Exception) -> int:
+    """Say why nothing is selected. Filters that fit nothing are an answer; names that do not exist are a mistake."""
+    if isinstance(reason, NothingSelectedError) and not isinstance(reason, OutsideTheLogError):
+        say(str(reason))
+        return EXIT_DONE
+    raise reason
+
+
+def _print_paragraphs(changes: Iterable[Mapping[str, Any]]) -> None:
+    """Print each change with the columns that it changed; a line names each transaction."""
+    last = None
+    for change in changes:
+        transaction = tuple(change[name] for name in ("source_id", "epoch", "binlog_file", "transaction_pos"))
+        if transaction != last:
+            if last is not None:
+                print_line()
+            print_line(_head_of_transaction(change))
+            last = transaction
+        print_line(f"  {_head_of_change(change)}")
+        lines = list(_values(change))
+        width = max((len(name) for name, _ in lines), default=0)
+        for name, text in lines:
+            print_line(f"      {name:<{width}}  {text}")
+
+
+def _head_of_transaction(change: Mapping[str, Any]) -> str:
+    parts = [human(change["committed_at"] or change["event_timestamp"])]
+    parts.append(f"{change['source_id']}/{change['epoch']}/{change['binlog_file']}/{change['transaction_pos']}")
+    if change["gtid"]:
+        parts.append(f"gtid {change['gtid']}")
+    if change["thread_id"] is not None:
+        parts.append(f"thread {change['thread_id']}")
+    if change["outcome"] != "commit":
+        parts.append(f"outcome {(change['outcome'] or 'unknown').replace('_', ' ')}")
+    return "  ".join(parts)
+
+
+def _head_of_change(change: Mapping[str, Any]) -> str:
+    key = change["pk_values"]
+    if change["pk_values_after"] is not None:
+        key = f"{key} → {change['pk_values_after']}"
+    table = f"{change['schema_name']}.{change['table_name']}"
+    return f"{change['event_type']} {table}{f' {key}' if key is not None else ''} at {change['start_pos']}"
+
+
+def _values(change: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each value: of an UPDATE those that changed, of others all."""
+    before, after = change["row_before"], change["row_after"]
+    if change["event_type"] != "UPDATE":
+        yield from ((human(name), _quoted(value)) for name, value in (after or before or {}).items())
+        return
+    # A mart that an older binloom built lacks the column until it is built again.
+    unknown = set(change.get("undecoded_columns") or ())
+    for name in change["changed_columns"] or ():
+        old = _quoted(before[name]) if name in (before or {}) else "(not logged)"
+        new = "(changed in part)" if name in unknown else _quoted((after or {}).get(name))
+        yield human(name), f"{old} → {new}"
+
+
+def _quoted(value: str | None) -> str:
+    if value is None:
+        return "NULL"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

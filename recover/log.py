@@ -1,0 +1,112 @@
+"""The log that a command asks: the marts of a warehouse, or binlog files that are decoded on the spot.
+
+Both are a connection of DuckDB with the same views and the same columns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ingest.errors import UsageError
+from recover.catalog import TableVersion, UnknownNameError, read_table_versions
+from recover.filters import Filters
+from recover.marts import STATEMENTS, open_marts
+from recover.selection import Selection, is_filtered_table, place_condition, select
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from sqlglot import exp
+
+VIEWS: Final = (
+    ("binloom", "row_changes"),
+    ("binloom", "transactions"),
+    ("binloom", "table_versions"),
+    ("binloom", "quarantined_row_events"),
+    STATEMENTS,
+)
+_ROWS_AT_ONCE: Final = 1000
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """Rows of a table that a selection lacks, because they cannot be named or read with certainty."""
+
+    table: str
+    reason: str
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.rows} of {self.table} ({self.reason.replace('_', ' ')})"
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log that can be asked.
+
+    Attributes
+    ----------
+    connection
+        Has `VIEWS`.
+    versions
+        Versions of all tables of the log.
+    """
+
+    connection: "DuckDBPyConnection"
+    versions: tuple[TableVersion, ...] = field(repr=False)
+
+    @classmethod
+    def of_warehouse(cls, home: Path) -> "Log":
+        """Return the log of a warehouse.
+
+        Raises
+        ------
+        NoMartError
+            A mart was not built yet.
+        UnfinishedMartError
+            A build writes a mart, or was killed while it wrote it.
+        """
+        connection = open_marts(home, VIEWS)
+        return cls(connection, read_table_versions(connection))
+
+    def select(self, filters: Filters) -> Selection:
+        """Return what filters select.
+
+        Raises
+        ------
+        UsageError
+            See `recover.selection.select`; or all rows of the tables are in quarantine.
+        """
+        try:
+            return select(filters, self.versions)
+        except UnknownNameError:
+            if missing := self.quarantined(filters):
+                raise UsageError(
+                    f"All selected row events are in quarantine: {', '.join(map(str, missing))}.",
+                    hint="Give the names of their columns with --snapshot-dir, or run `binloom snapshot` and"
+                    " `binloom build`.",
+                ) from None
+            raise
+
+    def quarantined(self, filters: Filters) -> list[Quarantined]:
+        """Return the rows in quarantine that filters of place, time, transaction and table would select."""
+        from sqlglot import exp
+
+        query = (
+            exp.select("source_id", "schema_name", "table_name", "reason", "count(*)")
+            .from_("binloom.quarantined_row_events")
+            .where(place_condition(filters))
+            .group_by("source_id", "schema_name", "table_name", "reason")
+            .order_by("schema_name", "table_name", "reason")
+        )
+        return [
+            Quarantined(f"{schema}.{table}", reason, rows)
+            for _, schema, table, reason, rows in self.rows(query)
+            if is_filtered_table(filters, schema or "", table or "")
+        ]
+
+    def rows(self, query: "exp.Query") -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query, read while they are used."""
+        cursor = self.connection.execute(query.sql("duckdb"))
+        while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+            yield from rows

@@ -1,0 +1,122 @@
+"""`binloom query` on marts that were built before: it needs no Java, and explains what it cannot find."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.older_warehouse import unpack
+
+WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with marts: `landed` is the first file of a shop, `followed` a few boats on MariaDB."""
+    return unpack(tmp_path_factory.mktemp("[odd] 'home*"))
+
+
+def test_text_shows_changed_values_by_transaction(home: Path) -> None:
+    result = binloom("query", "--table", "boats", "--key", "1", home=home, env=WITHOUT_JAVA)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "2026-11-22 18:36:15  followed/0/binlog.000001/858  gtid 0-1-4",
+        "  INSERT yard.boats 1 at 1061",
+        "      id    '1'",
+        "      kind  'sail'",
+        "      name  'Ida'",
+        "      n     '1.50'",
+        "",
+        "2026-11-22 18:36:15  followed/0/binlog.000001/1150  gtid 0-1-5",
+        "  UPDATE yard.boats 1 at 1303",
+        "      n  '1.50' → '2.50'",
+        "",
+        "2026-11-22 18:36:23  followed/0/binlog.000002/548  gtid 0-1-9",
+        "  UPDATE yard.boats 1 at 716",
+        "      length  NULL → '7'",
+    ]
+
+
+def test_json_and_csv_have_all_columns_in_commit_order(home: Path) -> None:
+    options = ("query", "--source", "landed", "--table", "shop.orders", "--where", "total > 500")
+    rows = [json.loads(line) for line in binloom(*options, "--format", "json", home=home).stdout.splitlines()]
+    places = [(row["file_sequence"], row["start_pos"], row["row_ordinal"]) for row in rows]
+    assert places == sorted(places) and len(rows) > 10
+    assert all(float((row["row_after"] or row["row_before"])["total"]) > 500 for row in rows)
+    lines = list(csv.DictReader(binloom(*options, "--format", "csv", "--limit", "3", home=home).stdout.splitlines()))
+    assert [line["change_id"] for line in lines] == [row["change_id"] for row in rows[:3]]
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        (
+            "transaction",
+            {"transaction_id": "followed/0/binlog.000001/858", "gtid": "0-1-4", "changes": 1}
+            | {"inserts": 1, "changes_of_transaction": 2, "tables": ["yard.boats"], "outcome": "commit"},
+        ),
+        ("table", {"source_id": "followed", "table_name": "boats", "changes": 3, "updates": 2, "keys": 1}),
+        ("hour", {"event_hour": "2026-11-22-18", "changes": 3, "transactions": 3}),
+        ("thread", {"source_id": "followed", "server_id": 1, "thread_id": None, "changes": 3}),
+    ],
+)
+def test_sums(home: Path, by: str, expected: dict[str, object]) -> None:
+    result = binloom("query", "--table", "boats", "--key", "1", "--by", by, "--format", "json", home=home)
+    row = json.loads(result.stdout.splitlines()[0])
+    assert {name: row[name] for name in expected} == expected
+
+
+def test_a_statement_selects_only_its_own_rows(home: Path) -> None:
+    result = binloom("query", "--statement", "SET n = N + 1", "--format", "json", home=home)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(row["event_type"], row["pk_values"]) for row in rows] == [("UPDATE", "1")]
+
+
+def test_text_is_cut_and_other_formats_are_not(home: Path) -> None:
+    text = binloom("query", home=home)
+    assert text.stdout.count(" at ") == 200
+    assert_sentence(text, 0, "these are the first 200; --limit N prints more")
+    everything = binloom("query", "--format", "json", home=home)
+    assert len(everything.stdout.splitlines()) == 259 and everything.stderr == ""
+    assert binloom("query", "--limit", "2", home=home).stdout.count(" at ") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "needles"),
+    [
+        (["--table", "boat"], ["There is no table 'boat'.", "nearest name is boats"]),
+        (["--table", "boats", "--changed", "names"], ["no column 'names' in yard.boats", "The nearest name is name"]),
+        (["--table", "boats", "--key", "x"], ["'x' is not a number, and column id is int", "Give a number for id"]),
+        (
+            ["--gtid", "0-1-99"],
+            ["No transaction of the log has a GTID of 0-1-99", "followed has 0-1-1 to 0-1-11; landed has 5ca1ab1e-"],
+        ),
+        (
+            ["--transaction", "binlog.000001:900"],
+            ["no transaction", "The position is inside followed/0/binlog.000001/858"],
+        ),
+        (
+            ["--file", "binlog.00001"],
+            ["The file 'binlog.00001' is not in the log", "The nearest names are binlog.00000"],
+        ),
+        (["--until", "2001-01-01"], ["no row changes before 2001-01-01 00:00:00", "The first is at 2026-11-17"]),
+        (["--since", "2099-01-01"], ["no row changes from 2099-01-01 00:00:00 on", "the last at 2026-11-22 18:36:23"]),
+        (["--source", "follow"], ["There is no source 'follow'", "The nearest name is followed"]),
+    ],
+)
+def test_unknown_names_and_times_are_explained(home: Path, options: list[str], needles: list[str]) -> None:
+    result = binloom("query", *options, home=home)
+    assert_sentence(result, 2, *needles)
+    assert result.stdout == ""
+
+
+def test_filters_that_fit_nothing_are_an_answer(home: Path) -> None:
+    result = binloom("query", "--table", "boats", "--where", "n > 100", home=home)
+    assert_sentence(result, 0, r"No row change fits all filters\. Without --where there are 6\.")
+    assert result.stdout == ""
+
+
+def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
+    assert_sentence(binloom("query", home=tmp_path), 2, "nothing was built there yet", "binloom build")
