@@ -106,11 +106,14 @@ def changes_of(
         cursor.register("found", pa.table({"key_hash": keys, "root": roots}))
         cursor.execute("insert into moved select * from found")
         cursor.unregister("found")
+    # A mart that an older binloom built lacks these columns until it is built again.
+    has_documents = {"undecoded_columns", "json_changes"} <= _columns(cursor, "row_changes")
+    documents = "undecoded_columns, json_changes" if has_documents else "null, null"
     cursor.execute(
         f"""select
             change_id, effect_epoch, effect_file_sequence, effect_pos, binlog_file, start_pos, transaction_id,
             coalesce(moved.root, hash(coalesce(key, key_after))) as "group", event_type, key, key_after, has_key,
-            row_before, row_after, undecoded_columns, json_changes, table_version_id, gtid, committed_at,
+            row_before, row_after, {documents}, table_version_id, gtid, committed_at,
             event_timestamp, thread_id
         from ({selected}) as changes
         left join moved on hash(coalesce(key, key_after)) = moved.key_hash
@@ -189,6 +192,10 @@ def _prepare_ends_of_xa(cursor: "DuckDBPyConnection", table: Table) -> bool:
         {"source": table.source_id},
     )
     return bool(_value(cursor.execute("select count(*) from ends_of_xa")))
+
+
+def _columns(cursor: "DuckDBPyConnection", mart: str) -> set[str]:
+    return {row[0] for row in cursor.execute(f"describe select * from binloom.{mart}").fetchall()}
 
 
 def _value(cursor: "DuckDBPyConnection") -> Any:

@@ -1,6 +1,6 @@
 """`binloom history`: one row through time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from binloom.commands.output import Format, print_rows, say
@@ -9,8 +9,9 @@ from ingest.warehouse.home import binloom_home
 from recover.as_of import Moment, moment_of
 from recover.events import Change, Image, TableEvent
 from recover.history import history_of
-from recover.marts import open_marts
+from recover.marts import STATEMENTS, open_marts
 from recover.rows import Version
+from recover.statements import statements_of
 from recover.table_log import MARTS
 from recover.tables import find_table
 
@@ -23,28 +24,31 @@ _TEXT_COLUMNS: Final = (
     "thread_id",
     "gtid",
     "position",
+    "statement",
     "remarks",
 )
 _COLUMNS: Final = (
     *("source_id", "schema_name", "table_name", "line", "version", "operation", "key", "valid_from", "valid_to"),
     *("valid_from_position", "valid_to_position", "gtid", "transaction_id", "thread_id", "change_id"),
-    *("changed_columns", "row", "remarks"),
+    *("statement", "changed_columns", "row", "remarks"),
 )
 
 
 def print_history(table_name: str, key: str, source_id: str | None, as_of: str | None, format: Format) -> int:
     """Print all versions of a row, or the row as it was at a moment."""
-    connection = open_marts(binloom_home(), MARTS)
+    connection = open_marts(binloom_home(), (*MARTS, STATEMENTS))
     table = find_table(connection, table_name, source_id)
     moment = moment_of(connection, table.source_id, as_of) if as_of is not None else None
     found = history_of(connection, table, key)
     if moment is not None:
         return _print_row(found, moment, f"{table} {key}", format)
+    changes = (version.change for version in found if version.change is not None)
+    statements = statements_of(connection, table.source_id, changes)
     if format is Format.TEXT:
-        print_rows(_TEXT_COLUMNS, _text_rows(found), format, title=f"{table} {key} in {table.source_id}")
+        print_rows(_TEXT_COLUMNS, _text_rows(found, statements), format, title=f"{table} {key} in {table.source_id}")
         return EXIT_DONE
     names = (table.source_id, table.schema_name, table.table_name)
-    print_rows(_COLUMNS, ((*names, *_facts(version)) for version in found), format)
+    print_rows(_COLUMNS, ((*names, *_facts(version, statements)) for version in found), format)
     return EXIT_DONE
 
 
@@ -80,7 +84,7 @@ def _absence(found: Sequence[Version], name: str, moment: Moment) -> str:
     return f"The log does not show whether {name} existed as of {moment}: its first known version is later."
 
 
-def _text_rows(found: Sequence[Version]) -> Iterator[tuple[Any, ...]]:
+def _text_rows(found: Sequence[Version], statements: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
     lines = list(dict.fromkeys(version.line for version in found))
     for version in found:
         maker = version.change or version.event
@@ -94,11 +98,12 @@ def _text_rows(found: Sequence[Version]) -> Iterator[tuple[Any, ...]]:
             maker.thread_id if maker else None,
             maker.gtid if maker else None,
             _position(maker) if maker else None,
+            statements.get(version.change.change_id) if version.change else None,
             list(_remarks(version)) or None,
         )
 
 
-def _facts(version: Version) -> tuple[Any, ...]:
+def _facts(version: Version, statements: Mapping[str, str]) -> tuple[Any, ...]:
     maker, end = version.change or version.event, version.ended_by
     return (
         version.line,
@@ -113,6 +118,7 @@ def _facts(version: Version) -> tuple[Any, ...]:
         version.change.transaction_id if version.change else None,
         maker.thread_id if maker else None,
         version.change.change_id if version.change else None,
+        statements.get(version.change.change_id) if version.change else None,
         _changed_columns(version),
         version.row,
         list(_remarks(version)),

@@ -1,0 +1,131 @@
+"""`binloom history` and `binloom state` on marts that were built before: they need no Java."""
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.older_warehouse import unpack
+
+WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
+BOATS = [
+    {"id": "1", "kind": "sail", "length": "7", "name": "Ida", "n": "2.50"},
+    {"id": "4000000000", "kind": "motor", "length": "12", "name": "Bo", "n": "0.00"},
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with marts: `landed` is the first file of a shop, `followed` a few boats on MariaDB."""
+    return unpack(tmp_path_factory.mktemp("[odd] 'home*"))
+
+
+def test_a_history_has_each_version_with_its_transaction_and_statement(home: Path) -> None:
+    result = binloom("history", "boats", "1", "--format", "json", home=home, env=WITHOUT_JAVA)
+    assert result.returncode == 0, result.stderr
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(row["version"], row["operation"], row["gtid"], row["changed_columns"]) for row in rows] == [
+        (1, "INSERT", "0-1-4", None),
+        (2, "UPDATE", "0-1-5", ["n"]),
+        (3, "ALTER TABLE", "0-1-8", ["kind"]),
+        (4, "UPDATE", "0-1-9", ["length"]),
+    ]
+    assert rows[1]["statement"] == "update yard.boats set n = n + 1"
+    assert [row["valid_to"] for row in rows] == [*(row["valid_from"] for row in rows[1:]), None]
+    assert rows[3]["row"] == BOATS[0]
+
+
+def test_text_shows_old_and_new_values_and_what_is_unknown(home: Path) -> None:
+    lines = binloom("history", "boats", "1", home=home).stdout.splitlines()
+    assert lines[0] == "yard.boats 1 in followed"
+    assert ["1.50 → 2.50" in line for line in lines].count(True) == 1
+    assert ["sail → (unknown)" in line for line in lines].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "versions"),
+    [
+        # The row with key 9 takes key 1, whose row was deleted in the same transaction.
+        ("1042|9", [("INSERT", "1042|9"), ("UPDATE", "1042|1")]),
+        ("1042|1", [("INSERT", "1042|1"), ("INSERT", "1042|9"), ("DELETE", "1042|1"), ("UPDATE", "1042|1")]),
+    ],
+)
+def test_a_row_is_followed_to_its_earlier_and_later_keys(home: Path, key: str, versions: list[tuple[str, str]]) -> None:
+    result = binloom("history", "order_items", key, "--format", "csv", home=home)
+    assert [(row["operation"], row["key"]) for row in csv.DictReader(result.stdout.splitlines())] == versions
+
+
+@pytest.mark.parametrize(
+    ("moment", "n"),
+    [("0-1-4", "1.50"), ("0-1-5", "2.50"), ("binlog.000001:1150", "1.50"), ("binlog.000001:1398", "2.50")],
+)
+def test_as_of_prints_the_row_at_a_position(home: Path, moment: str, n: str) -> None:
+    result = binloom("history", "boats", "1", "--as-of", moment, "--format", "json", home=home)
+    assert json.loads(result.stdout) == {"id": "1", "kind": "sail", "name": "Ida", "n": n}
+    assert_sentence(result, 0, r"yard.boats 1 as of binlog.000001:\d+, after 0-1-\d")
+
+
+def test_a_row_that_did_not_exist_is_a_sentence(home: Path) -> None:
+    result = binloom("history", "boats", "1", "--as-of", "0-1-3", home=home)
+    assert_sentence(result, 1, "did not exist as of .*: its first change is the INSERT at binlog.000001:1061")
+    assert result.stdout == ""
+
+
+def test_a_position_inside_a_transaction_excludes_it(home: Path) -> None:
+    result = binloom("state", "boats", "--as-of", "binlog.000001:1300", home=home)
+    assert [row["n"] for row in csv.DictReader(result.stdout.splitlines())].count("1.50") == 1
+    assert_sentence(result, 0, "inside the transaction at binlog.000001:1150, which is not included")
+
+
+def test_the_state_of_a_table_that_the_log_creates_is_complete(home: Path, tmp_path: Path) -> None:
+    result = binloom("state", "boats", "--format", "json", home=home, env=WITHOUT_JAVA)
+    rows = sorted((json.loads(line) for line in result.stdout.splitlines()), key=lambda row: int(row["id"]))
+    assert rows == BOATS
+    assert_sentence(result, 0, r"yard.boats as of .*: 2 rows, complete\.")
+    file = tmp_path / "boats.parquet"
+    binloom("state", "boats", "--format", "parquet", "--output", file, home=home)
+    table = pq.read_table(file).drop_columns(["_unknown_columns", "_uncertain_since"])
+    assert sorted(table.to_pylist(), key=lambda row: int(row["id"])) == BOATS
+
+
+def test_null_and_an_empty_text_differ_in_csv(home: Path) -> None:
+    lines = binloom("state", "shop.orders", home=home).stdout.splitlines()
+    assert any(',"",' in line for line in lines)
+    assert any(",,," in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needles"),
+    [
+        (("history", "boat", "1"), ["contains no table boat", "There are yard.boats"]),
+        (("history", "boats", "x"), ["'x' is not a number, but id is", "Give a number"]),
+        (("history", "boats", "1|2"), ["not a number"]),
+        (("history", "boats", "3"), ["no change of row 3", "The nearest keys are"]),
+        (("history", "order_items", "1001"), ["has 2 columns", r"Give order_id\|line_number"]),
+        (("history", "boats", "1", "--source", "follow"), ["no source follow", "There are followed"]),
+        (("state", "boats", "--as-of", "0-1-99"), ["does not contain 0-1-99", "contains 0-1-1 to 0-1-11"]),
+        (
+            ("state", "boats", "--as-of", "1999-01-01"),
+            ["1999-01-01 00:00:00 UTC is before the log", "first transaction"],
+        ),
+        (("state", "boats", "--as-of", "soon"), ["not a time, a GTID or a position"]),
+        (("state", "boats", "--as-of", "2026-13-01"), ["is not a time", "in UTC or with an offset"]),
+        (("state", "boats", "--as-of", "binlog.00001:4"), ["no transactions in a file", "binlog.000001"]),
+        (("state", "boats", "--as-of", "binlog.000002:99999999"), ["landed up to binlog.000002", "Land the rest"]),
+        (("state", "boats", "--format", "parquet"), ["not written to stdout", "--output"]),
+    ],
+)
+def test_a_mistake_is_a_sentence_with_what_is_nearest(
+    home: Path, arguments: tuple[str, ...], needles: list[str]
+) -> None:
+    result = binloom(*arguments, home=home)
+    assert_sentence(result, 2, *needles)
+    assert result.stdout == ""
+
+
+def test_a_time_after_the_log_is_its_end_with_a_remark(home: Path) -> None:
+    result = binloom("state", "boats", "--as-of", "2099-01-01", home=home)
+    assert_sentence(result, 0, "2 rows, complete", "The landed log ends before 2099-01-01")
