@@ -8,7 +8,7 @@ import typer
 from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
-from binloom.options import AsOf, FormatOption, OneSource, TableName
+from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName
 from recover.filters import By, Filters
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -21,14 +21,20 @@ def query(
     by: Annotated[By, typer.Option("--by", help="Print each change, or sums.", case_sensitive=False)] = By.CHANGE,
     limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="Print at most N rows.")] = None,
     format: FormatOption = Format.TEXT,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
 ) -> None:
-    """Print the row changes of the last build that fit all filters, in commit order. Changes nothing. Needs no Java."""
+    """Print the row changes that fit all filters, in commit order. Changes nothing. Needs no Java.
+
+    Without --files, the answer is from the last build of the warehouse.
+    """
+    from binloom.commands.asked_log import asked_log
     from binloom.commands.query import print_changes
-    from ingest.warehouse.home import binloom_home
-    from recover.log import Log
 
     end_with_the_pipe()
-    raise typer.Exit(print_changes(Log.of_warehouse(binloom_home()), filters, by, limit, format))
+    log = asked_log(filters, from_files, more_files, snapshot_dir)
+    raise typer.Exit(print_changes(log, filters, by, limit, format))
 
 
 @commands.command(short_help="Print one row through time.")

@@ -11,6 +11,21 @@ from binloom.commands.output import Format
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE", readable=False, help="Binlog files, in the order they were written.")
 ]
+FromFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--files", metavar="FILE ...", readable=False, help="Decode these binlog files, not the warehouse."),
+]
+# A pattern of the shell after --files becomes several words, of which an option takes only the first.
+MoreFiles = Annotated[list[Path] | None, typer.Argument(metavar="", readable=False, hidden=True)]
+SnapshotDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--snapshot-dir",
+        metavar="DIR",
+        readable=False,
+        help="With --files: schema snapshot (columns.json ...) with the names that the log does not contain.",
+    ),
+]
 FormatOption = Annotated[Format, typer.Option("--format", help="How rows are printed.", case_sensitive=False)]
 Source = Annotated[
     str, typer.Option("--source", "-s", metavar="NAME", help="Name of the source that the changes belong to.")

@@ -8,7 +8,7 @@ from ingest.errors import UsageError
 from recover.catalog import unknown_name
 from recover.filters import Filters
 from recover.gtids import is_gtid, is_in
-from recover.selection import Selection, select
+from recover.selection import Selection, place_condition, select
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -39,7 +39,7 @@ class OutsideTheLogError(NothingSelectedError):
     """A GTID, file, position or time is not in the log."""
 
 
-def why_nothing(connection: "DuckDBPyConnection", selection: Selection) -> UsageError:
+def why_nothing(connection: "DuckDBPyConnection", selection: Selection, is_whole: bool = True) -> UsageError:
     """Return the error for a selection without row changes: what is not there, and what is.
 
     Parameters
@@ -48,13 +48,16 @@ def why_nothing(connection: "DuckDBPyConnection", selection: Selection) -> Usage
         Has the views `binloom.row_changes` and `binloom.transactions`.
     selection
         A selection that has no row changes.
+    is_whole
+        Whether the connection has all row changes, and not only those that fit some filters.
     """
     filters = selection.filters
     return (
         _unknown_file(connection, filters)
         or _unknown_transaction(connection, filters)
-        or _outside_time(connection, selection)
-        or _excluded(connection, selection)
+        or _outside_time(connection, filters)
+        or (_excluded(connection, selection) if is_whole else None)
+        or NothingSelectedError("No row change fits the filters.", hint="Give fewer of them.")
     )
 
 
@@ -123,12 +126,14 @@ def _transaction_around(connection: "DuckDBPyConnection", text: str) -> str:
     return "A transaction is named by the position of its first event; binloom query --by transaction lists them."
 
 
-def _outside_time(connection: "DuckDBPyConnection", selection: Selection) -> UsageError | None:
-    filters = selection.filters
+def _outside_time(connection: "DuckDBPyConnection", filters: Filters) -> UsageError | None:
+    from sqlglot import exp
+
     if filters.since is None and filters.until is None:
         return None
-    whole = select(replace(_only(filters, "sources"), since=None, until=None), selection.versions)
-    first, last = _row(connection, whole.query("min(event_timestamp)", "max(event_timestamp)"))
+    query = exp.select("min(started_at)", "max(greatest(started_at, committed_at))").from_("binloom.transactions")
+    query = query.where(place_condition(Filters(sources=filters.sources))).where("coalesce(row_events, 1) > 0")
+    first, last = _row(connection, query)
     if first is None:
         return OutsideTheLogError("There are no row changes yet.", hint="Land a binlog, then run `binloom build`.")
     if (filters.since is None or filters.since <= last) and (filters.until is None or filters.until > first):
@@ -137,11 +142,11 @@ def _outside_time(connection: "DuckDBPyConnection", selection: Selection) -> Usa
     asked += [f"before {_time(filters.until)}"] if filters.until is not None else []
     return OutsideTheLogError(
         f"There are no row changes {' and '.join(asked)}.",
-        hint=f"The first is at {_time(first)} and the last at {_time(last)}, in UTC.",
+        hint=f"The first transaction is at {_time(first)} and the last at {_time(last)}, in UTC.",
     )
 
 
-def _excluded(connection: "DuckDBPyConnection", selection: Selection) -> UsageError:
+def _excluded(connection: "DuckDBPyConnection", selection: Selection) -> UsageError | None:
     """Name a filter without which there would be row changes."""
     filters = selection.filters
     for name in reversed([each.name for each in fields(Filters)]):
@@ -156,11 +161,7 @@ def _excluded(connection: "DuckDBPyConnection", selection: Selection) -> UsageEr
                 "No row change fits all filters.",
                 hint=f"Without {option} there {'are' if count > 1 else 'is'} {count}.",
             )
-    return NothingSelectedError("No row change fits the filters.", hint="Give fewer of them.")
-
-
-def _only(filters: Filters, *names: str) -> Filters:
-    return Filters(**{name: getattr(filters, name) for name in names})
+    return None
 
 
 def _row(connection: "DuckDBPyConnection", query: "exp.Expr") -> tuple[Any, ...]:

@@ -3,13 +3,13 @@
 Both are a connection of DuckDB with the same views and the same columns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ingest.errors import UsageError
-from recover.catalog import TableVersion, UnknownNameError, read_table_versions
+from ingest.errors import BinloomError, UsageError
+from recover.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_name
 from recover.filters import Filters
 from recover.marts import STATEMENTS, open_marts
 from recover.selection import Selection, is_filtered_table, place_condition, select
@@ -17,6 +17,8 @@ from recover.selection import Selection, is_filtered_table, place_condition, sel
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from sqlglot import exp
+
+    from ingest.sources.snapshot import SchemaSnapshot
 
 VIEWS: Final = (
     ("binloom", "row_changes"),
@@ -50,10 +52,19 @@ class Log:
         Has `VIEWS`.
     versions
         Versions of all tables of the log.
+    problems
+        Errors because of which rows are missing.
+    is_whole
+        Whether it has all row changes, and not only those of the filters that it was made with.
+    tables
+        Schema and name of tables that exist in the log, though it may have none of their rows.
     """
 
     connection: "DuckDBPyConnection"
     versions: tuple[TableVersion, ...] = field(repr=False)
+    problems: tuple[BinloomError, ...] = ()
+    is_whole: bool = True
+    tables: frozenset[tuple[str, str]] = frozenset()
 
     @classmethod
     def of_warehouse(cls, home: Path) -> "Log":
@@ -68,6 +79,26 @@ class Log:
         """
         connection = open_marts(home, VIEWS)
         return cls(connection, read_table_versions(connection))
+
+    @classmethod
+    def of_files(
+        cls,
+        paths: Sequence[Path],
+        filters: Filters,
+        *,
+        source_id: str | None = None,
+        snapshot: "SchemaSnapshot | None" = None,
+        home: Path | None = None,
+    ) -> "Log":
+        """Return the row changes of binlog files that filters select, decoded now; see `recover.files.decode`.
+
+        Only queries with these filters, or narrower ones, have an answer.
+        """
+        from recover.files import SOURCE, decode
+
+        found = decode(paths, filters, source_id=source_id or SOURCE, snapshot=snapshot, home=home)
+        versions = read_table_versions(found.connection)
+        return cls(found.connection, versions, found.problems, is_whole=False, tables=found.tables)
 
     def select(self, filters: Filters) -> Selection:
         """Return what filters select.
@@ -86,7 +117,16 @@ class Log:
                     hint="Give the names of their columns with --snapshot-dir, or run `binloom snapshot` and"
                     " `binloom build`.",
                 ) from None
+            self._assert_tables(filters)
             raise
+
+    def _assert_tables(self, filters: Filters) -> None:
+        """Report an unknown table with the names of all tables in the files, of which only some were decoded."""
+        for pattern in filters.tables:
+            only = Filters(schemas=filters.schemas, tables=(pattern,))
+            if self.tables and not any(is_filtered_table(only, *table) for table in self.tables):
+                names = {f"{schema}.{table}" if "." in pattern else table for schema, table in self.tables}
+                raise unknown_name(f"There is no table {pattern!r}.", pattern, names)
 
     def quarantined(self, filters: Filters) -> list[Quarantined]:
         """Return the rows in quarantine that filters of place, time, transaction and table would select."""

@@ -144,7 +144,7 @@ class SchemaHistory:
 
     def sequences_of_snapshots(self, epoch: int) -> list[int]:
         """Return the sequence numbers of the files in which snapshots of an epoch were taken."""
-        return [place[1] for place in self._places_of_snapshots(epoch) if place[0] == epoch]
+        return [place[1] for place in self.places_of_snapshots(epoch) if place[0] == epoch]
 
     def looks_ahead(self, epoch: int, binlog_file: str) -> bool:
         """Return whether a snapshot was taken in a later file, or at an unknown position."""
@@ -161,15 +161,19 @@ class SchemaHistory:
         state = (
             [snapshot.row["snapshot_id"] for snapshot in self._snapshots],
             {file: len(actions) for file, actions in self._actions.items()},
-            list(self._holes(list(self._places_of_snapshots(epoch)))),
+            list(self._holes(list(self.places_of_snapshots(epoch)))),
         )
         if epoch not in self._made or self._made[epoch][0] != state:
             self._made[epoch] = state, self._hints(epoch)
         return self._made[epoch][1]
 
+    def versions(self, epoch: int) -> dict[TableId, list[Version]]:
+        """Return the definitions of each table as the evidence that counts in an epoch gives them, oldest first."""
+        return versions_of(self._events(epoch, self._folds_case()))
+
     def _hints(self, epoch: int) -> SchemaHints | None:
         folds_case = self._folds_case()
-        versions = versions_of(self._events(epoch, folds_case))
+        versions = self.versions(epoch)
         if not versions:
             return None
         files = {(file_epoch, _sequence(name)): name for file_epoch, name in {*self._ranges, *self._actions}}
@@ -192,7 +196,8 @@ class SchemaHistory:
             if snapshot.row["binlog_file"] and snapshot.row["epoch"] in (None, epoch):
                 yield snapshot.row["binlog_file"]
 
-    def _places_of_snapshots(self, epoch: int) -> Iterator[Place]:
+    def places_of_snapshots(self, epoch: int) -> Iterator[Place]:
+        """Yield the places of the snapshots that have a position."""
         for snapshot in self._snapshots:
             if (place := snapshot.place(epoch)) is not None:
                 yield place
@@ -209,7 +214,7 @@ class SchemaHistory:
         for number, snapshot in enumerate(by_age):
             if (place := snapshot.place(epoch)) is not None:
                 events.append((place, number, Observation(snapshot.tables, snapshot.defaults)))
-        events += [(place, 0, Hole()) for place in self._holes(list(self._places_of_snapshots(epoch)))]
+        events += [(place, 0, Hole()) for place in self._holes(list(self.places_of_snapshots(epoch)))]
         unplaced = [snapshot for snapshot in by_age if snapshot.place(epoch) is None]
         latest = {table: (snapshot, rows) for snapshot in unplaced for table, rows in snapshot.tables.items()}
         for table, (snapshot, rows) in latest.items():

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.filters import Filters
+from recover.log import Log
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
@@ -50,6 +53,26 @@ def test_it_tells_the_history_of_one_order(demo: "subprocess.CompletedProcess[st
     assert changes == ["INSERT"] + ["UPDATE"] * 5
     for step in ("new → paid", "paid → shipped", "shipped → cancelled", "cancelled → shipped", "12.90 → 66.60"):
         assert step in history
+
+
+@pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])
+@pytest.mark.parametrize("table", ["row_changes", "transactions"])
+def test_files_decoded_on_the_spot_give_what_was_built(
+    demo: "subprocess.CompletedProcess[str]", home: Path, source: str, table: str
+) -> None:
+    samples = PROJECT / "samples" / source
+    snapshot = read_snapshot_dir(samples / "schema")
+    decoded = Log.of_files(sorted(samples.glob("binlog.*")), Filters(), source_id=source, snapshot=snapshot)
+    order = "file_sequence, start_pos" + (", payload_ordinal, row_ordinal" if table == "row_changes" else "")
+    query = f"from binloom.{table} where source_id = '{source}' order by {order}"
+    columns = [row[0] for row in decoded.connection.execute(f"describe select * from binloom.{table}").fetchall()]
+    assert len(columns) > 20
+    for column in sorted({*columns} - {"landed_at"}):
+        found, built = (
+            log.connection.execute(f"select {column} {query}").fetchall()
+            for log in (decoded, Log.of_warehouse(home / "demo"))
+        )
+        assert found == built, column
 
 
 def test_nobody_else_can_read_what_is_in_the_home(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:

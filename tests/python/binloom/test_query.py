@@ -101,7 +101,10 @@ def test_text_is_cut_and_other_formats_are_not(home: Path) -> None:
             ["--file", "binlog.00001"],
             ["The file 'binlog.00001' is not in the log", "The nearest names are binlog.00000"],
         ),
-        (["--until", "2001-01-01"], ["no row changes before 2001-01-01 00:00:00", "The first is at 2026-11-17"]),
+        (
+            ["--until", "2001-01-01"],
+            ["no row changes before 2001-01-01 00:00:00", "The first transaction is at 2026-11-17"],
+        ),
         (["--since", "2099-01-01"], ["no row changes from 2099-01-01 00:00:00 on", "the last at 2026-11-22 18:36:23"]),
         (["--source", "follow"], ["There is no source 'follow'", "The nearest name is followed"]),
     ],

@@ -1,0 +1,321 @@
+"""Binlog files as a log: decoded on the spot, nothing is landed."""
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ingest.errors import BinloomError, UsageError
+from recover.catalog import TableVersion
+from recover.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
+from recover.filters import Filters
+from recover.naming import Names, spans
+from recover.selection import select
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from ingest.binlog import Scan, SchemaHints, TableFilter
+    from ingest.landing.schema_history import SchemaHistory
+    from ingest.sources.directory import BinlogPath
+    from ingest.sources.snapshot import SchemaSnapshot
+
+SOURCE: Final = "files"
+"""Source of files for which no other name is given."""
+
+_WORDS: Final = {"sign": "sign", "charset": "character set", "labels": "labels", "type": "type"}
+
+
+@dataclass(frozen=True)
+class DecodedFiles:
+    """Decoded files.
+
+    Attributes
+    ----------
+    connection
+        Has the views of `recover.log`.
+    problems
+        Damage and incomplete ends of files; rows behind them are missing.
+    tables
+        Schema and name of all tables in the files, also of those that the filters exclude.
+    """
+
+    connection: "DuckDBPyConnection"
+    problems: tuple[BinloomError, ...]
+    tables: frozenset[tuple[str, str]]
+
+
+def decode(
+    paths: Sequence[Path],
+    filters: Filters,
+    *,
+    source_id: str = SOURCE,
+    snapshot: "SchemaSnapshot | None" = None,
+    home: Path | None = None,
+) -> DecodedFiles:
+    """Decode the row changes of files that filters select.
+
+    Parameters
+    ----------
+    paths
+        The files, in any order.
+    filters
+        Filters of the rows; `threads` and `statement` are left to the query.
+    source_id
+        Name of the source.
+    snapshot
+        Schema snapshot that names columns; None: the log itself and `home` do.
+    home
+        Home in which the source is landed, with its snapshots and statements; None: it is not landed.
+
+    Raises
+    ------
+    BinlogError
+        A file does not exist or is not a binlog.
+    """
+    import duckdb
+
+    files = _placed(paths)
+    connection = duckdb.connect(":memory:")
+    connection.execute("set timezone = 'UTC'")
+    connection.execute(TABLES)
+    connection.execute(VIEWS)
+    work = _Decoding(connection, filters, source_id)
+    scans = _scans(files)
+    history = _history(source_id, snapshot, home)
+    for file in files:
+        history.add_scan(0, file.name, scans[file])
+    work.use(history)
+    for file in files:
+        if not filters.files or file.name in filters.files:
+            work.take(file, scans[file], history.hints(0))
+    if filters.schemas or filters.tables:
+        # The decoder counts only rows of the tables that it decodes.
+        connection.execute(
+            "update decoded_transactions set row_events = null, inserts = null, updates = null, deletes = null"
+        )
+    return DecodedFiles(connection, tuple(work.problems), frozenset(work.tables))
+
+
+def _placed(paths: Sequence[Path]) -> "list[BinlogPath]":
+    """Return the files in the order of the log; the names of one log differ."""
+    from ingest.sources.directory import binlog_path
+
+    files = sorted((binlog_path(path) for path in paths), key=lambda file: (file.base, file.sequence or 0))
+    for one, other in pairwise(files):
+        if one.name == other.name:
+            raise UsageError(
+                f"{one.path} and {other.path} have the same name.", hint="Give the files of one server's log."
+            )
+        if one.base != other.base:
+            raise UsageError(
+                f"{one.path} and {other.path} are not files of one log.", hint="Give the files of one server's log."
+            )
+    return files
+
+
+def _scans(files: "Iterable[BinlogPath]") -> "dict[BinlogPath, Scan]":
+    from ingest.binlog import scan_binlog
+
+    return {file: scan_binlog(file.path) for file in files}
+
+
+def _history(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | None) -> "SchemaHistory":
+    from ingest.landing.schema_history import SchemaHistory
+    from ingest.warehouse.record import SourceRecord
+
+    if snapshot is not None or home is None:
+        return SchemaHistory.of_snapshot(snapshot)
+    return SchemaHistory.load(SourceRecord.load(source_id, home), home)
+
+
+class _Decoding:
+    """The tables that decoded files become."""
+
+    def __init__(self, connection: "DuckDBPyConnection", filters: Filters, source_id: str) -> None:
+        self.problems: list[BinloomError] = []
+        self.tables: set[tuple[str, str]] = set()
+        self._connection = connection
+        self._filters = filters
+        self._source_id = source_id
+        self._names = Names(source_id, None)
+        self._versions: dict[str, TableVersion] = {}
+        self._bound: set[tuple[str, str]] = set()
+        self._query: str | None = None
+        self._may_be_quarantined = False
+
+    def use(self, history: "SchemaHistory") -> None:
+        """Take the definitions of tables from snapshots and statements."""
+        self._names = Names(self._source_id, history)
+        for version in self._names.versions():
+            self._add_version(version)
+
+    def take(self, file: "BinlogPath", scan: "Scan", hints: "SchemaHints | None") -> None:
+        """Decode a file up to the end of its last complete transaction."""
+        from ingest.binlog import open_binlog
+
+        log = open_binlog(
+            file.path, hints=hints, tables=self._table_filter(), start=self._start(scan), end=scan.complete_end
+        )
+        place = {"source": self._source_id, "epoch": 0, "file": file.name, "sequence": file.sequence or 0}
+        with self._reported():
+            for kind, batch in log.batches():
+                match kind:
+                    case "table_maps":
+                        for table_map in batch.to_pylist():
+                            self._bind(file, table_map)
+                    case "row_events":
+                        self._add_rows(batch, place)
+                    case "transactions":
+                        self._add(batch, "decoded_transactions", "$source, $epoch, $file, $sequence", place)
+                    case "statements":
+                        own = {name: place[name] for name in ("source", "epoch", "file")}
+                        self._add(batch, "binloom_staging.stg_binlog__statements", "$source, $epoch, $file", own)
+                    case "unsupported_events":
+                        self._add_undecoded(batch, place)
+        if scan.defect is not None:
+            self.problems.append(_damage(file, scan))
+
+    @contextlib.contextmanager
+    def _reported(self) -> Any:
+        try:
+            yield
+        except BinloomError as error:
+            self.problems.append(error)
+
+    def _table_filter(self) -> "TableFilter":
+        from ingest.binlog import TableFilter
+
+        seen = self.tables
+
+        class Seen(TableFilter):
+            def takes(self, schema: str, table: str) -> bool:
+                seen.add((schema, table))
+                return TableFilter.takes(self, schema, table)
+
+        return Seen(self._filters.schemas, self._filters.tables)
+
+    def _start(self, scan: "Scan") -> int | None:
+        """Return the start of the segment that the first position of the filters is in: rows need its table maps."""
+        first = self._filters.from_pos
+        return max((one.start for one in scan.segments if first is not None and one.start <= first), default=None)
+
+    def _add_version(self, version: TableVersion) -> None:
+        if version.table_version_id in self._versions:
+            return
+        self._versions[version.table_version_id] = version
+        self._query = None
+        columns = [{name: getattr(column, name) for name in column.__slots__} for column in version.columns]
+        self._connection.execute(
+            "insert into binloom.table_versions values (?, ?, ?, ?, ?, ?, ?)",
+            [
+                *(version.table_version_id, version.source_id, version.schema_name, version.table_name),
+                *(columns, [column.name for column in version.columns], list(version.primary_key)),
+            ],
+        )
+
+    def _bind(self, file: "BinlogPath", table_map: Mapping[str, Any]) -> None:
+        """Bind a table map to the versions of its table, for the rows of a file."""
+        if (file.name, table_map["table_map_id"]) in self._bound:
+            return
+        self._bound.add((file.name, table_map["table_map_id"]))
+        unknown = table_map["unknown_hints"] or []
+        for first, end, binding in spans(self._names.bindings(table_map)):
+            low, high = _offsets(first, file.sequence or 0), _offsets(end, file.sequence or 0)
+            if low >= high:
+                continue
+            version = binding.version
+            if version is not None:
+                self._add_version(version)
+            self._may_be_quarantined |= bool(unknown) or binding.reason is not None
+            columns = version.columns if version is not None else ()
+            self._connection.execute(
+                "insert into bindings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    *(file.name, table_map["table_map_id"], low, high),
+                    version.table_version_id if version is not None else None,
+                    [column.name for column in columns],
+                    [column.ordinal + 1 for column in columns if column.is_primary_key],
+                    *(binding.confidence, binding.reason, binding.detail),
+                    [one["ordinal"] + 1 for one in unknown if one["hint"] == "sign"],
+                    [one["ordinal"] + 1 for one in unknown if one["hint"] != "sign"],
+                    _in_words(unknown, [column.name for column in columns]),
+                ],
+            )
+
+    def _add_rows(self, batch: Any, place: Mapping[str, Any]) -> None:
+        if self._query is None:
+            self._query = rows_query(self._condition(), may_be_quarantined=self._may_be_quarantined)
+        import pyarrow as pa
+
+        self._connection.register("batch", pa.Table.from_batches([batch]))
+        self._connection.execute(self._query, place)
+        if self._may_be_quarantined:
+            self._connection.execute(quarantine_query(), place)
+        self._connection.unregister("batch")
+
+    def _condition(self) -> str:
+        """Return the condition on rows of the versions that are known by now, without that on transactions."""
+        own = replace(self._filters, threads=(), statement=None)
+        try:
+            return select(own, tuple(self._versions.values())).condition.sql("duckdb")
+        except UsageError:
+            # A name or value that no known version has. The selection of the whole log reports it.
+            return "false"
+
+    def _add(self, batch: Any, table: str, more: str, place: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+
+        self._connection.register("batch", pa.Table.from_batches([batch]))
+        self._connection.execute(f"insert into {table} select *, {more} from batch", place)
+        self._connection.unregister("batch")
+
+    def _add_undecoded(self, batch: Any, place: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+
+        self._connection.register("batch", pa.Table.from_batches([batch]))
+        self._connection.execute(
+            """insert into binloom.quarantined_row_events by name
+            select
+                $source as source_id, $epoch as epoch, $file as binlog_file, $sequence as file_sequence, start_pos,
+                end_pos, event_type, schema_name, table_name, 'decode_error' as reason,
+                concat_ws(': ', reason, detail) as detail
+            from batch where table_name is not null""",
+            place,
+        )
+        self._connection.unregister("batch")
+
+
+def _offsets(position: tuple[int, int, int], sequence: int) -> int:
+    """Return the offset of a position in a file: 0 if it is before the file, a large number if it is after it."""
+    epoch, number, offset = position
+    if (epoch, number) == (0, sequence):
+        return max(offset, 0)
+    return 0 if (epoch, number) < (0, sequence) else 2**62
+
+
+def _in_words(unknown: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str | None:
+    by_hint: dict[str, list[str]] = {}
+    for one in unknown:
+        name = names[one["ordinal"]] if one["ordinal"] < len(names) else str(one["ordinal"] + 1)
+        by_hint.setdefault(one["hint"], []).append(name)
+    if not by_hint:
+        return None
+    told = (f"the {word} of {', '.join(by_hint[hint])}" for hint, word in _WORDS.items() if hint in by_hint)
+    return f"nothing tells {' and '.join(told)} at this position"
+
+
+def _damage(file: "BinlogPath", scan: "Scan") -> BinloomError:
+    from ingest.errors import CorruptBinlogError
+
+    defect = scan.defect
+    position = defect.position if defect is not None else scan.complete_end
+    reason = defect.reason if defect is not None else "it is cut"
+    return CorruptBinlogError(
+        f"{file.path}: {reason}, at position {position}; rows from position {scan.complete_end} on are missing.",
+        hint="Copy the file again from the server.",
+        path=str(file.path),
+        position=position,
+    )
