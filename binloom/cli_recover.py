@@ -10,6 +10,7 @@ from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
 from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName
 from recover.filters import By, Filters
+from recover.statistics import Unit
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -78,3 +79,40 @@ def state(
 
     end_with_the_pipe()
     raise typer.Exit(print_state(table, source, as_of, format, output))
+
+
+@commands.command(short_help="Print the biggest and longest transactions, or sums of tables.")
+@with_filters
+def transactions(
+    filters: Filters,
+    by: Annotated[
+        Unit, typer.Option("--by", help="Transactions, or sums by table, or by hour and table.", case_sensitive=False)
+    ] = Unit.TRANSACTION,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Number of ranks by rows, and by seconds.")] = 10,
+    min_rows: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="All transactions with so many rows, instead of ranks.")
+    ] = None,
+    min_bytes: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="All transactions with so many bytes in their file.")
+    ] = None,
+    min_seconds: Annotated[
+        float | None, typer.Option(min=0, metavar="S", help="All transactions that lasted so long.")
+    ] = None,
+    format: FormatOption = Format.TEXT,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
+) -> None:
+    """Print the transactions with the most rows and the longest ones, among those with a selected change.
+
+    A transaction lasts from its first event to its commit; the log does not show when its session began it. Needs no
+    Java.
+    """
+    from binloom.commands.asked_log import asked_log
+    from binloom.commands.transactions import print_transactions
+    from recover.statistics import Least
+
+    end_with_the_pipe()
+    log = asked_log(filters, from_files, more_files, snapshot_dir)
+    least = Least(min_rows, min_bytes, min_seconds)
+    raise typer.Exit(print_transactions(log, filters, by, top, least, format))

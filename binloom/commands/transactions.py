@@ -1,0 +1,31 @@
+"""`binloom transactions`: print big and long transactions, or sums of tables."""
+
+from binloom.commands.output import Format, print_rows, say
+from ingest.errors import EXIT_DONE
+from recover.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
+from recover.filters import Filters
+from recover.log import Log
+from recover.statistics import Least, Unit, tables_query, transactions_query
+
+
+def print_transactions(log: Log, filters: Filters, by: Unit, top: int, least: Least, format: Format) -> int:
+    """Print the transactions that are big or long, or sums of tables; return the exit code."""
+    selection = log.select(filters)
+    is_listed = by is Unit.TRANSACTION
+    query = transactions_query(selection, top, least) if is_listed else tables_query(selection, by)
+    cursor = log.connection.execute(query.sql("duckdb"))
+    columns = [column[0] for column in cursor.description or ()]
+    rows = cursor.fetchall()
+    if not rows:
+        if is_listed and least != Least():
+            say("no transaction with selected changes reaches a threshold.")
+            return EXIT_DONE
+        reason = why_nothing(log.connection, selection)
+        if not isinstance(reason, NothingSelectedError) or isinstance(reason, OutsideTheLogError):
+            raise reason
+        say(str(reason))
+        return EXIT_DONE
+    print_rows(columns, rows, format)
+    if is_listed and (absurd := sum(row[columns.index("is_plausible")] is False for row in rows)):
+        say(f"the times of {absurd} of these transactions are not plausible: their sessions have set their own time.")
+    return EXIT_DONE

@@ -1,0 +1,84 @@
+"""`binloom transactions` on marts that were built before: ranks, thresholds and sums."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recover.filters import Filters
+from recover.log import Log
+from recover.statistics import Least, transactions_query
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.older_warehouse import unpack
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with marts: `landed` is the first file of a shop, `followed` a few boats on MariaDB."""
+    return unpack(tmp_path_factory.mktemp("[odd] 'home*"))
+
+
+def rows(home: Path, *options: str) -> list[dict[str, Any]]:
+    result = binloom("transactions", *options, "--format", "json", home=home, env={"JAVA_HOME": "/nonexistent"})
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_the_first_ranks_by_rows_and_by_seconds_are_printed(home: Path) -> None:
+    found = rows(home, "--top", "2")
+    assert {1, 2} <= {row["rank_by_rows"] for row in found}
+    assert {1, 2} <= {row["rank_by_seconds"] for row in found}
+    assert all(row["rank_by_rows"] <= 2 or row["rank_by_seconds"] <= 2 for row in found)
+    counts = [row["row_events"] for row in found]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_a_threshold_selects_all_transactions_that_reach_it(home: Path) -> None:
+    every = rows(home, "--top", "100000")
+    assert len(every) > 20
+    assert rows(home, "--min-rows", "5") == [row for row in every if row["row_events"] >= 5]
+    assert rows(home, "--min-bytes", "1000") == [row for row in every if row["bytes_in_file"] >= 1000]
+
+
+def test_a_filter_selects_transactions_and_they_count_with_all_their_rows(home: Path) -> None:
+    (found,) = rows(home, "--table", "boats", "--key", "1", "--type", "INSERT")
+    assert (found["transaction_id"], found["selected_changes"], found["row_events"]) == (
+        "followed/0/binlog.000001/858",
+        1,
+        2,
+    )
+
+
+def test_sums_by_hour_add_up_to_those_by_table(home: Path) -> None:
+    tables = {(row["source_id"], row["table_name"]): row for row in rows(home, "--by", "table")}
+    hours = rows(home, "--by", "hour")
+    for name in ("changes", "inserts", "updates", "deletes", "event_bytes"):
+        for table, row in tables.items():
+            assert row[name] == sum(hour[name] for hour in hours if (hour["source_id"], hour["table_name"]) == table), (
+                name,
+                table,
+            )
+    assert tables["landed", "orders"]["changes"] == 62
+    assert tables["followed", "boats"]["hot_keys"].split(", ")[0] == "1 (3)"
+
+
+def test_a_commit_before_the_first_event_is_not_plausible(home: Path) -> None:
+    log = Log.of_warehouse(home)
+    rows = log.connection.execute("select * from binloom.transactions where source_id = 'followed'").to_arrow_table()
+    log.connection.register("rows", rows)
+    log.connection.execute("drop view binloom.transactions")
+    log.connection.execute(
+        """create table binloom.transactions as
+        select * replace (started_at + interval (case when start_pos = 858 then 3 else -86400 end) second as started_at)
+        from rows"""
+    )
+    query = transactions_query(log.select(Filters.of()), 10, Least()).sql("duckdb")
+    answer = log.connection.execute(query).to_arrow_table().to_pylist()
+    assert len(answer) > 2
+    assert {(row["is_plausible"], row["seconds"], row["rank_by_seconds"]) for row in answer} == {(False, None, None)}
+
+
+def test_a_threshold_that_nothing_reaches_and_an_unknown_table_are_sentences(home: Path) -> None:
+    assert_sentence(binloom("transactions", "--min-rows", "100000", home=home), 0, "reaches a threshold")
+    assert_sentence(binloom("transactions", "--table", "boat", home=home), 2, "boats")
