@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from recover.altered_columns import Columns
@@ -58,14 +59,15 @@ class Rows:
     keys: Sequence[str] | None = None
 
     @property
-    def condition(self) -> str:
+    def query(self) -> str:
+        """Return a query of the rows. Each part has one condition on one column, which statistics of files answer."""
         if self.keys is None:
-            return "true"
-        return "(pk_hash in (select sha256(unnest($keys))) or pk_values_after in (select unnest($keys)))"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        return {} if self.keys is None else {"keys": list(self.keys)}
+            return "select * from binloom.row_changes"
+        hashes = ", ".join(f"'{sha256(key.encode()).hexdigest()}'" for key in self.keys)
+        keys = ", ".join("'" + key.replace("'", "''") + "'" for key in self.keys)
+        return f"""select * from binloom.row_changes where pk_hash in ({hashes})
+            union all
+            select * from binloom.row_changes where pk_values_after in ({keys}) and pk_hash not in ({hashes})"""
 
 
 ALL_ROWS: Final = Rows()
@@ -92,7 +94,7 @@ def changes_of(
     cursor = connection.cursor()
     has_xa = _prepare_ends_of_xa(cursor, table)
     selected = _selected(rows, has_xa, until)
-    parameters = {**table.parameters, **rows.parameters, **(_place_parameters(until) if until is not None else {})}
+    parameters = {**table.parameters, **(_place_parameters(until) if until is not None else {})}
     moves = cursor.execute(
         f"""select distinct hash(key) as before, hash(key_after) as after
         from ({selected}) where key is not null and key_after is not null and key != key_after""",
@@ -169,9 +171,8 @@ def _selected(rows: Rows, has_xa: bool, until: Place | None) -> str:
             then coalesce(pk_values_after, pk_values, {image_key.format(after)}) end as key_after
     from (
         select changes.*, {places}
-        from binloom.row_changes as changes {ended}
+        from ({rows.query}) as changes {ended}
         where source_id = $source and schema_name = $schema and table_name = $table and outcome = 'commit'
-            and {rows.condition}
     )
     where {"true" if until is None else f"{effect} < ($until_epoch, $until_file_sequence, $until_pos)"}"""
 

@@ -1,0 +1,107 @@
+"""The state of tables at each transaction of a random workload equals what the server contained then."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ingest.landing import ingest
+from ingest.sources.directory import find_binlogs
+from ingest.warehouse.spark import SparkLaunch
+from recover.as_of import moment_of
+from recover.marts import open_marts
+from recover.state import State, state_of
+from recover.table_log import MARTS, Table
+from tests.servers import ALL_DISTRIBUTIONS
+from tests.support.models.invoke import run_dbt
+from tests.support.recover.timeline import SCHEMA, Dump, Timeline
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
+
+SERVERS = ("mysql", "mariadb")
+TRANSACTIONS = 120
+
+
+@dataclass(frozen=True)
+class Timelines:
+    """The marts in memory, the session that built them, and the dumps of each server."""
+
+    marts: "DuckDBPyConnection"
+    session: Any
+    dumps: dict[str, list[Dump]]
+
+
+@pytest.fixture(scope="module")
+def timelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Timelines]:
+    """The marts of one workload on each server, and its dumps."""
+    home = tmp_path_factory.mktemp("home")
+    dumps: dict[str, list[Dump]] = {}
+    with pytest.MonkeyPatch.context() as patch, SparkLaunch(home, short_lived=True) as launch:
+        patch.setenv("BINLOOM_HOME", str(home))
+        for seed, name in enumerate(SERVERS):
+            with ALL_DISTRIBUTIONS[name].start(tmp_path_factory.mktemp(name), ["--binlog-format=ROW"]) as server:
+                timeline = Timeline(server, seed, has_documents=name == "mysql")
+                dumps[name] = timeline.run(TRANSACTIONS)
+                server.flush()
+                result = ingest(name, find_binlogs(server.binlog_dir), session=launch.session(), home=home)
+                assert result.exit_code == 0, result.problems
+        models = [f"+{mart}" for _, mart in MARTS]
+        built = run_dbt(home, "run", "--select", *models, "row_history", "table_statistics_hourly")
+        assert set(built.values()) == {"success"}, built
+        yield Timelines(in_memory(home), launch.session(), dumps)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_the_state_at_each_transaction_is_what_the_server_contained(timelines: Timelines, name: str) -> None:
+    connection = timelines.marts
+    for number, dump in enumerate(timelines.dumps[name]):
+        moment = moment_of(connection, name, dump.position)
+        assert moment.remarks == ()
+        for table, expected in dump.rows.items():
+            state = state_of(connection, Table(name, SCHEMA, table), moment)
+            assert rows_of(state) == expected, f"{table} after transaction {number}, at {dump.position}"
+            assert (state.is_complete, state.rows_unknown) == (True, 0)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_the_current_versions_of_row_history_are_the_keys_that_the_server_has(timelines: Timelines, name: str) -> None:
+    rows = timelines.session.sql(
+        f"select pk_values from binloom.row_history where is_current and source_id = '{name}' and table_name = 'items'"
+    ).collect()
+    last = timelines.dumps[name][-1].rows["items"]
+    assert Counter(row.pk_values for row in rows) == Counter(key for key, *_ in last.elements())
+
+
+def test_a_filter_on_the_key_of_row_history_reaches_the_scan(timelines: Timelines) -> None:
+    query = "select * from binloom.row_history where pk_values = '1' and pk_hash = sha2('1', 256)"
+    timelines.session.conf.set("spark.sql.maxMetadataStringLength", 2000)
+    plan = timelines.session.sql(f"explain {query}").collect()[0].plan
+    scans = [line for line in plan.splitlines() if "FileScan" in line and "row_changes" in line]
+    assert len(scans) == 2
+    assert "EqualTo(pk_values,1)" in scans[0] and "EqualTo(pk_hash," in scans[0]
+    assert "EqualTo(pk_values_after,1)" in scans[1]
+
+
+def in_memory(home: Path) -> "DuckDBPyConnection":
+    """Return the marts as tables in memory: a thousand states are read from them."""
+    import duckdb
+
+    marts, copy = open_marts(home, MARTS), duckdb.connect()
+    copy.execute("set timezone = 'UTC'; create schema binloom; create schema binloom_quality")
+    for schema, name in MARTS:
+        rows = marts.execute(f"select * from {schema}.{name}").to_arrow_table()
+        copy.register("rows", rows)
+        copy.execute(f"create table {schema}.{name} as select * from rows")
+        copy.unregister("rows")
+    return copy
+
+
+def rows_of(state: State) -> Counter[tuple[str | None, ...]]:
+    """Return the rows of a state; none of them may have an unknown value."""
+    return Counter(tuple(row.values[column] for column in state.columns) for row in state.rows())
