@@ -1,0 +1,353 @@
+"""What becomes of each row: taken back, left alone, in conflict with other transactions, or refused."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from recover.undo.fold import UNKNOWN, Change, History, Row, fold, rows_without_selection
+from recover.undo.literals import Text
+from recover.undo.operations import (
+    MissingValueError,
+    Operation,
+    apply,
+    in_order,
+    inverse,
+    operation_between,
+    redo_of,
+    undo_of,
+)
+from recover.undo.tables import Table
+
+
+class Mode(Enum):
+    """What happens to rows that other transactions changed, too."""
+
+    REFUSE = "refuse"
+    SKIP = "skip-conflicts"
+    DEPENDENTS = "with-dependents"
+    FORCE = "force"
+
+
+class Direction(Enum):
+    """Whether the selection is taken back or done again."""
+
+    UNDO = "undo"
+    REDO = "redo"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a selection is undone.
+
+    Attributes
+    ----------
+    columns
+        The only columns that are set; None for all.
+    by_transaction
+        Whether each change is taken back by a statement of its own, in the exact reverse of commit order.
+    """
+
+    direction: Direction = Direction.UNDO
+    mode: Mode = Mode.REFUSE
+    columns: frozenset[str] | None = None
+    by_transaction: bool = False
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A row that the selection changed, and other transactions later.
+
+    Attributes
+    ----------
+    key
+        The row's key as people write it.
+    columns
+        The columns that both changed; empty if it is about the row as a whole.
+    """
+
+    table: Table
+    key: str
+    reason: str
+    columns: tuple[str, ...] = ()
+    transactions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A row that cannot be taken back, and why."""
+
+    table: Table
+    key: str
+    reason: str
+
+
+class ProofError(Exception):
+    """A plan does not lead to the rows that it should lead to."""
+
+
+@dataclass
+class ChainPlan:
+    """The statements for a row, or for rows that took each other's keys.
+
+    Attributes
+    ----------
+    effects
+        Each row that a statement changes, as it is now and as it will be.
+    done
+        Number of rows that are already as they should be.
+    """
+
+    operations: list[Operation] = field(default_factory=list)
+    effects: list[tuple[Row | None, Row | None]] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    done: int = 0
+    disjoint: int = 0
+
+
+def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
+    """Return the proved statements for the rows of one chain.
+
+    Raises
+    ------
+    ProofError
+        The statements do not lead to the rows that they should lead to.
+    """
+    histories = fold(table, chain)
+    plan = ChainPlan()
+    planned: list[History] = []
+    forced: set[int] = set()
+    for history in histories:
+        if not history.is_selected:
+            continue
+        if history.broken:
+            plan.refusals.append(Refusal(table, _key_text(table, history), history.broken))
+            continue
+        if wish.columns is not None:
+            if history.existed is not None:
+                reason = "the selection inserted or deleted the row, and --columns only takes back updates"
+                plan.refusals.append(Refusal(table, _key_text(table, history), reason))
+                continue
+            history.before = {name: value for name, value in history.before.items() if name in wish.columns}
+            history.after = {name: value for name, value in history.after.items() if name in wish.columns}
+        if _is_done(table, history, wish):
+            plan.done += bool(history.others or history.other_existence or history.has_other_updates)
+            continue
+        conflict = _conflict(table, history, wish)
+        if conflict is not None:
+            if wish.mode is not Mode.FORCE:
+                plan.conflicts.append(conflict)
+                continue
+            plan.conflicts.append(conflict)
+            forced.add(id(history))
+        planned.append(history)
+    _leave_taken_keys(table, histories, planned, wish, plan)
+    _add_operations(table, histories, planned, wish, plan)
+    if not plan.refusals or plan.operations:
+        _prove(table, chain, histories, planned, forced, wish, plan)
+    return plan
+
+
+def _is_done(table: Table, history: History, wish: Wish) -> bool:
+    """Return whether there is nothing to take back or to do again."""
+    if wish.direction is Direction.REDO:
+        if history.existed is None or (history.existed and history.exists_after):
+            return all(history.after.get(name) == value for name, value in history.before.items())
+        return history.existed == history.exists_after
+    wanted, now = history.row_before, history.row
+    if wanted is None or now is None:
+        return wanted is None and now is None
+    # A time that the server set again must not keep a row in the plan.
+    stamps = {column.name for column in table.columns if column.is_updated_by_itself and history.has_other_updates}
+    names = [column.name for column in table.stored if column.name in history.before and column.name not in stamps]
+    return all(now.get(name, UNKNOWN) == history.before[name] for name in names)
+
+
+def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
+    """Return the conflict of a row with other transactions, if there is one."""
+    key = _key_text(table, history)
+    if wish.direction is Direction.REDO:
+        if history.other_existence_between:
+            reason = "other transactions inserted or deleted the row between the selected changes"
+            return Conflict(table, key, reason, (), _distinct(history.other_existence))
+        between = [name for name in history.others if name in history.others_between and name in history.before]
+        if between:
+            reason = "other transactions changed the same columns between the selected changes"
+            return Conflict(table, key, reason, tuple(between), _transactions(history, between))
+        return None
+    if history.other_existence:
+        gone = "is gone now" if history.row is None else "was inserted or deleted again since"
+        return Conflict(table, key, f"the row {gone}", (), _distinct(history.other_existence))
+    if history.existed is None and history.row is None:
+        return Conflict(table, key, "the row is gone now", (), ())
+    free = {column.name for column in table.columns if column.is_generated or column.is_updated_by_itself}
+    if history.existed is False:
+        if history.others:
+            reason = "the selection inserted the row, and it was changed since"
+            return Conflict(table, key, reason, tuple(history.others), _transactions(history, history.others))
+        return None
+    if history.row is None:
+        return None
+    both = [
+        name
+        for name in history.others
+        if name not in free and name in history.before and history.row.get(name, UNKNOWN) != history.before[name]
+    ]
+    if both:
+        reason = "the same columns were changed since"
+        return Conflict(table, key, reason, tuple(both), _transactions(history, both))
+    if (
+        wish.by_transaction
+        and history.has_other_updates
+        and any(column.is_updated_by_itself for column in table.columns)
+    ):
+        reason = "the row was updated since, and its time of update cannot be taken back change by change"
+        return Conflict(table, key, reason, (), ())
+    return None
+
+
+def _leave_taken_keys(
+    table: Table, histories: Sequence[History], planned: list[History], wish: Wish, plan: ChainPlan
+) -> None:
+    """Turn planned rows whose key another row has now into conflicts, until no two rows share a key."""
+    if not table.row_key or wish.direction is Direction.REDO:
+        return
+    while True:
+        by_key: dict[tuple[Text, ...], list[History]] = {}
+        chosen = {id(history) for history in planned}
+        for history in histories:
+            row = history.row_before if id(history) in chosen else history.row
+            if row is not None:
+                by_key.setdefault(tuple(row.get(name) for name in table.row_key), []).append(history)
+        taken = [history for group in by_key.values() if len(group) > 1 for history in group if id(history) in chosen]
+        if not taken:
+            return
+        for history in taken:
+            planned.remove(history)
+            holders = [
+                name
+                for group in by_key.values()
+                if any(one is history for one in group)
+                for one in group
+                for name in (*one.other_existence, *(text for names in one.others.values() for text in names))
+            ]
+            reason = "another row has its key now"
+            conflict = Conflict(table, _key_text(table, history, history.row_before), reason, (), _distinct(holders))
+            if wish.mode is Mode.FORCE:
+                plan.refusals.append(Refusal(table, conflict.key, conflict.reason))
+            else:
+                plan.conflicts.append(conflict)
+
+
+def _add_operations(
+    table: Table, histories: Sequence[History], planned: list[History], wish: Wish, plan: ChainPlan
+) -> None:
+    make = undo_of if wish.direction is Direction.UNDO else redo_of
+    operations: list[Operation] = []
+    for history in [*planned]:
+        try:
+            operation = make(table, history)
+        except MissingValueError as missing:
+            reason = f"the log does not contain the value of column {missing.column}"
+            plan.refusals.append(Refusal(table, _key_text(table, history), reason))
+            planned.remove(history)
+            continue
+        if operation is None:
+            plan.done += 1
+            planned.remove(history)
+            continue
+        operations.append(operation)
+        plan.disjoint += bool(history.has_other_updates)
+        rows = (history.row, history.row_before)
+        plan.effects.append(rows if wish.direction is Direction.UNDO else (rows[1], _redone(history)))
+    ordered = in_order(operations)
+    if ordered is None and not wish.by_transaction:
+        for history in planned:
+            reason = "rows exchanged their keys, so that no order of statements is possible: use --by-transaction"
+            plan.refusals.append(Refusal(table, _key_text(table, history), reason))
+        planned.clear()
+        plan.effects.clear()
+    plan.operations = ordered or (operations if wish.by_transaction else [])
+
+
+def _redone(history: History) -> Row | None:
+    if history.exists_after is False:
+        return None
+    start = {} if history.existed is False else (history.row_before or {**history.first_key, **history.before})
+    return {**start, **history.after}
+
+
+def _prove(
+    table: Table,
+    chain: Sequence[Change],
+    histories: Sequence[History],
+    planned: Sequence[History],
+    forced: set[int],
+    wish: Wish,
+    plan: ChainPlan,
+) -> None:
+    """Run the statements on the rows: they must give the rows without the selection, and the way back the rows now."""
+    chosen = {id(history) for history in planned}
+    if wish.direction is Direction.REDO:
+        now = [row for row, _ in plan.effects]
+        wanted = [row for _, row in plan.effects]
+    else:
+        now = [history.row for history in histories]
+        without = rows_without_selection(table, chain)
+        wanted = []
+        for history, row in zip(histories, without, strict=True):
+            if id(history) in forced or wish.columns is not None:
+                wanted.append(history.row_before if id(history) in chosen else history.row)
+            else:
+                wanted.append(row if id(history) in chosen or not history.is_selected else history.row)
+    steps = plan.operations
+    if wish.by_transaction:
+        steps = [step for change in reversed(chain) if change.is_selected and (step := inverse_of(table, change))]
+    try:
+        result = apply(steps, [row for row in now if row is not None])
+    except ValueError as error:
+        if not wish.by_transaction:
+            raise ProofError(str(error)) from None
+        plan.refusals.append(
+            Refusal(table, _key_text(table, planned[0]) if planned else "", f"{error}: leave out --by-transaction")
+        )
+        return
+    if _comparable(table, result) != _comparable(table, wanted):
+        raise ProofError(f"the statements for {table.text} do not give the rows without the selection")
+    back = [step for here, there in zip(wanted, now, strict=True) if (step := _step(table, here, there))]
+    ordered = in_order(back)
+    if ordered is not None and _comparable(table, apply(ordered, result)) != _comparable(table, now):
+        raise ProofError(f"doing the statements for {table.text} again does not give the rows now")
+
+
+def _step(table: Table, now: Row | None, wanted: Row | None) -> Operation | None:
+    try:
+        return operation_between(table, now, wanted)
+    except MissingValueError as error:
+        raise ProofError(f"column {error.column} of {table.text} is unknown") from None
+
+
+def inverse_of(table: Table, change: Change) -> Operation | None:
+    """Return the statement that takes back one change."""
+    return inverse(table, change.before, change.after)
+
+
+def _comparable(table: Table, rows: Iterable[Row | None]) -> list[list[tuple[str, str]]]:
+    """Return rows in an order of their own, without generated columns."""
+    names = sorted(column.name for column in table.stored)
+    return sorted([(name, repr(row[name])) for name in names if name in row] for row in rows if row is not None)
+
+
+def _key_text(table: Table, history: History, row: Row | None = None) -> str:
+    row = row or history.row or history.row_before or {**history.first_key, **history.before}
+    if not table.row_key:
+        return "(a table without a key)"
+    return "|".join(str(row.get(name)) for name in table.row_key)
+
+
+def _transactions(history: History, columns: Iterable[str]) -> tuple[str, ...]:
+    return _distinct(name for column in columns for name in history.others[column])
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,176 @@
+"""Statements as data: which row, which values it must have, which values it gets."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from recover.undo.fold import UNKNOWN, History, Row
+from recover.undo.literals import Text
+from recover.undo.tables import Table
+
+Verb = Literal["INSERT", "UPDATE", "DELETE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One statement that changes exactly one row.
+
+    Attributes
+    ----------
+    key
+        Columns that find the row as it is now; empty for an INSERT.
+    guard
+        Further columns, with the values that the row must have.
+    values
+        Columns that the statement sets.
+    kept
+        Columns that the statement sets to themselves, because the server would set them to the time.
+    """
+
+    table: Table
+    verb: Verb
+    key: Row
+    guard: Row
+    values: Row
+    kept: tuple[str, ...] = ()
+
+
+class MissingValueError(Exception):
+    """The log does not contain a value that a statement needs."""
+
+    def __init__(self, column: str) -> None:
+        super().__init__(column)
+        self.column = column
+
+
+def operation_between(table: Table, now: Row | None, wanted: Row | None, moved: bool = False) -> Operation | None:
+    """Return the statement that turns one row into another; None if there is nothing to do.
+
+    Parameters
+    ----------
+    moved
+        Whether other transactions updated the row later, so that a column that the server sets to the time keeps its
+        value.
+
+    Raises
+    ------
+    MissingValueError
+        The log does not contain a value that the statement needs.
+    """
+    if wanted is None:
+        if now is None:
+            return None
+        key = _known(now, table.row_key)
+        guard = {column.name: now[column.name] for column in table.stored if column.name in now}
+        return Operation(table, "DELETE", key, _known(guard, [name for name in guard if name not in key]), {})
+    if now is None:
+        values = {column.name: wanted[column.name] for column in table.stored if column.name in wanted}
+        return Operation(table, "INSERT", {}, {}, _known(values, values))
+    stamps = [column.name for column in table.stored if column.is_updated_by_itself]
+    differing = {
+        column.name: wanted[column.name]
+        for column in table.stored
+        if column.name in wanted and wanted[column.name] != now.get(column.name, UNKNOWN)
+    }
+    values = {name: value for name, value in differing.items() if not (moved and name in stamps)}
+    if not values:
+        return None
+    kept = tuple(name for name in stamps if name not in values)
+    guarded = list(values) if table.row_key else [column.name for column in table.stored if column.name in now]
+    key = _known(now, table.row_key)
+    guard = _known(now, [name for name in guarded if name not in key])
+    return Operation(table, "UPDATE", key, guard, _known(values, values), kept)
+
+
+def inverse(table: Table, before: Row | None, after: Row | None) -> Operation | None:
+    """Return the statement that takes back one change of a row, by its images."""
+    return operation_between(table, after, before)
+
+
+def undo_of(table: Table, history: History) -> Operation | None:
+    """Return the statement that takes back what the selection did to a row. Raises `MissingValueError`."""
+    return operation_between(table, history.row, history.row_before, history.has_other_updates)
+
+
+def redo_of(table: Table, history: History) -> Operation | None:
+    """Return the statement that does again what the selection did to a row. Raises `MissingValueError`."""
+    if history.existed is False:
+        return operation_between(table, None, history.after) if history.exists_after else None
+    if history.existed and not history.exists_after:
+        return operation_between(table, history.before, None)
+    now = {**history.first_key, **history.before} if table.row_key else history.before
+    operation = operation_between(table, now, {**now, **history.after})
+    if operation is None:
+        return None
+    # The undo may have kept a time that a later update set.
+    free = {column.name for column in table.columns if column.is_updated_by_itself and column.name not in table.row_key}
+    guard = {name: value for name, value in operation.guard.items() if name not in free or not table.row_key}
+    return Operation(table, operation.verb, operation.key, guard, operation.values, operation.kept)
+
+
+def apply(operations: Iterable[Operation], rows: Sequence[Row]) -> list[Row]:
+    """Run statements on rows as a server would, and return the rows.
+
+    Raises
+    ------
+    ValueError
+        A statement does not change exactly one row, or two rows have the same key.
+    """
+    rows = [dict(row) for row in rows]
+    for operation in operations:
+        if operation.verb == "INSERT":
+            rows.append(dict(operation.values))
+        else:
+            wanted = {**operation.key, **operation.guard}
+            found = [place for place, row in enumerate(rows) if all(row.get(name) == wanted[name] for name in wanted)]
+            # Without a key the statement has LIMIT 1: equal rows are interchangeable.
+            if not found or (len(found) > 1 and operation.table.row_key):
+                raise ValueError(f"{operation.verb} of {operation.table.text} would change {len(found)} rows")
+            if operation.verb == "DELETE":
+                del rows[found[0]]
+            else:
+                rows[found[0]].update(operation.values)
+        key = operation.table.row_key
+        taken = [tuple(row.get(name) for name in key) for row in rows] if key else []
+        if len(taken) != len({*taken}):
+            raise ValueError(f"{operation.verb} of {operation.table.text} would give two rows the same key")
+    return rows
+
+
+def in_order(operations: Sequence[Operation]) -> list[Operation] | None:
+    """Order the statements of rows that exchanged keys so that a key is free when a row takes it; None if none can."""
+    if len(operations) < 2:
+        return list(operations)
+    left = list(operations)
+    ordered: list[Operation] = []
+    while left:
+        held = {_key_of(one, one.key) for one in left if one.verb != "INSERT"}
+        free = [one for one in left if (goal := _goal(one)) is None or goal not in held - {_key_of(one, one.key)}]
+        if not free:
+            return None
+        first = min(free, key=lambda one: one.verb != "DELETE")
+        ordered.append(first)
+        left = [one for one in left if one is not first]
+    return ordered
+
+
+def _goal(operation: Operation) -> tuple[Text, ...] | None:
+    """Return the key that a statement takes, if it takes a new one."""
+    names = operation.table.row_key
+    if operation.verb == "DELETE" or not names or not any(name in operation.values for name in names):
+        return None
+    return _key_of(operation, {**operation.key, **operation.values})
+
+
+def _key_of(operation: Operation, row: Row) -> tuple[Text, ...]:
+    return tuple(row.get(name) for name in operation.table.row_key)
+
+
+def _known(row: Row, names: Iterable[str]) -> Row:
+    found = {}
+    for name in names:
+        value = row.get(name, UNKNOWN)
+        if value is UNKNOWN:
+            raise MissingValueError(name)
+        found[name] = value
+    return found

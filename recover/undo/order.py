@@ -1,0 +1,247 @@
+"""The order of statements, tried on the keys of all rows that the log has seen.
+
+Folded statements have no order of their own. Two orders are tried; in each, every unique value must be free when a row
+takes it, and every foreign key must have its parent. When neither works, only the reverse of commit order does.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from recover.undo.fold import UNKNOWN, Row
+from recover.undo.literals import LABELS, TEXTS
+from recover.undo.operations import Verb
+from recover.undo.tables import ForeignKey, Table, TableName
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+ORDERS: Final[tuple[tuple[Verb, ...], ...]] = (("INSERT", "UPDATE", "DELETE"), ("DELETE", "UPDATE", "INSERT"))
+"""Orders of verbs: the first keeps foreign keys whole, the second frees unique values before they are taken."""
+
+_ROWS_AT_ONCE: Final = 20_000
+
+
+def table_ranks(tables: Iterable[TableName], foreign_keys: Sequence[ForeignKey]) -> dict[TableName, int]:
+    """Return a rank for each table: parents before their children, as far as foreign keys have no circles."""
+    left = sorted(tables)
+    parents = {table: {key.parent for key in foreign_keys if key.table == table} - {table} for table in left}
+    ranks: dict[TableName, int] = {}
+    while left:
+        free = [table for table in left if not parents[table] & {*left}] or left[:1]
+        for table in free:
+            ranks[table] = len(ranks)
+        left = [table for table in left if table not in ranks]
+    return ranks
+
+
+class Claims:
+    """What the statements of a plan do to unique values and foreign keys."""
+
+    def __init__(self, connection: "DuckDBPyConnection", tables: Sequence[Table], keys: Sequence[ForeignKey]) -> None:
+        self._connection = connection
+        self._tables = {table.name: table for table in tables}
+        self.foreign_keys = [key for key in keys if key.table in self._tables or key.parent in self._tables]
+        self._waiting: list[tuple[str, str, str, int, int, int]] = []
+        self._ranks = table_ranks(self._tables, keys)
+        self._unique = {
+            table.name: [
+                key
+                for key in table.unique_keys
+                if key != table.row_key and not any(table.by_name[name].is_generated for name in key)
+            ]
+            for table in tables
+        }
+        connection.execute(
+            "create or replace temp table claims"
+            " (grp varchar, val varchar, verb varchar, rank int, place bigint, delta int)"
+        )
+
+    def is_needed(self, table: Table) -> bool:
+        """Return whether statements on a table can meet a unique value or a foreign key."""
+        return bool(self._unique[table.name]) or any(table.name in (key.table, key.parent) for key in self.foreign_keys)
+
+    def add(self, table: Table, place: int, now: Row | None, wanted: Row | None) -> None:
+        """Record the values that a statement takes and gives up."""
+        verb: Verb = "INSERT" if now is None else "DELETE" if wanted is None else "UPDATE"
+        for number, names in enumerate(self._unique[table.name]):
+            self._add(f"unique {table.text} {number}", table, names, verb, place, now, wanted)
+        for number, key in enumerate(self.foreign_keys):
+            if key.table == table.name:
+                self._add(f"child {number}", table, key.columns, verb, place, now, wanted)
+            if key.parent == table.name:
+                self._add(f"parent {number}", table, key.parent_columns, verb, place, now, wanted)
+
+    def _add(
+        self,
+        group: str,
+        table: Table,
+        names: Sequence[str],
+        verb: Verb,
+        place: int,
+        now: Row | None,
+        wanted: Row | None,
+    ) -> None:
+        left, taken = _value(table, now, names), _value(table, wanted, names)
+        if left == taken:
+            return
+        rank = self._ranks[table.name]
+        for value, delta in ((left, -1), (taken, 1)):
+            if value is not None:
+                self._waiting.append((group, value, verb, rank, place, delta))
+        if len(self._waiting) >= _ROWS_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        import pyarrow as pa
+
+        names = ("grp", "val", "verb", "rank", "place", "delta")
+        batch = pa.table(dict(zip(names, zip(*self._waiting, strict=True), strict=True)))
+        self._connection.register("waiting_claims", batch)
+        self._connection.execute("insert into claims select * from waiting_claims")
+        self._connection.unregister("waiting_claims")
+        self._waiting.clear()
+
+    def rank(self, table: Table) -> int:
+        """Return the rank of a table: parents have lower ranks than their children."""
+        return self._ranks[table.name]
+
+    def problem(self, order: Sequence[Verb]) -> str:
+        """Return why an order of verbs cannot work, empty if it can."""
+        self._flush()
+        numbers = ", ".join(f"'{verb}': {number}" for number, verb in enumerate(order))
+        self._connection.execute(
+            "create or replace temp view placed_claims as select *,"
+            f" map {{{numbers}}}[verb] * 1000000000000000 +"
+            " if(verb = 'DELETE', 10000 - rank, rank) * 100000000000 + place as turn"
+            " from claims"
+        )
+        return self._taken_unique() or self._orphan()
+
+    def _taken_unique(self) -> str:
+        found = self._connection.execute(
+            "select grp, val from (select *,"
+            " sum(case when delta < 0 then 1 else 0 end) over (partition by grp, val) +"
+            " sum(delta) over (partition by grp, val order by turn, delta) as holders"
+            " from placed_claims where starts_with(grp, 'unique')) where holders > 1 limit 1"
+        ).fetchone()
+        return "" if found is None else f"two rows would have the same unique value in {found[0].split(' ')[1]}"
+
+    def _orphan(self) -> str:
+        for number, key in enumerate(self.foreign_keys):
+            found = self._connection.execute(
+                "with parents as (select val, turn, delta from placed_claims where grp = $parent),"
+                " children as (select val, turn, delta from placed_claims where grp = $child),"
+                " orphans as ("
+                "  select children.val from children where children.delta > 0"
+                "  and exists (select 1 from parents where parents.val = children.val)"
+                "  and (select if(min(parents.delta) < 0, 1, 0) +"
+                "         coalesce(sum(parents.delta) filter (where parents.turn <= children.turn), 0)"
+                "       from parents where parents.val = children.val) < 1),"
+                " left_alone as ("
+                "  select parents.val from parents where parents.delta < 0"
+                "  and (select count(*) filter (where children.delta < 0) +"
+                "         coalesce(sum(children.delta) filter (where children.turn < parents.turn), 0)"
+                "       from children where children.val = parents.val) > 0)"
+                " select val from orphans union all select val from left_alone limit 1",
+                {"parent": f"parent {number}", "child": f"child {number}"},
+            ).fetchone()
+            if found is not None:
+                return f"foreign key {key.name} of {'.'.join(key.table)} would have no parent for a moment"
+        return ""
+
+    def claimed(self, group: str, delta: int) -> int:
+        """Return how many values of a group are taken (1) or given up (-1)."""
+        self._flush()
+        row = self._connection.execute(
+            "select count(*) from claims where grp = ? and delta = ?", [group, delta]
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def outside(self, source_id: str, touched: str) -> list[str]:
+        """Return what rows outside of the plan hold: unique values that it takes, children of parents that it removes.
+
+        Parameters
+        ----------
+        touched
+            A table of the connection with `table_name` and `row_key` of the rows that the plan changes.
+        """
+        self._flush()
+        problems: list[str] = []
+        for table in self._tables.values():
+            for number, names in enumerate(self._unique[table.name]):
+                group = f"unique {table.text} {number}"
+                if not self.claimed(group, 1):
+                    continue
+                for key, transaction in self._holders(source_id, table, names, group, 1, touched):
+                    columns = ", ".join(names)
+                    problems.append(
+                        f"row {key} of {table.text} has a unique value ({columns}) that the undo needs,"
+                        f" since {transaction}"
+                    )
+        for number, foreign in enumerate(self.foreign_keys):
+            child = self._tables.get(foreign.table)
+            if child is None or not self.claimed(f"parent {number}", -1):
+                continue
+            for key, transaction in self._holders(source_id, child, foreign.columns, f"parent {number}", -1, touched):
+                problems.append(
+                    f"row {key} of {child.text} refers ({foreign.name}) to a row that the undo removes,"
+                    f" since {transaction}"
+                )
+        return problems
+
+    def _holders(
+        self, source_id: str, table: Table, names: Sequence[str], group: str, delta: int, touched: str
+    ) -> list[tuple[str, str]]:
+        """Return key and last transaction of rows that now hold a claimed value, and that the plan does not change."""
+        value = _value_expression(table, names)
+        order = "(epoch, file_sequence, start_pos, payload_ordinal, row_ordinal)"
+        found = self._connection.execute(
+            f"with wanted as (select distinct val from claims where grp = $group and delta = $delta),"
+            " all_changes as (select *, coalesce(gtid, binlog_file || ':' || transaction_pos) as transaction_name"
+            "  from binloom.row_changes where source_id = $source and schema_name = $schema and table_name = $name"
+            "  and outcome = 'commit' and pk_values is not null),"
+            " events as ("
+            f" select coalesce(pk_values_after, pk_values) as k, {order} as o, 1 as comes, row_after as held,"
+            "  transaction_name from all_changes where row_after is not null"
+            f" union all select pk_values, {order}, 0, null, transaction_name"
+            "  from all_changes where row_after is null or pk_values_after != pk_values),"
+            f" candidates as (select distinct k from events where comes = 1 and {value} in (select val from wanted)),"
+            " last as (select k, arg_max(held, (o, comes)) as held,"
+            "  arg_max(transaction_name, (o, comes)) as transaction_name, arg_max(comes, (o, comes)) as comes from events where k in (select k from candidates) group by k)"
+            f" select k, transaction_name from last where comes = 1 and {value} in (select val from wanted)"
+            f" and k not in (select row_key from {touched} where table_name = $text) order by k limit 20",
+            {
+                "group": group, "delta": delta, "source": source_id, "schema": table.name[0], "name": table.name[1],
+                "text": table.text,
+            },
+        ).fetchall()  # fmt: skip
+        return [(key, transaction) for key, transaction in found]
+
+
+def _value(table: Table, row: Row | None, names: Sequence[str]) -> str | None:
+    """Return a text that is equal for values that a server may find equal; None if one of them is NULL."""
+    if row is None:
+        return None
+    parts = []
+    for name in names:
+        value = row.get(name, UNKNOWN)
+        if value is None:
+            return None
+        column = table.by_name[name]
+        folds = column.data_type in TEXTS | LABELS
+        parts.append((value.rstrip(" ").lower() if folds else value).replace("|", "||"))
+    return " | ".join(parts)
+
+
+def _value_expression(table: Table, names: Sequence[str]) -> str:
+    """Return `_value` as an expression on `held`."""
+    parts = []
+    for name in names:
+        quoted = "'" + name.replace("'", "''") + "'"
+        text = f"held[{quoted}]"
+        if table.by_name[name].data_type in TEXTS | LABELS:
+            text = f"lower(rtrim({text}, ' '))"
+        parts.append(f"replace({text}, '|', '||')")
+    return " || ' | ' || ".join(parts)

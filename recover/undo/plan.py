@@ -1,0 +1,297 @@
+"""The plan of an undo: read, fold, classify, prove, order. Statements wait in files until everything is proved."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Final, Self
+
+from ingest.errors import BinloomError, UsageError
+from recover.undo.changes import (
+    Selected,
+    SelectionError,
+    TableChanges,
+    add_transactions,
+    selected_changes_backwards,
+)
+from recover.undo.classify import (
+    Conflict,
+    Direction,
+    Mode,
+    ProofError,
+    Refusal,
+    Wish,
+    inverse_of,
+    plan_chain,
+)
+from recover.undo.fold import Change
+from recover.undo.literals import UnprintableValueError
+from recover.undo.operations import Operation, Verb
+from recover.undo.order import ORDERS, Claims
+from recover.undo.reading import StatementReader
+from recover.undo.statements import statement
+from recover.undo.tables import ForeignKey, Table, TableName
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# A statement may contain a line break only in a name; a NUL cannot be in any.
+_END: Final = b"\0"
+_CHAINS_SHOWN: Final = 1000
+
+
+class NothingToPrintError(BinloomError):
+    """An undo was refused: it would harm rows, or is not proved."""
+
+    exit_code = 1
+
+
+@dataclass
+class Plan:
+    """A proved plan, or the reasons why there is none.
+
+    Attributes
+    ----------
+    counts
+        Number of statements by table and verb.
+    conflicts, refusals
+        Rows that are not as the selection left them, and rows that cannot be taken back; the first thousand of each.
+    conflicting, refused
+        How many there are.
+    done, disjoint
+        Number of rows that need nothing, and of those where other columns were changed since.
+    problems
+        Reasons that concern the plan as a whole.
+    warnings
+        What the plan does not contain.
+    order
+        Verbs in the order of the statements; None if the statements are in the reverse of commit order.
+    """
+
+    selected: Selected
+    wish: Wish
+    counts: Counter[tuple[str, Verb]] = field(default_factory=Counter)
+    conflicts: list[Conflict] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    conflicting: int = 0
+    refused: int = 0
+    done: int = 0
+    disjoint: int = 0
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    order: tuple[Verb, ...] | None = None
+    added: tuple[str, ...] = ()
+    transactions_in_conflict: set[str] = field(default_factory=set)
+
+    @property
+    def statements(self) -> int:
+        """Number of statements."""
+        return sum(self.counts.values())
+
+    @property
+    def is_printable(self) -> bool:
+        """Whether the plan may be printed."""
+        if self.problems or (self.refused and self.wish.mode is not Mode.SKIP):
+            return False
+        return not self.conflicting or self.wish.mode in (Mode.SKIP, Mode.FORCE)
+
+
+class Planner:
+    """Makes the plan of one selection. The statements are in files of a temporary folder until it is closed.
+
+    Parameters
+    ----------
+    connection
+        It has `row_changes` and the other marts, and the selection of `changes.select`.
+    tables, foreign_keys
+        From a schema snapshot.
+    """
+
+    def __init__(
+        self,
+        connection: "DuckDBPyConnection",
+        tables: dict[TableName, Table],
+        foreign_keys: Sequence[ForeignKey],
+    ) -> None:
+        self._connection = connection
+        self._tables = tables
+        self._foreign_keys = foreign_keys
+        self._folder = tempfile.TemporaryDirectory(prefix="binloom-undo-")
+        self._spools: dict[tuple[TableName, Verb], IO[bytes]] = {}
+        self._reader = StatementReader()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clear()
+        self._folder.cleanup()
+
+    def _clear(self) -> None:
+        for spool in self._spools.values():
+            spool.close()
+            Path(spool.name).unlink()
+        self._spools.clear()
+
+    def plan(self, selected: Selected, wish: Wish) -> Plan:
+        """Return the plan for a selection; with `Mode.DEPENDENTS` for the transactions that depend on it, too.
+
+        Raises
+        ------
+        SelectionError
+            The selection cannot be undone at all.
+        UnprovedStatementError
+            A statement, read back, is another one.
+        """
+        if wish.by_transaction and (wish.mode in (Mode.SKIP, Mode.FORCE) or wish.columns or not selected.is_whole):
+            raise UsageError(
+                "--by-transaction takes back whole transactions, change by change.",
+                hint="Leave out --skip-conflicts, --force, --columns and --rows-only.",
+            )
+        added: list[str] = []
+        while True:
+            plan = self._plan_once(selected, wish)
+            plan.added = tuple(added)
+            further = sorted(plan.transactions_in_conflict)
+            if wish.mode is not Mode.DEPENDENTS or not further or plan.problems:
+                return plan
+            added += further
+            grown = add_transactions(self._connection, further)
+            if grown.transactions == selected.transactions:
+                return plan
+            selected = grown
+
+    def _plan_once(self, selected: Selected, wish: Wish) -> Plan:
+        self._clear()
+        plan = Plan(selected, wish)
+        tables = [self._table(name) for name in selected.tables]
+        claims = Claims(self._connection, tables, self._foreign_keys)
+        self._connection.execute("create or replace temp table touched_rows (table_name varchar, row_key varchar)")
+        for table in tables:
+            self._plan_table(table, selected, wish, claims, plan)
+        if wish.direction is Direction.UNDO:
+            plan.problems += claims.outside(selected.source_id, "touched_rows")
+        if not wish.by_transaction:
+            self._choose_order(claims, plan)
+        return plan
+
+    def _table(self, name: TableName) -> Table:
+        table = self._tables.get(name)
+        if table is None:
+            raise SelectionError(
+                f"No schema snapshot describes {'.'.join(name)}: its generated columns and keys are unknown.",
+                hint="Land one with `binloom snapshot`, then run `binloom build`.",
+            )
+        return table
+
+    def _plan_table(self, table: Table, selected: Selected, wish: Wish, claims: Claims, plan: Plan) -> None:
+        changes = TableChanges(self._connection, selected, table)
+        keeps_claims = claims.is_needed(table) and not wish.by_transaction
+        touched: list[str] = []
+        for place, chain in enumerate(changes.chains()):
+            try:
+                chain_plan = plan_chain(table, chain, wish)
+            except ProofError as error:
+                plan.problems.append(f"the plan for row {chain[0].key} of {table.text} is not proved: {error}")
+                continue
+            self._count(chain_plan.conflicts, chain_plan.refusals, plan)
+            plan.done += chain_plan.done
+            plan.disjoint += chain_plan.disjoint
+            if wish.by_transaction:
+                continue
+            try:
+                texts = [(operation, self._proved(operation)) for operation in chain_plan.operations]
+            except UnprintableValueError as error:
+                refusal = Refusal(table, chain[0].key if table.row_key else "", str(error))
+                self._count([], [refusal], plan)
+                continue
+            # Rows that exchanged keys keep the order of their statements.
+            verb: Verb | None = "UPDATE" if len(texts) > 1 and table.row_key else None
+            for operation, text in texts:
+                self._spool(table, verb or operation.verb).write(text.encode() + _END)
+                plan.counts[table.text, operation.verb] += 1
+            if keeps_claims:
+                for now, wanted in chain_plan.effects:
+                    claims.add(table, place, now, wanted)
+                touched += {key for change in chain for key in (change.key, change.key_after)}
+        if touched:
+            import pyarrow as pa
+
+            rows = pa.table({"table_name": [table.text] * len(touched), "row_key": touched})
+            self._connection.register("touched_now", rows)
+            self._connection.execute("insert into touched_rows select * from touched_now")
+            self._connection.unregister("touched_now")
+        if wish.by_transaction:
+            for verb_, count in changes.selected_by_type().items():
+                inverse: Verb = {"INSERT": "DELETE", "DELETE": "INSERT"}.get(verb_, "UPDATE")  # type: ignore[assignment]
+                plan.counts[table.text, inverse] += count
+
+    def _count(self, conflicts: Sequence[Conflict], refusals: Sequence[Refusal], plan: Plan) -> None:
+        plan.conflicting += len(conflicts)
+        plan.refused += len(refusals)
+        plan.conflicts += conflicts[: max(0, _CHAINS_SHOWN - len(plan.conflicts))]
+        plan.refusals += refusals[: max(0, _CHAINS_SHOWN - len(plan.refusals))]
+        for conflict in conflicts:
+            plan.transactions_in_conflict.update(conflict.transactions)
+
+    def _proved(self, operation: Operation) -> str:
+        text = statement(operation)
+        self._reader.prove(text, operation)
+        return text
+
+    def _spool(self, table: Table, verb: Verb) -> IO[bytes]:
+        key = (table.name, verb)
+        if key not in self._spools:
+            path = Path(self._folder.name) / str(len(self._spools))
+            self._spools[key] = path.open("w+b")
+        return self._spools[key]
+
+    def _choose_order(self, claims: Claims, plan: Plan) -> None:
+        """Choose the first order of verbs in which every statement can run, or say that there is none."""
+        orders = ORDERS if claims.foreign_keys else ORDERS[::-1]
+        problems = []
+        for order in orders:
+            problem = claims.problem(order)
+            if not problem:
+                plan.order = order
+                self._ranks = {name: claims.rank(self._tables[name]) for name in plan.selected.tables}
+                return
+            problems.append(problem)
+        plan.problems.append(f"no order of folded statements is possible ({problems[0]}): use --by-transaction")
+
+    def statements(self, plan: Plan) -> Iterator[list[str]]:
+        """Yield the statements of a printable plan in their order, many at a time; a list is never across blocks."""
+        assert plan.order is not None
+        for verb in plan.order:
+            backwards = verb == "DELETE"
+            for name in sorted(self._ranks, key=lambda one: -self._ranks[one] if backwards else self._ranks[one]):
+                spool = self._spools.get((name, verb))
+                if spool is not None:
+                    yield from _read(spool)
+
+    def blocks(self, plan: Plan) -> Iterator[tuple[str, Iterator[str]]]:
+        """Yield each transaction with its statements, the newest first, each in the reverse of commit order."""
+        changes = selected_changes_backwards(self._connection, plan.selected)
+        for transaction, group in groupby(changes, key=lambda one: one[1].transaction):
+            yield transaction, self._inverses(group)
+
+    def _inverses(self, changes: Iterator[tuple[TableName, Change]]) -> Iterator[str]:
+        for name, change in changes:
+            operation = inverse_of(self._tables[name], change)
+            if operation is not None:
+                yield self._proved(operation)
+
+
+def _read(spool: IO[bytes]) -> Iterator[list[str]]:
+    spool.seek(0)
+    rest = b""
+    while block := spool.read(1 << 20):
+        *whole, rest = (rest + block).split(_END)
+        if whole:
+            yield [text.decode() for text in whole]
+    assert not rest

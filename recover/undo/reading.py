@@ -1,0 +1,309 @@
+"""Printed statements, read back: by sqlglot's MySQL dialect, and compared with the plan.
+
+The writer of statements is not used here. A million statements have few shapes, so sqlglot reads the first of each
+shape; of the others, a strict reader of tokens takes the literals.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from ingest.errors import BinloomError
+from recover.undo import literals as kinds
+from recover.undo.literals import Text
+from recover.undo.operations import Operation
+from recover.undo.tables import Column
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_TOKEN: Final = re.compile(
+    r"""(?P<name>`(?:[^`]|``)*`)
+      | (?P<text>'(?:[^'\\]|'')*')
+      | (?P<introduced>_utf8mb4[ ]X'(?:[0-9A-F]{2})*')
+      | (?P<hex>X'(?:[0-9A-F]{2})*')
+      | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)
+      | (?P<word>[A-Z]+[0-9a-z]*|utf8mb4)
+      | (?P<sign><=>|[=(),. ])""",
+    re.VERBOSE,
+)
+_LITERALS: Final = frozenset({"text", "introduced", "hex", "number"})
+
+Literal = tuple[str, str]
+"""Kind of a token and its text."""
+
+
+class UnprovedStatementError(BinloomError):
+    """A statement, read back, is not the planned one. It is not printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value of a statement: its column, the place of its literal in the text, and the expression before it.
+
+    Attributes
+    ----------
+    form
+        `set`, `keep`, or the condition with the column as `c`: `c <=>`, `HEX(c) <=>`. With NULL, the place is None.
+    """
+
+    column: str
+    form: str
+    place: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A statement as sqlglot reads it."""
+
+    verb: str
+    table: tuple[str, str]
+    parts: tuple[Part, ...]
+    has_limit: bool
+
+
+class StatementReader:
+    """Compares statements with their plan, and remembers the shapes that sqlglot has read."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, Reading] = {}
+
+    def prove(self, sql: str, operation: Operation) -> None:
+        """Raise `UnprovedStatementError` unless a statement is exactly what an operation plans."""
+        shape, found = _tokens(sql)
+        reading = self._shapes.get(shape)
+        if reading is None:
+            reading = self._shapes[shape] = _read(sql, found)
+        _compare(sql, reading, found, operation)
+
+
+def _tokens(sql: str) -> tuple[str, list[Literal]]:
+    """Return the shape of a statement, with `?` and a kind for each literal, and the literals."""
+    shape: list[str] = []
+    found: list[Literal] = []
+    at = 0
+    while at < len(sql):
+        token = _TOKEN.match(sql, at)
+        if token is None:
+            raise _unproved(sql, f"there is no token at character {at}")
+        kind = token.lastgroup or ""
+        if kind in _LITERALS:
+            found.append((kind, token[0]))
+            shape.append(f"?{kind} ")
+        else:
+            shape.append(token[0])
+        at = token.end()
+    return "".join(shape), found
+
+
+def _read(sql: str, found: list[Literal]) -> Reading:
+    """Read a statement with sqlglot; its literals must be the same, and in the same order, as in its tokens."""
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        trees = sqlglot.parse(sql, read="mysql")
+    except sqlglot.errors.SqlglotError as error:
+        raise _unproved(sql, str(error)) from None
+    tree = trees[0]
+    if len(trees) != 1 or not isinstance(tree, exp.Insert | exp.Update | exp.Delete):
+        raise _unproved(sql, "it is not one INSERT, UPDATE or DELETE")
+    places = iter(range(len(found)))
+    parts: list[Part] = []
+    for column, form, value in _values(sql, tree):
+        place = None
+        if form != "keep" and not isinstance(value, exp.Null):
+            place = next(places, None)
+            if place is None or _same_literal(value, found[place]) is False:
+                raise _unproved(sql, f"sqlglot reads another value of {column}")
+        parts.append(Part(column, form, place))
+    limit = tree.args.get("limit")
+    if limit is not None:
+        parts_left = [*places]
+        if len(parts_left) != 1 or found[parts_left[0]][1] != "1" or limit.expression.name != "1":
+            raise _unproved(sql, "its limit is not 1")
+    elif next(places, None) is not None:
+        raise _unproved(sql, "it has a literal too many")
+    table = tree.this.this if isinstance(tree, exp.Insert) else tree.this
+    extra = {key for key, value in tree.args.items() if value} - {"this", "expression", "expressions", "where", "limit"}
+    if not isinstance(table, exp.Table) or extra:
+        raise _unproved(sql, f"it has other parts: {', '.join(sorted(extra))}")
+    return Reading(type(tree).__name__.upper(), (table.db, table.name), tuple(parts), limit is not None)
+
+
+def _values(sql: str, tree: "exp.Insert | exp.Update | exp.Delete") -> "Iterator[tuple[str, str, exp.Expr]]":
+    """Yield column, form and value of everything that a statement sets or compares, in the order of its text."""
+    from sqlglot import exp
+
+    if isinstance(tree, exp.Insert):
+        names, rows = tree.this.expressions, tree.expression.expressions
+        if len(rows) != 1 or len(names) != len(rows[0].expressions):
+            raise _unproved(sql, "it does not insert one row with a value for each column")
+        for name, value in zip(names, rows[0].expressions, strict=True):
+            yield name.name, "set", value
+        return
+    for assignment in tree.expressions if isinstance(tree, exp.Update) else ():
+        column, value = assignment.this, assignment.expression
+        if not isinstance(assignment, exp.EQ) or not isinstance(column, exp.Column):
+            raise _unproved(sql, "an assignment is not one")
+        keeps = isinstance(value, exp.Column)
+        if keeps and value != column:
+            raise _unproved(sql, f"{column.name} is set to another column")
+        yield column.name, "keep" if keeps else "set", value
+    where = tree.args.get("where")
+    if where is None:
+        raise _unproved(sql, "it has no WHERE")
+    for condition in _conjuncts(where.this):
+        columns = [*condition.this.find_all(exp.Column)]
+        if len(columns) != 1 or not isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.Is):
+            raise _unproved(sql, f"a condition is not one on a column: {condition.sql('mysql')[:60]}")
+        name = columns[0].name
+        operator = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.Is: "is"}[type(condition)]
+        yield name, f"{_with_placeholder(condition.this)} {operator}", condition.expression
+
+
+def _with_placeholder(expression: "exp.Expr") -> str:
+    from sqlglot import exp
+
+    placed = expression.copy().transform(lambda node: exp.column("c") if isinstance(node, exp.Column) else node)
+    return str(placed.sql("mysql"))
+
+
+def _conjuncts(condition: "exp.Expr") -> "Iterator[exp.Expr]":
+    from sqlglot import exp
+
+    # The chain of ANDs leans to the left, and may be longer than the stack is deep.
+    parts: list[exp.Expr] = []
+    while isinstance(condition, exp.And):
+        parts.append(condition.expression)
+        condition = condition.this
+    for part in (condition, *reversed(parts)):
+        if isinstance(part, exp.Paren):
+            yield from _conjuncts(part.this)
+        else:
+            yield part
+
+
+def _same_literal(value: "exp.Expr", found: Literal) -> bool:
+    """Return whether sqlglot reads the same value as the reader of tokens."""
+    from sqlglot import exp
+
+    kind, text = found
+    if isinstance(value, exp.Introducer):
+        return kind == "introduced" and value.name == "_utf8mb4" and value.expression.name == text[11:-1]
+    if isinstance(value, exp.HexString):
+        return kind == "hex" and value.name == text[2:-1]
+    if isinstance(value, exp.Neg):
+        return kind == "number" and isinstance(value.this, exp.Literal) and f"-{value.this.name}" == text
+    if not isinstance(value, exp.Literal):
+        return False
+    if value.is_string:
+        return kind == "text" and value.name == text[1:-1].replace("''", "'")
+    return kind == "number" and value.name == text
+
+
+def _compare(sql: str, reading: Reading, found: list[Literal], operation: Operation) -> None:
+    table = operation.table
+    if (reading.verb, reading.table) != (operation.verb, table.name):
+        raise _unproved(sql, f"it should be {operation.verb} of {table.text}")
+    if reading.has_limit != (operation.verb != "INSERT" and not table.row_key):
+        raise _unproved(sql, "its limit is wrong")
+    wanted = {**operation.key, **operation.guard}
+    to_set, to_compare, to_keep = {*operation.values}, {*wanted}, {*operation.kept}
+    for part in reading.parts:
+        column = table.by_name.get(part.column)
+        if column is None:
+            raise _unproved(sql, f"it has no column {part.column}")
+        literal = None if part.place is None else found[part.place]
+        if part.form == "keep":
+            to_keep.discard(part.column)
+            is_right = part.column in operation.kept
+        elif part.form == "set":
+            is_right = part.column in to_set and is_value(column, operation.values[part.column], literal)
+            to_set.discard(part.column)
+        elif part.column not in wanted:
+            is_right = False
+        elif _is_comparison(column, part.form, wanted[part.column], literal):
+            is_right = True
+            if part.form == _exact_form(column, wanted[part.column]) or (part.form, column.name) in _plain_key(
+                operation
+            ):
+                to_compare.discard(part.column)
+        else:
+            is_right = False
+        if not is_right:
+            raise _unproved(sql, f"its value of {part.column} is not the planned one")
+    if left := to_set | to_compare | to_keep:
+        raise _unproved(sql, f"it lacks {', '.join(sorted(left))}")
+
+
+def _plain_key(operation: Operation) -> set[tuple[str, str]]:
+    """Return the key columns that `=` compares exactly."""
+    columns = operation.table.by_name
+    return {("c =", name) for name, value in operation.key.items() if _exact_form(columns[name], value) == "c <=>"}
+
+
+def _exact_form(column: Column, value: Text) -> str:
+    """Return the form of the condition that is true for one value only."""
+    kind = column.data_type
+    if value is None:
+        return "c is"
+    if kind in kinds.OPAQUE:
+        return "HEX(c) <=>"
+    if kind in kinds.TEXTS | kinds.LABELS:
+        return "CAST(CAST(c AS CHAR CHARACTER SET utf8mb4) AS BINARY) <=>"
+    if kind == "json":
+        return "CAST(CAST(c AS CHAR) AS BINARY) <=>"
+    is_zero = kind in kinds.FLOATS | kinds.DOUBLES and float(value) == 0
+    return "CAST(c AS CHAR) <=>" if kind in kinds.PRINTED or is_zero else "c <=>"
+
+
+def _is_comparison(column: Column, form: str, value: Text, literal: Literal | None) -> bool:
+    """Return whether a condition is one of those that are true for a value; `c =` only finds the row."""
+    if value is None or literal is None:
+        return form == "c is" and literal is None and value is None
+    if form not in (_exact_form(column, value), "c =", "c <=>"):
+        return False
+    kind = column.data_type
+    if kind in kinds.OPAQUE:
+        return literal == ("text", f"'{value[2:]}'")
+    if kind in kinds.FLOATS | kinds.DOUBLES and float(value) == 0:
+        sign = "-0" if value.startswith("-") else "0"
+        return literal == ("text", f"'{sign}'") if form.startswith("CAST") else literal == ("number", "0e0")
+    return is_value(column, value, literal)
+
+
+def is_value(column: Column, value: Text, literal: Literal | None) -> bool:
+    """Return whether a literal is a value of a column."""
+    if literal is None or value is None:
+        return literal is None and value is None
+    kind, text = literal
+    data_type = column.data_type
+    if data_type in kinds.INTEGERS | kinds.BITS | kinds.DECIMALS:
+        return kind == "number" and "e" not in text and Decimal(text) == Decimal(value)
+    if data_type in kinds.FLOATS:
+        return kind == "number" and "e" in text and _packed("<f", text) == _packed("<f", value)
+    if data_type in kinds.DOUBLES:
+        return kind == "number" and "e" in text and _packed("<d", text) == _packed("<d", value)
+    if kind == "number":
+        return False
+    if data_type in kinds.BINARIES | kinds.OPAQUE:
+        return kind == "hex" and text[2:-1] == value[2:]
+    if kind == "text":
+        return text[1:-1].replace("''", "'") == value
+    return bytes.fromhex(text[text.index("'") + 1 : -1]) == value.encode()
+
+
+def _packed(format: str, text: str) -> bytes:
+    return struct.pack(format, float(text))
+
+
+def _unproved(sql: str, reason: str) -> UnprovedStatementError:
+    shown = sql if len(sql) <= 200 else sql[:200] + "…"
+    return UnprovedStatementError(
+        f"A statement was not proved, so nothing is printed: {reason} ({shown}).",
+        hint="This is a defect of binloom: report it with this message.",
+    )

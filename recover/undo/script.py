@@ -1,0 +1,139 @@
+"""A plan as a script for the `mysql` or `mariadb` client: it commits what was expected, or nothing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ingest.escapes import visible
+from recover.undo.classify import Conflict, Direction, Mode, Refusal
+from recover.undo.plan import Plan, Planner
+
+Ending = Literal["commit", "rollback"]
+
+_VARIABLES: Final = {
+    "character_set_client": "'utf8mb4'",
+    "character_set_results": "'utf8mb4'",
+    "collation_connection": "'utf8mb4_general_ci'",
+    "time_zone": "'+00:00'",
+    "sql_mode": "'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'",
+    "foreign_key_checks": "1",
+    "unique_checks": "1",
+    "autocommit": "1",
+}
+"""Settings of the session that decide what the statements mean."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Facts that the head of a script has beside its plan.
+
+    Attributes
+    ----------
+    head
+        Position and GTID of the last transaction that is known.
+    selection
+        The selection in words.
+    confidence
+        How the names of columns are known.
+    """
+
+    head: str
+    selection: str
+    confidence: str = ""
+
+
+def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "commit") -> Iterator[str]:
+    """Yield the lines of a script. The plan must be printable."""
+    assert plan.is_printable
+    yield from map(comment, _head(plan, heading, ending))
+    yield ""
+    for name in _VARIABLES:
+        yield f"SET @binloom_{name} = @@SESSION.{name};"
+    for name, value in _VARIABLES.items():
+        yield f"SET SESSION {name} = {value};"
+    if plan.wish.by_transaction:
+        for number, (transaction, statements) in enumerate(planner.blocks(plan)):
+            yield ""
+            yield comment(f"Transaction {transaction}")
+            yield from _block(([text] for text in statements), ending, is_first=number == 0)
+    else:
+        yield ""
+        yield from _block(planner.statements(plan), ending, is_first=True)
+    yield ""
+    for name in reversed(_VARIABLES):
+        yield f"SET SESSION {name} = @binloom_{name};"
+
+
+def comment(text: str) -> str:
+    """Return a text as a comment of one line: no character of it can end the line."""
+    return "-- " + "".join(sign if sign.isprintable() else "?" for sign in visible(text))
+
+
+def _block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -> Iterator[str]:
+    if not is_first:
+        # After a failed block, a client that goes on in spite of errors must not commit its rows.
+        yield "ROLLBACK;"
+    yield "START TRANSACTION;"
+    yield "SET @binloom_rows = 0;"
+    count = 0
+    for texts in statements:
+        count += len(texts)
+        yield "\n".join(f"{text};\nSET @binloom_rows = @binloom_rows + ROW_COUNT();" for text in texts)
+    # A statement that cannot be prepared stops the client, and leaves nothing that could commit.
+    end = "COMMIT" if ending == "commit" else "ROLLBACK"
+    verdict = "'COMMIT'" if ending == "commit" else "'DO 0'"
+    yield (
+        f"SET @binloom_end = IF(@binloom_rows = {count}, {verdict}, "
+        f"CONCAT('binloom: ', @binloom_rows, ' rows changed instead of {count}, so nothing is committed'));"
+    )
+    yield "PREPARE binloom_end FROM @binloom_end;"
+    yield "EXECUTE binloom_end;"
+    yield "DEALLOCATE PREPARE binloom_end;"
+    if end == "ROLLBACK":
+        yield "ROLLBACK;"
+
+
+def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
+    verb = "takes back" if plan.wish.direction is Direction.UNDO else "does again"
+    selected = plan.selected
+    what = f"{selected.changes} row changes of {selected.transactions} transactions"
+    yield f"binloom {plan.wish.direction.value}: {verb} {what}"
+    yield f"source: {selected.source_id}"
+    yield f"known up to: {heading.head}"
+    yield f"selection: {heading.selection or 'everything'}"
+    if not selected.is_whole:
+        yield "only the selected rows of their transactions are taken back (--rows-only)"
+    if plan.wish.columns:
+        yield f"only these columns are set (--columns): {', '.join(sorted(plan.wish.columns))}"
+    if plan.added:
+        yield f"with the {len(plan.added)} transactions that depend on it: {', '.join(plan.added[:20])}"
+    for (table, kind), count in sorted(plan.counts.items()):
+        yield f"{kind} {table}: {count} rows"
+    yield f"rows that need nothing: {plan.done}"
+    yield f"rows of which other columns were changed since, and are kept: {plan.disjoint}"
+    if plan.conflicting:
+        left = (
+            "they are overwritten (--force)" if plan.wish.mode is Mode.FORCE else "they are left out (--skip-conflicts)"
+        )
+        yield f"rows in conflict with later transactions: {plan.conflicting}; {left}"
+        for conflict in plan.conflicts[:20]:
+            yield f"  {described(conflict)}"
+    if plan.refused:
+        yield f"rows that cannot be taken back, and are left out: {plan.refused}"
+    for warning in plan.warnings:
+        yield f"not contained: {warning}"
+    if heading.confidence:
+        yield f"column names: {heading.confidence}"
+    if ending == "rollback":
+        yield "this is a rehearsal: it ends with ROLLBACK"
+    yield "run it with the mysql or mariadb client, without --force: at a difference it stops and commits nothing"
+
+
+def described(conflict: Conflict | Refusal) -> str:
+    """Return a row and what is in its way, in one line."""
+    columns = conflict.columns if isinstance(conflict, Conflict) else ()
+    transactions = conflict.transactions if isinstance(conflict, Conflict) else ()
+    which = f" ({', '.join(columns)})" if columns else ""
+    by = f", by {', '.join(transactions[:5])}" if transactions else ""
+    more = f" and {len(transactions) - 5} more" if len(transactions) > 5 else ""
+    return visible(f"{conflict.table.text} {conflict.key}: {conflict.reason}{which}{by}{more}")

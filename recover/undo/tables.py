@@ -1,0 +1,150 @@
+"""A table as an undo needs it: types, keys, generated columns. Only a schema snapshot has all of that."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.binlog.hints import enum_members
+
+TableName = tuple[str, str]
+"""Schema and name of a table."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    data_type, column_type, character_set
+        As information_schema has them: `decimal`, `decimal(10,2)`; the character set of text only.
+    is_generated
+        Whether the server computes the value, so that no statement may set it.
+    is_updated_by_itself
+        Whether an UPDATE that does not name the column sets it to the time.
+    """
+
+    name: str
+    data_type: str
+    column_type: str
+    character_set: str | None = None
+    is_nullable: bool = True
+    is_generated: bool = False
+    is_updated_by_itself: bool = False
+    labels: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """A foreign key: its columns in the order of the key, and the columns that they refer to."""
+
+    name: str
+    table: TableName
+    columns: tuple[str, ...]
+    parent: TableName
+    parent_columns: tuple[str, ...]
+    update_rule: str = "RESTRICT"
+    delete_rule: str = "RESTRICT"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its columns in order, its primary key (empty without one) and its other unique keys."""
+
+    name: TableName
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    unique_keys: tuple[tuple[str, ...], ...] = ()
+    by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {column.name: column for column in self.columns})
+
+    @property
+    def text(self) -> str:
+        """The name as people write it."""
+        return ".".join(self.name)
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        """The columns that identify a row: primary key, else a unique key that is never NULL; empty without any."""
+        if self.primary_key:
+            return self.primary_key
+        usable = (key for key in self.unique_keys if all(self._identifies(name) for name in key))
+        return min(usable, key=len, default=())
+
+    def _identifies(self, name: str) -> bool:
+        column = self.by_name[name]
+        return not column.is_nullable and not column.is_generated
+
+    @property
+    def stored(self) -> tuple[Column, ...]:
+        """The columns that statements may set."""
+        return tuple(column for column in self.columns if not column.is_generated)
+
+
+def tables_of_snapshot(
+    columns: Iterable[Mapping[str, Any]], keys: Iterable[Mapping[str, Any]]
+) -> dict[TableName, Table]:
+    """Return the tables that rows of `schema_columns` and `schema_keys` describe."""
+    columns_of: dict[TableName, list[tuple[int, Column]]] = defaultdict(list)
+    primary_of: dict[TableName, list[tuple[int, str]]] = defaultdict(list)
+    for row in columns:
+        name = (row["schema_name"], row["table_name"])
+        columns_of[name].append((row["ordinal_position"], _column(row)))
+        if row["primary_key_ordinal"]:
+            primary_of[name].append((row["primary_key_ordinal"], row["column_name"]))
+    unique_of: dict[TableName, dict[str, list[tuple[int, str]]]] = defaultdict(lambda: defaultdict(list))
+    for row in keys:
+        if row["constraint_name"].upper() != "PRIMARY":
+            part = (row["ordinal_position"], row["column_name"])
+            unique_of[row["schema_name"], row["table_name"]][row["constraint_name"]].append(part)
+    return {
+        name: Table(
+            name,
+            tuple(column for _, column in sorted(listed, key=lambda one: one[0])),
+            tuple(column for _, column in sorted(primary_of[name])),
+            tuple(tuple(column for _, column in sorted(parts)) for _, parts in sorted(unique_of[name].items())),
+        )
+        for name, listed in columns_of.items()
+    }
+
+
+def foreign_keys_of_snapshot(rows: Iterable[Mapping[str, Any]]) -> list[ForeignKey]:
+    """Return the foreign keys that rows of `foreign_keys` describe."""
+    parts: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        parts[row["schema_name"], row["table_name"], row["constraint_name"]].append(row)
+    found = []
+    for (schema, table, name), listed in sorted(parts.items()):
+        listed.sort(key=lambda row: row["ordinal_position"])
+        first = listed[0]
+        found.append(
+            ForeignKey(
+                name,
+                (schema, table),
+                tuple(row["column_name"] for row in listed),
+                (first["referenced_schema_name"], first["referenced_table_name"]),
+                tuple(row["referenced_column_name"] for row in listed),
+                (first["update_rule"] or "UNKNOWN").upper(),
+                (first["delete_rule"] or "UNKNOWN").upper(),
+            )
+        )
+    return found
+
+
+def _column(row: Mapping[str, Any]) -> Column:
+    data_type = row["data_type"].lower()
+    # MariaDB hides its own period columns behind these words; they are generated, too.
+    extra = (row["extra"] or "").lower()
+    return Column(
+        row["column_name"],
+        data_type,
+        row["column_type"],
+        row["character_set"],
+        bool(row["is_nullable"]),
+        bool(row["is_generated"]),
+        "on update" in extra,
+        enum_members(row["column_type"]) if data_type in ("enum", "set") else None,
+    )
