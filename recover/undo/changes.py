@@ -231,7 +231,8 @@ class TableChanges:
             " select window_changes.*, coalesce(chained_keys.chain, window_changes.key) as chain"
             " from window_changes left join chained_keys on window_changes.key = chained_keys.key)"
             " select chain, change_id, transaction_name, is_selected, event_type, key, key_after,"
-            f" {_IMAGES} from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}",
+            f" {_IMAGES}"
+            f" from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}",
             self._parameters,
         )
         for _, rows in groupby(_fetched(found), key=lambda row: row[0]):

@@ -209,7 +209,8 @@ class Claims:
             "  from all_changes where row_after is null or pk_values_after != pk_values),"
             f" candidates as (select distinct k from events where comes = 1 and {value} in (select val from wanted)),"
             " last as (select k, arg_max(held, (o, comes)) as held,"
-            "  arg_max(transaction_name, (o, comes)) as transaction_name, arg_max(comes, (o, comes)) as comes from events where k in (select k from candidates) group by k)"
+            "  arg_max(transaction_name, (o, comes)) as transaction_name,"
+            "  arg_max(comes, (o, comes)) as comes from events where k in (select k from candidates) group by k)"
             f" select k, transaction_name from last where comes = 1 and {value} in (select val from wanted)"
             f" and k not in (select row_key from {touched} where table_name = $text) order by k limit 20",
             {
