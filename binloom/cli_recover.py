@@ -116,3 +116,68 @@ def transactions(
     log = asked_log(filters, from_files, more_files, snapshot_dir)
     least = Least(min_rows, min_bytes, min_seconds)
     raise typer.Exit(print_transactions(log, filters, by, top, least, format))
+
+
+SkipConflicts = Annotated[bool, typer.Option("--skip-conflicts", help="Leave out rows that were changed since.")]
+WithDependents = Annotated[
+    bool, typer.Option("--with-dependents", help="Also take back later transactions that changed the same rows.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what was changed since.")]
+RowsOnly = Annotated[
+    bool, typer.Option("--rows-only", help="Take back only the selected row changes, not their whole transactions.")
+]
+Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="Set only these columns.")]
+ByTransaction = Annotated[
+    bool,
+    typer.Option(
+        "--by-transaction", help="One block for each transaction, in the exact reverse of commit order, not folded."
+    ),
+]
+EndWith = Annotated[
+    str, typer.Option("--end-with", metavar="commit|rollback", help="End each block; rollback is a rehearsal.")
+]
+ScriptFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the script to FILE.")]
+
+
+@commands.command(short_help="Print SQL that takes back what filters select.")
+@with_filters
+def undo(
+    filters: Filters,
+    skip_conflicts: SkipConflicts = False,
+    with_dependents: WithDependents = False,
+    force: Force = False,
+    rows_only: RowsOnly = False,
+    columns: Columns = None,
+    by_transaction: ByTransaction = False,
+    end_with: EndWith = "commit",
+    output: ScriptFile = None,
+) -> None:
+    """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
+
+    The script is proved before it is printed. The exit code is 1 if the undo is refused.
+    """
+    from binloom.commands.undo import print_script, wish_of
+    from recover.undo.classify import Direction
+
+    wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
+    raise typer.Exit(print_script(filters, wish, rows_only, end_with, output))
+
+
+@commands.command(short_help="Print SQL that does again what filters select.")
+@with_filters
+def redo(
+    filters: Filters,
+    skip_conflicts: SkipConflicts = False,
+    rows_only: RowsOnly = False,
+    end_with: EndWith = "commit",
+    output: ScriptFile = None,
+) -> None:
+    """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
+
+    It is for a server that is as it was before them: after an undo, or restored from a backup.
+    """
+    from binloom.commands.undo import print_script, wish_of
+    from recover.undo.classify import Direction
+
+    wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
+    raise typer.Exit(print_script(filters, wish, rows_only, end_with, output))

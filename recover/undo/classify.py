@@ -93,14 +93,17 @@ class ChainPlan:
     ----------
     effects
         Each row that a statement changes, as it is now and as it will be.
+    already
+        Rows that other transactions have already brought back.
     done
-        Number of rows that are already as they should be.
+        Number of rows that need nothing.
     """
 
     operations: list[Operation] = field(default_factory=list)
     effects: list[tuple[Row | None, Row | None]] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    already: list[Conflict] = field(default_factory=list)
     done: int = 0
     disjoint: int = 0
 
@@ -131,7 +134,10 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
             history.before = {name: value for name, value in history.before.items() if name in wish.columns}
             history.after = {name: value for name, value in history.after.items() if name in wish.columns}
         if _is_done(table, history, wish):
-            plan.done += bool(history.others or history.other_existence or history.has_other_updates)
+            plan.done += 1
+            if wish.direction is Direction.UNDO and (by := _touched_by(history)):
+                reason = "the row needs nothing, because it is already as before the selection"
+                plan.already.append(Conflict(table, _key_text(table, history), reason, (), by))
             continue
         conflict = _conflict(table, history, wish)
         if conflict is not None:
@@ -343,6 +349,10 @@ def _key_text(table: Table, history: History, row: Row | None = None) -> str:
     if not table.row_key:
         return "(a table without a key)"
     return "|".join(str(row.get(name)) for name in table.row_key)
+
+
+def _touched_by(history: History) -> tuple[str, ...]:
+    return _distinct((*history.other_existence, *(name for names in history.others.values() for name in names)))
 
 
 def _transactions(history: History, columns: Iterable[str]) -> tuple[str, ...]:

@@ -39,6 +39,8 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,65}(\.[0-9]{1,38})?")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _HEX: Final = re.compile(r"0x((?:[0-9A-F]{2})*)")
+_JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_JSON_NUMBER: Final = re.compile(r"-?[0-9][0-9.eE+-]*")
 _PRINTED: Final = re.compile(r"[0-9A-Za-z:. -]+")
 
 
@@ -186,7 +188,26 @@ def _binary(column: Column, value: str) -> str:
 
 
 def _json(column: Column, value: str) -> str:
+    """Return the text of a document, if a server that reads it makes the same document of it.
+
+    A number that was stored as a DECIMAL comes back as a DOUBLE, with another text.
+    """
+    for number in _JSON_NUMBER.findall(_JSON_STRING.sub('""', value)):
+        if not _is_kept(number):
+            raise UnprintableValueError(
+                f"The document in column {column.name} has the DECIMAL number {number}, which its text would not keep.",
+                hint="Leave this row out, and correct the column by hand.",
+            )
     return as_text(value)
+
+
+def _is_kept(number: str) -> bool:
+    if not {*number} & {*".e"}:
+        return -(1 << 63) <= int(number) < 1 << 64
+    digits = number.lower().split("e")[0]
+    return repr(float(number)).split("e")[0].rstrip("0").rstrip(".") == digits.rstrip("0").rstrip(".") and (
+        not digits.partition(".")[2].endswith("0") or digits.endswith(".0")
+    )
 
 
 def _hex(column: Column, value: str) -> str:

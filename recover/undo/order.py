@@ -4,7 +4,7 @@ Folded statements have no order of their own. Two orders are tried; in each, eve
 takes it, and every foreign key must have its parent. When neither works, only the reverse of commit order does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from recover.undo.fold import UNKNOWN, Row
@@ -37,8 +37,15 @@ def table_ranks(tables: Iterable[TableName], foreign_keys: Sequence[ForeignKey])
 class Claims:
     """What the statements of a plan do to unique values and foreign keys."""
 
-    def __init__(self, connection: "DuckDBPyConnection", tables: Sequence[Table], keys: Sequence[ForeignKey]) -> None:
+    def __init__(
+        self,
+        connection: "DuckDBPyConnection",
+        tables: Sequence[Table],
+        keys: Sequence[ForeignKey],
+        others: Mapping[TableName, Table],
+    ) -> None:
         self._connection = connection
+        self._others = others
         self._tables = {table.name: table for table in tables}
         self.foreign_keys = [key for key in keys if key.table in self._tables or key.parent in self._tables]
         self._waiting: list[tuple[str, str, str, int, int, int]] = []
@@ -181,7 +188,7 @@ class Claims:
                         f" since {transaction}"
                     )
         for number, foreign in enumerate(self.foreign_keys):
-            child = self._tables.get(foreign.table)
+            child = self._others.get(foreign.table)
             if child is None or not self.claimed(f"parent {number}", -1):
                 continue
             for key, transaction in self._holders(source_id, child, foreign.columns, f"parent {number}", -1, touched):

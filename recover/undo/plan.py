@@ -27,13 +27,14 @@ from recover.undo.classify import (
     inverse_of,
     plan_chain,
 )
+from recover.undo.definitions import Definitions
 from recover.undo.fold import Change
 from recover.undo.literals import UnprintableValueError
 from recover.undo.operations import Operation, Verb
 from recover.undo.order import ORDERS, Claims
 from recover.undo.reading import StatementReader
 from recover.undo.statements import statement
-from recover.undo.tables import ForeignKey, Table, TableName
+from recover.undo.tables import Table, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -59,8 +60,10 @@ class Plan:
         Number of statements by table and verb.
     conflicts, refusals
         Rows that are not as the selection left them, and rows that cannot be taken back; the first thousand of each.
+    already
+        Rows that other transactions have already brought back; the first thousand.
     conflicting, refused
-        How many there are.
+        How many conflicts and refusals there are.
     done, disjoint
         Number of rows that need nothing, and of those where other columns were changed since.
     problems
@@ -76,6 +79,7 @@ class Plan:
     counts: Counter[tuple[str, Verb]] = field(default_factory=Counter)
     conflicts: list[Conflict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    already: list[Conflict] = field(default_factory=list)
     conflicting: int = 0
     refused: int = 0
     done: int = 0
@@ -106,19 +110,18 @@ class Planner:
     ----------
     connection
         It has `row_changes` and the other marts, and the selection of `changes.select`.
-    tables, foreign_keys
-        From a schema snapshot.
+    definitions
+        Tables and foreign keys, from a schema snapshot.
     """
 
     def __init__(
         self,
         connection: "DuckDBPyConnection",
-        tables: dict[TableName, Table],
-        foreign_keys: Sequence[ForeignKey],
+        definitions: Definitions,
     ) -> None:
         self._connection = connection
-        self._tables = tables
-        self._foreign_keys = foreign_keys
+        self._tables = definitions.tables
+        self._foreign_keys = definitions.foreign_keys
         self._folder = tempfile.TemporaryDirectory(prefix="binloom-undo-")
         self._spools: dict[tuple[TableName, Verb], IO[bytes]] = {}
         self._reader = StatementReader()
@@ -170,7 +173,7 @@ class Planner:
         self._clear()
         plan = Plan(selected, wish)
         tables = [self._table(name) for name in selected.tables]
-        claims = Claims(self._connection, tables, self._foreign_keys)
+        claims = Claims(self._connection, tables, self._foreign_keys, self._tables)
         self._connection.execute("create or replace temp table touched_rows (table_name varchar, row_key varchar)")
         for table in tables:
             self._plan_table(table, selected, wish, claims, plan)
@@ -201,6 +204,7 @@ class Planner:
                 continue
             self._count(chain_plan.conflicts, chain_plan.refusals, plan)
             plan.done += chain_plan.done
+            plan.already += chain_plan.already[: max(0, _CHAINS_SHOWN - len(plan.already))]
             plan.disjoint += chain_plan.disjoint
             if wish.by_transaction:
                 continue

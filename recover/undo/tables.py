@@ -3,12 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from ingest.binlog.hints import enum_members
 
 TableName = tuple[str, str]
 """Schema and name of a table."""
+
+
+# The ends of the period of a system-versioned table: a snapshot shows them only as generated columns.
+_TYPES_OF_PERIODS: Final = ("timestamp(6)", "bigint(20) unsigned")
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,12 @@ class Table:
         return not column.is_nullable and not column.is_generated
 
     @property
+    def is_versioned(self) -> bool:
+        """Whether it may be a system-versioned table of MariaDB, which logs a row for each version."""
+        ends = [one for one in self.columns if one.is_generated and one.column_type in _TYPES_OF_PERIODS]
+        return len(ends) >= 2
+
+    @property
     def stored(self) -> tuple[Column, ...]:
         """The columns that statements may set."""
         return tuple(column for column in self.columns if not column.is_generated)
@@ -136,7 +146,6 @@ def foreign_keys_of_snapshot(rows: Iterable[Mapping[str, Any]]) -> list[ForeignK
 
 def _column(row: Mapping[str, Any]) -> Column:
     data_type = row["data_type"].lower()
-    # MariaDB hides its own period columns behind these words; they are generated, too.
     extra = (row["extra"] or "").lower()
     return Column(
         row["column_name"],

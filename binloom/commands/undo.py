@@ -1,0 +1,97 @@
+"""`binloom undo` and `binloom redo`: print the SQL that takes back, or does again, what was selected."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from binloom.commands.output import say
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
+from ingest.warehouse.home import binloom_home
+from recover.filters import Filters, separated
+from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.plan import Plan
+from recover.undo.script import Ending, described, script
+from recover.undo.undoing import planned
+
+# More are rarely read; --format of `binloom query` lists them all.
+_ROWS_SHOWN: Final = 20
+
+
+def wish_of(
+    direction: Direction,
+    skip_conflicts: bool,
+    with_dependents: bool,
+    force: bool,
+    columns: str | None,
+    by_transaction: bool,
+) -> Wish:
+    """Return what the options ask for."""
+    chosen = [
+        mode
+        for mode, is_chosen in (
+            (Mode.SKIP, skip_conflicts),
+            (Mode.DEPENDENTS, with_dependents),
+            (Mode.FORCE, force),
+        )
+        if is_chosen
+    ]
+    if len(chosen) > 1:
+        names = " and ".join(f"--{mode.value}" for mode in chosen)
+        raise UsageError(f"{names} contradict each other.", hint="Give one of them.")
+    names_of_columns = None if columns is None else frozenset(separated([columns]))
+    return Wish(direction, chosen[0] if chosen else Mode.REFUSE, names_of_columns, by_transaction)
+
+
+def print_script(filters: Filters, wish: Wish, rows_only: bool, end_with: str, output: Path | None) -> int:
+    """Print a script, or the reasons why there is none; return the exit code."""
+    if end_with not in ("commit", "rollback"):
+        raise UsageError(f"A script cannot end with {end_with!r}.", hint="Give --end-with commit or rollback.")
+    ending: Ending = "commit" if end_with == "commit" else "rollback"
+    with planned(binloom_home(), filters, wish, rows_only=rows_only) as (planner, plan, heading):
+        _report(plan)
+        if not plan.is_printable:
+            return EXIT_CHECK_FAILED
+        if not plan.statements:
+            say("nothing is to be done: every selected row is already as it should be.")
+            return EXIT_DONE
+        lines = script(planner, plan, heading, ending)
+        if output is None:
+            sys.stdout.writelines(f"{line}\n" for line in lines)
+            sys.stdout.flush()
+        else:
+            # Whoever finds the file must find all of it.
+            part = output.with_name(f"{output.name}.part")
+            try:
+                with part.open("w", encoding="utf-8", newline="\n") as file:
+                    file.writelines(f"{line}\n" for line in lines)
+                part.replace(output)
+            finally:
+                part.unlink(missing_ok=True)
+    return EXIT_DONE
+
+
+def _report(plan: Plan) -> None:
+    verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
+    for problem in plan.problems:
+        say(f"{problem}.")
+    for row in (*plan.conflicts[:_ROWS_SHOWN], *plan.refusals[:_ROWS_SHOWN]):
+        say(f"{described(row)}.")
+    left = (
+        plan.conflicting + plan.refused - min(_ROWS_SHOWN, len(plan.conflicts)) - min(_ROWS_SHOWN, len(plan.refusals))
+    )
+    if left:
+        say(f"{left} more rows are in conflict, refused or already as they should be.")
+    if plan.is_printable:
+        counts = ", ".join(f"{count} {kind} of {table}" for (table, kind), count in sorted(plan.counts.items()))
+        say(f"{verb} of {plan.selected.transactions} transactions: {counts or 'no statement'}; proved.")
+        for warning in plan.warnings:
+            say(f"not contained: {warning}.")
+    elif plan.problems or plan.refused:
+        say(f"the {verb} is refused, and nothing is printed.")
+    elif plan.wish.mode is Mode.DEPENDENTS:
+        say(f"the {verb} is refused: these conflicts remain with all dependent transactions.")
+    else:
+        say(
+            f"the {verb} is refused: {plan.conflicting} rows were changed by later transactions. --with-dependents"
+            " takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them."
+        )

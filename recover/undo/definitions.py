@@ -1,0 +1,55 @@
+"""The definitions of tables and foreign keys that an undo needs, from the newest landed schema snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recover.undo.tables import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The tables of a source, as its newest snapshot shows them.
+
+    Attributes
+    ----------
+    place
+        Epoch, file and position of the snapshot; None if they are unknown.
+    """
+
+    tables: Mapping[TableName, Table]
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    place: tuple[int, str, int] | None = None
+
+    @classmethod
+    def landed(cls, source_id: str, home: Path) -> "Definitions":
+        """Return the definitions of the newest landed snapshot; none if there is no snapshot."""
+        import pyarrow.compute as pc
+
+        from ingest.warehouse.files import read_rows, read_table
+        from ingest.warehouse.tables import FOREIGN_KEYS, SCHEMA_COLUMNS, SCHEMA_KEYS, SCHEMA_SNAPSHOTS
+
+        heads = read_rows(SCHEMA_SNAPSHOTS, home, source_id=source_id)
+        if not heads:
+            return cls({})
+        head = max(heads, key=lambda row: (row["taken_at"], row["snapshot_id"]))
+        columns, keys, foreign_keys = (
+            rows.filter(pc.equal(rows["snapshot_id"], head["snapshot_id"])).to_pylist()
+            for rows in (read_table(table, home) for table in (SCHEMA_COLUMNS, SCHEMA_KEYS, FOREIGN_KEYS))
+        )
+        place = None
+        if head["binlog_file"] is not None and head["binlog_pos"] is not None:
+            place = (head["epoch"] or 0, head["binlog_file"], head["binlog_pos"])
+        return cls.of_rows(columns, keys, foreign_keys, place)
+
+    @classmethod
+    def of_rows(
+        cls,
+        columns: list[dict[str, Any]],
+        keys: list[dict[str, Any]],
+        foreign_keys: list[dict[str, Any]],
+        place: tuple[int, str, int] | None = None,
+    ) -> "Definitions":
+        """Return the definitions that rows of `schema_columns`, `schema_keys` and `foreign_keys` give."""
+        return cls(tables_of_snapshot(columns, keys), tuple(foreign_keys_of_snapshot(foreign_keys)), place)

@@ -1,0 +1,138 @@
+"""Reasons why the log cannot show what an undo would do: statements, gaps, other definitions."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from recover.catalog import TableVersion
+from recover.events import Effect, Place, TableEvent
+from recover.table_log import Table as LoggedTable
+from recover.table_log import events_of
+from recover.undo.changes import Selected, first_selected, is_selected
+from recover.undo.definitions import Definitions
+from recover.undo.tables import Table
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_ACTIONS_WITHOUT_HARM: Final = ("add_column",)
+
+
+def obstacles(
+    connection: "DuckDBPyConnection",
+    selected: Selected,
+    definitions: Definitions,
+    versions: Sequence[TableVersion],
+) -> Iterator[str]:
+    """Yield each reason why the selection cannot be undone, as a sentence without its end."""
+    for name in selected.tables:
+        table = definitions.tables.get(name)
+        text = ".".join(name)
+        if table is None:
+            yield (
+                f"no schema snapshot describes {text}, so its generated columns and keys are unknown:"
+                " land one with `binloom snapshot` and run `binloom build`"
+            )
+            continue
+        if table.is_versioned:
+            yield f"{text} is system-versioned: its history is on the server, so use SELECT … FOR SYSTEM_TIME"
+        logged = LoggedTable(selected.source_id, *name)
+        first = first_selected(connection, selected, name)
+        events = events_of(connection, logged)
+        yield from (_reason(table, event) for event in events if event.place >= Place(*first[:3]) and _harms(event))
+        yield from _changed_since_snapshot(table, events, definitions)
+        yield from _other_columns(connection, selected, table, versions)
+        yield from _prepared(connection, selected, table)
+
+
+def warnings(selected: Selected, definitions: Definitions, inserted_only: bool = False) -> Iterator[str]:
+    """Yield what a script cannot contain, as a sentence without its end."""
+    yield "the effects of triggers: those of the tables run again, and what they wrote to other tables is in the log"
+    for key in definitions.foreign_keys:
+        rules = {key.update_rule, key.delete_rule} - {"RESTRICT", "NO ACTION"}
+        if key.parent in selected.tables and rules and not inserted_only:
+            child = ".".join(key.table)
+            yield (
+                f"rows of {child} that the engine itself changed by foreign key {key.name}"
+                f" ({' and '.join(sorted(rules))}), unless the server logs them"
+            )
+
+
+def _harms(event: TableEvent) -> bool:
+    if event.effect is not Effect.ALTERS:
+        return True
+    return not all(action.startswith(_ACTIONS_WITHOUT_HARM) for action in event.actions)
+
+
+def _reason(table: Table, event: TableEvent) -> str:
+    if event.effect is Effect.EMPTIES:
+        return f"{table.text} was emptied since by {event}: the log does not have the rows, so only a backup helps"
+    if event.effect is Effect.REPLACES:
+        return f"{table.text} is another table since {event}: only a backup helps"
+    if event.effect is Effect.ALTERS:
+        return f"{table.text} was altered since by {event}: undo it on a copy of the table as it was before"
+    return f"rows of {table.text} may have changed unseen since: {event}"
+
+
+def _changed_since_snapshot(table: Table, events: Sequence[TableEvent], definitions: Definitions) -> Iterator[str]:
+    """Yield a reason if the table was altered behind the snapshot: its keys and generated columns may be others."""
+    if definitions.place is None:
+        return
+    epoch, file, pos = definitions.place
+    for event in events:
+        is_later = event.place.epoch > epoch or (
+            event.place.epoch == epoch and (event.binlog_file, event.place.pos) > (file, pos)
+        )
+        if event.effect is not Effect.OBSCURES and is_later:
+            yield f"the schema snapshot is older than {event} of {table.text}: land a new one with `binloom snapshot`"
+            return
+
+
+def _other_columns(
+    connection: "DuckDBPyConnection", selected: Selected, table: Table, versions: Sequence[TableVersion]
+) -> Iterator[str]:
+    """Yield a reason for each version of the selected rows that has other columns than the table has now."""
+    rows: list[Any] = connection.execute(
+        f"select distinct table_version_id from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
+        " and schema_name = ? and table_name = ?",
+        [*table.name],
+    ).fetchall()
+    used = {row[0] for row in rows}
+    for version in versions:
+        if version.table_version_id not in used:
+            continue
+        for column in version.columns:
+            now = table.by_name.get(column.name)
+            if now is None:
+                yield f"column {column.name} of {table.text} is gone since: its values have no place"
+            elif not _is_same_type(column.data_type, column.column_type, now.data_type, now.column_type):
+                yield (
+                    f"column {column.name} of {table.text} was {column.shown_type} and is {now.column_type} now:"
+                    " its values may not fit"
+                )
+        if version.primary_key and version.primary_key != table.primary_key:
+            yield f"the primary key of {table.text} was ({', '.join(version.primary_key)})"
+
+
+def _is_same_type(old_type: str | None, old: str | None, new_type: str, new: str) -> bool:
+    """Compare types of information_schema. A table map has types of the wire format, which the decoder checked."""
+    if old is None or old_type is None or old_type.lower() != new_type.lower():
+        # `varchar(20)` has its type before the parenthesis; a table map has `varchar 80`, or another name.
+        return old is None or "(" not in old
+    return _plain(old) == _plain(new) or "(" not in old
+
+
+def _plain(column_type: str) -> str:
+    """Return a type without the display width that some versions of servers print."""
+    text = column_type.lower().split("/*")[0].strip()
+    return re.sub(r"^((?:tiny|small|medium|big)?int|year)\(\d+\)", r"\1", text)
+
+
+def _prepared(connection: "DuckDBPyConnection", selected: Selected, table: Table) -> Iterator[str]:
+    row = connection.execute(
+        "select count(*) from binloom.row_changes where source_id = ? and schema_name = ? and table_name = ?"
+        " and outcome = 'xa_prepare'",
+        [selected.source_id, *table.name],
+    ).fetchone()
+    if row is not None and row[0]:
+        yield f"a prepared XA transaction holds {row[0]} row changes of {table.text}: commit it or roll it back first"

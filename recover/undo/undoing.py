@@ -1,0 +1,75 @@
+"""An undo from the filters of a person to a plan that may be printed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recover.as_of import moment_of
+from recover.catalog import read_table_versions
+from recover.emptiness import why_nothing
+from recover.filters import Filters
+from recover.log import VIEWS, Log
+from recover.marts import open_marts
+from recover.table_log import MARTS
+from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
+from recover.undo.classify import Wish
+from recover.undo.definitions import Definitions
+from recover.undo.obstacles import obstacles, warnings
+from recover.undo.plan import Plan, Planner
+from recover.undo.script import Heading
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+@contextmanager
+def planned(
+    home: Path, filters: Filters, wish: Wish, *, rows_only: bool = False
+) -> Iterator[tuple[Planner, Plan, Heading]]:
+    """Give the plan for what filters select in a warehouse, and what its head needs.
+
+    Raises
+    ------
+    UsageError
+        The filters select nothing, or changes that cannot be undone together.
+    """
+    connection = open_marts(home, dict.fromkeys((*VIEWS, *MARTS)))
+    log = Log(connection, read_table_versions(connection))
+    selection = log.select(filters)
+    try:
+        selected = select(connection, selection.condition.sql("duckdb"), rows_only=rows_only)
+    except EmptySelectionError:
+        raise why_nothing(connection, selection) from None
+    definitions = Definitions.landed(selected.source_id, home)
+    problems = [*obstacles(connection, selected, definitions, log.versions)]
+    heading = Heading(
+        str(moment_of(connection, selected.source_id, None)), _in_words(filters), _confidence(connection, selected)
+    )
+    with Planner(connection, definitions) as planner:
+        plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
+        if plan.added:
+            problems = [*obstacles(connection, plan.selected, definitions, log.versions)]
+        plan.problems += problems
+        plan.warnings += warnings(plan.selected, definitions)
+        yield planner, plan, heading
+
+
+def _in_words(filters: Filters) -> str:
+    """Return the filters that are set, as the options that set them."""
+    texts = []
+    for field in fields(filters):
+        value = getattr(filters, field.name)
+        if value not in (None, ()):
+            shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            texts.append(f"{field.name.replace('_', ' ')} {shown}")
+    return "; ".join(texts)
+
+
+def _confidence(connection: "DuckDBPyConnection", selected: Selected) -> str:
+    rows = connection.execute(
+        f"select distinct binding_confidence from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
+        " order by 1"
+    ).fetchall()
+    return ", ".join(row[0] or "unknown" for row in rows)
