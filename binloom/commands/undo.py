@@ -74,11 +74,11 @@ def _report(plan: Plan) -> None:
     verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
     for problem in plan.problems:
         say(f"{problem}.")
-    for row in (*plan.conflicts[:_ROWS_SHOWN], *plan.refusals[:_ROWS_SHOWN]):
+    shown: list[Conflict | Refusal] = [*plan.conflicts[:_ROWS_SHOWN], *plan.already[:_ROWS_SHOWN]]
+    shown += plan.refusals[:_ROWS_SHOWN]
+    for row in shown:
         say(f"{described(row)}.")
-    left = (
-        plan.conflicting + plan.refused - min(_ROWS_SHOWN, len(plan.conflicts)) - min(_ROWS_SHOWN, len(plan.refusals))
-    )
+    left = sum(max(0, count - _ROWS_SHOWN) for count in (plan.conflicting, plan.refused, len(plan.already)))
     if left:
         say(f"{left} more rows are in conflict, refused or already as they should be.")
     if plan.is_printable:

@@ -116,6 +116,8 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
     ProofError
         The statements do not lead to the rows that they should lead to.
     """
+    if len(chain) == 1 and wish == Wish(mode=wish.mode) and _has_whole_images(chain[0]):
+        return _plan_change(table, chain[0])
     histories = fold(table, chain)
     plan = ChainPlan()
     planned: list[History] = []
@@ -154,6 +156,36 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
     return plan
 
 
+def _has_whole_images(change: Change) -> bool:
+    if change.unknown:
+        return False
+    return change.before is None or change.after is None or change.before.keys() == change.after.keys()
+
+
+def _plan_change(table: Table, change: Change) -> ChainPlan:
+    """Return the statement for a row with one change, which is most of them: the row before is its image."""
+    plan = ChainPlan()
+    now, wanted = change.after, change.before
+    try:
+        operation = operation_between(table, now, wanted)
+    except MissingValueError as missing:
+        reason = f"the log does not contain the value of column {missing.column}"
+        plan.refusals.append(Refusal(table, change.key, reason))
+        return plan
+    if operation is None:
+        plan.done = 1
+        return plan
+    try:
+        result = apply([operation], [] if now is None else [now])
+    except ValueError as error:
+        raise ProofError(str(error)) from None
+    if not _are_equal(table, result, [wanted]):
+        raise ProofError(f"the statement for {table.text} does not give the row before")
+    plan.operations.append(operation)
+    plan.effects.append((now, wanted))
+    return plan
+
+
 def _is_done(table: Table, history: History, wish: Wish) -> bool:
     """Return whether there is nothing to take back or to do again."""
     if wish.direction is Direction.REDO:
@@ -164,9 +196,11 @@ def _is_done(table: Table, history: History, wish: Wish) -> bool:
     if wanted is None or now is None:
         return wanted is None and now is None
     # A time that the server set again must not keep a row in the plan.
-    stamps = {column.name for column in table.columns if column.is_updated_by_itself and history.has_other_updates}
-    names = [column.name for column in table.stored if column.name in history.before and column.name not in stamps]
-    return all(now.get(name, UNKNOWN) == history.before[name] for name in names)
+    ignored = table.stamps if history.has_other_updates else frozenset()
+    return all(
+        name in ignored or table.by_name[name].is_generated or now.get(name, UNKNOWN) == value
+        for name, value in history.before.items()
+    )
 
 
 def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
@@ -186,7 +220,6 @@ def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
         return Conflict(table, key, f"the row {gone}", (), _distinct(history.other_existence))
     if history.existed is None and history.row is None:
         return Conflict(table, key, "the row is gone now", (), ())
-    free = {column.name for column in table.columns if column.is_generated or column.is_updated_by_itself}
     if history.existed is False:
         if history.others:
             reason = "the selection inserted the row, and it was changed since"
@@ -197,7 +230,10 @@ def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
     both = [
         name
         for name in history.others
-        if name not in free and name in history.before and history.row.get(name, UNKNOWN) != history.before[name]
+        if name in history.before
+        and not table.by_name[name].is_generated
+        and name not in table.stamps
+        and history.row.get(name, UNKNOWN) != history.before[name]
     ]
     if both:
         reason = "the same columns were changed since"
@@ -216,7 +252,7 @@ def _leave_taken_keys(
     table: Table, histories: Sequence[History], planned: list[History], wish: Wish, plan: ChainPlan
 ) -> None:
     """Turn planned rows whose key another row has now into conflicts, until no two rows share a key."""
-    if not table.row_key or wish.direction is Direction.REDO:
+    if not table.row_key or wish.direction is Direction.REDO or len(histories) == 1:
         return
     while True:
         by_key: dict[tuple[Text, ...], list[History]] = {}
@@ -318,11 +354,11 @@ def _prove(
             Refusal(table, _key_text(table, planned[0]) if planned else "", f"{error}: leave out --by-transaction")
         )
         return
-    if _comparable(table, result) != _comparable(table, wanted):
+    if not _are_equal(table, result, wanted):
         raise ProofError(f"the statements for {table.text} do not give the rows without the selection")
     back = [step for here, there in zip(wanted, now, strict=True) if (step := _step(table, here, there))]
     ordered = in_order(back)
-    if ordered is not None and _comparable(table, apply(ordered, result)) != _comparable(table, now):
+    if ordered is not None and not _are_equal(table, apply(ordered, result), now):
         raise ProofError(f"doing the statements for {table.text} again does not give the rows now")
 
 
@@ -338,10 +374,19 @@ def inverse_of(table: Table, change: Change) -> Operation | None:
     return inverse(table, change.before, change.after)
 
 
-def _comparable(table: Table, rows: Iterable[Row | None]) -> list[list[tuple[str, str]]]:
-    """Return rows in an order of their own, without generated columns."""
-    names = sorted(column.name for column in table.stored)
-    return sorted([(name, repr(row[name])) for name in names if name in row] for row in rows if row is not None)
+def _are_equal(table: Table, rows: Iterable[Row | None], others: Iterable[Row | None]) -> bool:
+    """Return whether rows are the same, in any order, without their generated columns."""
+    ones, twos = [row for row in rows if row is not None], [row for row in others if row is not None]
+    if len(ones) != len(twos):
+        return False
+    if len(ones) == 1:
+        one, two = ones[0], twos[0]
+        return all((name in one) == (name in two) and one.get(name) == two.get(name) for name in table.stored_names)
+    return _sorted(table, ones) == _sorted(table, twos)
+
+
+def _sorted(table: Table, rows: Iterable[Row]) -> list[list[tuple[str, str]]]:
+    return sorted([(name, repr(row[name])) for name in table.stored_names if name in row] for row in rows)
 
 
 def _key_text(table: Table, history: History, row: Row | None = None) -> str:

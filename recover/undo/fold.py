@@ -173,6 +173,8 @@ def _check_link(table: Table, history: History, change: Change) -> None:
     if history.row is None:
         history.broken = history.broken or _broken(change, "it changes a row that had been deleted")
         history.row = {}
+    if history.row == change.before:
+        return
     for name, value in change.before.items():
         known = history.row.get(name, UNKNOWN)
         if known == value:
@@ -286,9 +288,7 @@ def rows_without_selection(table: Table, changes: Iterable[Change]) -> list[Row 
             wanted[place] = dict(change.after)
         elif row is not None:
             for name, value in change.after.items():
-                column = table.by_name.get(name)
-                moves_by_itself = column is not None and column.is_updated_by_itself
-                if moves_by_itself or change.before.get(name, UNKNOWN) != value:
+                if name in table.stamps or change.before.get(name, UNKNOWN) != value:
                     row[name] = value
             row.update(dict.fromkeys(change.unknown, UNKNOWN))
     return wanted

@@ -61,22 +61,20 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None, moved: 
         if now is None:
             return None
         key = _known(now, table.row_key)
-        guard = {column.name: now[column.name] for column in table.stored if column.name in now}
-        return Operation(table, "DELETE", key, _known(guard, [name for name in guard if name not in key]), {})
+        return Operation(
+            table, "DELETE", key, _known(now, [name for name in table.stored_names if name not in key]), {}
+        )
     if now is None:
-        values = {column.name: wanted[column.name] for column in table.stored if column.name in wanted}
-        return Operation(table, "INSERT", {}, {}, _known(values, values))
-    stamps = [column.name for column in table.stored if column.is_updated_by_itself]
+        return Operation(table, "INSERT", {}, {}, _known(wanted, table.stored_names))
+    stamps = table.stamps
     differing = {
-        column.name: wanted[column.name]
-        for column in table.stored
-        if column.name in wanted and wanted[column.name] != now.get(column.name, UNKNOWN)
+        name: wanted[name] for name in table.stored_names if name in wanted and wanted[name] != now.get(name, UNKNOWN)
     }
     values = {name: value for name, value in differing.items() if not (moved and name in stamps)}
     if not values:
         return None
-    kept = tuple(name for name in stamps if name not in values)
-    guarded = list(values) if table.row_key else [column.name for column in table.stored if column.name in now]
+    kept = tuple(name for name in table.stored_names if name in stamps and name not in values) if stamps else ()
+    guarded = list(values) if table.row_key else list(table.stored_names)
     key = _known(now, table.row_key)
     guard = _known(now, [name for name in guarded if name not in key])
     return Operation(table, "UPDATE", key, guard, _known(values, values), kept)
@@ -103,8 +101,8 @@ def redo_of(table: Table, history: History) -> Operation | None:
     if operation is None:
         return None
     # The undo may have kept a time that a later update set.
-    free = {column.name for column in table.columns if column.is_updated_by_itself and column.name not in table.row_key}
-    guard = {name: value for name, value in operation.guard.items() if name not in free or not table.row_key}
+    free = table.stamps if table.row_key else frozenset()
+    guard = {name: value for name, value in operation.guard.items() if name not in free}
     return Operation(table, operation.verb, operation.key, guard, operation.values, operation.kept)
 
 
@@ -131,7 +129,7 @@ def apply(operations: Iterable[Operation], rows: Sequence[Row]) -> list[Row]:
             else:
                 rows[found[0]].update(operation.values)
         key = operation.table.row_key
-        taken = [tuple(row.get(name) for name in key) for row in rows] if key else []
+        taken = [tuple(row.get(name) for name in key) for row in rows] if key and len(rows) > 1 else []
         if len(taken) != len({*taken}):
             raise ValueError(f"{operation.verb} of {operation.table.text} would give two rows the same key")
     return rows

@@ -20,17 +20,16 @@ from recover.undo.tables import Column
 if TYPE_CHECKING:
     from sqlglot import exp
 
+# Names, words and signs are one token up to the next literal. A word before a quote would belong to a literal.
 _TOKEN: Final = re.compile(
-    r"""(?P<name>`(?:[^`]|``)*`)
+    r"""(?P<fixed>(?:`(?:[^`]|``)*` | <=> | [=(),.\ ] | [A-Z]+[0-9a-z]*(?!') | utf8mb4)+)
       | (?P<text>'(?:[^'\\]|'')*')
-      | (?P<introduced>_utf8mb4[ ]X'(?:[0-9A-F]{2})*')
+      | (?P<introduced>_utf8mb4\ X'(?:[0-9A-F]{2})*')
       | (?P<hex>X'(?:[0-9A-F]{2})*')
-      | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)
-      | (?P<word>[A-Z]+[0-9a-z]*|utf8mb4)
-      | (?P<sign><=>|[=(),. ])""",
+      | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)""",
     re.VERBOSE,
 )
-_LITERALS: Final = frozenset({"text", "introduced", "hex", "number"})
+_PLACES: Final = {kind: f"?{kind} " for kind in ("text", "introduced", "hex", "number")}
 
 Literal = tuple[str, str]
 """Kind of a token and its text."""
@@ -90,11 +89,11 @@ def _tokens(sql: str) -> tuple[str, list[Literal]]:
         if token is None:
             raise _unproved(sql, f"there is no token at character {at}")
         kind = token.lastgroup or ""
-        if kind in _LITERALS:
-            found.append((kind, token[0]))
-            shape.append(f"?{kind} ")
-        else:
+        if kind == "fixed":
             shape.append(token[0])
+        else:
+            found.append((kind, token[0]))
+            shape.append(_PLACES[kind])
         at = token.end()
     return "".join(shape), found
 

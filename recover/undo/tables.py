@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from ingest.binlog.hints import enum_members
@@ -60,17 +61,18 @@ class Table:
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...] = ()
     unique_keys: tuple[tuple[str, ...], ...] = ()
-    by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_name", {column.name: column for column in self.columns})
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The columns by their names."""
+        return {column.name: column for column in self.columns}
 
     @property
     def text(self) -> str:
         """The name as people write it."""
         return ".".join(self.name)
 
-    @property
+    @cached_property
     def row_key(self) -> tuple[str, ...]:
         """The columns that identify a row: primary key, else a unique key that is never NULL; empty without any."""
         if self.primary_key:
@@ -88,10 +90,20 @@ class Table:
         ends = [one for one in self.columns if one.is_generated and one.column_type in _TYPES_OF_PERIODS]
         return len(ends) >= 2
 
-    @property
+    @cached_property
     def stored(self) -> tuple[Column, ...]:
         """The columns that statements may set."""
         return tuple(column for column in self.columns if not column.is_generated)
+
+    @cached_property
+    def stored_names(self) -> tuple[str, ...]:
+        """The names of these columns."""
+        return tuple(column.name for column in self.stored)
+
+    @cached_property
+    def stamps(self) -> frozenset[str]:
+        """The names of columns that an UPDATE sets to the time by itself."""
+        return frozenset(column.name for column in self.stored if column.is_updated_by_itself)
 
 
 def tables_of_snapshot(
