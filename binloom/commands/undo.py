@@ -8,7 +8,7 @@ from binloom.commands.output import say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
 from recover.filters import Filters, separated
-from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish
 from recover.undo.plan import Plan
 from recover.undo.script import Ending, described, script
 from recover.undo.undoing import planned

@@ -193,6 +193,8 @@ def _is_done(table: Table, history: History, wish: Wish) -> bool:
             return all(history.after.get(name) == value for name, value in history.before.items())
         return history.existed == history.exists_after
     wanted, now = history.row_before, history.row
+    if history.existed is None and now is None:
+        return not history.before
     if wanted is None or now is None:
         return wanted is None and now is None
     # A time that the server set again must not keep a row in the plan.

@@ -74,7 +74,13 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None, moved: 
     if not values:
         return None
     kept = tuple(name for name in table.stored_names if name in stamps and name not in values) if stamps else ()
-    guarded = list(values) if table.row_key else list(table.stored_names)
+    if table.row_key and not any(name in values for name in table.row_key):
+        guarded = list(values)
+    else:
+        # Another row may have the key by now: only all of its values tell a row that loses its key, or has none.
+        guarded = [
+            name for name in table.stored_names if name in now and (not table.row_key or now[name] is not UNKNOWN)
+        ]
     key = _known(now, table.row_key)
     guard = _known(now, [name for name in guarded if name not in key])
     return Operation(table, "UPDATE", key, guard, _known(values, values), kept)

@@ -1,0 +1,337 @@
+"""Scripts of `undo`, run by the server's own client: the tables must be as they would be without the selection.
+
+Each case has its own schema: statements before, the statements of one transaction that is taken back, statements after
+it, and statements that make the expected rows on a second schema.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pymysql.cursors import DictCursor
+
+from recover.undo.classify import Direction, Mode, Wish
+from tests.servers import Server, mysql56
+from tests.servers.marked import marked
+from tests.support.recover.undo_servers import rows_of, run, undone
+
+ALL = marked("mysql", "mysql56", "mariadb", "mariadb118")
+TABLE = "create table t (id int primary key, a int, b varchar(40) character set utf8mb4)"
+ROWS = "insert into t values (1, 1, 'one'), (2, 2, 'two'), (3, 3, 'three')"
+MODE = "set sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Statements before, in and after the transaction that is taken back. Without `after`, it never happened."""
+
+    name: str
+    before: tuple[str, ...]
+    damage: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    not_on: tuple[str, ...] = ()
+    by_transaction: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+UNDONE = [
+    Case("update of several rows", (TABLE, ROWS), ("update t set a = a + 10",)),
+    Case("delete and insert", (TABLE, ROWS), ("delete from t where id = 2", "insert into t values (9, 9, 'new')")),
+    Case(
+        "insert and delete of one row",
+        (TABLE, ROWS),
+        ("insert into t values (9, 9, 'x')", "delete from t where id = 9"),
+    ),
+    Case(
+        "delete and insert of one key",
+        (TABLE, ROWS),
+        ("delete from t where id = 1", "insert into t values (1, 7, 'x')"),
+    ),
+    Case(
+        "chain of keys", (TABLE, ROWS), ("update t set id = id + 10 where id = 3", "update t set id = 3 where id = 2")
+    ),
+    Case(
+        "one row through three keys",
+        (TABLE, ROWS),
+        ("update t set id = 7 where id = 1", "update t set id = 8 where id = 7"),
+    ),
+    Case(
+        "swap of keys",
+        (TABLE, ROWS),
+        (
+            "update t set id = 99 where id = 1",
+            "update t set id = 1 where id = 2",
+            "update t set id = 2 where id = 99",
+        ),
+        by_transaction=True,
+    ),
+    Case(
+        "swap of unique values",
+        (
+            "create table t (id int primary key, u int, unique key (u))",
+            "insert into t values (1, 10), (2, 20)",
+        ),
+        ("update t set u = 0 where id = 1", "update t set u = 10 where id = 2", "update t set u = 20 where id = 1"),
+        by_transaction=True,
+    ),
+    Case(
+        "replace with two unique keys",
+        (
+            "create table t (id int primary key, u int, v int, unique key (u))",
+            "insert into t values (1, 10, 0), (2, 20, 0)",
+        ),
+        ("replace into t values (1, 20, 5)",),
+    ),
+    Case(
+        "later change of another column",
+        (TABLE, ROWS),
+        ("update t set a = 50",),
+        ("update t set b = 'kept' where id = 2",),
+    ),
+    Case(
+        "equal rows without a key",
+        (
+            "create table t (a int, b varchar(9) character set latin1)",
+            "insert into t values (1, 'x'), (1, 'x'), (1, 'X')",
+        ),
+        ("delete from t where b = 'x' limit 2", "insert into t values (2, null), (2, null)"),
+    ),
+    Case(
+        "id 0",
+        ("create table t (id int primary key auto_increment, a int)", MODE, "insert into t values (0, 1)"),
+        ("delete from t",),
+    ),
+    Case(
+        "text that looks like hex",
+        (
+            "create table t (id varchar(9) character set utf8mb4 primary key, b varbinary(9))",
+            "insert into t values ('0x41', x'3078'), ('A', x'41')",
+        ),
+        ("delete from t",),
+    ),
+    Case(
+        "PAD SPACE and case twins",
+        (
+            "create table t (id int primary key, b varchar(9) character set latin1)",
+            "insert into t values (1, 'a'), (2, 'a ')",
+        ),
+        ("update t set b = 'A' where id = 1", "update t set b = 'a' where id = 2"),
+    ),
+    Case(
+        "names and values that try to break out",
+        (
+            "create table `t``; -- */ '` (id int primary key, `a``'\\\"` varchar(99) character set utf8mb4)",
+            "insert into `t``; -- */ '` values (1, ''';\\n-- */ \\\\'), (2, '\\0\\Z')",
+        ),
+        ("delete from `t``; -- */ '`",),
+    ),
+    Case(
+        "numbers at their ends",
+        (
+            "create table t (id bigint unsigned primary key, f float, d double, e decimal(65,30), b bit(64))",
+            "insert into t values (18446744073709551615, 1.1234567e0, -0e0, -99999999999999999999999999999999999."
+            "999999999999999999999999999999, b'1'), (0, 16777217, 1e-300, 0, ~0)",
+        ),
+        ("delete from t",),
+    ),
+    Case(
+        "invalid dates",
+        (
+            "create table t (id int primary key, d date, t datetime(3) null, s timestamp null default null)",
+            MODE,
+            "insert into t values (1, '0000-00-00', '2024-02-31 00:00:00.120', '0000-00-00 00:00:00')",
+        ),
+        ("delete from t",),
+    ),
+    Case(
+        "NULL in every column",
+        (
+            "create table t (id int primary key, a int, b text, c blob, d date, e enum('x'), f float, g point)",
+            "insert into t (id) values (1)",
+        ),
+        ("update t set a = 1, b = 'x', c = 'x', d = '2024-01-01', e = 'x', f = 1, g = point(1, 2)",),
+    ),
+    Case(
+        "time of update",
+        (
+            "create table t (id int primary key, a int, s timestamp null default null on update current_timestamp)",
+            "set timestamp = 1500000000",
+            "insert into t values (1, 1, null), (2, 2, '2001-01-01 00:00:00')",
+        ),
+        ("set timestamp = 1600000000", "update t set a = a + 1"),
+    ),
+    Case(
+        "generated columns",
+        (
+            "create table t (id int primary key, a int, v int as (a + 1) virtual, s int as (a + 2) stored)",
+            "insert into t (id, a) values (1, 1), (2, 2)",
+        ),
+        ("update t set a = 9 where id = 1", "delete from t where id = 2"),
+        not_on=("mysql56",),
+    ),
+    Case(
+        "sjis and latin1",
+        (
+            "create table t (id int primary key, a varchar(9) character set sjis, b varchar(9) character set latin1)",
+            "insert into t values (1, '表ソ', 'é€')",
+        ),
+        ("update t set a = 'x', b = 'y'",),
+    ),
+    Case(
+        "parent and child",
+        (
+            "create table p (id int primary key)",
+            "create table c (id int primary key, p int, foreign key (p) references p (id))",
+            "insert into p values (1), (2)",
+            "insert into c values (1, 1), (2, 2)",
+        ),
+        (
+            "delete from c where id = 1",
+            "delete from p where id = 1",
+            "insert into p values (3)",
+            "insert into c values (3, 3)",
+        ),
+    ),
+    Case(
+        "tree",
+        (
+            "create table t (id int primary key, p int, foreign key (p) references t (id))",
+            "insert into t values (1, null), (2, 1), (3, 2)",
+        ),
+        ("delete from t where id = 3", "delete from t where id = 2"),
+        by_transaction=True,
+    ),
+    Case(
+        "invisible column",
+        (
+            "create table t (id int primary key, a int invisible default 5)",
+            "insert into t (id, a) values (1, 1)",
+        ),
+        ("delete from t",),
+        not_on=("mysql56",),
+    ),
+]
+
+
+def _transaction(server: Server, schema: str, *groups: tuple[str, ...]) -> None:
+    with server.connect(autocommit=False, database=schema) as connection, connection.cursor() as cursor:
+        for statements in groups:
+            for statement in statements:
+                cursor.execute(statement)
+            connection.commit()
+
+
+def _played(server: Server, case: Case, schema: str) -> tuple[Path, str]:
+    """Play a case with the damage in one schema, and without it in another; return the log and the damage's start."""
+    for name in (schema, f"{schema}_without"):
+        server.execute(f"drop database if exists {name}", f"create database {name}")
+    server.flush()
+    _transaction(server, schema, case.before)
+    server.execute(f"create table {schema}.marker (a int primary key)", f"drop table {schema}.marker")
+    before = server.execute("show binary log status" if _is_new(server) else "show master status")[0][1]
+    _transaction(server, schema, case.damage)
+    end = server.execute("show binary log status" if _is_new(server) else "show master status")[0][1]
+    _transaction(server, schema, case.after)
+    log = server.flush()
+    _transaction(server, f"{schema}_without", case.before, case.after)
+    return log, f"schema_name = '{schema}' and transaction_pos >= {before} and transaction_pos < {end}"
+
+
+def _is_new(server: Server) -> bool:
+    return server.flavor == "mysql" and server.distribution is not mysql56
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_tables_are_as_if_the_transaction_had_never_run(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    for number, case in enumerate(one for one in UNDONE if name not in one.not_on):
+        schema = "undo_case"
+        log, condition = _played(server, case, schema)
+        damaged = rows_of(server, schema)
+        wanted = rows_of(server, f"{schema}_without")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        plan, text = undone(server, [log], folder, condition, Wish(by_transaction=case.by_transaction))
+        assert text, (case.name, plan.problems, plan.conflicts, plan.refusals)
+        rehearsal = undone(
+            server, [log], folder, condition, Wish(by_transaction=case.by_transaction), ending="rollback"
+        )
+        assert run(server, rehearsal[1]).returncode == 0, case.name
+        assert rows_of(server, schema) == damaged, case.name
+        done = run(server, text)
+        assert done.returncode == 0, (case.name, done.stderr, text)
+        assert rows_of(server, schema) == wanted, (case.name, text)
+        again = run(server, text)
+        assert (again.returncode != 0) == (plan.statements > 0), case.name
+        assert rows_of(server, schema) == wanted, case.name
+        if not case.by_transaction and not case.after:
+            _, forward = undone(server, [log], folder, condition, Wish(Direction.REDO))
+            done = run(server, forward)
+            assert done.returncode == 0, (case.name, done.stderr)
+            assert rows_of(server, schema) == damaged, case.name
+
+
+CONFLICTS = [
+    ("update t set a = 50 where id = 1", "update t set a = 60 where id = 1", "the same columns were changed since"),
+    ("update t set a = 50 where id = 1", "delete from t where id = 1", "the row is gone now"),
+    ("insert into t values (9, 9, 'x')", "update t set b = 'y' where id = 9", "and it was changed since"),
+    ("delete from t where id = 1", "insert into t values (1, 5, 'x')", "was inserted or deleted again since"),
+    ("update t set id = 9 where id = 1", "insert into t values (1, 5, 'x')", "another row has its key now"),
+]
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb"))
+def test_a_row_that_was_changed_since_is_a_conflict(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    for number, (damage, later, reason) in enumerate(CONFLICTS):
+        schema, folder = "undo_conflict", tmp_path / str(number)
+        folder.mkdir()
+        case = Case(reason, (TABLE, ROWS), (damage, "update t set a = 70 where id = 3"), (later,))
+        log, condition = _played(server, case, schema)
+        plan, text = undone(server, [log], folder, condition)
+        assert not text, reason
+        assert plan.conflicts[0].reason.endswith(reason)
+        _, text = undone(server, [log], folder, condition, Wish(mode=Mode.SKIP))
+        now = rows_of(server, schema)
+        assert run(server, text).returncode == 0
+        left = {row for rows in (now - rows_of(server, schema)["t"] for now in now.values()) for row in rows}
+        assert left == {("3", "70", "three")}, reason
+        plan, text = undone(server, [log], folder, condition, Wish(mode=Mode.DEPENDENTS))
+        assert text and plan.added, reason
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_is_committed_when_a_row_differs(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    log, condition = _played(server, Case("x", (TABLE, ROWS), ("update t set a = a + 10",)), "undo_differs")
+    _, text = undone(server, [log], tmp_path, condition)
+    server.execute("update undo_differs.t set a = 77 where id = 2")
+    rows = rows_of(server, "undo_differs")
+    for options in ((), ("--force",)):
+        done = run(server, text, *options)
+        assert "2 rows changed instead of 3" in done.stderr
+        assert rows_of(server, "undo_differs") == rows
+    assert run(server, text).returncode != 0
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mysql56", "mariadb"))
+def test_statements_find_their_row_by_the_key(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    table = "create table t (k varchar(20) character set latin1, n int, s datetime, a int, primary key (k, n, s))"
+    rows = [f"insert into t values ('é{number}', {number}, '2024-01-01 00:00:00', 1)" for number in range(60)]
+    case = Case("keys", (table, *rows), ("update t set a = 2 where n = 7",))
+    log, condition = _played(server, case, "undo_plan")
+    _, text = undone(server, [log], tmp_path, condition)
+    update = next(line for line in text.splitlines() if line.startswith("UPDATE"))
+    with server.connect(cursorclass=DictCursor) as connection, connection.cursor() as cursor:
+        cursor.execute("analyze table undo_plan.t")
+        cursor.fetchall()
+        if _is_new(server):
+            cursor.execute("set explain_format = 'TRADITIONAL'")
+        cursor.execute(f"explain {update.rstrip(';')}")
+        (found,) = cursor.fetchall()
+    assert (found["key"], int(found["rows"])) == ("PRIMARY", 1), found

@@ -1,0 +1,281 @@
+"""Nothing that was not proved is printed: each proof is broken on purpose, and the undo is refused."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pytest
+
+from recover.undo import classify, plan
+from recover.undo.changes import EmptySelectionError, select
+from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.definitions import Definitions
+from recover.undo.fold import History
+from recover.undo.literals import UnprintableValueError, guard, literal
+from recover.undo.operations import Operation, in_order
+from recover.undo.plan import Plan, Planner
+from recover.undo.reading import StatementReader, UnprovedStatementError
+from recover.undo.script import Heading, comment, script
+from recover.undo.statements import statement
+from recover.undo.tables import Column, ForeignKey, Table
+
+TABLE = Table(
+    ("shop", "t"),
+    (
+        Column("id", "int", "int", is_nullable=False),
+        Column("a", "int", "int"),
+        Column("b", "varchar", "varchar(20)", "latin1"),
+        Column("f", "float", "float"),
+        Column("s", "timestamp", "timestamp", is_updated_by_itself=True),
+    ),
+    ("id",),
+    (("a",),),
+)
+CHILD = Table(("shop", "c"), (Column("id", "int", "int", is_nullable=False), Column("t", "int", "int")), ("id",))
+KEY = ForeignKey("c_t", CHILD.name, ("t",), TABLE.name, ("id",))
+
+Image = dict[str, str | None] | None
+
+
+def row(id: int, a: int | None = 1, b: str | None = "x", f: str | None = "1.1", s: str | None = None) -> Image:
+    return {"id": str(id), "a": None if a is None else str(a), "b": b, "f": f, "s": s}
+
+
+def child(id: int, parent: int) -> Image:
+    return {"id": str(id), "t": str(parent)}
+
+
+def log(*changes: tuple[int, Image, Image]) -> duckdb.DuckDBPyConnection:
+    """Return a log of changes, each with the number of its transaction and its images."""
+    connection = duckdb.connect()
+    connection.execute(
+        "create schema binloom; create table binloom.row_changes (change_id varchar, source_id varchar, epoch int,"
+        " binlog_file varchar, file_sequence bigint, start_pos bigint, payload_ordinal int, row_ordinal int,"
+        " transaction_pos bigint, gtid varchar, outcome varchar, event_type varchar, schema_name varchar,"
+        " table_name varchar, pk_values varchar, pk_values_after varchar, row_before map(varchar, varchar),"
+        " row_after map(varchar, varchar), undecoded_columns varchar[])"
+    )
+    for place, (transaction, before, after) in enumerate(changes, 1):
+        kind = "INSERT" if before is None else "DELETE" if after is None else "UPDATE"
+        images = [image for image in (before, after) if image is not None]
+        moved = images[-1]["id"] if images[-1].get("id", images[0]["id"]) != images[0]["id"] else None
+        connection.execute(
+            f"insert into binloom.row_changes values (?, 's', 0, 'b.000001', 1, {place * 10}, 0, 0, {transaction},"
+            f" '0-1-{transaction}', 'commit', ?, 'shop', ?, ?, ?, ?, ?, null)",
+            [f"s/0/b/{place}", kind, "c" if "t" in images[0] else "t", images[0]["id"], moved, before, after],
+        )
+    return connection
+
+
+def planned(connection: Any, condition: str = "transaction_pos = 1", wish: Wish | None = None, **more: Any) -> Plan:
+    return printed(connection, condition, wish, **more)[0]
+
+
+def printed(
+    connection: Any, condition: str = "transaction_pos = 1", wish: Wish | None = None, **more: Any
+) -> tuple[Plan, list[str]]:
+    """Return a plan and its statements."""
+    definitions = Definitions({TABLE.name: TABLE, CHILD.name: CHILD}, (KEY,))
+    with Planner(connection, definitions) as planner:
+        found = planner.plan(select(connection, condition, **more), wish or Wish())
+        if not found.is_printable:
+            return found, []
+        lines = "\n".join(script(planner, found, Heading("h", "x"))).splitlines()
+    return found, [line for line in lines if line.split(" ")[0] in ("INSERT", "UPDATE", "DELETE")]
+
+
+UPDATED = ((1, row(1), row(1, a=2)), (2, row(1, a=2), row(1, a=2, b="y")))
+
+
+def test_a_wrong_fold_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fold = classify.fold
+
+    def wrong(table: Table, changes: Sequence[Any]) -> list[History]:
+        histories = fold(table, changes)
+        histories[0].before["a"] = "7"
+        return histories
+
+    assert planned(log(*UPDATED)).is_printable
+    monkeypatch.setattr(classify, "fold", wrong)
+    found = planned(log(*UPDATED))
+    assert not found.is_printable and "is not proved" in found.problems[0]
+
+
+@pytest.mark.parametrize("changes", [UPDATED, UPDATED[:1], ((1, None, row(1)),), ((1, row(1), None),)])
+def test_a_wrong_statement_is_not_printed(monkeypatch: pytest.MonkeyPatch, changes: Any) -> None:
+    between = classify.operation_between
+
+    def wrong(*arguments: Any) -> Operation | None:
+        found = between(*arguments)
+        if found is None or found.verb == "DELETE":
+            return None if found is None else Operation(found.table, "DELETE", {"id": "9"}, {}, {})
+        return Operation(found.table, found.verb, found.key, found.guard, {**found.values, "b": "wrong"}, found.kept)
+
+    monkeypatch.setattr(classify, "operation_between", wrong)
+    monkeypatch.setattr(classify, "undo_of", lambda table, history: wrong(table, history.row, history.row_before))
+    found = planned(log(*changes))
+    assert not found.is_printable and "is not proved" in found.problems[0]
+
+
+def test_a_wrong_way_back_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classify, "_step", lambda table, now, wanted: None)
+    found = planned(log(*UPDATED))
+    assert not found.is_printable and "again does not give" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("= 1", "= 2"),
+        ("<=> 2", "<=> 3"),
+        (" WHERE", ", `b` = 'z' WHERE"),
+        (" AND", " OR"),
+        ("`a` <=> 2", "`a` <=> `a`"),
+        ("`shop`", "`shop2`"),
+        ("UPDATE", "UPDATE IGNORE"),
+        ("1", "1 -- "),
+        ("`s` = `s`", "`s` = `a`"),
+        ("", "DROP TABLE t; "),
+    ],
+)
+def test_a_wrong_text_is_not_printed(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
+    monkeypatch.setattr(plan, "statement", lambda operation: statement(operation).replace(old, new, 1))
+    with pytest.raises(UnprovedStatementError):
+        planned(log(*UPDATED))
+
+
+def test_text_is_read_back_by_its_value() -> None:
+    reader = StatementReader()
+    texts = ["it's", "back\\slash", "new\nline", "ä🎁", "", "a' OR '1'='1", "*/ -- ", "\x00"]
+    table = Table(("s`;", "t"), (Column("k`\n", "varchar", "varchar(9)", "utf8mb4", is_nullable=False),), ("k`\n",))
+    for text in texts:
+        for other in texts:
+            operation = Operation(table, "DELETE", {"k`\n": text}, {}, {})
+            wrong = Operation(table, "DELETE", {"k`\n": other}, {}, {})
+            sql = statement(operation)
+            if text == other:
+                reader.prove(sql, operation)
+            else:
+                with pytest.raises(UnprovedStatementError):
+                    reader.prove(sql, wrong)
+
+
+def test_comments_have_one_line() -> None:
+    for text in ("a\nDROP TABLE t", "a\r\nb", "a\x00b", "*/ x", "a\u2028b", "a\x85b"):
+        assert len(comment(text).splitlines()) == 1 and comment(text).startswith("-- ")
+
+
+def test_a_broken_chain_is_refused() -> None:
+    found = planned(log((1, row(1), row(1, a=2)), (2, row(1, a=5), row(1, a=5, b="y"))))
+    assert not found.is_printable and "do not link" in found.refusals[0].reason
+
+
+def test_a_partial_image_needs_an_earlier_image() -> None:
+    minimal: tuple[int, Image, Image] = (1, {"id": "1"}, {"a": "2"})
+    found = planned(log(minimal))
+    assert not found.is_printable and "does not contain the value of column a" in found.refusals[0].reason
+    _, statements = printed(log((3, None, row(1)), minimal))
+    assert statements == ["UPDATE `shop`.`t` SET `a` = 1, `s` = `s` WHERE `id` = 1 AND `a` <=> 2;"]
+    found = planned(log((1, {"id": "1"}, None)))
+    assert not found.is_printable and "does not contain" in found.refusals[0].reason
+
+
+def test_a_unique_value_that_another_row_has_now_is_refused() -> None:
+    found = planned(log((1, row(1, a=5), None), (2, row(2, a=3), row(2, a=5))))
+    assert not found.is_printable and "row 2 of shop.t has a unique value (a)" in found.problems[0]
+    found = planned(log((1, row(1, a=5), None), (2, row(2, a=3), row(2, a=5)), (3, row(2, a=5), row(2, a=6))))
+    assert found.is_printable
+
+
+def test_a_child_of_a_row_that_the_undo_removes_is_refused() -> None:
+    changes: list[tuple[int, Image, Image]] = [(1, None, row(1)), (2, None, child(7, 1))]
+    found = planned(log(*changes))
+    assert not found.is_printable and "row 7 of shop.c refers (c_t)" in found.problems[0]
+    assert planned(log(*changes), "true").is_printable
+
+
+def test_swapped_unique_values_are_taken_back_by_transaction() -> None:
+    swap = [(1, row(1, a=5), row(1, a=0)), (1, row(2, a=6), row(2, a=5)), (1, row(1, a=0), row(1, a=6))]
+    found = planned(log(*swap))
+    assert not found.is_printable and "use --by-transaction" in found.problems[0]
+    _, statements = printed(log(*swap), wish=Wish(by_transaction=True))
+    assert [text.split(" WHERE")[0].rpartition("SET ")[2] for text in statements] == [
+        "`a` = 0, `s` = `s`", "`a` = 6, `s` = `s`", "`a` = 5, `s` = `s`",
+    ]  # fmt: skip
+
+
+def test_other_columns_that_were_changed_since_are_kept() -> None:
+    found, statements = printed(log(*UPDATED))
+    assert found.disjoint == 1
+    assert statements == ["UPDATE `shop`.`t` SET `a` = 1, `s` = `s` WHERE `id` = 1 AND `a` <=> 2;"]
+
+
+def test_several_transactions_are_folded() -> None:
+    changes = [(1, None, row(1)), (1, row(1), row(1, a=2)), (1, row(2), row(2, b="y")), (1, row(2, b="y"), row(2))]
+    found, statements = printed(log(*changes))
+    assert found.done == 1 and [text.split(" ")[0] for text in statements] == ["DELETE"]
+    assert printed(log((1, None, row(1)), (1, row(1), None)))[1] == []
+
+
+def test_force_overwrites_and_skip_leaves_out() -> None:
+    conflict = [(1, row(1), row(1, a=2)), (2, row(1, a=2), row(1, a=3)), (1, row(2, a=4), row(2, a=9))]
+    found = planned(log(*conflict))
+    assert not found.is_printable and found.conflicts[0].transactions == ("0-1-2",)
+    assert len(printed(log(*conflict), wish=Wish(mode=Mode.SKIP))[1]) == 1
+    _, statements = printed(log(*conflict), wish=Wish(mode=Mode.FORCE))
+    assert "`a` = 1, `s` = `s` WHERE `id` = 1 AND `a` <=> 3" in statements[0]
+    found, statements = printed(log(*conflict), wish=Wish(mode=Mode.DEPENDENTS))
+    assert found.added == ("0-1-2",) and len(statements) == 2
+
+
+def test_only_rows_and_only_columns() -> None:
+    changes = [(1, row(1), row(1, a=2, b="y")), (1, row(2), row(2, a=3))]
+    assert len(printed(log(*changes), "pk_values = '1'", rows_only=True)[1]) == 1
+    found = printed(log(*changes), wish=Wish(columns=frozenset({"b"})))[1]
+    assert found == ["UPDATE `shop`.`t` SET `b` = 'x', `s` = `s` WHERE `id` = 1 AND"
+                     " CAST(CONVERT(`b` USING utf8mb4) AS BINARY) <=> 'y';"]  # fmt: skip
+
+
+def test_redo_is_guarded_by_the_row_before() -> None:
+    _, statements = printed(log(*UPDATED), wish=Wish(Direction.REDO))
+    assert statements == ["UPDATE `shop`.`t` SET `a` = 2, `s` = `s` WHERE `id` = 1 AND `a` <=> 1;"]
+
+
+def test_an_empty_selection_is_an_error() -> None:
+    with pytest.raises(EmptySelectionError):
+        select(log(*UPDATED), "false")
+
+
+def test_keys_that_rows_exchange_are_ordered() -> None:
+    def move(old: str, new: str) -> Operation:
+        return Operation(TABLE, "UPDATE", {"id": old}, {}, {"id": new})
+
+    chain = [move("1", "2"), move("2", "3"), Operation(TABLE, "DELETE", {"id": "3"}, {}, {})]
+    assert in_order(chain) == chain[::-1]
+    assert in_order([move("1", "2"), move("2", "1")]) is None
+
+
+def _refused() -> Iterator[tuple[Column, str]]:
+    enum = Column("e", "enum", "enum('','x')", "utf8mb4", labels=("", "x"))
+    yield enum, ""
+    yield enum, "y"
+    yield Column("i", "int", "int"), "0x41"
+    yield Column("b", "varbinary", "varbinary(9)"), "text"
+    yield Column("t", "varchar", "varchar(9)", None), "x"
+    yield Column("d", "date", "date"), "'; DROP"
+    yield Column("j", "json", "json"), '{"a": 1.50}'
+    yield Column("x", "xmltype", "xmltype"), "x"
+
+
+@pytest.mark.parametrize(("column", "value"), [*_refused()])
+def test_a_value_that_cannot_be_told_apart_is_refused(column: Column, value: str) -> None:
+    with pytest.raises(UnprintableValueError):
+        literal(column, value)
+
+
+def test_literals_follow_the_type_and_not_the_text() -> None:
+    assert literal(Column("t", "varchar", "varchar(9)", "latin1"), "0x41") == "'0x41'"
+    assert literal(Column("t", "varbinary", "varbinary(9)"), "0x41") == "X'41'"
+    assert literal(Column("t", "varchar", "varchar(9)", "latin1"), "é") == "_utf8mb4 X'C3A9'"
+    assert literal(Column("t", "float", "float"), "1.1") == "1.100000023841858e0"
+    assert guard(Column("t", "double", "double"), "-0") == "(`t` <=> 0e0 AND CAST(`t` AS CHAR) <=> '-0')"
