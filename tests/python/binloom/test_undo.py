@@ -1,0 +1,54 @@
+"""`binloom undo` and `redo` on marts that were built before: they need no Java, and refuse what the log cannot show."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.older_warehouse import unpack
+
+WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with marts: `landed` is the first file of a shop, `followed` a few boats on MariaDB."""
+    return unpack(tmp_path_factory.mktemp("[odd] 'home*"))
+
+
+def test_a_script_goes_to_stdout_and_the_rest_to_stderr(home: Path, tmp_path: Path) -> None:
+    options = ("--source", "landed", "--table", "shop.orders", "--where", "after.status = 'shipped'")
+    result = binloom("undo", *options, home=home, env=WITHOUT_JAVA)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("-- binloom undo: takes back") and "COMMIT" in result.stdout
+    assert any(line.startswith("UPDATE `shop`.`orders` SET `status` = ") for line in lines)
+    assert "proved" in result.stderr
+    file = tmp_path / "undo.sql"
+    written = binloom("undo", *options, "--output", str(file), home=home)
+    assert (written.stdout, file.read_text()) == ("", result.stdout)
+    rehearsal = binloom("undo", *options, "--end-with", "rollback", home=home).stdout
+    assert "ROLLBACK;" in rehearsal and "'COMMIT'" not in rehearsal
+    redone = binloom("redo", *options, home=home).stdout
+    assert redone.count("\nUPDATE ") == result.stdout.count("\nUPDATE ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--table", "shop.order"), ("There is no table", "shop.orders")),
+        (("--source", "shops"), ("There is no source", "landed")),
+        (("--table", "shop.orders", "--key", "999999"), ("No row change fits", "--key")),
+        (("--table", "shop.orders", "--where", "nothing = 1"), ("nothing",)),
+        (("--gtid", "nonsense"), ("nonsense",)),
+        (("--end-with", "hope", "--source", "landed"), ("cannot end with 'hope'", "rollback")),
+        (("--skip-conflicts", "--force", "--source", "landed"), ("contradict each other", "one of them")),
+        (("--by-transaction", "--rows-only", "--source", "landed"), ("--rows-only",)),
+        ((), ("everal sources", "--source")),
+    ],
+)
+def test_bad_input_is_explained(home: Path, options: tuple[str, ...], words: tuple[str, ...]) -> None:
+    result = binloom("undo", *options, home=home)
+    assert_sentence(result, 2, *map(re.escape, words))
+    assert result.stdout == ""
