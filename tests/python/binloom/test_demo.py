@@ -15,6 +15,7 @@ from recover.log import Log
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
+from tests.support.recover.questions import documented_commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -53,6 +54,17 @@ def test_it_tells_the_history_of_one_order(demo: "subprocess.CompletedProcess[st
     assert changes == ["INSERT"] + ["UPDATE"] * 5
     for step in ("new → paid", "paid → shipped", "shipped → cancelled", "cancelled → shipped", "12.90 → 66.60"):
         assert step in history
+
+
+@pytest.mark.parametrize("words", documented_commands(), ids=lambda words: " ".join(words)[:60])
+def test_the_questions_of_the_docs_have_answers(
+    demo: "subprocess.CompletedProcess[str]", home: Path, words: list[str]
+) -> None:
+    result = binloom(*words, home=home / "demo", env={"JAVA_HOME": "/nonexistent"})
+    assert result.returncode == 0 and result.stderr == "", result.stderr
+    # The sample has no damage; these tables list it.
+    is_of_quality = any("binloom_quality" in word or "quarantined" in word for word in words)
+    assert len(result.stdout.splitlines()) > (0 if is_of_quality else 2)
 
 
 @pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])

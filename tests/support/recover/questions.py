@@ -1,6 +1,7 @@
 """Queries that DuckDB and Spark must answer alike: each function that `binloom sql` accepts, and those of the docs."""
 
 import re
+import shlex
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -62,15 +63,37 @@ QUESTIONS = [
 ]
 
 
+def documented_commands() -> list[list[str]]:
+    """Return the commands of docs/questions.md, each as a shell gives its words to binloom."""
+    text = (PROJECT / "docs" / "questions.md").read_text()
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+        for command in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            words = shlex.split(command)
+            if words[0] == "binloom":
+                found.append([path for word in words[1:] for path in _expanded(word)])
+    return found
+
+
+def _expanded(word: str) -> list[str]:
+    """Return the files that a shell makes of a pattern."""
+    paths = sorted(PROJECT.glob(word)) if word.startswith("samples/") else []
+    return [str(path.relative_to(PROJECT)) for path in paths] or [word]
+
+
 def documented_questions() -> list[str]:
     """Return the queries of docs/questions.md, without limits: which of equal rows are the first is left open."""
-    queries = re.findall(r"```sql\n(.*?)```", (PROJECT / "docs" / "questions.md").read_text(), re.DOTALL)
+    queries = [command[1] for command in documented_commands() if command[0] == "sql"]
     return [re.sub(r"\blimit \d+", "", query) for query in queries]
 
 
 def in_schema(question: str) -> str:
     """Return a query whose tables have a schema, as Spark needs it."""
-    return re.sub(r"\b(from|join) (row_changes|transactions)\b", rf"\1 {MART_SCHEMA}.\2", question)
+    return re.sub(
+        r"\b(from|join) (row_changes|transactions|schema_changes|quarantined_row_events)\b",
+        rf"\1 {MART_SCHEMA}.\2",
+        question,
+    )
 
 
 def comparable(value: Any) -> Any:
