@@ -13,7 +13,7 @@ from ingest.sources.directory import find_binlogs
 from ingest.warehouse.spark import SparkLaunch
 from recover.as_of import moment_of
 from recover.marts import open_marts
-from recover.state import State, state_of
+from recover.state import Row, State, state_of
 from recover.table_log import MARTS, Table
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.support.models.invoke import run_dbt
@@ -30,8 +30,9 @@ TRANSACTIONS = 120
 
 @dataclass(frozen=True)
 class Timelines:
-    """The marts in memory, the session that built them, and the dumps of each server."""
+    """The home, its marts in memory, the session that built them, and the dumps of each server."""
 
+    home: Path
     marts: "DuckDBPyConnection"
     session: Any
     dumps: dict[str, list[Dump]]
@@ -54,7 +55,7 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Timelines]:
         models = [f"+{mart}" for _, mart in MARTS]
         built = run_dbt(home, "run", "--select", *models, "row_history", "table_statistics_hourly")
         assert set(built.values()) == {"success"}, built
-        yield Timelines(in_memory(home), launch.session(), dumps)
+        yield Timelines(home, in_memory(home), launch.session(), dumps)
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -67,6 +68,30 @@ def test_the_state_at_each_transaction_is_what_the_server_contained(timelines: T
             state = state_of(connection, Table(name, SCHEMA, table), moment)
             assert rows_of(state) == expected, f"{table} after transaction {number}, at {dump.position}"
             assert (state.is_complete, state.rows_unknown) == (True, 0)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_log_that_begins_later_shows_no_row_that_the_server_did_not_have(timelines: Timelines, name: str) -> None:
+    dumps = timelines.dumps[name]
+    first = len(dumps) // 2
+    connection = in_memory(timelines.home)
+    begin = moment_of(connection, name, dumps[first].position).place
+    for mart in ("row_changes", "transactions", "schema_changes"):
+        connection.execute(
+            f"""delete from binloom.{mart}
+            where source_id = $source and (epoch, file_sequence, start_pos) < ($epoch, $sequence, $pos)""",
+            {"source": name, "epoch": begin.epoch, "sequence": begin.file_sequence, "pos": begin.pos},
+        )
+    rows_before_their_first_change = 0
+    for dump in dumps[first + 1 : -1]:
+        moment = moment_of(connection, name, dump.position)
+        for table, expected in dump.rows.items():
+            state = state_of(connection, Table(name, SCHEMA, table), moment)
+            rows = list(state.rows())
+            assert_among(rows, expected, state.columns)
+            assert state.chain_breaks == 0
+            rows_before_their_first_change += sum(bool(row.unknown_columns) for row in rows)
+    assert rows_before_their_first_change > 0
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -100,6 +125,17 @@ def in_memory(home: Path) -> "DuckDBPyConnection":
         copy.execute(f"create table {schema}.{name} as select * from rows")
         copy.unregister("rows")
     return copy
+
+
+def assert_among(rows: list[Row], expected: Counter[tuple[str | None, ...]], columns: tuple[str, ...]) -> None:
+    """Assert that each row is one of the expected rows, in all values that it knows."""
+    left = Counter(expected)
+    for row in sorted(rows, key=lambda one: len(one.unknown_columns)):
+        places = [columns.index(column) for column in row.values]
+        known = tuple(row.values.values())
+        found = next((one for one in left if tuple(one[place] for place in places) == known), None)
+        assert found is not None, row
+        left -= Counter([found])
 
 
 def rows_of(state: State) -> Counter[tuple[str | None, ...]]:
