@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.errors import UsageError
 from recover.as_of import moment_of
 from recover.catalog import read_table_versions
 from recover.emptiness import why_nothing
@@ -42,6 +43,7 @@ def planned(
         selected = select(connection, selection.condition.sql("duckdb"), rows_only=rows_only)
     except EmptySelectionError:
         raise why_nothing(connection, selection) from None
+    _assert_columns(connection)
     definitions = Definitions.landed(selected.source_id, home)
     problems = [*obstacles(connection, selected, definitions, log.versions)]
     heading = Heading(
@@ -54,6 +56,14 @@ def planned(
         plan.problems += problems
         plan.warnings += warnings(plan.selected, definitions)
         yield planner, plan, heading
+
+
+def _assert_columns(connection: "DuckDBPyConnection") -> None:
+    found = {row[0] for row in connection.execute("describe binloom.row_changes").fetchall()}
+    if missing := {"outcome", "binding_confidence", "undecoded_columns"} - found:
+        raise UsageError(
+            f"row_changes has no column {min(missing)}: an older binloom built it.", hint="Run `binloom build`."
+        )
 
 
 def _in_words(filters: Filters) -> str:

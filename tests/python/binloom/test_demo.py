@@ -87,6 +87,24 @@ def test_files_decoded_on_the_spot_give_what_was_built(
         assert found == built, column
 
 
+@pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])
+def test_undo_takes_the_damage_back_and_leaves_the_order_that_was_shipped_again(
+    demo: "subprocess.CompletedProcess[str]", home: Path, source: str, tmp_path: Path
+) -> None:
+    options = ("--source", source, "--table", "shop.orders", "--where", "after.status = 'cancelled'")
+    options = (*options, "--where", "before.status != 'cancelled'", "--since", "2026-11-17T10:00:00")
+    undone = binloom("undo", *options, home=home / "demo")
+    assert undone.returncode == 0, undone.stderr
+    assert undone.stdout.count("\nUPDATE `shop`.`orders` SET ") == 52
+    assert "shop.orders 1042: the row needs nothing" in undone.stderr
+    file = tmp_path / "undo.sql"
+    written = binloom("undo", *options, "--output", str(file), home=home / "demo")
+    assert (written.stdout, file.read_text()) == ("", undone.stdout)
+    rehearsal = binloom("undo", *options, "--end-with", "rollback", home=home / "demo").stdout
+    assert "ROLLBACK;" in rehearsal and "'COMMIT'" not in rehearsal
+    assert binloom("redo", *options, home=home / "demo").stdout.count("\nUPDATE ") == 53
+
+
 def test_nobody_else_can_read_what_is_in_the_home(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
     assert open_to(GROUP_AND_OTHERS, home) == []
     assert {"gx", "site", "target", "warehouse"} <= {path.name for path in (home / "demo").iterdir()}
