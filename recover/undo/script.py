@@ -10,7 +10,7 @@ from recover.undo.plan import Plan, Planner
 
 Ending = Literal["commit", "rollback"]
 
-_VARIABLES: Final = {
+SESSION: Final = {
     "character_set_client": "'utf8mb4'",
     "character_set_results": "'utf8mb4'",
     "collation_connection": "'utf8mb4_general_ci'",
@@ -47,9 +47,9 @@ def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "com
     assert plan.is_printable
     yield from map(comment, _head(plan, heading, ending))
     yield ""
-    for name in _VARIABLES:
+    for name in SESSION:
         yield f"SET @binloom_{name} = @@SESSION.{name};"
-    for name, value in _VARIABLES.items():
+    for name, value in SESSION.items():
         yield f"SET SESSION {name} = {value};"
     if plan.wish.by_transaction:
         for number, (transaction, statements) in enumerate(planner.blocks(plan)):
@@ -60,7 +60,7 @@ def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "com
         yield ""
         yield from _block(planner.statements(plan), ending, is_first=True)
     yield ""
-    for name in reversed(_VARIABLES):
+    for name in reversed(SESSION):
         yield f"SET SESSION {name} = @binloom_{name};"
 
 

@@ -1,0 +1,109 @@
+"""Literals and guards of every type on real servers: a guard is true for its own value only, and a literal sets it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.undo.literals import UnprintableValueError, guard, literal, quoted
+from recover.undo.script import SESSION
+from recover.undo.tables import Table, tables_of_snapshot
+from tests.servers import Server
+from tests.servers.marked import marked
+from tests.servers.rows import table_rows
+from tests.support.binlog import workload, workload_own, workload_tables
+
+pytestmark = pytest.mark.slow
+SCHEMA = workload.SCHEMA
+# Values that a server finds equal, or nearly so.
+NEAR = {
+    "varchar(9) character set latin1": ["'a'", "'A'", "'a '", "'á'", "''", "'0'", "'0e0'"],
+    "varchar(9) character set utf8mb4": ["'a'", "'A'", "'a '", "'ａ'", "'ß'", "'ss'", "'\\0'", "''"],
+    "varbinary(9)": ["'a'", "'A'", "'a '", "'a\\0'", "''"],
+    "double": ["0e0", "-0e0", "1e0", "1.0000000000000002e0", "5e-324"],
+    "float": ["0e0", "-0e0", "0.1", "0.10000001", "16777216", "16777218"],
+    "time(3)": ["'00:00:00'", "'-00:00:00.001'", "'838:59:59'"],
+    "datetime null": ["'0000-00-00 00:00:00'", "'2024-00-00 00:00:00'", "'2024-02-31 00:00:00'"],
+    "bit(9)": ["b'0'", "b'1'", "b'100000000'"],
+    "year": ["0", "'0'", "1970"],
+}
+LEFT_OUT = frozenset({"charsets", "wide_300", "wide_65", "large_texts", "bits"})
+"""Tables that take long, and whose types other tables have."""
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mysql56", "mariadb", "mariadb118"))
+def test_a_guard_is_true_for_its_own_value_and_a_literal_sets_it(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    made = [*_make(server)]
+    snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path))
+    tables = tables_of_snapshot(snapshot.columns, snapshot.keys)
+    for table_name in made:
+        table = tables[SCHEMA, table_name]
+        names, rows = table_rows(server, SCHEMA, table_name)
+        with server.connect() as connection, connection.cursor() as cursor:
+            for setting, value in SESSION.items():
+                cursor.execute(f"set session {setting} = {value}")
+            _assert_guards(cursor, table, names, rows)
+            copied = _copy(cursor, table, names, rows)
+        found = Counter(table_rows(server, SCHEMA, f"copy_{table_name}")[1])
+        assert found == copied, (table_name, found - copied, copied - found)
+
+
+def _make(server: Server) -> Iterator[str]:
+    """Make tables of every type that the server has, and of near values; yield their names."""
+    server.execute(f"drop database if exists {SCHEMA}", f"create database {SCHEMA} character set utf8mb4")
+    tables = [*workload_tables.tables(server, ["latin1"]), *workload_own.tables(server)]
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute(f"set session sql_mode = '{workload.SQL_MODE}', time_zone = '+00:00'")
+        for table in tables:
+            if table.is_versioned or table.name in LEFT_OUT or "versioned" in table.name:
+                continue
+            cursor.execute(table.ddl())
+            for statement in table.statements():
+                cursor.execute(statement)
+            yield table.name
+        for number, (kind, values) in enumerate(NEAR.items()):
+            cursor.execute(f"create table {SCHEMA}.near_{number} (id int primary key, v {kind})")
+            for id_, value in enumerate([*values, "null"]):
+                cursor.execute(f"insert into {SCHEMA}.near_{number} values ({id_}, {value})")
+            yield f"near_{number}"
+
+
+def _assert_guards(cursor: Any, table: Table, names: list[str], rows: list[tuple[str | None, ...]]) -> None:
+    for place, name in enumerate(names):
+        guards: dict[str, int] = {}
+        for value, count in Counter(row[place] for row in rows).items():
+            try:
+                guards[guard(table.by_name[name], value)] = count
+            except UnprintableValueError:
+                continue
+        conditions = [*guards]
+        for first in range(0, len(conditions), 50):
+            some = conditions[first : first + 50]
+            sums = ", ".join(f"sum({condition})" for condition in some)
+            cursor.execute(f"select {sums} from {SCHEMA}.{quoted(table.name[1])}")
+            assert [*cursor.fetchone()] == [guards[one] for one in some], (table.text, name, some)
+
+
+def _copy(
+    cursor: Any, table: Table, names: list[str], rows: list[tuple[str | None, ...]]
+) -> "Counter[tuple[str | None, ...]]":
+    """Insert rows by their literals into a copy of their table; return those that could be written."""
+    copy = f"{SCHEMA}.{quoted(f'copy_{table.name[1]}')}"
+    cursor.execute(f"create table {copy} like {SCHEMA}.{quoted(table.name[1])}")
+    columns = ", ".join(quoted(name) for name in table.stored_names)
+    written: Counter[tuple[str | None, ...]] = Counter()
+    for row in rows:
+        values = dict(zip(names, row, strict=True))
+        try:
+            texts = [literal(column, values[column.name]) for column in table.stored]
+        except UnprintableValueError:
+            continue
+        cursor.execute(f"insert into {copy} ({columns}) values ({', '.join(texts)})")
+        written[row] += 1
+    return written

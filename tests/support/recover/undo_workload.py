@@ -1,0 +1,137 @@
+"""Random transactions whose later writes are always visible: every value is written once."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+TABLES = {
+    "p": "create table p (id int primary key, code varchar(20) character set utf8mb4 not null, a int,"
+    " b varchar(30) character set latin1, d decimal(10,2), unique key (code))",
+    "c": "create table c (id int primary key auto_increment, p_id int null, a double, b varbinary(20),"
+    " e enum('x','y','z'), constraint c_p foreign key (p_id) references p (id))",
+    "k": "create table k (a int null, b varchar(10) character set utf8mb4 null, c bit(5))",
+    "w": "create table w (x varchar(10) character set utf8mb4 not null, y int not null, v int, t datetime null,"
+    " s timestamp null default null on update current_timestamp, primary key (x, y))",
+}
+"""Keys of one and several columns, a unique key, a foreign key, no key, and a time of update."""
+
+Rows = dict[str, Counter[tuple[str | None, ...]]]
+LoggedChange = tuple[str, str, dict[str, str | None] | None, dict[str, str | None] | None, bool]
+
+
+class Workload:
+    """Transactions from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self._last = 100
+
+    def transactions(self) -> list[list[str]]:
+        """Return statements of transactions. A statement may fail: its transaction goes on without it."""
+        return [
+            [self._statement() for _ in range(self.random.randint(1, 5))] for _ in range(self.random.randint(6, 14))
+        ]
+
+    def _statement(self) -> str:
+        self._last += 1
+        make = self.random.choice((self._parents, self._parents, self._children, self._without_key, self._with_time))
+        return make(self._last, self.random.random())
+
+    def _id(self) -> int:
+        return self.random.randint(1, 12)
+
+    def _parents(self, value: int, chance: float) -> str:
+        choose = self.random.choice
+        if chance < 0.3:
+            code = f"c{choose(range(8))}" if self.random.random() < 0.3 else f"c{value}"
+            return f"insert into p values ({self._id()}, '{code}', {value}, 'B''\\\\ ä{value}', {value}.5)"
+        if chance < 0.75:
+            sets = [f"a = {value}", f"d = {value}.25", f"b = concat(id, {value})", f"a = {value}, d = null"]
+            sets.append(f"code = concat(id, _utf8mb4 x'F09F8E81', {value})")
+            return f"update p set {choose(sets)} where id between {self._id()} and {self._id()}"
+        if chance < 0.85:
+            return f"update p set id = id + {choose((1, 20, -20))} where id = {self._id()}"
+        return f"delete from p where id = {self._id()}"
+
+    def _children(self, value: int, chance: float) -> str:
+        choose = self.random.choice
+        if chance < 0.45:
+            parent = choose(("null", self._id()))
+            return f"insert into c (p_id, a, b, e) values ({parent}, {value}e0, x'{value:06x}', '{choose('xyz')}')"
+        if chance < 0.8:
+            sets = [f"a = {value}", f"b = x'{value:08x}'", f"p_id = {self._id()}, a = {value}"]
+            return f"update c set {choose(sets)} where id % 5 = {choose(range(5))}"
+        return f"delete from c where id % 7 = {choose(range(7))} limit 2"
+
+    def _without_key(self, value: int, chance: float) -> str:
+        choose = self.random.choice
+        if chance < 0.5:
+            row = f"({choose(('null', 1, 2, 3))}, {choose(('null', repr('a'), repr('A'), repr('a ')))}, b'101')"
+            return f"insert into k values {row}{f', ({value}, 7, 1)' if self.random.random() < 0.5 else ''}"
+        if chance < 0.8:
+            return f"update k set a = {value} where a = {choose((1, 2, 3))} limit 1"
+        return f"delete from k where a = {choose((1, 2, 3))} limit 1"
+
+    def _with_time(self, value: int, chance: float) -> str:
+        choose = self.random.choice
+        x = choose(("a", "b", "Z", "é", "x|y", "\\\\"))
+        if chance < 0.4:
+            time = f"2024-01-01 00:00:{value % 60:02d}"
+            return f"insert into w values ('{x}', {choose((1, 2, 3))}, {value}, '{time}', null)"
+        if chance < 0.75:
+            return f"update w set {choose((f'v = {value}', f't = from_unixtime({value} * 1000)'))} where x = '{x}'"
+        if chance < 0.87:
+            return f"update w set y = y + 1, v = {value} where x = '{x}' order by y desc limit 1"
+        return f"delete from w where x = '{x}' limit 1"
+
+
+def without_selection(changes: Iterable[LoggedChange], columns: dict[str, list[str]]) -> Rows:
+    """Return the rows of each table if the selected changes had never been logged.
+
+    Rows are followed by their whole images, and an update sets the columns that it changed: written apart from
+    `recover.undo`.
+    """
+    now: dict[str, list[dict[str, str | None]]] = {table: [] for table in columns}
+    without: dict[str, list[dict[str, str | None] | None]] = {table: [] for table in columns}
+    left: dict[str, list[dict[str, str | None]]] = {table: [] for table in columns}
+    for table, event_type, before, after, is_selected in changes:
+        rows, others = now[table], without[table]
+        if event_type == "INSERT":
+            rows.append(dict(after or {}))
+            others.append(None if is_selected else dict(after or {}))
+            continue
+        place = next(number for number, row in enumerate(rows) if row == before)
+        other = others[place]
+        if event_type == "DELETE":
+            del rows[place], others[place]
+            if is_selected and other is not None:
+                left[table].append(other)
+            continue
+        assert before is not None and after is not None
+        rows[place] = dict(after)
+        if not is_selected and other is not None:
+            other.update({name: value for name, value in after.items() if value != before[name] or name == "s"})
+    return {
+        table: Counter(
+            tuple(row[name] for name in columns[table])
+            for row in (*(row for row in without[table] if row is not None), *left[table])
+        )
+        for table in columns
+    }
+
+
+def play(cursor: Any, transactions: Iterable[Iterable[str]]) -> None:
+    """Run transactions on a connection without autocommit; each one marks itself in table `k`."""
+    import pymysql
+
+    for number, statements in enumerate(transactions):
+        # Each has its own time, so that a time of update shows every update.
+        cursor.execute(f"set timestamp = {1500000000 + 10 * number}")
+        cursor.execute(f"insert into k values ({10000 + number}, 'mark', null)")
+        for statement in statements:
+            try:
+                cursor.execute(statement)
+            except pymysql.err.MySQLError:
+                continue
+        cursor.execute("commit")
