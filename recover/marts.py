@@ -27,7 +27,7 @@ class UnfinishedMartError(StoreError):
     """A build of a mart has not ended, or was killed."""
 
 
-def open_marts(home: Path, tables: Iterable[tuple[str, str]]) -> "DuckDBPyConnection":
+def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None = None) -> "DuckDBPyConnection":
     """Return a connection that has some marts as views and can read nothing but the warehouse.
 
     Parameters
@@ -36,6 +36,8 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]]) -> "DuckDBPyConnec
         Folder of all data of binloom.
     tables
         Schema and name of each mart.
+    spill
+        Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
 
     Raises
     ------
@@ -49,6 +51,8 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]]) -> "DuckDBPyConnec
     connection = duckdb.connect(":memory:")
     # Text of a timestamp has the offset of the time zone.
     connection.execute("set timezone = 'UTC'")
+    if spill is not None:
+        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {_literal(str(spill))}")
     for schema in (*SCHEMAS, STATEMENTS[0]):
         connection.execute(f"create schema {schema}")
     for schema, name in tables:

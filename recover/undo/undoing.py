@@ -1,5 +1,6 @@
 """An undo from the filters of a person to a plan that may be printed."""
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -36,26 +37,27 @@ def planned(
     UsageError
         The filters select nothing, or changes that cannot be undone together.
     """
-    connection = open_marts(home, dict.fromkeys((*VIEWS, *MARTS)))
-    log = Log(connection, read_table_versions(connection))
-    selection = log.select(filters)
-    try:
-        selected = select(connection, selection.condition.sql("duckdb"), rows_only=rows_only)
-    except EmptySelectionError:
-        raise why_nothing(connection, selection) from None
-    _assert_columns(connection)
-    definitions = Definitions.landed(selected.source_id, home)
-    problems = [*obstacles(connection, selected, definitions, log.versions)]
-    heading = Heading(
-        str(moment_of(connection, selected.source_id, None)), _in_words(filters), _confidence(connection, selected)
-    )
-    with Planner(connection, definitions) as planner:
-        plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
-        if plan.added:
-            problems = [*obstacles(connection, plan.selected, definitions, log.versions)]
-        plan.problems += problems
-        plan.warnings += warnings(plan.selected, definitions)
-        yield planner, plan, heading
+    with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
+        connection = open_marts(home, dict.fromkeys((*VIEWS, *MARTS)), Path(spill))
+        log = Log(connection, read_table_versions(connection))
+        selection = log.select(filters)
+        try:
+            selected = select(connection, selection.condition.sql("duckdb"), rows_only=rows_only)
+        except EmptySelectionError:
+            raise why_nothing(connection, selection) from None
+        _assert_columns(connection)
+        definitions = Definitions.landed(selected.source_id, home)
+        problems = [*obstacles(connection, selected, definitions, log.versions)]
+        heading = Heading(
+            str(moment_of(connection, selected.source_id, None)), _in_words(filters), _confidence(connection, selected)
+        )
+        with Planner(connection, definitions) as planner:
+            plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
+            if plan.added:
+                problems = [*obstacles(connection, plan.selected, definitions, log.versions)]
+            plan.problems += problems
+            plan.warnings += warnings(plan.selected, definitions)
+            yield planner, plan, heading
 
 
 def _assert_columns(connection: "DuckDBPyConnection") -> None:
