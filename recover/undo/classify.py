@@ -269,11 +269,11 @@ def _leave_taken_keys(
         for history in taken:
             planned.remove(history)
             holders = [
-                name
+                one.last_transaction
                 for group in by_key.values()
                 if any(one is history for one in group)
                 for one in group
-                for name in (*one.other_existence, *(text for names in one.others.values() for text in names))
+                if one is not history
             ]
             reason = "another row has its key now"
             conflict = Conflict(table, _key_text(table, history, history.row_before), reason, (), _distinct(holders))

@@ -65,6 +65,8 @@ class History:
         The same for the row as a whole: transactions that inserted or deleted it after a selected change.
     has_other_updates
         Whether another transaction updated the row after a selected change.
+    last_transaction
+        The last transaction that changed the row.
     broken
         Why the images do not fit together; empty if they do.
     """
@@ -82,6 +84,7 @@ class History:
     other_existence_between: bool = False
     has_other_updates: bool = False
     changes: int = 0
+    last_transaction: str = ""
     broken: str = ""
 
     @property
@@ -114,6 +117,7 @@ def fold(table: Table, changes: Iterable[Change]) -> list[History]:
         if history is None:
             history = History(dict(change.before) if change.before is not None else None, change.key)
             folded.append(history)
+        history.last_transaction = change.transaction
         _check_link(table, history, change)
         if change.is_selected:
             _add_selected(table, history, change)
