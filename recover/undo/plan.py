@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Final, Self
 
-from ingest.errors import BinloomError, UsageError
+from ingest.errors import UsageError
 from recover.undo.changes import (
     Selected,
     SelectionError,
@@ -42,12 +42,6 @@ if TYPE_CHECKING:
 # A statement may contain a line break only in a name; a NUL cannot be in any.
 _END: Final = b"\0"
 _CHAINS_SHOWN: Final = 1000
-
-
-class NothingToPrintError(BinloomError):
-    """An undo was refused: it would harm rows, or is not proved."""
-
-    exit_code = 1
 
 
 @dataclass
