@@ -12,6 +12,7 @@ from recover.catalog import TableVersion
 from recover.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
 from recover.filters import Filters
 from recover.naming import Names, spans
+from recover.row_filter import KeyTexts, rows_with_keys, texts_of_keys
 from recover.selection import select
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ class _Decoding:
         self._bound: set[tuple[str, str]] = set()
         self._query: str | None = None
         self._may_be_quarantined = False
+        self._key_texts: dict[str, list[KeyTexts]] = {}
 
     def use(self, history: "SchemaHistory") -> None:
         """Take the definitions of tables from snapshots and statements."""
@@ -230,6 +232,9 @@ class _Decoding:
             if version is not None:
                 self._add_version(version)
             self._may_be_quarantined |= bool(unknown) or binding.reason is not None
+            if version is not None and self._filters.keys:
+                texts = texts_of_keys(self._filters.keys, version)
+                self._key_texts.setdefault(table_map["table_map_id"], []).append(texts)
             columns = version.columns if version is not None else ()
             self._connection.execute(
                 "insert into bindings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -250,6 +255,10 @@ class _Decoding:
             self._query = rows_query(self._condition(), may_be_quarantined=self._may_be_quarantined)
         import pyarrow as pa
 
+        if self._filters.keys and not self._may_be_quarantined:
+            batch = rows_with_keys(batch, self._key_texts)
+            if not batch.num_rows:
+                return
         self._connection.register("batch", pa.Table.from_batches([batch]))
         self._connection.execute(self._query, place)
         if self._may_be_quarantined:

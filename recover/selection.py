@@ -39,11 +39,15 @@ class Selection:
         Versions of the tables that the filters allow.
     condition
         Condition on the columns of `row_changes`.
+    alternatives
+        Conditions of which each change fits exactly one, and which together are the same condition; empty if there is
+        only one. An engine uses the bloom filter of the old key only in a scan without the new key.
     """
 
     filters: Filters
     versions: tuple[TableVersion, ...]
     condition: "exp.Expr"
+    alternatives: "tuple[exp.Expr, ...]" = ()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -54,7 +58,11 @@ class Selection:
         """Return a query of columns of the selected changes; without columns, of all."""
         from sqlglot import exp
 
-        return exp.select(*(columns or ("*",))).from_("binloom.row_changes").where(self.condition)
+        query = exp.select(*(columns or ("*",)))
+        if not self.alternatives:
+            return query.from_("binloom.row_changes").where(self.condition)
+        scans = [exp.select("*").from_("binloom.row_changes").where(one) for one in self.alternatives]
+        return query.from_(exp.union(*scans, distinct=False).subquery("row_changes"))
 
     def sql(self, *columns: "str | exp.Expr") -> str:
         """Return the same query in DuckDB's dialect."""
@@ -83,15 +91,23 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     if filters.threads:
         numbers = [exp.Literal.number(thread) for thread in filters.threads]
         conditions.append(exp.In(this=exp.column("thread_id"), expressions=numbers))
-    if filters.keys:
-        conditions.append(_of_keys(filters.keys, allowed))
+    old_or_new = _of_keys(filters.keys, allowed) if filters.keys else None
     if filters.key_from is not None or filters.key_to is not None:
         conditions.append(_of_key_range(filters, allowed))
     conditions += [_changes(name, allowed) for name in filters.changed]
     conditions += [Condition.parse(text).bound(allowed) for text in filters.where]
     if filters.statement is not None:
         conditions.append(_of_statement(filters.statement))
-    return Selection(filters, tuple(allowed), exp.and_(*conditions))
+    if old_or_new is None:
+        return Selection(filters, tuple(allowed), exp.and_(*conditions))
+    alternatives: tuple[exp.Expr, ...] = ()
+    if isinstance(old_or_new, exp.Or) and filters.statement is None:
+        is_other = exp.not_(exp.Coalesce(this=exp.paren(old_or_new.left.copy()), expressions=[exp.false()]))
+        alternatives = (
+            exp.and_(*conditions, old_or_new.left.copy()),
+            exp.and_(*conditions, old_or_new.right.copy(), is_other),
+        )
+    return Selection(filters, tuple(allowed), exp.and_(*conditions, old_or_new), alternatives)
 
 
 def place_condition(filters: Filters) -> "exp.Expr":
@@ -269,12 +285,7 @@ def _of_key(key: str, version: TableVersion, keys_of_all: Sequence[TableVersion]
     """
     columns = version.key_columns
     try:
-        named = _named_parts(key, version)
-        if named is None:
-            values = key_parts(key)
-            if len(values) != len(columns):
-                raise _wrong_parts(key, version)
-            named = dict(zip(columns, values, strict=True))
+        named = named_key(key, version)
         texts = [canonical(value, column) for column, value in named.items()]
         if len(named) == len(columns) and all(text is not None for text in texts):
             by_column = dict(zip(named, texts, strict=True))
@@ -288,13 +299,7 @@ def _of_key(key: str, version: TableVersion, keys_of_all: Sequence[TableVersion]
 
 def _fits(key: str, version: TableVersion) -> bool:
     try:
-        named = _named_parts(key, version)
-        if named is None:
-            values = key_parts(key)
-            if not version.key_columns or len(values) != len(version.key_columns):
-                return False
-            named = dict(zip(version.key_columns, values, strict=True))
-        for column, value in named.items():
+        for column, value in named_key(key, version).items():
             canonical(value, column)
             compare(_equal(), image_value("row_after", column), column, value)
     except UsageError:
@@ -308,13 +313,22 @@ def _equal() -> type["exp.Binary"]:
     return exp.EQ
 
 
-def _named_parts(key: str, version: TableVersion) -> dict[Column, str] | None:
-    """Return the columns and values of `column=value|column=value`; None for a key without names."""
+def named_key(key: str, version: TableVersion) -> dict[Column, str]:
+    """Return the columns of a primary key and their values, as typed: `column=value|column=value`, or all values.
+
+    Raises
+    ------
+    UsageError
+        The key does not have as many values as the primary key has columns.
+    """
     by_name = {column.name.lower(): column for column in version.key_columns}
-    pairs = [part.partition("=") for part in key_parts(key)]
+    parts = key_parts(key)
+    pairs = [part.partition("=") for part in parts]
     if all(sign and name.strip().lower() in by_name for name, sign, _ in pairs):
         return {by_name[name.strip().lower()]: value for name, _, value in pairs}
-    return None
+    if not by_name or len(parts) != len(by_name):
+        raise _wrong_parts(key, version)
+    return dict(zip(version.key_columns, parts, strict=True))
 
 
 def _in_either_image(named: dict[Column, str]) -> "exp.Expr":

@@ -1,6 +1,7 @@
 """Filters select by the type of a column, in both images, by old and new keys; bad input is explained."""
 
 import pytest
+from sqlglot import exp
 
 from ingest.errors import UsageError
 from recover.catalog import TableVersion, UnknownNameError
@@ -191,6 +192,16 @@ ALL = [ORDERS, LINES, DAYS, NOTES]
 )
 def test_a_row_is_found_by_its_old_and_its_new_key(shop, table_name: str, keys: list[str], found: list[int]) -> None:  # type: ignore[no-untyped-def]
     assert numbers(shop, ALL, tables=[table_name], keys=keys) == found
+
+
+@pytest.mark.parametrize("keys", [["7"], ["8"], ["7", "8"], ["id=007"]])
+def test_the_scans_of_a_key_are_disjoint_and_together_its_condition(shop, keys: list[str]) -> None:  # type: ignore[no-untyped-def]
+    selection = select(Filters.of(tables=["orders"], keys=keys), ALL)
+    assert len(selection.alternatives) == 2
+    whole = exp.select("number").from_("binloom.row_changes").where(selection.condition)
+    scanned = sorted(row[0] for row in shop.execute(selection.sql("number")).fetchall())
+    assert scanned == sorted(row[0] for row in shop.execute(whole.sql("duckdb")).fetchall())
+    assert len(scanned) == len(set(scanned)) > 1
 
 
 @pytest.mark.parametrize(

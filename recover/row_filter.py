@@ -1,0 +1,87 @@
+"""Rows of a batch that may have one of some keys: found on the decoder's arrays, before a row becomes anything else.
+
+Converting a row costs ten times as much as decoding it. A row that passes may still have another key; the condition of
+the selection decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import UsageError
+from recover.catalog import TableVersion
+from recover.comparison import canonical
+from recover.selection import named_key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KeyTexts = Mapping[int, Sequence[str]]
+"""Texts that a column may have, by the ordinal of the column; a row may have one of some keys if all columns do."""
+
+
+def texts_of_keys(keys: Sequence[str], version: TableVersion) -> KeyTexts:
+    """Return the texts of the key columns of a table, of the columns for which every key has one text."""
+    found: dict[int, set[str] | None] = {}
+    fitting = []
+    for key in keys:
+        try:
+            fitting.append({one.ordinal: canonical(value, one) for one, value in named_key(key, version).items()})
+        except UsageError:
+            # The key is of another table.
+            continue
+    for column in version.key_columns:
+        texts = [one.get(column.ordinal) for one in fitting]
+        found[column.ordinal] = None if None in texts else {text for text in texts if text is not None}
+    return {ordinal: sorted(texts) for ordinal, texts in found.items() if texts is not None}
+
+
+def rows_with_keys(batch: "pa.RecordBatch", texts_by_map: Mapping[str, Sequence[KeyTexts]]) -> "pa.RecordBatch":
+    """Return the rows that may have one of the keys, before or after the change.
+
+    Parameters
+    ----------
+    batch
+        Row events as the decoder yields them.
+    texts_by_map
+        By `table_map_id`, the texts for each version of its table. Rows of other table maps stay.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    ids = batch.column("table_map_id")
+    places = np.asarray(ids.indices)
+    stays = np.ones(batch.num_rows, dtype=bool)
+    names = ids.dictionary.to_pylist()
+    for place in np.unique(places):
+        alternatives = texts_by_map.get(names[place])
+        if alternatives is None:
+            continue
+        rows = np.flatnonzero(places == place)
+        may_fit = np.zeros(len(rows), dtype=bool)
+        for texts in alternatives:
+            may_fit |= _may_fit(batch, rows, texts)
+        stays[rows] = may_fit
+    return batch if stays.all() else batch.filter(pa.array(stays))
+
+
+def _may_fit(batch: "pa.RecordBatch", rows: Any, texts: KeyTexts) -> Any:
+    import numpy as np
+
+    fits = np.ones(len(rows), dtype=bool)
+    for ordinal, wanted in texts.items():
+        fits &= _has(batch.column("before_values"), rows, ordinal, wanted) | _has(
+            batch.column("after_values"), rows, ordinal, wanted
+        )
+    return fits
+
+
+def _has(values: Any, rows: Any, ordinal: int, wanted: Sequence[str]) -> Any:
+    """Return which rows have one of the texts in a column of one image."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # Every list has the same elements as the table has columns, also those of absent columns and images.
+    starts = np.asarray(values.offsets)[rows]
+    column = values.values.take(pa.array(starts + ordinal))
+    return pc.is_in(column, value_set=pa.array(wanted, pa.string())).to_numpy(zero_copy_only=False)
