@@ -81,6 +81,8 @@ def decode(
     files = _placed(paths)
     connection = duckdb.connect(":memory:")
     connection.execute("set timezone = 'UTC'")
+    # A bar would mix with the rows after two seconds.
+    connection.execute("set enable_progress_bar = false")
     connection.execute(TABLES)
     connection.execute(VIEWS)
     work = _Decoding(connection, filters, source_id)

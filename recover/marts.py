@@ -53,6 +53,8 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None
     connection.execute("set timezone = 'UTC'")
     if spill is not None:
         connection.execute(f"set memory_limit = '400MB'; set temp_directory = {_literal(str(spill))}")
+    # A bar would mix with the rows after two seconds.
+    connection.execute("set enable_progress_bar = false")
     for schema in (*SCHEMAS, STATEMENTS[0]):
         connection.execute(f"create schema {schema}")
     for schema, name in tables:
