@@ -12,7 +12,7 @@ from recover.catalog import TableVersion
 from recover.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
 from recover.filters import Filters
 from recover.naming import Names, spans
-from recover.row_filter import KeyTexts, rows_with_keys, texts_of_keys
+from recover.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
 from recover.selection import select
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ class _Decoding:
         self._versions: dict[str, TableVersion] = {}
         self._bound: set[tuple[str, str]] = set()
         self._query: str | None = None
-        self._may_be_quarantined = False
+        # By file and table map, the range in which its rows may be in quarantine.
+        self._suspects: dict[tuple[str, str], tuple[int, int]] = {}
         self._key_texts: dict[str, list[KeyTexts]] = {}
 
     def use(self, history: "SchemaHistory") -> None:
@@ -233,7 +234,10 @@ class _Decoding:
             version = binding.version
             if version is not None:
                 self._add_version(version)
-            self._may_be_quarantined |= bool(unknown) or binding.reason is not None
+            if unknown or binding.reason is not None:
+                start, stop = self._suspects.get((file.name, table_map["table_map_id"]), (low, high))
+                self._suspects[file.name, table_map["table_map_id"]] = min(start, low), max(stop, high)
+                self._query = None
             if version is not None and self._filters.keys:
                 texts = texts_of_keys(self._filters.keys, version)
                 self._key_texts.setdefault(table_map["table_map_id"], []).append(texts)
@@ -253,18 +257,23 @@ class _Decoding:
             )
 
     def _add_rows(self, batch: Any, place: Mapping[str, Any]) -> None:
+        for (file, table_map_id), (first, end) in self._suspects.items():
+            if file == place["file"] and (suspect := rows_of_map(batch, table_map_id, first, end)).num_rows:
+                self._run(quarantine_query(), suspect, place)
+        if self._filters.keys:
+            batch = rows_with_keys(batch, self._key_texts)
+        if not batch.num_rows:
+            return
         if self._query is None:
-            self._query = rows_query(self._condition(), may_be_quarantined=self._may_be_quarantined)
+            self._query = rows_query(self._condition(), may_be_quarantined=bool(self._suspects))
+        self._run(self._query, batch, place)
+
+    def _run(self, query: str, batch: Any, place: Mapping[str, Any]) -> None:
+        """Run a query on a batch, which has the name `batch` in it."""
         import pyarrow as pa
 
-        if self._filters.keys and not self._may_be_quarantined:
-            batch = rows_with_keys(batch, self._key_texts)
-            if not batch.num_rows:
-                return
         self._connection.register("batch", pa.Table.from_batches([batch]))
-        self._connection.execute(self._query, place)
-        if self._may_be_quarantined:
-            self._connection.execute(quarantine_query(), place)
+        self._connection.execute(query, place)
         self._connection.unregister("batch")
 
     def _condition(self) -> str:
@@ -277,26 +286,19 @@ class _Decoding:
             return "false"
 
     def _add(self, batch: Any, table: str, more: str, place: Mapping[str, Any]) -> None:
-        import pyarrow as pa
-
-        self._connection.register("batch", pa.Table.from_batches([batch]))
-        self._connection.execute(f"insert into {table} select *, {more} from batch", place)
-        self._connection.unregister("batch")
+        self._run(f"insert into {table} select *, {more} from batch", batch, place)
 
     def _add_undecoded(self, batch: Any, place: Mapping[str, Any]) -> None:
-        import pyarrow as pa
-
-        self._connection.register("batch", pa.Table.from_batches([batch]))
-        self._connection.execute(
+        self._run(
             """insert into binloom.quarantined_row_events by name
             select
                 $source as source_id, $epoch as epoch, $file as binlog_file, $sequence as file_sequence, start_pos,
                 end_pos, event_type, schema_name, table_name, 'decode_error' as reason,
                 concat_ws(': ', reason, detail) as detail
             from batch where table_name is not null""",
+            batch,
             place,
         )
-        self._connection.unregister("batch")
 
 
 def _offsets(position: tuple[int, int, int], sequence: int) -> int:

@@ -64,6 +64,17 @@ def rows_with_keys(batch: "pa.RecordBatch", texts_by_map: Mapping[str, Sequence[
     return batch if stays.all() else batch.filter(pa.array(stays))
 
 
+def rows_of_map(batch: "pa.RecordBatch", table_map_id: str, first: int, end: int) -> "pa.RecordBatch":
+    """Return the rows of a table map whose events begin in [first, end)."""
+    import pyarrow.compute as pc
+
+    positions = batch.column("start_pos")
+    if not batch.num_rows or positions[0].as_py() >= end or positions[-1].as_py() < first:
+        return batch.slice(0, 0)
+    is_there = pc.and_(pc.greater_equal(positions, first), pc.less(positions, end))
+    return batch.filter(pc.and_(is_there, pc.equal(batch.column("table_map_id"), table_map_id)))
+
+
 def _may_fit(batch: "pa.RecordBatch", rows: Any, texts: KeyTexts) -> Any:
     import numpy as np
 
