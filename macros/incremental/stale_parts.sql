@@ -17,11 +17,7 @@
     {%- endset -%}
     {%- set parts = [] -%}
     {%- for row in run_query(query).rows -%}
-        {%- set part = {'is_landed': row[columns | length], 'has_rows': row[columns | length + 1]} -%}
-        {%- for column in columns -%}
-            {%- do part.update({column: row[loop.index0] if row[loop.index0] is string else row[loop.index0] | int}) -%}
-        {%- endfor -%}
-        {%- do parts.append(part) -%}
+        {%- do parts.append(part_of(row, row[columns | length], row[columns | length + 1])) -%}
     {%- endfor -%}
     {{ return(parts) }}
 {% endmacro %}

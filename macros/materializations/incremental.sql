@@ -25,7 +25,7 @@
         {%- if before.get('code') != code -%}
             {%- do adapt_columns(existing, limited_to(none, compiled_code)) -%}
         {%- endif -%}
-        {%- set stale = stale_parts(built) -%}
+        {%- set stale = stale_parts(built) + ([] if before.get('inputs') else unrecorded_parts(built)) -%}
         {#- Spark replaces the partitions that a query returns. A part that might return nothing would keep its old rows. -#}
         {%- do drop_parts(this, stale | rejectattr('has_rows')) -%}
         {%- set landed = stale | selectattr('is_landed') | list -%}

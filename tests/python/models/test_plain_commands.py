@@ -116,6 +116,7 @@ def test_what_a_dead_build_left_is_cleared(
         file.parent.mkdir(parents=True)
         file.write_bytes(b"half a file")
     spark.sql("alter table binlog_raw.segments set tblproperties ('binloom.build.binloom' = 'killed')")
+    spark.sql("alter table binloom.transactions set tblproperties ('binloom.inputs' = '')")
     for table in tables[:2]:
         spark.catalog.refreshTable(table)
     states = dbt("seed")
@@ -141,7 +142,7 @@ def test_what_is_well_is_left_alone(first_run: dict[str, str], spark: Any, dbt: 
 def test_a_full_refresh_first_forgets_what_was_built(
     first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = ["binloom.row_changes", "binloom_intermediate.row_changes_built_hours"]
+    tables = ["binloom.row_changes", "binloom_intermediate.row_changes_built_parts"]
     whole = contents(spark, *tables)
     spoilt = copied_project(tmp_path, {})
     model = spoilt / "models" / "marts" / "row_changes.sql"
