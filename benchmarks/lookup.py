@@ -148,8 +148,8 @@ def _small_marts() -> Iterator[tuple[str, str]]:
 
 def ask(home: Path, key: str) -> dict[str, float]:
     """Look up one key in this process; return seconds to the first row, rows, and bytes read."""
-    from recover.filters import Filters
-    from recover.log import Log
+    from recover.selection.filters import Filters
+    from recover.sources.log import Log
 
     before, started = _bytes_read(), perf_counter()
     log = Log.of_warehouse(home)

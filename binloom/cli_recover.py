@@ -9,8 +9,8 @@ from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
 from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName
-from recover.filters import By, Filters
-from recover.statistics import Unit
+from recover.questions.statistics import Unit
+from recover.selection.filters import By, Filters
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -110,7 +110,7 @@ def transactions(
     """
     from binloom.commands.asked_log import asked_log
     from binloom.commands.transactions import print_transactions
-    from recover.statistics import Least
+    from recover.questions.statistics import Least
 
     end_with_the_pipe()
     log = asked_log(filters, from_files, more_files, snapshot_dir)

@@ -58,7 +58,7 @@ OPTIONS: Final[dict[str, Any]] = {
 
 def with_filters(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `filters` of a command by one option for each filter."""
-    from recover.filters import Filters
+    from recover.selection.filters import Filters
 
     signature = inspect.signature(command, eval_str=True)
     own = [parameter for name, parameter in signature.parameters.items() if name != "filters"]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from ingest.errors import UsageError
 from ingest.warehouse.home import binloom_home
-from recover.filters import Filters
-from recover.log import Log
+from recover.selection.filters import Filters
+from recover.sources.log import Log
 
 
 def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Path] | None, names: Path | None) -> Log:

@@ -6,14 +6,14 @@ from typing import Any, Final
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.warehouse.home import binloom_home
-from recover.as_of import Moment, moment_of
-from recover.events import Change, Image, TableEvent
-from recover.history import history_of
-from recover.marts import STATEMENTS, open_marts
-from recover.rows import Version
-from recover.statements import statements_of
-from recover.table_log import MARTS
-from recover.tables import find_table
+from recover.sources.marts import STATEMENTS, open_marts
+from recover.timeline.as_of import Moment, moment_of
+from recover.timeline.events import Change, Image, TableEvent
+from recover.timeline.history import history_of
+from recover.timeline.rows import Version
+from recover.timeline.statements import statements_of
+from recover.timeline.table_log import MARTS
+from recover.timeline.tables import find_table
 
 _TEXT_COLUMNS: Final = (
     "version",

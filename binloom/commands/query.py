@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from binloom.commands.output import Format, human, print_line, print_rows, say
 from ingest.errors import EXIT_DONE
-from recover.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
-from recover.filters import By, Filters
-from recover.log import Log
-from recover.summaries import summary
+from recover.questions.summaries import summary
+from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
+from recover.selection.filters import By, Filters
+from recover.sources.log import Log
 
 # More are rarely read on a terminal; JSON and CSV have no limit of their own.
 _TEXT_ROWS: Final = 200

@@ -8,7 +8,7 @@ from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.spark import metastore_holder
-from recover.sql import ask
+from recover.questions.sql import ask
 
 # A table for people is aligned, so all of its rows are in memory.
 _TEXT_ROWS: Final = 1000

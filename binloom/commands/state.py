@@ -10,11 +10,11 @@ from binloom.commands.output import StateFormat, json_text, say
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.escapes import csv_cell
 from ingest.warehouse.home import binloom_home
-from recover.as_of import moment_of
-from recover.marts import open_marts
-from recover.state import Row, State, state_of
-from recover.table_log import MARTS
-from recover.tables import find_table
+from recover.sources.marts import open_marts
+from recover.timeline.as_of import moment_of
+from recover.timeline.state import Row, State, state_of
+from recover.timeline.table_log import MARTS
+from recover.timeline.tables import find_table
 
 _ROWS_AT_ONCE: Final = 10_000
 _UNKNOWN, _UNCERTAIN = "_unknown_columns", "_uncertain_since"

@@ -2,10 +2,10 @@
 
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
-from recover.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
-from recover.filters import Filters
-from recover.log import Log
-from recover.statistics import Least, Unit, tables_query, transactions_query
+from recover.questions.statistics import Least, Unit, tables_query, transactions_query
+from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
+from recover.selection.filters import Filters
+from recover.sources.log import Log
 
 
 def print_transactions(log: Log, filters: Filters, by: Unit, top: int, least: Least, format: Format) -> int:

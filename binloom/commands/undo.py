@@ -7,7 +7,7 @@ from typing import Final
 from binloom.commands.output import say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
-from recover.filters import Filters, separated
+from recover.selection.filters import Filters, separated
 from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish
 from recover.undo.plan import Plan
 from recover.undo.script import Ending, described, script

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from recover.catalog import TableVersion
-from recover.events import Effect, Place, TableEvent
-from recover.table_log import Table as LoggedTable
-from recover.table_log import events_of
+from recover.selection.catalog import TableVersion
+from recover.timeline.events import Effect, Place, TableEvent
+from recover.timeline.table_log import Table as LoggedTable
+from recover.timeline.table_log import events_of
 from recover.undo.changes import Selected, first_selected, is_selected
 from recover.undo.definitions import Definitions
 from recover.undo.tables import Table

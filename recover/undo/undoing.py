@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
-from recover.as_of import moment_of
-from recover.catalog import read_table_versions
-from recover.emptiness import why_nothing
-from recover.filters import Filters
-from recover.log import VIEWS, Log
-from recover.marts import open_marts
-from recover.table_log import MARTS
+from recover.selection.catalog import read_table_versions
+from recover.selection.emptiness import why_nothing
+from recover.selection.filters import Filters
+from recover.sources.log import VIEWS, Log
+from recover.sources.marts import open_marts
+from recover.timeline.as_of import moment_of
+from recover.timeline.table_log import MARTS
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
 from recover.undo.classify import Wish
 from recover.undo.definitions import Definitions

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ingest.sources.snapshot_files import read_snapshot_dir
-from recover.filters import Filters
-from recover.log import Log
+from recover.selection.filters import Filters
+from recover.sources.log import Log
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from recover.filters import Filters
-from recover.log import Log
-from recover.statistics import Least, transactions_query
+from recover.questions.statistics import Least, transactions_query
+from recover.selection.filters import Filters
+from recover.sources.log import Log
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.older_warehouse import unpack
 

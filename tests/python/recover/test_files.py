@@ -11,8 +11,8 @@ from ingest.binlog import open_binlog
 from ingest.errors import UsageError
 from ingest.landing.schema_history import hints_by_file
 from ingest.sources.snapshot_files import read_snapshot_dir
-from recover.filters import Filters, key_text
-from recover.log import Log
+from recover.selection.filters import Filters, key_text
+from recover.sources.log import Log
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.older_warehouse import FIRST_FILE, LANDED, SAMPLE, unpack
 from tests.support.places import FIXTURES, PROJECT

@@ -4,10 +4,10 @@ import pytest
 from sqlglot import exp
 
 from ingest.errors import UsageError
-from recover.catalog import TableVersion, UnknownNameError
-from recover.filters import Filters, key_parts, key_text
-from recover.gtids import gtid_ranges
-from recover.selection import select
+from recover.selection.catalog import TableVersion, UnknownNameError
+from recover.selection.condition import select
+from recover.selection.filters import Filters, key_parts, key_text
+from recover.selection.gtids import gtid_ranges
 from tests.support.recover.changes import numbers, row_changes, table
 
 # One column of a type, its values in ascending order as the log shows them, and how a person may write each.

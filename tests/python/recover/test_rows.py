@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from recover.altered_columns import Columns, kept_columns, replaces_rows
-from recover.components import components
-from recover.events import Effect, JsonChange
-from recover.rows import Version, versions
+from recover.timeline.altered_columns import Columns, kept_columns, replaces_rows
+from recover.timeline.components import components
+from recover.timeline.events import Effect, JsonChange
+from recover.timeline.rows import Version, versions
 from tests.support.recover.table_logs import Log
 
 COLUMNS = {"v": Columns({"id": "int", "a": "varchar(10)", "b": "enum('x','y')"}, ("id",))}

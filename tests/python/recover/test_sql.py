@@ -10,8 +10,8 @@ import sqlglot
 from sqlglot import exp
 
 from ingest.warehouse.files import partition_folder
-from recover.marts import NoMartError, UnfinishedMartError
-from recover.sql import FUNCTIONS, QuestionError, ask
+from recover.questions.sql import FUNCTIONS, QuestionError, ask
+from recover.sources.marts import NoMartError, UnfinishedMartError
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.older_warehouse import unpack
 from tests.support.recover.questions import QUESTIONS, documented_questions

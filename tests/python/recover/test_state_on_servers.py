@@ -11,10 +11,10 @@ import pytest
 from ingest.landing import ingest
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.spark import SparkLaunch
-from recover.as_of import moment_of
-from recover.marts import open_marts
-from recover.state import Row, State, state_of
-from recover.table_log import MARTS, Table
+from recover.sources.marts import open_marts
+from recover.timeline.as_of import moment_of
+from recover.timeline.state import Row, State, state_of
+from recover.timeline.table_log import MARTS, Table
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.support.models.invoke import run_dbt
 from tests.support.recover.timeline import SCHEMA, Dump, Timeline

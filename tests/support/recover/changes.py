@@ -6,9 +6,9 @@ from typing import Any
 
 import duckdb
 
-from recover.catalog import Column, TableVersion
-from recover.filters import Filters, key_text
-from recover.selection import select
+from recover.selection.catalog import Column, TableVersion
+from recover.selection.condition import select
+from recover.selection.filters import Filters, key_text
 
 Image = Mapping[str, str | None] | None
 

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
-from recover.events import Change, Effect, Image, JsonChange, Place, TableEvent
+from recover.timeline.events import Change, Effect, Image, JsonChange, Place, TableEvent
 
 
 class Log:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from recover.events import Change
+from recover.timeline.events import Change
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

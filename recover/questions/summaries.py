@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-from recover.filters import By
-from recover.selection import COMMIT_ORDER, Selection
+from recover.selection.condition import COMMIT_ORDER, Selection
+from recover.selection.filters import By
 
 if TYPE_CHECKING:
     from sqlglot import exp

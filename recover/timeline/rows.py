@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from recover.altered_columns import Columns, kept_columns, replaces_rows
-from recover.events import Change, Effect, Image, Place, TableEvent
+from recover.timeline.altered_columns import Columns, kept_columns, replaces_rows
+from recover.timeline.events import Change, Effect, Image, Place, TableEvent
 
 NOT_INSERTED: Final = "not_inserted"
 """The row did not exist according to the log, and the change has an image of it."""

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from recover.catalog import Column, TableVersion
+from recover.selection.catalog import Column, TableVersion
 
 if TYPE_CHECKING:
     from ingest.ddl.history import Version

@@ -8,9 +8,9 @@ from hashlib import sha256
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
-from recover.altered_columns import Columns
-from recover.components import components
-from recover.events import Change, Effect, JsonChange, Place, TableEvent
+from recover.timeline.altered_columns import Columns
+from recover.timeline.components import components
+from recover.timeline.events import Change, Effect, JsonChange, Place, TableEvent
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.events import Place
+from recover.timeline.events import Place
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from recover.events import Image
+from recover.timeline.events import Image
 
 _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 _TEXTS: Final = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")

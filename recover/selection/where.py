@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
-from recover.catalog import Column, Kind, TableVersion, unknown_name
-from recover.comparison import Value, compare, compare_columns, image_value, is_in_image
+from recover.selection.catalog import Column, Kind, TableVersion, unknown_name
+from recover.selection.comparison import Value, compare, compare_columns, image_value, is_in_image
 
 if TYPE_CHECKING:
     from sqlglot import exp

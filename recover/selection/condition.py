@@ -12,11 +12,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
-from recover.catalog import Column, TableVersion, unknown_name
-from recover.comparison import canonical, compare, image_value
-from recover.filters import Filters, key_parts, key_text
-from recover.gtids import gtid_ranges, is_gtid, is_in
-from recover.where import IMAGES, Condition, columns_of, of_versions
+from recover.selection.catalog import Column, TableVersion, unknown_name
+from recover.selection.comparison import canonical, compare, image_value
+from recover.selection.filters import Filters, key_parts, key_text
+from recover.selection.gtids import gtid_ranges, is_gtid, is_in
+from recover.selection.where import IMAGES, Condition, columns_of, of_versions
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -77,7 +77,7 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     filters
         The filters.
     versions
-        Versions of all tables: `recover.catalog.read_table_versions`.
+        Versions of all tables: `recover.selection.catalog.read_table_versions`.
 
     Raises
     ------

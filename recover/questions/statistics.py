@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from recover.selection import Selection
+from recover.selection.condition import Selection
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.catalog import unknown_name
-from recover.filters import Filters
-from recover.gtids import is_gtid, is_in
-from recover.selection import Selection, place_condition, select
+from recover.selection.catalog import unknown_name
+from recover.selection.condition import Selection, place_condition, select
+from recover.selection.filters import Filters
+from recover.selection.gtids import is_gtid, is_in
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.marts import MART_SCHEMA, SCHEMAS, open_marts
+from recover.sources.marts import MART_SCHEMA, SCHEMAS, open_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
-from recover.events import Change, Place
-from recover.rows import Version, versions
-from recover.table_log import Rows, Table, changes_of, columns_of, events_of
+from recover.timeline.events import Change, Place
+from recover.timeline.rows import Version, versions
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

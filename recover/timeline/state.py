@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from recover.altered_columns import Columns
-from recover.as_of import Moment
-from recover.events import Effect, Image, Place, TableEvent
-from recover.rows import versions
-from recover.table_log import Table, changes_of, columns_of, events_of
+from recover.timeline.altered_columns import Columns
+from recover.timeline.as_of import Moment
+from recover.timeline.events import Effect, Image, Place, TableEvent
+from recover.timeline.rows import versions
+from recover.timeline.table_log import Table, changes_of, columns_of, events_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

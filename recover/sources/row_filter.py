@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import UsageError
-from recover.catalog import TableVersion
-from recover.comparison import canonical
-from recover.selection import named_key
+from recover.selection.catalog import TableVersion
+from recover.selection.comparison import canonical
+from recover.selection.condition import named_key
 
 if TYPE_CHECKING:
     import pyarrow as pa

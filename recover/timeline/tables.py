@@ -4,7 +4,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
-from recover.table_log import Table
+from recover.timeline.table_log import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
-from recover.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_name
-from recover.filters import Filters
-from recover.marts import STATEMENTS, open_marts
-from recover.selection import Selection, is_filtered_table, place_condition, select
+from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_name
+from recover.selection.condition import Selection, is_filtered_table, place_condition, select
+from recover.selection.filters import Filters
+from recover.sources.marts import STATEMENTS, open_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -90,11 +90,11 @@ class Log:
         snapshot: "SchemaSnapshot | None" = None,
         home: Path | None = None,
     ) -> "Log":
-        """Return the row changes of binlog files that filters select, decoded now; see `recover.files.decode`.
+        """Return the row changes of binlog files that filters select, decoded now; see `recover.sources.files.decode`.
 
         Only queries with these filters, or narrower ones, have an answer.
         """
-        from recover.files import SOURCE, decode
+        from recover.sources.files import SOURCE, decode
 
         found = decode(paths, filters, source_id=source_id or SOURCE, snapshot=snapshot, home=home)
         versions = read_table_versions(found.connection)
@@ -106,7 +106,7 @@ class Log:
         Raises
         ------
         UsageError
-            See `recover.selection.select`; or all rows of the tables are in quarantine.
+            See `recover.selection.condition.select`; or all rows of the tables are in quarantine.
         """
         try:
             return select(filters, self.versions)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
-from recover.catalog import TableVersion
-from recover.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
-from recover.filters import Filters
-from recover.naming import Names, spans
-from recover.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
-from recover.selection import select
+from recover.selection.catalog import TableVersion
+from recover.selection.condition import select
+from recover.selection.filters import Filters
+from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
+from recover.sources.naming import Names, spans
+from recover.sources.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,7 +36,7 @@ class DecodedFiles:
     Attributes
     ----------
     connection
-        Has the views of `recover.log`.
+        Has the views of `recover.sources.log`.
     problems
         Damage and incomplete ends of files; rows behind them are missing.
     tables

@@ -10,7 +10,7 @@ from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
-from recover.catalog import Column, Kind
+from recover.selection.catalog import Column, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -296,7 +296,7 @@ def _time_in_microseconds(text: "exp.Expr") -> "exp.Expr":
 
 def _assert_label(text: str, column: Column) -> None:
     """Refuse a label that an ENUM does not have."""
-    from recover.catalog import unknown_name
+    from recover.selection.catalog import unknown_name
 
     if column.labels and text and text not in column.labels and not text.isdigit():
         raise unknown_name(f"Column {column.name} has no label {text!r}.", text, column.labels)

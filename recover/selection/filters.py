@@ -1,6 +1,6 @@
 """The filters that select row changes, the same for every command: as a person gives them, and checked alone.
 
-`recover.selection` makes a condition of them, for which it needs the tables of the log.
+`recover.selection.condition` makes a condition of them, for which it needs the tables of the log.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from ingest.errors import UsageError
-from recover.gtids import GtidRange, gtid_ranges
+from recover.selection.gtids import GtidRange, gtid_ranges
 
 
 class By(StrEnum):
@@ -59,7 +59,7 @@ class Filters:
     changed
         Names of columns; each of them was changed by an UPDATE.
     where
-        Conditions in MySQL's syntax on the values of a row: see `recover.where`.
+        Conditions in MySQL's syntax on the values of a row: see `recover.selection.where`.
     statement
         Text that the statement contains, in any case.
     """

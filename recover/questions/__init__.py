@@ -1,0 +1,1 @@
+"""Questions about row changes: in SQL, by sums, by statistics."""

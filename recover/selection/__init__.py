@@ -1,0 +1,1 @@
+"""From the filters of a command to a condition on `row_changes`."""

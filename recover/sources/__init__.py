@@ -1,0 +1,1 @@
+"""The log that a command asks: a warehouse, or binlog files."""
