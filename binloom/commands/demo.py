@@ -16,6 +16,7 @@ from binloom.commands.output import print_line, print_table, progress, say
 from binloom.commands.project import BUILD, build_site, project_dir, run_dbt
 from binloom.commands.quality import summary as gate_summary
 from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
+from ingest.warehouse.home import HOME_VARIABLE
 
 SOURCES = ("shop-mysql", "shop-mariadb")
 _MARTS, _STAGING = "binloom", "binloom_staging"
@@ -187,17 +188,21 @@ def run_demo() -> int:
             return EXIT_CHECK_FAILED
         with progress("drawing the lineage") as advance:
             page = build_site(home / "site", home, advance, compile=False)
-        _answers(spark)
+        damage = _answers(spark)
+        _heading("SQL that takes it back, proved on the rows of the log")
+        for transaction in damage:
+            _take_back(transaction, home)
     print_line()
     print_line(f"The lineage site: {page}")
-    print_line(f"The tables are in {home / 'warehouse'}; docs/questions.md has more to ask of them.")
+    print_line(f"The tables are in {home / 'warehouse'}; docs/questions.md has more to ask of them:")
+    print_line(f"  export {HOME_VARIABLE}={home}")
     print_line(f"All of it took {time.monotonic() - started:.0f} seconds.")
     return gate.exit_code
 
 
 def _fresh_home() -> Path:
     """Empty the demo's home, make it the home of this process and its children, and return it."""
-    from ingest.warehouse.home import HOME_VARIABLE, binloom_home
+    from ingest.warehouse.home import binloom_home
     from ingest.warehouse.spark import metastore_holder
 
     home = binloom_home() / "demo"
@@ -219,7 +224,9 @@ def _fresh_home() -> Path:
     return home
 
 
-def _answers(spark: Any) -> None:
+def _answers(spark: Any) -> list[dict[str, Any]]:
+    """Print the answers; return the transactions that did the damage."""
+
     def ask(question: str, **values: Any) -> list[dict[str, Any]]:
         text = question.format(marts=_MARTS, staging=_STAGING)
         return [row.asDict() for row in spark.sql(text, args=values).collect()]
@@ -240,6 +247,22 @@ def _answers(spark: Any) -> None:
         of_table = {name: transaction[name] for name in ("source_id", "schema_name", "table_name")}
         history = ask(_ROW_HISTORY, **of_table, pk_values=row["pk_values"])
         print_table(("time", "thread", "change", "from_what_to_what"), map(_change, history), width=110)
+    return damage
+
+
+def _take_back(transaction: dict[str, Any], home: Path) -> None:
+    """Write the SQL that takes a transaction back, and print the command that does it and its report."""
+    from binloom.commands.undo import print_script
+    from recover.selection.filters import Filters
+    from recover.undo.classify import Wish
+
+    source, place = transaction["source_id"], f"{transaction['binlog_file']}:{transaction['transaction_pos']}"
+    script = home / f"undo-{source}.sql"
+    print_line(f"  $ binloom undo --source {source} --transaction {place} --output {script}")
+    filters = Filters.of(sources=[source], transactions=[place])
+    print_script(filters, Wish(), output=script, tell=lambda sentence: print_line(f"    {sentence}"))
+    statement = next(line for line in script.read_text().splitlines() if line.startswith("UPDATE"))
+    print_line(f"    {statement}")
 
 
 def _damage(transaction: dict[str, Any], statements: list[dict[str, Any]]) -> None:

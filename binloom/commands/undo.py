@@ -1,6 +1,7 @@
 """`binloom undo` and `binloom redo`: print the SQL that takes back, or does again, what was selected."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -42,17 +43,30 @@ def wish_of(
     return Wish(direction, chosen[0] if chosen else Mode.REFUSE, names_of_columns, by_transaction)
 
 
-def print_script(filters: Filters, wish: Wish, rows_only: bool, end_with: str, output: Path | None) -> int:
-    """Print a script, or the reasons why there is none; return the exit code."""
+def print_script(
+    filters: Filters,
+    wish: Wish,
+    rows_only: bool = False,
+    end_with: str = "commit",
+    output: Path | None = None,
+    tell: Callable[[str], None] = say,
+) -> int:
+    """Print a script, or write it to a file; `tell` gets what it does and does not, or why there is none.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
     if end_with not in ("commit", "rollback"):
         raise UsageError(f"A script cannot end with {end_with!r}.", hint="Give --end-with commit or rollback.")
     ending: Ending = "commit" if end_with == "commit" else "rollback"
     with planned(binloom_home(), filters, wish, rows_only=rows_only) as (planner, plan, heading):
-        _report(plan)
+        _report(plan, tell)
         if not plan.is_printable:
             return EXIT_CHECK_FAILED
         if not plan.statements:
-            say("nothing is to be done: every selected row is already as it should be.")
+            tell("nothing is to be done: every selected row is already as it should be.")
             return EXIT_DONE
         lines = script(planner, plan, heading, ending)
         if output is None:
@@ -70,28 +84,30 @@ def print_script(filters: Filters, wish: Wish, rows_only: bool, end_with: str, o
     return EXIT_DONE
 
 
-def _report(plan: Plan) -> None:
+def _report(plan: Plan, tell: Callable[[str], None]) -> None:
     verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
     for problem in plan.problems:
-        say(f"{problem}.")
+        tell(f"{problem}.")
     shown: list[Conflict | Refusal] = [*plan.conflicts[:_ROWS_SHOWN], *plan.already[:_ROWS_SHOWN]]
     shown += plan.refusals[:_ROWS_SHOWN]
     for row in shown:
-        say(f"{described(row)}.")
+        tell(f"{described(row)}.")
     left = sum(max(0, count - _ROWS_SHOWN) for count in (plan.conflicting, plan.refused, len(plan.already)))
     if left:
-        say(f"{left} more rows are in conflict, refused or already as they should be.")
+        tell(f"{left} more rows are in conflict, refused or already as they should be.")
     if plan.is_printable:
         counts = ", ".join(f"{count} {kind} of {table}" for (table, kind), count in sorted(plan.counts.items()))
-        say(f"{verb} of {plan.selected.transactions} transactions: {counts or 'no statement'}; proved.")
+        transactions = plan.selected.transactions
+        selected = f"{transactions} transaction{'s' if transactions != 1 else ''}"
+        tell(f"{verb} of {selected}: {counts or 'no statement'}; proved.")
         for warning in plan.warnings:
-            say(f"not contained: {warning}.")
+            tell(f"not contained: {warning}.")
     elif plan.problems or plan.refused:
-        say(f"the {verb} is refused, and nothing is printed.")
+        tell(f"the {verb} is refused, and nothing is printed.")
     elif plan.wish.mode is Mode.DEPENDENTS:
-        say(f"the {verb} is refused: these conflicts remain with all dependent transactions.")
+        tell(f"the {verb} is refused: these conflicts remain with all dependent transactions.")
     else:
-        say(
+        tell(
             f"the {verb} is refused: {plan.conflicting} rows were changed by later transactions. --with-dependents"
             " takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them."
         )

@@ -138,7 +138,7 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
         if _is_done(table, history, wish):
             plan.done += 1
             if wish.direction is Direction.UNDO and (by := _touched_by(history)):
-                reason = "the row needs nothing, because it is already as before the selection"
+                reason = "the row needs nothing, because it was already brought back"
                 plan.already.append(Conflict(table, _key_text(table, history), reason, (), by))
             continue
         conflict = _conflict(table, history, wish)

@@ -49,11 +49,21 @@ def test_it_finds_the_transaction_that_did_the_damage(demo: "subprocess.Complete
 
 
 def test_it_tells_the_history_of_one_order(demo: "subprocess.CompletedProcess[str]") -> None:
-    history = demo.stdout.split("What happened to one of those rows, shop.orders 1042")[1].split("The lineage site")[0]
+    _, history = demo.stdout.split("What happened to one of those rows, shop.orders 1042")
+    history, _ = history.split("SQL that takes it back")
     changes = [line.split()[2] for line in history.splitlines() if re.match(r"\d\d:\d\d:\d\d", line)]
     assert changes == ["INSERT"] + ["UPDATE"] * 5
     for step in ("new → paid", "paid → shipped", "shipped → cancelled", "cancelled → shipped", "12.90 → 66.60"):
         assert step in history
+
+
+def test_it_writes_sql_that_takes_the_damage_back(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
+    for source in ("shop-mysql", "shop-mariadb"):
+        script = home / "demo" / f"undo-{source}.sql"
+        assert f"binloom undo --source {source} " in demo.stdout and str(script) in demo.stdout
+        assert script.read_text().count("\nUPDATE `shop`.`orders` SET ") == 52
+    assert demo.stdout.count("shop.orders 1042: the row needs nothing, because it was already brought back") == 2
+    assert demo.stdout.count("undo of 1 transaction: 52 UPDATE of shop.orders; proved.") == 2
 
 
 @pytest.mark.parametrize("words", documented_commands(), ids=lambda words: " ".join(words)[:60])
