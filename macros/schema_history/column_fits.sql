@@ -1,6 +1,7 @@
 {% macro column_fits(wire, defined) -%}
 {#- Compares the sizes in the metadata of the table map, and whether NULL is allowed. A character takes one to four
-    bytes. -#}
+    bytes. MariaDB counts the byte for the method in the size of a compressed column. -#}
+{%- set size = "(" ~ wire ~ ".metadata - if(" ~ wire ~ ".type = 'VARCHAR_COMPRESSED', 1, 0))" -%}
 {%- set first_size = "try_cast(regexp_extract(" ~ defined ~ ".column_type, '\\\\(([0-9]+)', 1) as int)" -%}
 {%- set second_size = "try_cast(regexp_extract(" ~ defined ~ ".column_type, '\\\\([0-9]+,([0-9]+)\\\\)', 1) as int)" -%}
 (
@@ -14,9 +15,9 @@
             when {{ wire }}.type = 'BIT'
                 then {{ wire }}.metadata = {{ first_size }}
             when {{ defined }}.data_type in ('binary', 'varbinary')
-                then {{ wire }}.metadata = {{ first_size }}
+                then {{ size }} = {{ first_size }}
             when {{ defined }}.data_type in ('char', 'varchar')
-                then {{ wire }}.metadata between {{ first_size }} and 4 * {{ first_size }}
+                then {{ size }} between {{ first_size }} and 4 * {{ first_size }}
         end,
         true
     )

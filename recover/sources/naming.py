@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import recover
 from recover.selection.catalog import Column, TableVersion
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Position = tuple[int, int, int]
 
 _FIRST: Final[Position] = (-1, -1, -1)
 _FOREVER: Final[Position] = (2147483647, 2**63 - 1, 2**63 - 1)
-_COLUMN_TYPES: Final = Path(__file__).resolve().parents[1] / "seeds" / "column_types.csv"
+_COLUMN_TYPES: Final = Path(recover.__file__).resolve().parents[1] / "seeds" / "column_types.csv"
 _SIZES: Final = re.compile(r"\((\d+)(?:,(\d+)\))?")
 
 
@@ -291,9 +292,11 @@ def _fits(wire: Mapping[str, Any], defined: Column, is_of_statement: bool) -> bo
         return True
     if name == "NEWDECIMAL":
         return bool(metadata == first * 256 + second)
+    # MariaDB counts the byte for the method in the size of a compressed column.
+    size = metadata - (name == "VARCHAR_COMPRESSED")
     if name == "BIT" or data_type in ("binary", "varbinary"):
-        return bool(metadata == first)
-    return data_type not in ("char", "varchar") or bool(first <= metadata <= 4 * first)
+        return bool(size == first)
+    return data_type not in ("char", "varchar") or bool(first <= size <= 4 * first)
 
 
 @cache
