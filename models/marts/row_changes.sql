@@ -3,6 +3,7 @@
 ] -%}
 {%- set filtered_columns = [
     'file_sequence', 'start_pos', 'transaction_pos', 'event_timestamp', 'schema_name', 'table_name',
+    'pk_values_after',
 ] -%}
 {{
     config(
@@ -10,7 +11,7 @@
         on_schema_change='append_new_columns',
         partition_by=['event_hour', 'source_id', 'epoch', 'binlog_file', 'file_part'],
         meta={'parts': {'model': 'int_row_change_parts', 'has_rows': 'has_bound_rows'}},
-        options=lean_parquet_options(repeating_columns, filtered_columns),
+        options=lean_parquet_options(repeating_columns, filtered_columns, ['pk_hash']),
         pre_hook="set spark.sql.maxConcurrentOutputFileWriters = 8",
     )
 }}
