@@ -1,4 +1,7 @@
-"""The state of tables at each transaction of a random workload equals what the server contained then."""
+"""The state of tables at each transaction of a random workload equals what the server contained then.
+
+The marts of this module also show what keeps an undo from being right.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ingest.landing import ingest
+from ingest.landing import ingest, land_snapshot
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.spark import SparkLaunch
+from recover.selection.filters import Filters
 from recover.sources.marts import open_marts
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import Row, State, state_of
 from recover.timeline.table_log import MARTS, Table
+from recover.undo.classify import Wish
+from recover.undo.undoing import planned
 from tests.servers import ALL_DISTRIBUTIONS
+from tests.support.landing.binlogs import snapshot_of
 from tests.support.models.invoke import run_dbt
 from tests.support.recover.timeline import SCHEMA, Dump, Timeline
 
@@ -26,6 +33,28 @@ pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.
 
 SERVERS = ("mysql", "mariadb")
 TRANSACTIONS = 120
+
+# Each table gets two rows and an UPDATE, and then something that the log does not show row by row.
+TABLES_WITH_OBSTACLES = ("kept", "wider", "emptied", "replaced", "narrowed", "dropped", "by_statement", "prepared")
+OBSTACLES = (
+    "create database shop",
+    *(f"create table shop.{table} (id int primary key, v varchar(20))" for table in TABLES_WITH_OBSTACLES),
+    *(f"insert into shop.{table} values (1, 'a'), (2, 'b')" for table in TABLES_WITH_OBSTACLES),
+    *(f"update shop.{table} set v = 'c'" for table in TABLES_WITH_OBSTACLES),
+    "alter table shop.wider add column w int",
+    "truncate table shop.emptied",
+    "drop table shop.replaced",
+    "create table shop.replaced (id int primary key, v varchar(20))",
+    "alter table shop.narrowed modify v varchar(10)",
+    "drop table shop.dropped",
+    "set session binlog_format = STATEMENT",
+    "update shop.by_statement set v = 'd'",
+    "set session binlog_format = ROW",
+    "xa start 'x'",
+    "update shop.prepared set v = 'd' where id = 1",
+    "xa end 'x'",
+    "xa prepare 'x'",
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +78,8 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Timelines]:
             with ALL_DISTRIBUTIONS[name].start(tmp_path_factory.mktemp(name), ["--binlog-format=ROW"]) as server:
                 timeline = Timeline(server, seed, has_documents=name == "mysql")
                 dumps[name] = timeline.run(TRANSACTIONS)
+                server.execute(*OBSTACLES)
+                land_snapshot(name, snapshot_of(server.host, server.port))
                 server.flush()
                 result = ingest(name, find_binlogs(server.binlog_dir), session=launch.session(), home=home)
                 assert result.exit_code == 0, result.problems
@@ -95,6 +126,32 @@ def test_a_log_that_begins_later_shows_no_row_that_the_server_did_not_have(timel
 
 
 @pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize(
+    ("table", "obstacle"),
+    [
+        ("kept", None),
+        ("wider", None),
+        ("emptied", "shop.emptied was emptied since by"),
+        ("replaced", "shop.replaced was emptied since by DROP TABLE"),
+        ("narrowed", "shop.narrowed was altered since by"),
+        ("dropped", "no schema snapshot describes shop.dropped"),
+        ("by_statement", "rows of shop.by_statement may have changed unseen since"),
+        ("prepared", "a prepared XA transaction holds 1 row changes of shop.prepared"),
+    ],
+)
+def test_an_undo_is_refused_after_changes_that_the_log_does_not_show(
+    timelines: Timelines, name: str, table: str, obstacle: str | None
+) -> None:
+    damage = Filters.of(sources=[name], tables=[f"shop.{table}"], where=["after.v = 'c'"])
+    with planned(timelines.home, damage, Wish()) as (_, plan, _):
+        assert plan.is_printable == (obstacle is None), plan.problems
+        if obstacle is None:
+            assert plan.counts == {(f"shop.{table}", "UPDATE"): 2}
+        else:
+            assert any(problem.startswith(obstacle) for problem in plan.problems), plan.problems
+
+
+@pytest.mark.parametrize("name", SERVERS)
 def test_the_current_versions_of_row_history_are_the_keys_that_the_server_has(timelines: Timelines, name: str) -> None:
     rows = timelines.session.sql(
         f"select pk_values from binloom.row_history where is_current and source_id = '{name}' and table_name = 'items'"
@@ -120,7 +177,7 @@ def in_memory(home: Path) -> "DuckDBPyConnection":
     marts, copy = open_marts(home, MARTS), duckdb.connect()
     copy.execute("set timezone = 'UTC'; create schema binloom; create schema binloom_quality")
     for schema, name in MARTS:
-        rows = marts.execute(f"select * from {schema}.{name}").to_arrow_table()
+        rows = marts.sql(f"select * from {schema}.{name}").to_arrow_table()
         copy.register("rows", rows)
         copy.execute(f"create table {schema}.{name} as select * from rows")
         copy.unregister("rows")
