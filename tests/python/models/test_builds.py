@@ -195,13 +195,15 @@ def test_building_again_builds_and_tests_nothing(first_build: dict[str, str], sp
 
 
 def test_a_model_is_built_again_when_its_sql_changes(first_build: dict[str, str], dbt: Dbt, home: Path) -> None:
+    # No part of int_chain_links changes with the variable, so nothing of it is written.
     models = ["--select", "int_chain_files", "int_chain_links", "stg_binlog__segments"]
+    others = {"int_chain_links", "stg_binlog__segments"}
     dbt("run", *models, "--vars", "{chain_lookback_files: 3}")
-    assert unchanged(home) == {"stg_binlog__segments"}
+    assert unchanged(home) == others
     dbt("run", *models)
-    assert unchanged(home) == {"stg_binlog__segments"}
+    assert unchanged(home) == others
     dbt("run", *models)
-    assert unchanged(home) == {"int_chain_files", "int_chain_links", "stg_binlog__segments"}
+    assert unchanged(home) == {"int_chain_files", *others}
 
 
 def test_one_more_file_rewrites_only_its_hours(
