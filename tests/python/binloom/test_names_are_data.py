@@ -41,7 +41,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_commands_on_a_file(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     # The process is the tests' own: a closed pipe must not end it.
-    monkeypatch.setattr("binloom.cli._end_with_the_pipe", lambda: None)
+    monkeypatch.setattr("binloom.cli.end_with_the_pipe", lambda: None)
     printed = {
         (command, format): run(capsys, *command.split(), str(file), "--format", format)
         for command in ("inspect", "inspect -v", "inspect --events -v", "decode")
