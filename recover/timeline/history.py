@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
+from recover.selection.filters import key_parts, key_text
 from recover.timeline.events import Change, Place
 from recover.timeline.rows import Version, versions
 from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
@@ -13,7 +14,6 @@ from recover.timeline.table_log import Rows, Table, changes_of, columns_of, even
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_UNESCAPED: Final = re.compile(r"((?:[^|\\]|\\.)*)(?:\||$)")
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
@@ -130,15 +130,15 @@ def _key(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
             hint='Look for a value: `binloom query --table ... --where "column = value"`.',
         )
     names = columns.primary_key
-    parts = _UNESCAPED.findall(text)[: text.count("|") + 1]
+    parts = key_parts(text)
     if len(names) == 1 and len(parts) > 1:
-        parts = [text.replace("\\", "\\\\").replace("|", "\\|")]
+        parts = [text]
     if len(parts) != len(names):
         raise UnknownRowError(
             f"The primary key of {table} has {len(names)} columns, and {text!r} has {len(parts)} values.",
             hint=f"Give {'|'.join(names)}, with | between the values.",
         )
-    return "|".join(_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))
+    return key_text(_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))
 
 
 def _key_value(part: str, name: str, column_type: str) -> str:
