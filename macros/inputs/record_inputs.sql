@@ -1,6 +1,5 @@
 {% macro record_inputs(code, inputs) %}
-    {%- do run_query(
-        "alter table " ~ this ~ " set tblproperties ('binloom.code' = '" ~ code ~ "', 'binloom.inputs' = '" ~ inputs ~ "')"
-    ) -%}
-    {%- do shared_notes().recorded.update({model.unique_id: {'code': code, 'inputs': inputs}}) -%}
+    {%- set record = record_of(code, inputs) -%}
+    {%- do run_query("alter table " ~ this ~ " set " ~ tblproperties_of(record)) -%}
+    {%- do shared_notes().recorded.update({model.unique_id: record}) -%}
 {% endmacro %}

@@ -1,5 +1,5 @@
 {% macro state_of_parents(node) %}
-    {#- A table is what it was last built from. A view and an ephemeral model are what their parents are. -#}
+    {#- A table is what its last build made. A view and an ephemeral model are what their parents are. -#}
     {%- set states = [] -%}
     {%- for parent in node.depends_on.nodes | sort -%}
         {%- if parent in graph.sources -%}
@@ -13,7 +13,7 @@
             {%- do states.append(recorded(graph.nodes[parent]).get('code') or invocation_id) -%}
             {%- do states.append(noted_state_of_parents(graph.nodes[parent])) -%}
         {%- else -%}
-            {%- do states.append(recorded(graph.nodes[parent]).get('inputs') or invocation_id) -%}
+            {%- do states.append(recorded(graph.nodes[parent]).get('built') or invocation_id) -%}
         {%- endif -%}
     {%- endfor -%}
     {{ return(local_md5(states | join(' '))) }}

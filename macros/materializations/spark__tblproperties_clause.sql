@@ -3,8 +3,6 @@
         of an incremental model also needs that of its parts. -#}
     {%- set known = recorded(model) -%}
     {%- if known and config.get('materialized') != 'incremental' -%}
-        tblproperties (
-        {%- for name, value in known.items() %}'binloom.{{ name }}' = '{{ value }}'{{ ", " if not loop.last }}{% endfor -%}
-        )
+        {{ tblproperties_of(known) }}
     {%- endif -%}
 {%- endmacro %}

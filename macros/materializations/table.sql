@@ -5,6 +5,6 @@
         {{ return(skipped()) }}
     {%- endif -%}
     {%- do shared_notes().checked.update({model.unique_id: recorded(model).get('code') == code}) -%}
-    {%- do shared_notes().recorded.update({model.unique_id: {'code': code, 'inputs': inputs}}) -%}
+    {%- do shared_notes().recorded.update({model.unique_id: record_of(code, inputs)}) -%}
     {{ return(dbt.materialization_table_spark()) }}
 {% endmaterialization %}

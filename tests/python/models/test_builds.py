@@ -206,6 +206,13 @@ def test_a_model_is_built_again_when_its_sql_changes(first_build: dict[str, str]
     assert unchanged(home) == {"int_chain_files", *others}
 
 
+def test_a_model_is_built_again_when_its_parent_was(first_build: dict[str, str], dbt: Dbt, home: Path) -> None:
+    # From the same inputs, but somebody may have damaged the old table.
+    dbt("run", "--full-refresh", "--select", "int_completed_segments")
+    dbt("run", "--select", "int_completed_segments", "schema_changes")
+    assert unchanged(home) == {"int_completed_segments"}
+
+
 def test_one_more_file_rewrites_only_its_hours(
     first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
 ) -> None:

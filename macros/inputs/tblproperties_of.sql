@@ -1,0 +1,7 @@
+{% macro tblproperties_of(record) -%}
+tblproperties (
+    {%- for name, value in record.items() -%}
+'binloom.{{ name }}' = '{{ value }}'{{ ", " if not loop.last }}
+    {%- endfor -%}
+)
+{%- endmacro %}
