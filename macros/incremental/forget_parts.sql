@@ -11,6 +11,6 @@
     {%- do run_query("truncate table " ~ built) -%}
     {#- Records of earlier versions. -#}
     {%- for name in ['_built_hours', '_built_files'] -%}
-        {%- do run_query("drop table if exists " ~ this ~ name) -%}
+        {%- do run_query("drop table if exists " ~ built | string | replace('_built_parts', name)) -%}
     {%- endfor -%}
 {% endmacro %}
