@@ -1,24 +1,19 @@
 {% macro files_looked_back_on(files) %}
-    {%- if files is none -%}
-        {{ return(none) }}
-    {%- endif -%}
+    {%- set query -%}
+        select distinct
+            earlier.source_id,
+            earlier.epoch,
+            earlier.binlog_file
+        from (select * from {{ ref('int_chain_files') }} where {{ in_files(files) }}) as files
+        inner join {{ ref('int_chain_files') }} as earlier
+            on
+                files.source_id = earlier.source_id
+                and earlier.place between files.place - {{ var('chain_lookback_files') }} and files.place
+        order by earlier.source_id, earlier.epoch, earlier.binlog_file
+    {%- endset -%}
     {%- set found = [] -%}
-    {%- if files -%}
-        {%- set query -%}
-            select distinct
-                earlier.source_id,
-                earlier.epoch,
-                earlier.binlog_file
-            from (select * from {{ ref('int_chain_files') }} where {{ in_files(files) }}) as files
-            inner join {{ ref('int_chain_files') }} as earlier
-                on
-                    files.source_id = earlier.source_id
-                    and earlier.place between files.place - {{ var('chain_lookback_files') }} and files.place
-            order by earlier.source_id, earlier.epoch, earlier.binlog_file
-        {%- endset -%}
-        {%- for row in run_query(query).rows -%}
-            {%- do found.append({'source_id': row[0], 'epoch': row[1] | int, 'binlog_file': row[2]}) -%}
-        {%- endfor -%}
-    {%- endif -%}
+    {%- for row in run_query(query).rows -%}
+        {%- do found.append({'source_id': row[0], 'epoch': row[1] | int, 'binlog_file': row[2]}) -%}
+    {%- endfor -%}
     {{ return(found) }}
 {% endmacro %}
