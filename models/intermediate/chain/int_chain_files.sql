@@ -18,24 +18,6 @@ bindings as (
 
 ),
 
-xa_transactions as (
-
-    select * from {{ ref('int_xa_transactions') }}
-
-),
-
-xa_outcomes_by_file as (
-
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        array_join(array_sort(collect_list(concat_ws(' ', start_pos, outcome))), ',') as xa_outcomes
-    from xa_transactions
-    group by source_id, epoch, binlog_file
-
-),
-
 table_maps_by_file as (
 
     select
@@ -113,15 +95,10 @@ fingerprinted as (
         ) as place,
         md5(
             to_json(
-                struct(landed_files.segments, xa_outcomes_by_file.xa_outcomes, bindings_by_file.bindings)
+                struct(landed_files.with_xa_ends, bindings_by_file.bindings)
             )
         ) as fingerprint
     from landed_files
-    left join xa_outcomes_by_file
-        on
-            landed_files.source_id = xa_outcomes_by_file.source_id
-            and landed_files.epoch = xa_outcomes_by_file.epoch
-            and landed_files.binlog_file = xa_outcomes_by_file.binlog_file
     left join bindings_by_file
         on
             landed_files.source_id = bindings_by_file.source_id
