@@ -9,6 +9,7 @@ from ingest.errors import EXIT_DONE
 from recover.questions.summaries import summary
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
 from recover.selection.filters import By, Filters
+from recover.sources.engine import fetched
 from recover.sources.log import Log
 
 # More are rarely read on a terminal; JSON and CSV have no limit of their own.
@@ -22,7 +23,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     query = summary(selection, by, most if limit is not None or most is None else most + 1)
     cursor = log.connection.execute(query.sql("duckdb"))
     columns = [column[0] for column in cursor.description or ()]
-    rows = _fetched(cursor)
+    rows = fetched(cursor)
     first = next(rows, None)
     _report_quarantine(log, filters)
     if first is None and limit != 0:
@@ -43,11 +44,6 @@ def _report_problems(log: Log) -> int:
     for problem in log.problems:
         say(str(problem))
     return max((problem.exit_code for problem in log.problems), default=EXIT_DONE)
-
-
-def _fetched(cursor: Any) -> Iterator[tuple[Any, ...]]:
-    while rows := cursor.fetchmany(1000):
-        yield from rows
 
 
 def _report_quarantine(log: Log, filters: Filters) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
+from recover.sources.engine import fetched
 from recover.sources.marts import MART_SCHEMA, SCHEMAS, open_marts
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ FUNCTIONS: Final = frozenset(
     }
 )
 """Names of sqlglot's classes of the functions that give the same results in DuckDB and Spark."""
-
-_ROWS_AT_ONCE: Final = 1000
 
 
 class QuestionError(UsageError):
@@ -84,12 +83,7 @@ def ask(question: str, home: Path) -> Answer:
         raise QuestionError(
             f"The query cannot be answered: {_first_line(error)}.", hint=_hint(connection, str(error))
         ) from None
-    return Answer([column[0] for column in cursor.description or ()], _rows(cursor))
-
-
-def _rows(cursor: "DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield from rows
+    return Answer([column[0] for column in cursor.description or ()], fetched(cursor))
 
 
 def _query(question: str) -> "exp.Query":

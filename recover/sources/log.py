@@ -12,6 +12,7 @@ from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_name
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
 from recover.selection.filters import Filters
+from recover.sources.engine import fetched
 from recover.sources.marts import STATEMENTS, open_marts
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ VIEWS: Final = (
     ("binloom", "quarantined_row_events"),
     STATEMENTS,
 )
-_ROWS_AT_ONCE: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,4 @@ class Log:
 
     def rows(self, query: "exp.Query") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query, read while they are used."""
-        cursor = self.connection.execute(query.sql("duckdb"))
-        while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-            yield from rows
+        return fetched(self.connection.execute(query.sql("duckdb")))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ingest.errors import StoreError, UsageError
 from ingest.warehouse.home import warehouse_dir
+from recover.sources.engine import literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -52,7 +53,7 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None
     # Text of a timestamp has the offset of the time zone.
     connection.execute("set timezone = 'UTC'")
     if spill is not None:
-        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {_literal(str(spill))}")
+        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {literal(str(spill))}")
     # A bar would mix with the rows after two seconds.
     connection.execute("set enable_progress_bar = false")
     for schema in (*SCHEMAS, STATEMENTS[0]):
@@ -69,7 +70,7 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None
             ) from None
     folder = f"{warehouse_dir(home)}/"
     # DuckDB checks a pattern as it is written, and then the files that it found.
-    connection.execute(f"set allowed_directories = [{_literal(folder)}, {_literal(_escaped(folder))}]")
+    connection.execute(f"set allowed_directories = [{literal(folder)}, {literal(_escaped(folder))}]")
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
     return connection
@@ -111,7 +112,7 @@ def _files(home: Path, schema: str, name: str) -> str:
     pattern = f"{_escaped(str(folder))}{'/*=*' * len(partitions)}/part-*.parquet"
     types = ", ".join(f"{column}: {_PARTITION_TYPES.get(column, 'varchar')}" for column in partitions)
     typed = f", hive_types = {{{types}}}" if partitions else ""
-    return f"select * from read_parquet({_literal(pattern)}, union_by_name = true{typed})"
+    return f"select * from read_parquet({literal(pattern)}, union_by_name = true{typed})"
 
 
 def _is_unfinished(folder: Path, is_partitioned: bool) -> bool:
@@ -147,10 +148,6 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
 def _escaped(path: str) -> str:
     """Return a path for a pattern in which the characters of patterns stand for themselves."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
+from recover.sources.engine import fetched, literal
 from recover.timeline.altered_columns import Columns
 from recover.timeline.components import components
 from recover.timeline.events import Change, Effect, JsonChange, Place, TableEvent
@@ -23,7 +24,6 @@ MARTS: Final = (
 )
 """Tables that the functions of this module read."""
 
-_ROWS_AT_ONCE: Final = 2000
 _EMPTYING: Final = ("drop_table", "truncate_table", "drop_database")
 _CREATING: Final = ("create_table", "create_like", "create_select")
 _REPLACING: Final = (
@@ -66,7 +66,7 @@ class Rows:
         if self.keys is None:
             return "select * from binloom.row_changes"
         hashes = ", ".join(f"'{sha256(key.encode()).hexdigest()}'" for key in self.keys)
-        keys = ", ".join("'" + key.replace("'", "''") + "'" for key in self.keys)
+        keys = ", ".join(literal(key) for key in self.keys)
         return f"""select * from binloom.row_changes where pk_hash in ({hashes})
             union all
             select * from binloom.row_changes where pk_values_after in ({keys}) and pk_hash not in ({hashes})"""
@@ -124,8 +124,7 @@ def changes_of(
         order by "group", effect_epoch, effect_file_sequence, effect_pos, start_pos, payload_ordinal, row_ordinal""",
         parameters,
     )
-    while batch := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield from map(_change, batch)
+    yield from map(_change, fetched(cursor))
 
 
 def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | None = None) -> list[TableEvent]:

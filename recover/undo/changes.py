@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
+from recover.sources.engine import fetched, literal
 from recover.undo.fold import Change, Row
 from recover.undo.tables import Table, TableName
 
@@ -22,7 +23,6 @@ ORDER: Final = "epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"
 _IMAGES: Final = (
     "map_keys(row_before), map_values(row_before), map_keys(row_after), map_values(row_after), undecoded_columns"
 )
-_ROWS_AT_ONCE: Final = 5000
 # A chain of rows that took each other's keys is in memory as a whole.
 _LONGEST_CHAIN: Final = 100_000
 
@@ -211,9 +211,8 @@ class TableChanges:
             f"select key, key_after from ({self._window()}) where key != key_after", self._parameters
         )
         chains = _Chains()
-        while pairs := moves.fetchmany(_ROWS_AT_ONCE):
-            for key, key_after in pairs:
-                chains.join(key, key_after)
+        for key, key_after in fetched(moves):
+            chains.join(key, key_after)
         self._connection.execute("create or replace temp table chained_keys (key varchar, chain varchar)")
         if chains.parents:
             import pyarrow as pa
@@ -235,7 +234,7 @@ class TableChanges:
             f" from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}",
             self._parameters,
         )
-        for _, rows in groupby(_fetched(found), key=lambda row: row[0]):
+        for _, rows in groupby(fetched(found), key=lambda row: row[0]):
             chain = [_change(row) for row in rows]
             if len(chain) > _LONGEST_CHAIN:
                 raise SelectionError(
@@ -265,13 +264,8 @@ def selected_changes_backwards(
         f" and source_id = ? and outcome = 'commit' order by {backwards}",
         [selected.source_id],
     )
-    for schema, name, *facts in _fetched(found):
+    for schema, name, *facts in fetched(found):
         yield (schema, name), _change(("", facts[0], facts[1], True, facts[2], "", "", *facts[3:]))
-
-
-def _fetched(found: Any) -> Iterator[tuple[Any, ...]]:
-    while rows := found.fetchmany(_ROWS_AT_ONCE):
-        yield from rows
 
 
 def _change(row: tuple[Any, ...]) -> Change:
@@ -290,14 +284,10 @@ def _identity(table: Table, image: str) -> str:
     """Return an expression that is equal only for images of the same row, or of equal rows if there is no key."""
     if table.row_key:
         # A partial image lacks key columns that did not change: the expression is NULL then.
-        joined = " || ' | ' || ".join(f"replace({image}[{_literal(name)}], '|', '||')" for name in table.row_key)
+        joined = " || ' | ' || ".join(f"replace({image}[{literal(name)}], '|', '||')" for name in table.row_key)
         return f"({joined})"
-    parts = (f"coalesce('v' || replace({image}[{_literal(column.name)}], '|', '||'), 'n')" for column in table.stored)
+    parts = (f"coalesce('v' || replace({image}[{literal(column.name)}], '|', '||'), 'n')" for column in table.stored)
     return f"if({image} is null, null, md5(concat_ws(' | ', {', '.join(parts)})))"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 class _Chains:

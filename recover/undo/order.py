@@ -7,6 +7,7 @@ takes it, and every foreign key must have its parent. When neither works, only t
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from recover.sources.engine import literal
 from recover.undo.fold import UNKNOWN, Row
 from recover.undo.literals import LABELS, TEXTS
 from recover.undo.operations import Verb
@@ -247,8 +248,7 @@ def _value_expression(table: Table, names: Sequence[str]) -> str:
     """Return `_value` as an expression on `held`."""
     parts = []
     for name in names:
-        quoted = "'" + name.replace("'", "''") + "'"
-        text = f"held[{quoted}]"
+        text = f"held[{literal(name)}]"
         if table.by_name[name].data_type in TEXTS | LABELS:
             text = f"lower(rtrim({text}, ' '))"
         parts.append(f"replace({text}, '|', '||')")
