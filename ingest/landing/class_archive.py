@@ -13,7 +13,8 @@ from pathlib import Path
 from ingest.errors import BinloomError, StoreError
 from ingest.landing.ingest_files import ingest
 from ingest.sources.directory import find_binlogs
-from ingest.warehouse.spark import CLASS_ARCHIVE, SparkLaunch
+from ingest.warehouse.jvm import CLASS_ARCHIVE
+from ingest.warehouse.spark import SparkLaunch
 
 # This query loads most of the classes that dbt's queries need.
 _QUERY = """

@@ -1,79 +1,29 @@
 """The only place that creates a Spark session, and the settings that all sessions share.
 
 `spark_settings` returns the settings as data; `profiles.yml` contains the same settings for a plain `dbt build`.
-For a local master this module starts the JVM, not pyspark's shell scripts. The JVM is ready two seconds sooner, it
-starts while files are being scanned, and its output goes to a log file.
 """
 
 import contextlib
 import fcntl
 import os
-import re
 import shutil
 import struct
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
-from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
+from ingest.errors import MetastoreLockedError, StoreError
 from ingest.warehouse.home import NO_SPACE, binloom_home, comes_of_a_full_disk, prepare_home
+from ingest.warehouse.jvm import Jvm, find_java, runs_in_this_process
 from ingest.warehouse.privacy import private_umask
 
 MASTER_VARIABLE = "BINLOOM_SPARK_MASTER"
 MEMORY_VARIABLE = "BINLOOM_DRIVER_MEMORY"
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
-JAVA_NEEDED = 17
-JVM_START_SECONDS = 120.0
-JVM_END_SECONDS = 30.0
-# In the environment that contains the jars of these classes. Written by `ingest.landing.class_archive`.
-CLASS_ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
-
-JAVA_HINT = (
-    "Install a Java runtime, version 17 or newer, and try again: `apt-get install openjdk-17-jre-headless` on Debian "
-    "or Ubuntu, `dnf install java-17-openjdk-headless` on Fedora or RHEL, `brew install openjdk@17` on macOS; "
-    "or set JAVA_HOME to one."
-)
-
-# The options that Spark's own launcher gives a JVM of version 17, without the incubator module for linear algebra.
-_JVM_OPTIONS = [
-    "-XX:+IgnoreUnrecognizedVMOptions",
-    *(
-        f"--add-opens=java.base/{package}=ALL-UNNAMED"
-        for package in (
-            "java.lang",
-            "java.lang.invoke",
-            "java.lang.reflect",
-            "java.io",
-            "java.net",
-            "java.nio",
-            "java.util",
-            "java.util.concurrent",
-            "java.util.concurrent.atomic",
-            "jdk.internal.ref",
-            "sun.nio.ch",
-            "sun.nio.cs",
-            "sun.security.action",
-            "sun.util.calendar",
-        )
-    ),
-    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
-    "-Djdk.reflect.useDirectMethodHandle=false",
-    "-Dio.netty.tryReflectionSetAccessible=true",
-    "-Dio.netty.allocator.type=pooled",
-    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
-    "--enable-native-access=ALL-UNNAMED",
-    "-Dderby.connection.requireAuthentication=false",
-]
-
-# A JVM that lives for seconds spends half of its processor time on optimising code that it hardly runs. Without the
-# optimiser the JVM reserves less memory for compiled code: too little for a whole `dbt build`, so the size is set.
-SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 
 # Settings that only landing needs.
 _LANDING_SETTINGS = {
@@ -129,46 +79,6 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
     return settings
 
 
-def find_java() -> Path:
-    """Return the `java` that Spark will run on.
-
-    Raises
-    ------
-    JavaMissingError
-        There is no Java, or it is older than version 17.
-    """
-    java_home = os.environ.get("JAVA_HOME")
-    found = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
-    if not found or not os.access(found, os.X_OK):
-        where = f"JAVA_HOME is {java_home}, but there is no {found}" if java_home else "no `java` is on the PATH"
-        raise JavaMissingError(f"Spark needs Java {JAVA_NEEDED} or newer: {where}.", hint=JAVA_HINT)
-    version = _java_version(Path(found))
-    if version is None:
-        raise JavaMissingError(f"{found} does not run: `java -version` printed no version.", hint=JAVA_HINT)
-    if version < JAVA_NEEDED:
-        raise JavaMissingError(f"{found} is Java {version}, but Spark needs {JAVA_NEEDED} or newer.", hint=JAVA_HINT)
-    return Path(found)
-
-
-def _java_version(java: Path) -> int | None:
-    # Reading the release file takes a millisecond, starting the JVM takes a hundred.
-    release = java.resolve().parent.parent / "release"
-    try:
-        text = release.read_text(errors="replace")
-        pattern = r'JAVA_VERSION="(\d+)(?:\.(\d+))?'
-    except OSError:
-        try:
-            text = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30).stderr
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        pattern = r'version "(\d+)(?:\.(\d+))?'
-    match = re.search(pattern, text)
-    if not match:
-        return None
-    major = int(match.group(1))
-    return int(match.group(2) or 0) if major == 1 else major
-
-
 def metastore_holder(home: Path) -> int | None:
     """Return the id of the process that holds the embedded metastore, None when no process holds it."""
     try:
@@ -202,6 +112,17 @@ def _mend_metastore(home: Path) -> None:
     folder = home / "metastore"
     if folder.is_dir() and not (folder / "service.properties").exists():
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _close_metastore(settings: dict[str, str]) -> None:
+    # Derby holds its files until it is told to close them, or until its process ends.
+    from py4j.protocol import Py4JJavaError
+    from pyspark import SparkContext
+
+    address = settings["spark.hadoop.javax.jdo.option.ConnectionURL"].replace("create=true", "shutdown=true")
+    # Derby reports with an error that it has closed a database, and also that it had not opened it.
+    with contextlib.suppress(Py4JJavaError):
+        SparkContext._jvm.java.sql.DriverManager.getConnection(address)  # type: ignore[union-attr]
 
 
 @contextlib.contextmanager
@@ -270,12 +191,10 @@ class SparkLaunch:
         classes_into: Path | None = None,
     ) -> None:
         self.home = home or binloom_home()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._folder: str | None = None
+        self._jvm: Jvm | None = None
         self._context: Any = None
         self._session: Any = None
         self._owned = True
-        self._classes_into = classes_into
         self._adopt(session)
         if self._context is not None:
             return
@@ -286,8 +205,8 @@ class SparkLaunch:
         self._settings = {**spark_settings(self.home), **_LANDING_SETTINGS}
         if self._settings["spark.master"].startswith("local"):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            if "SPARK_HOME" not in os.environ:
-                self._start_jvm(java, short_lived)
+            if "SPARK_HOME" not in os.environ and not runs_in_this_process():
+                self._jvm = Jvm(java, self._settings, self.home, short_lived=short_lived, classes_into=classes_into)
 
     def _adopt(self, session: Any) -> None:
         from pyspark import SparkContext
@@ -296,67 +215,6 @@ class SparkLaunch:
         if active is not None and active._jsc is not None:
             self._context = active
             self._owned = False
-
-    def _start_jvm(self, java: Path, short_lived: bool) -> None:
-        import pyspark
-
-        spark_home = Path(pyspark.__file__).parent
-        self._folder = tempfile.mkdtemp(prefix="jvm-", dir=self.home / "tmp")
-        command = [
-            str(java),
-            "-cp",
-            f"{spark_home}/jars/*",
-            f"-Xmx{self._settings['spark.driver.memory']}",
-            *_JVM_OPTIONS,
-            *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived else []),
-            *self._class_options(),
-            # Paths may contain blanks, so the options cannot be passed as one string in a setting.
-            *(option for option in re.split(r" (?=-D)", self._settings["spark.driver.extraJavaOptions"])),
-            "org.apache.spark.deploy.SparkSubmit",
-            *(part for key, value in self._settings.items() for part in ("--conf", f"{key}={value}")),
-            "pyspark-shell",
-        ]
-        environment = {
-            **os.environ,
-            "SPARK_HOME": str(spark_home),
-            "SPARK_CONNECT_MODE": "0",
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": f"{self._folder}/connection",
-        }
-        with open(self.home / "logs" / "jvm.log", "wb") as log:
-            # The JVM ends when its standard input is closed, that is when this process ends for any reason.
-            # Its own process session, so that Ctrl-C reaches the JVM through Spark and not as a signal.
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                process_group=0,
-                umask=private_umask(),
-            )
-
-    def _class_options(self) -> list[str]:
-        if self._classes_into is not None:
-            return [f"-XX:ArchiveClassesAtExit={self._classes_into}"]
-        return [f"-XX:SharedArchiveFile={CLASS_ARCHIVE}"] if CLASS_ARCHIVE.exists() else []
-
-    def _connection(self) -> tuple[int, str]:
-        assert self._process is not None and self._folder is not None
-        path = Path(self._folder) / "connection"
-        until = time.monotonic() + JVM_START_SECONDS
-        while not path.exists():
-            if self._process.poll() is not None or time.monotonic() > until:
-                raise StoreError(
-                    f"The Java process for Spark did not start: {_last_line(self.home / 'logs' / 'jvm.log')}",
-                    hint=f"Its output is in {self.home / 'logs' / 'jvm.log'}.",
-                )
-            time.sleep(0.01)
-        with path.open("rb") as connection:
-            port = _read_int(connection)
-            secret = connection.read(_read_int(connection)).decode()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return port, secret
 
     @property
     def is_shared(self) -> bool:
@@ -368,18 +226,14 @@ class SparkLaunch:
         if self._context is None:
             from pyspark import SparkConf, SparkContext
 
-            if self._process is None:
-                conf = SparkConf(False)
+            conf = SparkConf(False)
+            if self._jvm is not None:
+                # It got the settings when it was started.
+                self._jvm.connect()
+            else:
                 for key, value in self._settings.items():
                     conf.set(key, value)
-                self._context = SparkContext(conf=conf)
-            else:
-                port, secret = self._connection()
-                os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
-                try:
-                    self._context = SparkContext(conf=SparkConf(False))
-                finally:
-                    del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+            self._context = SparkContext(conf=conf)
         return self._context
 
     def session(self) -> Any:
@@ -406,25 +260,12 @@ class SparkLaunch:
             self._session.stop()
         elif self._context is not None:
             self._context.stop()
-        was_used = self._context is not None
         self._session = self._context = None
-        if self._process is not None and not was_used:
-            # The JVM was not used yet: no orderly shutdown is needed.
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-        elif self._process is not None:
-            _end_gateway()
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            try:
-                self._process.wait(timeout=JVM_END_SECONDS if self._classes_into is None else None)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._process = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._jvm is not None and not self._jvm.is_kept:
+            self._jvm.end()
+        elif runs_in_this_process():
+            _close_metastore(self._settings)
+        self._jvm = None
 
     def __enter__(self) -> Self:
         return self
@@ -433,26 +274,3 @@ class SparkLaunch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _end_gateway() -> None:
-    # The next session of this process must start a new JVM.
-    from pyspark import SparkContext
-
-    gateway = SparkContext._gateway
-    if gateway is not None:
-        gateway.shutdown()
-    SparkContext._gateway = None
-    SparkContext._jvm = None
-
-
-def _read_int(stream: IO[bytes]) -> int:
-    return int.from_bytes(stream.read(4), "big", signed=True)
-
-
-def _last_line(path: Path) -> str:
-    try:
-        lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        lines = []
-    return lines[-1] if lines else "it printed nothing."

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from ingest.warehouse.jvm import Jvm
 from tests.support.landing.spark import spark_home
+
+# The modules of a run share one Java process: its code becomes fast only after minutes.
+Jvm.outlives_sessions = True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,3 +30,10 @@ def session(home: Path) -> Iterator[Any]:
     """The session of all tests of a module."""
     with spark_home(home) as live:
         yield live
+
+
+@pytest.fixture
+def own_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions of a test start a Java process, which ends with them."""
+    Jvm.end_kept()
+    monkeypatch.setattr(Jvm, "outlives_sessions", False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.dataset as dataset
 
-from ingest.warehouse.spark import SHORT_LIVED_OPTIONS
+from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
 from tests.support.places import PROJECT
 
 DBT = Path(sys.executable).with_name("dbt")

@@ -9,8 +9,9 @@ from ingest.warehouse.spark import SparkLaunch
 from tests.servers import DISTRIBUTIONS, Server
 from tests.servers.accounts import create_account
 from tests.servers.replication import begin_again
-from tests.support.commands import build, rows_of
+from tests.support.commands import rows_of
 from tests.support.follow.follower import Follower
+from tests.support.in_process import build
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.slow, pytest.mark.spark]
 

@@ -9,9 +9,10 @@ from tests.python.follow.conftest import SERVER_OPTIONS
 from tests.servers import DISTRIBUTIONS
 from tests.servers.accounts import create_account
 from tests.servers.load import Load
-from tests.support.commands import binloom, build, rows_of
+from tests.support.commands import rows_of
 from tests.support.follow.follower import Follower
 from tests.support.follow.tables import Tables, assert_same_tables
+from tests.support.in_process import binloom, build
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]

@@ -6,11 +6,12 @@ import pytest
 
 from ingest.errors import StoreError
 from ingest.landing.class_archive import write_class_archive
-from ingest.warehouse import spark as session
-from ingest.warehouse.spark import CLASS_ARCHIVE, SparkLaunch
+from ingest.warehouse import jvm
+from ingest.warehouse.jvm import CLASS_ARCHIVE
+from ingest.warehouse.spark import SparkLaunch
 from tests.support.landing.binlogs import SHOP
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("own_jvm")]
 
 
 def jvm_maps(launch: SparkLaunch, path: Path) -> bool:
@@ -29,7 +30,7 @@ def test_a_session_takes_the_classes_that_setup_kept(tmp_path: Path) -> None:
 def test_a_session_starts_beside_classes_that_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = tmp_path / "other.jsa"
     other.write_bytes(b"of another version " * 1000)
-    monkeypatch.setattr(session, "CLASS_ARCHIVE", other)
+    monkeypatch.setattr(jvm, "CLASS_ARCHIVE", other)
     with SparkLaunch(tmp_path / "home", short_lived=True) as launch:
         assert not jvm_maps(launch, other)
 

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
-from ingest.warehouse.spark import SHORT_LIVED_OPTIONS, SparkLaunch
+from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
+from ingest.warehouse.spark import SparkLaunch
 from tests.support.commands import DBT
 from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.support.models.invoke import run_dbt

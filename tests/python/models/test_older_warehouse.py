@@ -9,7 +9,7 @@ import pytest
 
 from recover.questions.sql import ask
 from tests.servers import mariadb
-from tests.support.commands import binloom
+from tests.support.in_process import binloom
 from tests.support.older_warehouse import FOLLOWED, LANDED, PLACE, SAMPLE, SERVER_OPTIONS, run, unpack
 from tests.support.places import SAMPLES
 from tests.support.recover.questions import QUESTIONS, comparable, documented_questions, in_schema

@@ -9,7 +9,8 @@ import pytest
 
 from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
 from ingest.warehouse.home import prepare_home
-from ingest.warehouse.spark import SparkLaunch, find_java, metastore_holder, spark_errors, spark_settings
+from ingest.warehouse.jvm import find_java
+from ingest.warehouse.spark import SparkLaunch, metastore_holder, spark_errors, spark_settings
 
 
 def fake_java(folder: Path, release: str) -> Path:
@@ -50,6 +51,7 @@ def test_java_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         find_java()
 
 
+@pytest.mark.usefixtures("own_jvm")
 def test_jvm_that_does_not_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = fake_java(tmp_path / "jdk", 'JAVA_VERSION="17.0.1"\n')
     (folder / "bin" / "java").write_text("#!/bin/sh\necho 'no room for the heap' >&2\nexit 1\n")
