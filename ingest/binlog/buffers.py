@@ -12,23 +12,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ingest.binlog.kernel import crc, numbers
-from ingest.binlog.kernel import json as binary_json
 from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import (
     CONTEXT_WORDS,
     INDEX_WORDS,
+    JSON_SCRATCH_BYTES,
+    PADDING,
     PROBLEM_WORDS,
     STMT_WORDS,
     TXN_WORDS,
     WORDS,
 )
-from ingest.binlog.kernel.memory import PADDING
+from ingest.binlog.kernel.tables import powers_of_ten, slicing_tables
 
 Int64s = npt.NDArray[np.int64]
 
-CRC_TABLES: Final = crc.slicing_tables()
-POWERS: Final = numbers.powers_of_ten()
+CRC_TABLES: Final = slicing_tables()
+POWERS: Final = powers_of_ten()
 
 ROW_CAPACITY: Final = 32768
 VALUE_CAPACITY: Final = 524288
@@ -51,7 +51,7 @@ class Context:
         self.words: Int64s = np.zeros(CONTEXT_WORDS, dtype=np.int64)
         self.address = address_of(self.words)
         self._kept: dict[str, npt.NDArray[Any]] = {}
-        self.scratch = np.zeros(max(binary_json.SCRATCH_BYTES, 4096), dtype=np.uint8)
+        self.scratch = np.zeros(max(JSON_SCRATCH_BYTES, 4096), dtype=np.uint8)
         self.point("CRC_TABLES", CRC_TABLES)
         self.point("POWERS", POWERS)
         self.point("SCRATCH", self.scratch)

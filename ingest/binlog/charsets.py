@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ingest.binlog.kernel import strings
+from ingest.binlog.kernel import layout
 
 # First collation id of each run, and the character sets of the ids from there on, as both servers number them
 # (information_schema.collations of MySQL 9.7 and MariaDB 10.11; they agree where both have an id).
@@ -54,13 +54,13 @@ BINARY: Final = "binary"
 
 _ALIASES: Final = {"utf8": "utf8mb3"}
 _WIDE: Final = {
-    "utf8mb4": strings.CHARSET_UTF8,
-    "utf8mb3": strings.CHARSET_UTF8,
-    "ucs2": strings.CHARSET_UTF16,
-    "utf16": strings.CHARSET_UTF16,
-    "utf16le": strings.CHARSET_UTF16LE,
-    "utf32": strings.CHARSET_UTF32,
-    BINARY: strings.CHARSET_BINARY,
+    "utf8mb4": layout.CHARSET_UTF8,
+    "utf8mb3": layout.CHARSET_UTF8,
+    "ucs2": layout.CHARSET_UTF16,
+    "utf16": layout.CHARSET_UTF16,
+    "utf16le": layout.CHARSET_UTF16LE,
+    "utf32": layout.CHARSET_UTF32,
+    BINARY: layout.CHARSET_BINARY,
 }
 _TABLES: Final = files("ingest.binlog") / "charset_tables"
 
@@ -96,7 +96,7 @@ def canonical(charset: str) -> str:
 def decode_text(data: bytes, charset: str | None) -> str:
     """Decode a short text (a label, a statement, a name) from a character set; invalid bytes become `\\xNN`."""
     charset = canonical(charset or "utf8mb4")
-    kind, table = conversion(charset) or (strings.CHARSET_UNKNOWN, None)
+    kind, table = conversion(charset) or (layout.CHARSET_UNKNOWN, None)
     if table is None:
         return data.decode(_CODECS.get(charset, "utf-8"), "backslashreplace")
     text, at = [], 0
@@ -110,7 +110,7 @@ def decode_text(data: bytes, charset: str | None) -> str:
 def _next_character(data: bytes, at: int, kind: int, table: npt.NDArray[np.uint32]) -> tuple[int, int]:
     """Return code point (0 for none) and byte count of the character at `at`; `table` has the kernel's layout."""
     first = data[at]
-    if kind in (strings.CHARSET_SINGLE_BYTE, strings.CHARSET_NOT_ASCII):
+    if kind in (layout.CHARSET_SINGLE_BYTE, layout.CHARSET_NOT_ASCII):
         entry = int(table[first])
         encoded = (entry & 0xFFFFFF).to_bytes(3, "little")[: entry >> 24]
         return (ord(encoded.decode()) if entry else 0), 1
@@ -121,7 +121,7 @@ def _next_character(data: bytes, at: int, kind: int, table: npt.NDArray[np.uint3
     code = int(table[int.from_bytes(pair, "big")]) if len(pair) == 2 else 0
     if code:
         return code, 2
-    if kind == strings.CHARSET_GB18030:
+    if kind == layout.CHARSET_GB18030:
         code = _gb18030_code(data[at : at + 4], table)
         return code, 4 if code else 1
     triple = data[at + 1 : at + 3]
@@ -135,9 +135,9 @@ def _gb18030_code(sequence: bytes, table: npt.NDArray[np.uint32]) -> int:
         return 0
     first, second, third, fourth = sequence
     number = (((first - 0x81) * 10 + second - 0x30) * 126 + third - 0x81) * 10 + fourth - 0x30
-    if number < strings.GB18030_BMP:
+    if number < layout.GB18030_BMP:
         return int(table[65792 + number])
-    number -= strings.GB18030_SUPPLEMENT
+    number -= layout.GB18030_SUPPLEMENT
     return 0x10000 + number if 0 <= number < 0x100000 else ord("?")
 
 
@@ -157,14 +157,14 @@ def conversion(charset: str) -> tuple[int, npt.NDArray[np.uint32] | None] | None
     points = np.frombuffer(zlib.decompress(path.read_bytes()), dtype="<u2").astype(np.uint32)
     if len(points) == 256:
         keeps_ascii = np.array_equal(points[:128], np.arange(128))
-        kind = strings.CHARSET_SINGLE_BYTE if keeps_ascii else strings.CHARSET_NOT_ASCII
+        kind = layout.CHARSET_SINGLE_BYTE if keeps_ascii else layout.CHARSET_NOT_ASCII
         return kind, _utf8_entries(points)
     if charset == "gb18030":
-        return strings.CHARSET_GB18030, points
+        return layout.CHARSET_GB18030, points
     if len(points) == 65792:
         # The kernel looks up three-byte characters in every multi-byte set.
         points = np.concatenate([points, np.zeros(65536, dtype=np.uint32)])
-    return strings.CHARSET_MULTI_BYTE, points
+    return layout.CHARSET_MULTI_BYTE, points
 
 
 def _utf8_entries(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

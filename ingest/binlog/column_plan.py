@@ -6,6 +6,11 @@ import numpy.typing as npt
 from ingest.binlog.charsets import BINARY, conversion
 from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import (
+    CHARSET_BINARY,
+    CHARSET_UNKNOWN,
+    HIRES_DATETIME_BYTES,
+    HIRES_TIME_BYTES,
+    HIRES_TIMESTAMP_BYTES,
     LABEL_ADDRESS,
     LABEL_SIZE,
     LABEL_WORDS,
@@ -20,8 +25,6 @@ from ingest.binlog.kernel.layout import (
     PLAN_TABLE,
     PLAN_WORDS,
 )
-from ingest.binlog.kernel.strings import CHARSET_BINARY, CHARSET_UNKNOWN
-from ingest.binlog.kernel.temporal import HIRES_DATETIME_BYTES, HIRES_TIME_BYTES, HIRES_TIMESTAMP_BYTES
 from ingest.binlog.table_map import FIXED_BINARY, Column
 
 _INTEGERS = {"TINY": 1, "SHORT": 2, "INT24": 3, "LONG": 4, "LONGLONG": 8}

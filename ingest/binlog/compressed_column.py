@@ -11,8 +11,7 @@ from ingest.binlog.charsets import conversion
 from ingest.binlog.inflate import inflate
 from ingest.binlog.kernel import convert_string
 from ingest.binlog.kernel.guard import address_of
-from ingest.binlog.kernel.memory import PADDING
-from ingest.binlog.kernel.strings import CHARSET_UNKNOWN, EXPANSION, STRING_ROOM
+from ingest.binlog.kernel.layout import CHARSET_UNKNOWN, PADDING, STRING_EXPANSION, STRING_ROOM
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.table_map import Column
 
@@ -29,7 +28,7 @@ def text_of(value: bytes, column: Column) -> str:
     """
     original = inflate(value, is_raw=bool(value[0] & _RAW_DEFLATE))
     source = np.frombuffer(original + bytes(PADDING), dtype=np.uint8)
-    target = np.empty(EXPANSION * len(original) + STRING_ROOM, dtype=np.uint8)
+    target = np.empty(STRING_EXPANSION * len(original) + STRING_ROOM, dtype=np.uint8)
     found = conversion(column.charset) if column.charset else None
     charset, table = found or (CHARSET_UNKNOWN, None)
     start = address_of(target)

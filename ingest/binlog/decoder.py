@@ -37,9 +37,9 @@ from ingest.binlog.kernel.layout import (
     MAP_WIDTH,
     MAP_WORDS,
     NULL,
+    PADDING,
     SLOT_COUNT,
 )
-from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.listing import Event, list_events
 from ingest.binlog.old_rows import as_version_1, with_snapshot_columns
 from ingest.binlog.patches import Problem, patch_images

@@ -4,7 +4,7 @@ Documents are texts as the server prints them. Parts that are not changed keep t
 digits. Source: server, sql-common/json_diff.cc, `apply_json_diff`.
 
 Changes are hostile input: whatever they contain, the worst result is a `JsonDiffError`. A document never nests
-more than `DEPTH` levels deep, no value is put into it twice, and its changes move at most `MOVES` elements.
+more than `JSON_DEPTH` levels deep, no value is put into it twice, and its changes move at most `MOVES` elements.
 """
 
 import json
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ingest.binlog.kernel.json import DEPTH
+from ingest.binlog.kernel.layout import JSON_DEPTH
 
 MOVES: Final = 1 << 28
 """Most elements that the changes of one document may move: an element added or removed moves all after it."""
@@ -75,7 +75,7 @@ def read_changes(diffs: str) -> list[Change]:
     Raises
     ------
     JsonDiffError
-        When a path cannot be read, or a path and its value nest more than `DEPTH` levels deep together.
+        When a path cannot be read, or a path and its value nest more than `JSON_DEPTH` levels deep together.
     """
     return [_change(*diff) for diff in _parse(diffs)]
 
@@ -103,8 +103,8 @@ def apply_changes(document: str, changes: Sequence[Change]) -> str:
     """
     # The document is the only element of a list, so that replacing the whole document is not a special case.
     root = [_parse(document)]
-    if _nests_deeper(root[0], DEPTH):
-        raise JsonDiffError(f"the document nests more than {DEPTH} levels deep")
+    if _nests_deeper(root[0], JSON_DEPTH):
+        raise JsonDiffError(f"the document nests more than {JSON_DEPTH} levels deep")
     moves = 0
     for change in changes:
         moves += _apply(root, change)
@@ -124,8 +124,8 @@ def _change(operation: str, path: str, value: Any = None) -> Change:
     legs = _legs(path)
     if not legs and _OPERATIONS[int(operation)] != "replace":
         raise JsonDiffError("a whole document can only be replaced")
-    if _nests_deeper(value, DEPTH - len(legs)):
-        raise JsonDiffError(f"a change leads more than {DEPTH} levels deep")
+    if _nests_deeper(value, JSON_DEPTH - len(legs)):
+        raise JsonDiffError(f"a change leads more than {JSON_DEPTH} levels deep")
     return Change(_OPERATIONS[int(operation)], path, legs, value)
 
 
@@ -189,7 +189,7 @@ def _legs(path: str) -> tuple[str | int, ...]:
         raise JsonDiffError(f"{path[:100]} is no path")
     while at < len(path):
         match = _LEG.match(path, at)
-        if match is None or len(legs) == DEPTH:
+        if match is None or len(legs) == JSON_DEPTH:
             raise JsonDiffError(f"{path[:100]} is no path")
         quoted, plain, index, from_end = match.groups()
         if quoted is not None:

@@ -14,10 +14,10 @@ import numpy as np
 from ingest.binlog.buffers import CRC_TABLES
 from ingest.binlog.events import FORMAT_DESCRIPTION
 from ingest.binlog.format import HEADER_SIZE
-from ingest.binlog.kernel import packets as kernel
+from ingest.binlog.kernel import packet_layout as kernel
 from ingest.binlog.kernel import unpack, verify
 from ingest.binlog.kernel.guard import address_of
-from ingest.binlog.kernel.memory import PADDING
+from ingest.binlog.kernel.layout import PADDING
 from ingest.errors import BrokenStreamError
 
 SOURCE_BYTES: Final = 1 << 20

@@ -18,10 +18,10 @@ from ingest.binlog.kernel.layout import (
     ACTIVE_WORDS,
     INPUT_WORDS,
     OUTER_WORDS,
+    PADDING,
     SLOT_COUNT,
     SLOT_WORDS,
 )
-from ingest.binlog.kernel.memory import PADDING
 from ingest.binlog.payload import unpack
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.zstd import zstd_decompression

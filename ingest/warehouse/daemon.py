@@ -12,5 +12,7 @@ from pyspark import daemon
 if __name__ == "__main__":
     # When the decoder cannot be imported, the task reports the error. A daemon that dies here would hang Spark.
     with contextlib.suppress(Exception):
-        import ingest.binlog.decoder  # noqa: F401
+        from ingest.binlog import kernel
+
+        kernel.prepare()
     daemon.manager()  # type: ignore[no-untyped-call]

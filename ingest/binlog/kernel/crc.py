@@ -7,33 +7,17 @@ the remaining bytes. A CPU without pclmulqdq uses only these tables.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
 import llvmlite.binding as llvm
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ingest.binlog.kernel.guard import guarded
+from ingest.binlog.kernel.guard_code import guarded
 from ingest.binlog.kernel.memory import load_u8, load_u32
 
 HAS_CLMUL = bool(llvm.get_host_cpu_features().get("pclmul", False))
 
-_POLYNOMIAL = 0xEDB88320
 _FOLD_64_BYTES = (0x0154442BD4, 0x01C6E41596)
 _FOLD_16_BYTES = (0x01751997D0, 0x00CCAA009E)
-
-
-def slicing_tables() -> np.ndarray:
-    """Return the eight look-up tables of slicing-by-8: uint32, shape (8, 256)."""
-    tables = np.zeros((8, 256), dtype=np.uint32)
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = (value >> 1) ^ (_POLYNOMIAL if value & 1 else 0)
-        tables[0, byte] = value
-    for k in range(1, 8):
-        previous = tables[k - 1]
-        tables[k] = (previous >> 8) ^ tables[0][previous & 0xFF]
-    return tables
 
 
 @intrinsic

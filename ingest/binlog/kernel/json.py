@@ -5,14 +5,15 @@ sizes and offsets from their own start; literals and small numbers are inlined. 
 (sql-common/json_dom.cc): `", "` and `": "`, keys in stored order, doubles with `.0` when they look like integers,
 opaque decimals and temporals by their value.
 
-Offsets are hostile input. Each offset is checked against its container, and containers nest at most `DEPTH` deep. A
-text has at most `EXPANSION` times as many bytes as its input, so that entries that share bytes cannot grow without
-bounds.
+Offsets are hostile input. Each offset is checked against its container, and containers nest at most `JSON_DEPTH`
+deep. A text has at most `EXPANSION` times as many bytes as its input, so that entries that share bytes cannot grow
+without bounds.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
 from numba import njit
 
+from ingest.binlog.kernel.layout import FRAME_WORDS, JSON_DEPTH, STRING_ROOM
 from ingest.binlog.kernel.memory import (
     load_64,
     load_i16,
@@ -35,17 +36,13 @@ from ingest.binlog.kernel.numbers import (
     write_signed,
     write_unsigned,
 )
-from ingest.binlog.kernel.strings import STRING_ROOM, base64_room, is_utf8, write_base64
+from ingest.binlog.kernel.strings import base64_room, is_utf8, write_base64
 from ingest.binlog.kernel.temporal import write_packed_datetime, write_packed_time
 
 NO_ROOM = -2
-DEPTH = 128
-"""More than the server's own limit of 100."""
 EXPANSION = 12
-FRAME_WORDS = 5
 _FRAME_BASE, _FRAME_KIND, _FRAME_COUNT, _FRAME_INDEX, _FRAME_END = range(0, FRAME_WORDS * 8, 8)
 """An open container: its address, type, number of entries, number of the next entry, and the address of its end."""
-SCRATCH_BYTES = DEPTH * FRAME_WORDS * 8
 
 _SMALL_OBJECT, _LARGE_OBJECT, _SMALL_ARRAY, _LARGE_ARRAY = 0, 1, 2, 3
 _LITERAL, _INT16, _UINT16, _INT32, _UINT32, _INT64, _UINT64, _DOUBLE, _STRING = 4, 5, 6, 7, 8, 9, 10, 11, 12
@@ -65,7 +62,7 @@ _DECIMAL_ROOM = 96
 def write_json(out, limit, address, size, scratch, powers):
     """Write the document of `size` bytes; return BAD when malformed, NO_ROOM when it would pass `limit`.
 
-    `scratch` is the address of SCRATCH_BYTES writable bytes, `powers` is the address of `powers_of_ten`.
+    `scratch` is the address of JSON_SCRATCH_BYTES writable bytes, `powers` is the address of `powers_of_ten`.
     """
     if out + NUMBER_ROOM > limit:
         return NO_ROOM
@@ -210,7 +207,7 @@ def _push(scratch, depth, kind, base, end):
     """Open a container: return its new depth, or BAD when its head does not fit into its bytes."""
     large = kind & 1
     width = 4 if large else 2
-    if depth >= DEPTH or base + 2 * width > end:
+    if depth >= JSON_DEPTH or base + 2 * width > end:
         return BAD
     count = load_u32(base) if large else load_u16(base)
     size = load_u32(base + 4) if large else load_u16(base + 2)

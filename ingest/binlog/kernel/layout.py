@@ -6,6 +6,9 @@ The context is one int64 array; a name here is an index into it. Python owns the
 
 from typing import Final
 
+PADDING: Final = 64
+"""Readable bytes behind the end of each buffer, so that a fixed-width read may be checked afterwards."""
+
 # --- statuses of `run`: the reason why it returned ---
 NEED_BYTES: Final = 0
 """The window ends inside the event at POS."""
@@ -365,3 +368,37 @@ OPS: Final = {
 INSERT: Final = 0
 UPDATE: Final = 1
 DELETE: Final = 2
+
+# --- character sets of a column plan ---
+CHARSET_UTF8: Final = 0
+CHARSET_SINGLE_BYTE: Final = 1
+CHARSET_UTF16: Final = 2
+CHARSET_UTF16LE: Final = 3
+CHARSET_UTF32: Final = 4
+CHARSET_MULTI_BYTE: Final = 5
+CHARSET_BINARY: Final = 6
+CHARSET_UNKNOWN: Final = 7
+CHARSET_NOT_ASCII: Final = 8
+"""One byte a character; some of the lower 128 characters differ from ASCII (swe7)."""
+CHARSET_GB18030: Final = 9
+GB18030_BMP: Final = 39420
+"""Number of gb18030's four-byte characters in the basic plane."""
+GB18030_SUPPLEMENT: Final = 189000
+"""Number that the four bytes of U+10000 stand for."""
+
+# --- room for texts, in bytes ---
+STRING_ROOM: Final = 64
+STRING_EXPANSION: Final = 3
+"""Most bytes of text for one byte of a string."""
+
+# --- MariaDB's own temporal types with a fraction: bytes by the digits of the fraction ---
+HIRES_TIME_BYTES: Final = (3, 4, 4, 5, 5, 5, 6)
+"""Bytes of a TIME by the digits of its fraction; the first is the type without a fraction."""
+HIRES_DATETIME_BYTES: Final = (8, 6, 6, 7, 7, 7, 8)
+HIRES_TIMESTAMP_BYTES: Final = (4, 5, 5, 6, 6, 7, 7)
+
+# --- open containers of a JSON document, at SCRATCH ---
+JSON_DEPTH: Final = 128
+"""More than the server's own limit of 100."""
+FRAME_WORDS: Final = 5
+JSON_SCRATCH_BYTES: Final = JSON_DEPTH * FRAME_WORDS * 8

@@ -2,8 +2,8 @@
 
 The kernel passes addresses (int64) instead of arrays: an array argument takes seven machine words, and helper functions
 with several such arguments run at half the speed. An address has no bounds, so every caller checks before it reads.
-Buffers have `PADDING` readable bytes behind their end, so that a fixed-width read may be checked afterwards. `guard`
-has a build of the kernel that tests this.
+Buffers have `layout.PADDING` readable bytes behind their end, so that a fixed-width read may be checked afterwards.
+`guard` has a build of the kernel that tests this.
 
 All values are int64. Unsigned 64-bit numbers use the same bits, because numba turns a mix of int64 and uint64 into
 floats. Where the sign bit matters, use `udiv`, `urem`, `ult` and `shr`.
@@ -15,9 +15,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ingest.binlog.kernel.guard import guarded, guarded_blocks
-
-PADDING = 64
+from ingest.binlog.kernel.guard_code import guarded, guarded_blocks
 
 _I64 = ir.IntType(64)
 

@@ -5,7 +5,6 @@ The caller makes sure of `NUMBER_ROOM` bytes.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
-import numpy as np
 from numba import njit
 
 from ingest.binlog.kernel.memory import (
@@ -21,6 +20,7 @@ from ingest.binlog.kernel.memory import (
     ult,
     urem,
 )
+from ingest.binlog.kernel.tables import POWERS_FIRST
 
 BAD = -1
 NUMBER_ROOM = 80
@@ -212,30 +212,6 @@ def write_decimal(out, address, precision, scale):
     return out
 
 
-_POWERS_FIRST = -330
-_POWERS_LAST = 330
-
-
-def powers_of_ten() -> np.ndarray:
-    """Return 128-bit powers of ten for `shortest`: int64 bits, shape (661, 2), high word first.
-
-    Entry k - _POWERS_FIRST is 10**k scaled to 128 bits with the top bit set, rounded up.
-    """
-    table = np.zeros((_POWERS_LAST - _POWERS_FIRST + 1, 2), dtype=np.uint64)
-    for k in range(_POWERS_FIRST, _POWERS_LAST + 1):
-        numerator, denominator = (10**k, 1) if k >= 0 else (1, 10**-k)
-        shift = 127 - _floor_log2_pow10(k)
-        scaled = numerator << shift if shift >= 0 else numerator
-        below = denominator if shift >= 0 else denominator << -shift
-        value = -(-scaled // below)
-        table[k - _POWERS_FIRST] = (value >> 64, value & 0xFFFFFFFFFFFFFFFF)
-    return table.view(np.int64)
-
-
-def _floor_log2_pow10(exponent: int) -> int:
-    return (exponent * 1741647) >> 19
-
-
 @njit
 def _round_to_odd(high, low, value):
     """Return the top 64 bits of the product of a 128-bit power and `value`; the lowest bit keeps any lost bits."""
@@ -258,7 +234,7 @@ def shortest(significand, exponent, closer_below, powers):
     inside = 0 if significand & 1 else 1
     k = (exponent * 1262611 - (524031 if closer_below else 0)) >> 22
     h = exponent + ((-k * 1741647) >> 19) + 1
-    entry = powers + ((-k - _POWERS_FIRST) << 4)
+    entry = powers + ((-k - POWERS_FIRST) << 4)
     high, low = load_64(entry), load_64(entry + 8)
     lower = _round_to_odd(high, low, (4 * significand - 2 + closer_below) << h) + (1 - inside)
     value = _round_to_odd(high, low, (4 * significand) << h)

@@ -6,35 +6,22 @@ a byte 0. A payload of 2^24 - 1 bytes continues in the next packet, without that
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
-from numba import njit, types
+from numba import njit
 
 from ingest.binlog.kernel.crc import crc_update
 from ingest.binlog.kernel.layout import EVENT_FLAGS, EVENT_NEXT, EVENT_SIZE, EVENT_TYPE
 from ingest.binlog.kernel.memory import copy, load_64, load_u8, load_u16, load_u32, store_64
-
-# Words of the context, each eight bytes.
-WORDS = {
-    name: 8 * number
-    for number, name in enumerate(
-        (
-            "SOURCE",  # address of the received bytes
-            "SOURCE_POS",  # number of received bytes already unpacked
-            "SOURCE_END",  # number of received bytes
-            "EVENTS",  # address of the events, one after the other
-            "EVENTS_END",  # number of event bytes
-            "EVENTS_SIZE",  # capacity for event bytes
-            "LEFT",  # bytes of the current packet that are still missing
-            "GOES_ON",  # whether the next packet continues the same payload
-            "SEQUENCE",  # expected number of the next packet
-            "CHECKED",  # number of verified event bytes
-            "SURE",  # number of these up to the last event that contains its own end position
-            "POSITION",  # offset in the binlog file of the byte at CHECKED
-            "HAS_CHECKSUMS",
-            "CRC_TABLES",
-            "SCRATCH",
-        )
-    )
-}
+from ingest.binlog.kernel.packet_layout import (
+    BAD_CHECKSUM,
+    BAD_POSITION,
+    BAD_SEQUENCE,
+    BAD_SIZE,
+    FULL,
+    MESSAGE,
+    MORE,
+    SPECIAL,
+    WORDS,
+)
 
 _SOURCE = WORDS["SOURCE"]
 _SOURCE_POS = WORDS["SOURCE_POS"]
@@ -52,16 +39,6 @@ _HAS_CHECKSUMS = WORDS["HAS_CHECKSUMS"]
 _CRC_TABLES = WORDS["CRC_TABLES"]
 _SCRATCH = WORDS["SCRATCH"]
 
-# Statuses of both functions.
-MORE = 0  # more bytes are needed
-FULL = 1  # there is no room for more events
-MESSAGE = 2  # a packet that holds no event begins at SOURCE_POS
-BAD_SEQUENCE = 3
-SPECIAL = 4  # an event that is not simply a part of the file begins at CHECKED
-BAD_SIZE = 5
-BAD_CHECKSUM = 6
-BAD_POSITION = 7
-
 _HEAD = 4
 _LONGEST = (1 << 24) - 1
 _EVENT_HEAD = 19
@@ -69,7 +46,7 @@ _ARTIFICIAL = 0x20
 _STOP, _ROTATE, _FORMAT_DESCRIPTION, _HEARTBEAT, _HEARTBEAT_V2 = 3, 4, 15, 27, 41
 
 
-@njit(types.int64(types.int64), cache=True, nogil=True)
+@njit
 def unpack(ctx):
     """Unpack packets until one of the statuses; the rest of the source begins at SOURCE_POS."""
     source, end = load_64(ctx + _SOURCE), load_64(ctx + _SOURCE_END)
@@ -110,7 +87,7 @@ def unpack(ctx):
     return status
 
 
-@njit(types.int64(types.int64), cache=True, nogil=True)
+@njit
 def verify(ctx):
     """Verify size, checksum and position of events until one of the statuses.
 

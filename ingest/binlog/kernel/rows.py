@@ -55,6 +55,8 @@ from ingest.binlog.kernel.layout import (
     PROBLEM_START,
     PROBLEM_TYPE,
     PROBLEM_WORDS,
+    STRING_EXPANSION,
+    STRING_ROOM,
     TXN_DELETES,
     TXN_INSERTS,
     TXN_UPDATES,
@@ -87,8 +89,6 @@ from ingest.binlog.kernel.numbers import (
 )
 from ingest.binlog.kernel.precision import has_no_fractions
 from ingest.binlog.kernel.strings import (
-    EXPANSION,
-    STRING_ROOM,
     copy_bytes,
     inflated_size,
     write_hex,
@@ -384,7 +384,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                     return MALFORMED
                 if op == _STRING:
                     charset = load_64(step + 8 * PLAN_CHARSET)
-                    if out + EXPANSION * size + STRING_ROOM > room:
+                    if out + STRING_EXPANSION * size + STRING_ROOM > room:
                         return NO_ROOM
                     out = write_string(out, p, size, charset, load_64(step + 8 * PLAN_TABLE))
                 elif op == _BINARY:
@@ -430,7 +430,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                 if size == 0 or load_u8(p) >> 4 == 0:
                     # Too short to compress: a zero byte and the string, or nothing.
                     stored = max(size - 1, 0)
-                    if out + EXPANSION * stored + STRING_ROOM > room:
+                    if out + STRING_EXPANSION * stored + STRING_ROOM > room:
                         return NO_ROOM
                     charset = load_64(step + 8 * PLAN_CHARSET)
                     out = write_string(out, p + size - stored, stored, charset, load_64(step + 8 * PLAN_TABLE))
@@ -440,7 +440,7 @@ def _decode_image(ctx, side, p, end, plan, width, present, index, diffs):
                         out = inflated
                     else:
                         # Reserve room for the text that Python will make, so that the size of a batch is limited.
-                        taken = max(size + 8, EXPANSION * inflated) + STRING_ROOM
+                        taken = max(size + 8, STRING_EXPANSION * inflated) + STRING_ROOM
                         if out + taken > room:
                             return NO_ROOM
                         store_64(out, size)

@@ -7,6 +7,19 @@ byte of a character string; two bytes for each byte of a binary string, plus `ST
 
 from numba import njit
 
+from ingest.binlog.kernel.layout import (
+    CHARSET_BINARY,
+    CHARSET_GB18030,
+    CHARSET_NOT_ASCII,
+    CHARSET_SINGLE_BYTE,
+    CHARSET_UNKNOWN,
+    CHARSET_UTF8,
+    CHARSET_UTF16,
+    CHARSET_UTF16LE,
+    CHARSET_UTF32,
+    GB18030_BMP,
+    GB18030_SUPPLEMENT,
+)
 from ingest.binlog.kernel.memory import (
     copy,
     copy_32,
@@ -25,26 +38,6 @@ from ingest.binlog.kernel.memory import (
     urem,
 )
 from ingest.binlog.kernel.numbers import BAD
-
-STRING_ROOM = 64
-EXPANSION = 3
-"""Most bytes of text for one byte of a string."""
-
-CHARSET_UTF8 = 0
-CHARSET_SINGLE_BYTE = 1
-CHARSET_UTF16 = 2
-CHARSET_UTF16LE = 3
-CHARSET_UTF32 = 4
-CHARSET_MULTI_BYTE = 5
-CHARSET_BINARY = 6
-CHARSET_UNKNOWN = 7
-CHARSET_NOT_ASCII = 8
-"""One byte a character; some of the lower 128 characters differ from ASCII (swe7)."""
-CHARSET_GB18030 = 9
-GB18030_BMP = 39420
-"""Number of gb18030's four-byte characters in the basic plane."""
-GB18030_SUPPLEMENT = 189000
-"""Number that the four bytes of U+10000 stand for."""
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80
 
@@ -304,9 +297,9 @@ def write_string(out, address, size, charset, table):
     return _write_multi_byte(out, address, size, table)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def convert_string(out, address, size, charset, table):
-    """Entry point of `write_string` for Python."""
+    """Entry point of `write_string`, see `ingest.binlog.kernel`."""
     return write_string(out, address, size, charset, table)
 
 

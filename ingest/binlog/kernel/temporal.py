@@ -6,8 +6,6 @@ returns the address behind the text, or `BAD`.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
-from typing import Final
-
 from numba import njit
 
 from ingest.binlog.kernel.memory import (
@@ -236,10 +234,6 @@ def write_old_time(out, address):
 # contains the number of fraction digits, and so the size of a value. Source: server, sql/field.cc, `Field_time_hires`,
 # `Field_datetime_hires`, `Field_timestamp_hires`; sql-common/my_time.c, `pack_time`.
 
-HIRES_TIME_BYTES: Final = (3, 4, 4, 5, 5, 5, 6)
-"""Bytes of a TIME by the digits of its fraction; the first is the type without a fraction."""
-HIRES_DATETIME_BYTES: Final = (8, 6, 6, 7, 7, 7, 8)
-HIRES_TIMESTAMP_BYTES: Final = (4, 5, 5, 6, 6, 7, 7)
 HIRES_ZERO_SECONDS = 3020400
 """Seconds that stand for TIME 0: one second more than the longest TIME."""
 

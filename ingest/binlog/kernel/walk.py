@@ -6,7 +6,7 @@ Python has read a new table map.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
-from numba import njit, types
+from numba import njit
 
 from ingest.binlog.kernel.crc import crc_update
 from ingest.binlog.kernel.layout import (
@@ -485,7 +485,7 @@ def _walk(ctx):
                 return _leave(ctx, at, SEGMENT)
 
 
-@njit(types.int64(types.int64), cache=True, nogil=True)
+@njit
 def run(ctx):
     """Walk events from POS on until one of the statuses of `layout`; `ctx` is the context's address."""
     status = CHANGED_INPUT

@@ -14,6 +14,7 @@ from ingest.binlog import SchemaHints, TableFilter, open_binlog, scan_binlog
 from ingest.binlog.batches import SCHEMAS
 from ingest.binlog.buffers import ROW_CAPACITY
 from ingest.binlog.kernel import crc
+from ingest.binlog.kernel.tables import slicing_tables
 from ingest.errors import CorruptBinlogError, TruncatedBinlogError
 from tests.support.binlog import forge
 from tests.support.binlog.forge import FileMaker
@@ -46,7 +47,7 @@ def gtid_body(number: int, tail: bytes = b"") -> bytes:
 
 
 def test_checksums_are_zlibs() -> None:
-    tables, scratch = crc.slicing_tables(), np.zeros(32, dtype=np.uint8)
+    tables, scratch = slicing_tables(), np.zeros(32, dtype=np.uint8)
 
     @njit
     def checksum(address: int, size: int, tables: int, scratch: int) -> int:

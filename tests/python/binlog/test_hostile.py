@@ -69,7 +69,7 @@ ACCESSES = """
 import numpy as np
 from ingest.binlog.kernel import convert_string
 from ingest.binlog.kernel.guard import ForeignMemoryError, address_of
-from ingest.binlog.kernel.strings import CHARSET_UTF16
+from ingest.binlog.kernel.layout import CHARSET_UTF16
 
 out, text = (np.zeros(size, dtype=np.uint8) for size in (40, 16))
 text[1::2] = 65
