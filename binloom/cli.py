@@ -12,7 +12,7 @@ import typer
 
 from binloom.cli_recover import commands as recovery
 from binloom.commands.output import Format
-from binloom.commands.running import end_with_the_pipe, run_app
+from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, run_app
 from binloom.options import (
     DefaultsFile,
     EnableCleartextPlugin,
@@ -77,6 +77,7 @@ def inspect(
     from binloom.commands.inspect import inspect_files, list_events
 
     end_with_the_pipe()
+    hide_pandas_from_arrow()
     if events or filter_type or limit is not None:
         raise typer.Exit(list_events(files, format, limit, filter_type or [], verbose))
     raise typer.Exit(inspect_files(files, format, verbose))
@@ -113,6 +114,7 @@ def decode(
     from binloom.commands.decode import decode_files
 
     end_with_the_pipe()
+    hide_pandas_from_arrow()
     filter, snapshot = _table_filter(schemas, tables, exclude_tables), _snapshot(snapshot_dir)
     raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))
 

@@ -205,12 +205,16 @@ class _Content:
         self.unsupported[f"{row['event_type']}: {row['reason']}"] += 1
 
     def _count_rows(self, batch: Any) -> None:
-        import pyarrow as pa
+        import numpy as np
 
-        keys = ["schema_name", "table_name", "event_type"]
-        table = pa.table({key: batch.column(key).cast(pa.string()) for key in keys})
-        for row in table.group_by(keys).aggregate([([], "count_all")]).to_pylist():
-            self._rows[row["schema_name"], row["table_name"], row["event_type"]] += row["count_all"]
+        keys = [batch.column(key) for key in ("schema_name", "table_name", "event_type")]
+        names = [key.dictionary.to_pylist() for key in keys]
+        indices = [key.indices.to_numpy() for key in keys]
+        sizes = [len(each) for each in names]
+        numbers, counts = np.unique(np.ravel_multi_index(indices, sizes), return_counts=True)
+        for number, count in zip(numbers, counts.tolist(), strict=True):
+            schema, table, event = np.unravel_index(number, sizes)
+            self._rows[names[0][schema], names[1][table], names[2][event]] += count
 
     def _count_changes(self, batch: Any) -> None:
         """Count statements that changed rows without row images in the log."""

@@ -11,6 +11,7 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,30 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
 def end_with_the_pipe() -> None:
     """Let `| head` end the process at once and silently, like any other filter."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def hide_pandas_from_arrow() -> None:
+    """Keep pyarrow from importing pandas at the first list that becomes an array; this takes longer than a command.
+
+    pyarrow wants to know whether the list is an object of pandas. When it does not find pandas, it does not ask
+    again, but still imports pandas to convert something to it.
+    """
+    import pyarrow as pa
+
+    if "pandas" in sys.modules:
+        return
+    finder = _WithoutPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _WithoutPandas(MetaPathFinder):
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
 def _wrong_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from ingest.ddl.actions import Flavor
 from ingest.ddl.batches import sql_mode_bits, version_of
-from ingest.ddl.verbs import DML_PATTERN
+from ingest.ddl.verbs import DML_PATTERN, is_plain_create
 
 if TYPE_CHECKING:
     from ingest.ddl.dml_targets import DmlTarget
@@ -68,6 +68,8 @@ class TargetReader:
             known = self._known.get((text[:size], default_schema, sql_mode))
             if known is not None:
                 return known
+        if is_plain_create(text):
+            return ()
         # Importing the tokenizer takes a while, and most logs contain no such statement.
         from ingest.ddl.dml_targets import read_targets
 

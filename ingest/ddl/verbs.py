@@ -19,10 +19,22 @@ DDL_PATTERN: Final = f"{_GAP}{_beginnings(*VERBS)}"
 DML_PATTERN: Final = f"{_GAP}{_beginnings(*_DML_VERBS)}"
 """Matches the beginning of a statement that may change rows, in the syntax that Arrow knows."""
 
-# DDL_PATTERN in one pass for any text: Python would backtrack and try each comment anew.
-_MAY_BE_DDL: Final = re.compile(rf"(?is)(?>\s+|/\*M?![0-9]*|/\*.*?\*/|#[^\n]*|--[^\n]*)*+{_beginnings(*VERBS)}")
+# The gap in one pass for any text: Python would backtrack and try each comment anew.
+_GAP_OF_ANY_TEXT: Final = r"(?is)(?>\s+|/\*M?![0-9]*|/\*.*?\*/|#[^\n]*|--[^\n]*)*+"
+_MAY_BE_DDL: Final = re.compile(f"{_GAP_OF_ANY_TEXT}{_beginnings(*VERBS)}")
+_CREATE: Final = re.compile(rf"{_GAP_OF_ANY_TEXT}CREATE\b")
 
 
 def may_be_ddl(text: str) -> bool:
     """Return whether a statement begins like DDL."""
     return _MAY_BE_DDL.match(text) is not None
+
+
+def is_plain_create(text: str) -> bool:
+    """Return whether a statement is a CREATE without a query: it contains none of the words that begin one.
+
+    A query begins with SELECT, VALUES, WITH or TABLE, and CREATE TABLE has one TABLE of its own.
+    """
+    folded = text.lower()
+    may_be_query = any(word in folded for word in ("select", "values", "with")) or folded.count("table") > 1
+    return not may_be_query and _CREATE.match(text) is not None

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from recover.selection.condition import Selection
-
 if TYPE_CHECKING:
     from sqlglot import exp
+
+    from recover.selection.condition import Selection
 
 
 class Unit(StrEnum):
@@ -123,7 +123,7 @@ _TABLES: Final = """
     order by {order}"""
 
 
-def transactions_query(selection: Selection, top: int, least: Least) -> "exp.Query":
+def transactions_query(selection: "Selection", top: int, least: Least) -> "exp.Query":
     """Return the query of the transactions with selected changes that are big or long.
 
     Parameters
@@ -141,14 +141,14 @@ def transactions_query(selection: Selection, top: int, least: Least) -> "exp.Que
     return _query(_TRANSACTIONS.format(wanted=wanted), selection)
 
 
-def tables_query(selection: Selection, unit: Unit) -> "exp.Query":
+def tables_query(selection: "Selection", unit: Unit) -> "exp.Query":
     """Return the query of sums by table, or by hour and table."""
     is_hourly = unit is Unit.HOUR
     order = "event_hour, source_id, schema_name, table_name" if is_hourly else "changes desc, schema_name, table_name"
     return _query(_TABLES.format(hour="event_hour," if is_hourly else "", order=order), selection)
 
 
-def _query(text: str, selection: Selection) -> "exp.Query":
+def _query(text: str, selection: "Selection") -> "exp.Query":
     import sqlglot
     from sqlglot import exp
 

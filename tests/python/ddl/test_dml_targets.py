@@ -12,6 +12,7 @@ from ingest.ddl.actions import Flavor
 from ingest.ddl.dml_batches import DML_TARGETS, TargetReader
 from ingest.ddl.dml_targets import read_targets
 from ingest.ddl.tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from ingest.ddl.verbs import is_plain_create
 
 FLAVORS: tuple[Flavor, ...] = ("mysql", "mariadb")
 
@@ -343,3 +344,26 @@ def test_remembered_beginnings_decide_only_what_they_decide_alone() -> None:
     reader = TargetReader("mysql", "8.0.30")
     for text in texts:
         assert reader.targets(text, "shop", "") == read_targets(text, "shop").targets, text
+
+
+CREATES = {
+    "CREATE TABLE t (a INT, b VARCHAR(9) DEFAULT 'tab' COMMENT 'x')": [],
+    "create index i on t (a)": [],
+    "/*!50001 CREATE VIEW v AS /* */ SELECT 1 */": [],
+    "CREATE TABLE t AS SELECT 1": ["shop.t"],
+    "create/**/table t(a int)select 1": ["shop.t"],
+    "CREATE TABLE t AS TABLE s": ["shop.t"],
+    "CREATE TABLE t AS WITH c AS (SELECT 1) SELECT * FROM c": ["shop.t"],
+    "/*!40000 CREATE TABLE t */ /*!40000 VALUES ROW(1) */": ["shop.t"],
+}
+
+
+@pytest.mark.parametrize("text", CREATES)
+def test_a_create_without_a_query_is_not_parsed(text: str) -> None:
+    reader = TargetReader("mysql", "9.7.4")
+    assert [f"{one.schema_name}.{one.table_name}" for one in reader.targets(text, "shop", None)] == CREATES[text]
+    assert list(read_targets(text, "shop").targets) == list(reader.targets(text, "shop", None))
+
+
+def test_any_text_is_recognized_in_one_pass() -> None:
+    assert not is_plain_create("/* */" * 50_000 + "x")
