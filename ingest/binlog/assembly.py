@@ -1,6 +1,7 @@
 """Arrow batches over the kernel's output buffers, without a copy."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from ingest.binlog.kernel.layout import NULL
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.reasons import DETAILS, REASONS
 from ingest.binlog.statement_events import CREATE_FILE, INTVAR, LOAD, NEW_LOAD, RAND, USER_VAR, statement_text
-from ingest.binlog.status_variables import parse_status
+from ingest.binlog.status_variables import SessionReader
 from ingest.binlog.table_map import TableMap
 
 _INT32: Final = pa.int32()
@@ -220,15 +221,17 @@ def _sql_of_event(code: int, body: bytes, format: FormatDescription) -> str | No
         return None
 
 
-def _sessions(control: ControlBuffers, count: int, format: FormatDescription) -> list[pa.Array]:
-    """Return SQL mode, time zone, client character set and server collation of each statement.
+@cache
+def _session_reader(flavor: str) -> SessionReader:
+    return SessionReader(flavor)
 
-    Few status blocks differ, so each distinct block is parsed once.
-    """
+
+def _sessions(control: ControlBuffers, count: int, format: FormatDescription) -> list[pa.Array]:
+    """Return SQL mode, time zone, client character set and server collation of each statement."""
     bounds = control.status_offsets[: count + 1]
     data = buffer(control.status_data[: max(int(bounds[-1]), 1)])
     blocks = pa.Array.from_buffers(pa.binary(), count, [None, buffer(bounds), data]).dictionary_encode()
-    known = [parse_status(block, format.flavor) for block in blocks.dictionary.to_pylist()]
+    known = [_session_reader(format.flavor).status(block) for block in blocks.dictionary.to_pylist()]
     columns: list[list[str | None]] = [
         *([getattr(status, name) for status in known] for name in ("sql_mode", "time_zone", "character_set_client")),
         [collation_names().get(status.collation_server or 0) for status in known],

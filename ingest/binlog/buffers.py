@@ -307,9 +307,12 @@ B = TypeVar("B", bound=Buffers)
 
 
 class Pool(Generic[B]):
-    """Sets of buffers to use in turn; the pool holds at most `keep` sets while their batches are alive."""
+    """Sets of buffers to use in turn; the pool holds at most `keep` sets while their batches are alive.
 
-    def __init__(self, make: Callable[[], B], keep: int = 4) -> None:
+    A writer of Parquet holds the batches of a row group, which are six of narrow rows.
+    """
+
+    def __init__(self, make: Callable[[], B], keep: int = 8) -> None:
         self._make = make
         self._keep = keep
         self._sets: list[B] = []

@@ -31,6 +31,10 @@ _SQL_MODES_OF: Final = {
     },
 }
 
+_MICROSECONDS: Final = {"mysql": 13, "mariadb": 128}
+_MICROSECONDS_SIZE: Final = 3
+_MOST_KNOWN: Final = 64
+
 _OVER_MAX_SCHEMAS: Final = 254
 """Replaces the count when the statement changed more schemas than the event can name."""
 
@@ -82,18 +86,58 @@ def parse_status(block: bytes, flavor: str) -> Status:
     A variable is a key of one byte and a value whose size follows from the key. Hence the first unknown key ends
     the parse, as it does in the servers. The size of the whole block is known, so the statement is still found.
     """
+    return _parse(block, flavor)[0]
+
+
+class SessionReader:
+    """Parses the blocks of a log for the settings of the sessions; `microseconds` are those of an earlier block.
+
+    Most servers log the microseconds of each statement among its variables, so nearly every block is another one.
+    Blocks that differ only there are parsed once: the bytes before the microseconds decide where these are.
+    """
+
+    def __init__(self, flavor: str) -> None:
+        self._flavor = flavor
+        self._known: dict[tuple[int, int, bytes], Status] = {}
+        self._places: set[int] = set()
+
+    def status(self, block: bytes) -> Status:
+        """Return the values of a block's variables, except the microseconds."""
+        for place in self._places:
+            known = self._known.get(_without_microseconds(block, place))
+            if known is not None:
+                return known
+        status, place = _parse(block, self._flavor)
+        if len(self._known) == _MOST_KNOWN:
+            self._known.clear()
+            self._places.clear()
+        self._known[_without_microseconds(block, place)] = status
+        self._places.add(place)
+        return status
+
+
+def _without_microseconds(block: bytes, place: int) -> tuple[int, int, bytes]:
+    return place, len(block), block[:place] + block[place + _MICROSECONDS_SIZE :]
+
+
+def _parse(block: bytes, flavor: str) -> tuple[Status, int]:
+    """Return the values of a block, and the place of the microseconds: the block's end if it has none."""
     reader = Reader(block)
     variables = _COMMON | _OF_FLAVOR[flavor]
     facts: Facts = {}
+    place = len(block)
     try:
         while reader.left:
-            facts |= variables[reader.byte()](reader)
+            key = reader.byte()
+            if key == _MICROSECONDS[flavor]:
+                place = reader.at
+            facts |= variables[key](reader)
     except (KeyError, MalformedEventError):
         facts["is_complete"] = False
     mode = facts.get("sql_mode")
     if mode is not None:
         facts["sql_mode"] = sql_mode_text(mode, flavor)
-    return Status(**facts)
+    return Status(**facts), place
 
 
 def sql_mode_text(bits: int, flavor: str) -> str:
@@ -181,7 +225,7 @@ _COMMON: Final[dict[int, Callable[[Reader], Facts]]] = {
 _OF_FLAVOR: Final[dict[str, dict[int, Callable[[Reader], Facts]]]] = {
     "mysql": {
         12: _updated_schemas,
-        13: _number("microseconds", 3),
+        _MICROSECONDS["mysql"]: _number("microseconds", _MICROSECONDS_SIZE),
         16: _flag("explicit_defaults_for_timestamp"),
         17: _number("xid", 8),
         18: _number("default_collation_for_utf8mb4", 2),
@@ -190,7 +234,7 @@ _OF_FLAVOR: Final[dict[str, dict[int, Callable[[Reader], Facts]]]] = {
         21: _flag("enable_cascade_triggers"),
     },
     "mariadb": {
-        128: _number("microseconds", 3),
+        _MICROSECONDS["mariadb"]: _number("microseconds", _MICROSECONDS_SIZE),
         129: _number("xid", 8),
         130: _gtid_flags_extra,
         131: _character_set_collations,

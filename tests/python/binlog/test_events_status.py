@@ -1,7 +1,7 @@
 """Status variables of QUERY events: the session state that servers log, and hand-made blocks."""
 
 import struct
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.binlog import open_binlog
-from ingest.binlog.status_variables import Status, parse_status
+from ingest.binlog import open_binlog, status_variables
+from ingest.binlog.status_variables import SessionReader, Status, parse_status
 from tests.servers import Server
 from tests.servers.marked import marked
 
@@ -164,3 +164,38 @@ def test_an_unknown_variable_ends_the_parse(flavor: str, key: int) -> None:
 @given(st.binary(max_size=60), st.sampled_from(["mysql", "mariadb"]))
 def test_any_bytes_give_a_status(block: bytes, flavor: str) -> None:
     assert isinstance(parse_status(block, flavor), Status)
+
+
+PIECES = [b"\x0d\x01\x02\x03", b"\x0d\x09\x0d\x0d", b"\x80\x05\x06\x07", b"\x80\x80\x80\x80", b"\x0d\x01"]
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*(variable for _, variable, _ in VARIABLES), *PIECES]), max_size=4).map(b"".join),
+        min_size=2,
+        max_size=80,
+    ),
+    st.sampled_from(["mysql", "mariadb"]),
+)
+def test_sessions_are_those_of_each_block(blocks: list[bytes], flavor: str) -> None:
+    reader = SessionReader(flavor)
+    for block in blocks:
+        assert replace(reader.status(block), microseconds=None) == replace(
+            parse_status(block, flavor), microseconds=None
+        )
+
+
+def test_microseconds_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def counting(block: bytes, flavor: str) -> tuple[Status, int]:
+        parsed.append(block)
+        return parse(block, flavor)
+
+    parse = status_variables._parse
+    monkeypatch.setattr(status_variables, "_parse", counting)
+    reader = SessionReader("mysql")
+    for moment in range(1000):
+        block = b"\x08\x1c\x00\x0d" + moment.to_bytes(3, "little") + b"\x12\xff\x00"
+        assert reader.status(block).collation_database == 28
+    assert len(parsed) == 1
