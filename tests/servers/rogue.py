@@ -26,7 +26,7 @@ EOF = b"\xfe\x00\x00\x02\x00"
 _CAPABILITIES = 0x00000001 | 0x00000004 | 0x00000200 | 0x00008000 | 0x00080000 | 0x00100000 | 0x00200000
 _SSL = 0x00000800
 _VAR_STRING = 0xFD
-_TIMEOUT = 20.0
+_PATIENCE = 20.0
 _KEY_BITS = 2048
 _ROGUE = "rogue"
 
@@ -130,6 +130,8 @@ class Rogue:
         Handles a connection.
     certificate
         Certificate for TLS; None for a server without TLS.
+    patience
+        Seconds that it waits for the next bytes of a client before it leaves.
 
     Attributes
     ----------
@@ -143,13 +145,19 @@ class Rogue:
 
     host = "127.0.0.1"
 
-    def __init__(self, conversation: Callable[[Line], None], certificate: Certificate | None = None) -> None:
+    def __init__(
+        self,
+        conversation: Callable[[Line], None],
+        certificate: Certificate | None = None,
+        patience: float = _PATIENCE,
+    ) -> None:
         self.received: list[bytes] = []
         self.context: ssl.SSLContext | None = None
         if certificate is not None:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.context.load_cert_chain(certificate.certificate, certificate.key)
         self._conversation = conversation
+        self._patience = patience
         self._listening = socket.create_server((self.host, 0))
         self.port = int(self._listening.getsockname()[1])
         self._threads = [threading.Thread(target=self._listen, daemon=True)]
@@ -178,7 +186,7 @@ class Rogue:
                 connection, _ = self._listening.accept()
             except OSError:
                 return
-            connection.settimeout(_TIMEOUT)
+            connection.settimeout(self._patience)
             self._threads.append(threading.Thread(target=self._lead, args=(connection,), daemon=True))
             self._threads[-1].start()
 
