@@ -15,7 +15,7 @@ import pytest
 
 from ingest.binlog import open_binlog
 from tests.support.binlog.forge import TIMESTAMP, FileMaker
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence, binloom, binloom_here
 from tests.support.places import FIXTURES, SAMPLES
 
 MYSQL = SAMPLES / "shop-mysql" / "binlog.000001"
@@ -40,15 +40,15 @@ def test_the_report_of_a_whole_file() -> None:
 
 
 def test_the_report_in_words() -> None:
-    result = binloom("inspect", MYSQL, "-v")
+    result = binloom_here("inspect", MYSQL, "-v")
     for words in ("written by mysql 9.7", "closed, binlog.000002 follows", "473 of 473 events verified", "shop.orders"):
         assert words in result.stdout
 
 
 def test_the_listing_has_every_event_once() -> None:
-    report = json.loads(binloom("inspect", MYSQL, "--format", "json").stdout)
+    report = json.loads(binloom_here("inspect", MYSQL, "--format", "json").stdout)
     listed = [
-        json.loads(line) for line in binloom("inspect", MYSQL, "--events", "--format", "json").stdout.splitlines()
+        json.loads(line) for line in binloom_here("inspect", MYSQL, "--events", "--format", "json").stdout.splitlines()
     ]
     assert Counter(event["event_type"] for event in listed) == report["event_counts"]
     assert listed[0]["position"] == 4
@@ -58,7 +58,7 @@ def test_the_listing_has_every_event_once() -> None:
 
 
 def test_the_listing_can_be_narrowed() -> None:
-    result = binloom("inspect", MYSQL, "--filter-type", "xid,33", "--limit", "20", "--format", "csv", "-v")
+    result = binloom_here("inspect", MYSQL, "--filter-type", "xid,33", "--limit", "20", "--format", "csv", "-v")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert len(rows) == 20
     assert {row["event_type"] for row in rows} == {"XID", "GTID"}
@@ -66,18 +66,18 @@ def test_the_listing_can_be_narrowed() -> None:
 
 
 def test_an_unknown_event_type_suggests_the_known_ones() -> None:
-    assert_sentence(binloom("inspect", MYSQL, "--filter-type", "WRITE_ROW"), 2, "WRITE_ROW", "WRITE_ROWS")
+    assert_sentence(binloom_here("inspect", MYSQL, "--filter-type", "WRITE_ROW"), 2, "WRITE_ROW", "WRITE_ROWS")
 
 
 def reports(*files: Path) -> list[dict[str, Any]]:
-    result = binloom("inspect", *files, "--format", "json")
+    result = binloom_here("inspect", *files, "--format", "json")
     assert result.returncode in (0, 1, 3)
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def test_csv_has_what_json_has() -> None:
     (report,) = reports(MYSQL)
-    (row,) = csv.DictReader(io.StringIO(binloom("inspect", MYSQL, "--format", "csv").stdout))
+    (row,) = csv.DictReader(io.StringIO(binloom_here("inspect", MYSQL, "--format", "csv").stdout))
     assert list(row) == list(report)
     assert json.loads(row["largest_transactions"]) == report["largest_transactions"]
     assert row["transactions"] == str(report["transactions"])
@@ -105,18 +105,18 @@ def test_events_inside_compressed_ones_are_counted() -> None:
     assert plain["TABLE_MAP"] == plain["QUERY"] == plain["XID"] == payloads["event_counts"]["TRANSACTION_PAYLOAD"]
     assert sum(table["inserts"] for table in tables) == 3 and plain["WRITE_ROWS"] == 1
     assert compressed["payload_event_counts"]["QUERY"] == compressed["event_counts"]["QUERY_COMPRESSED"]
-    assert "compressed:   16:" in binloom("inspect", FIXTURES / "mysql-transaction-payload.binlog").stdout
+    assert "compressed:   16:" in binloom_here("inspect", FIXTURES / "mysql-transaction-payload.binlog").stdout
 
 
 def test_the_listing_goes_into_payloads() -> None:
     path = FIXTURES / "mysql-transaction-payload.binlog"
     (report,) = reports(path)
-    lines = binloom("inspect", path, "--events", "--format", "json").stdout.splitlines()
+    lines = binloom_here("inspect", path, "--events", "--format", "json").stdout.splitlines()
     listed = [json.loads(line) for line in lines]
     inside = Counter(event["event_type"] for event in listed if event["payload_ordinal"])
     outside = Counter(event["event_type"] for event in listed if not event["payload_ordinal"])
     assert (inside, outside) == (report["payload_event_counts"], report["event_counts"])
-    text = binloom("inspect", path, "--events", "-v").stdout.splitlines()
+    text = binloom_here("inspect", path, "--events", "-v").stdout.splitlines()
     assert len(text) == len(listed) + 2
 
 
@@ -152,7 +152,7 @@ def test_changes_logged_as_statements_are_counted_by_table_and_verb(tmp_path: Pa
         ("shop", "orders", "INSERT", 2),
         ("shop", "orders", "UPDATE", 1),
     ]
-    text = binloom("inspect", path).stdout
+    text = binloom_here("inspect", path).stdout
     assert "changes logged as statements" in text
     assert [line.split() for line in text.splitlines() if "SELECT" in line] == [["unknown", "SELECT", "1"]]
 
@@ -166,7 +166,7 @@ def test_an_incident_is_told_with_its_message(tmp_path: Path) -> None:
     assert report["incidents"] == [
         {"position": position, "incident": 1, "meaning": "lost events", "message": "disk quota full"}
     ]
-    assert f"events were lost before position {position} (disk quota full)" in binloom("inspect", path).stdout
+    assert f"events were lost before position {position} (disk quota full)" in binloom_here("inspect", path).stdout
 
 
 def test_a_relay_log_shows_each_format_and_not_the_file_that_it_was_fetched_from(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_relay_log_shows_each_format_and_not_the_file_that_it_was_fetched_from
         (9, "NONE"),
     ]
     assert report["next_binlog_file"] == "relay-bin.000002" and report["defect"] is None
-    text = binloom("inspect", path).stdout
+    text = binloom_here("inspect", path).stdout
     assert "then:" in text and "CRC32, then NONE; 0 wrong" in text
 
 
@@ -222,7 +222,7 @@ def test_formats_before_mysql_5_0(format_version: int, header: str, version: byt
 
 def test_a_file_that_mysql_encrypted_names_its_key() -> None:
     path = FIXTURES / "encrypted" / "mysql-9.7.binlog"
-    result = binloom("inspect", path)
+    result = binloom_here("inspect", path)
     assert_sentence(result, 3, "encrypted by its server", "--read-from-remote-server")
     (report,) = reports(path)
     assert report["encryption"]["by"] == "mysql" and report["encryption"]["version"] == 1
@@ -241,7 +241,7 @@ def test_an_encrypted_file_that_is_cut_in_its_head_has_no_key(size: int, tmp_pat
 
 def test_a_file_that_mariadb_encrypts_from_its_second_event_on() -> None:
     path = FIXTURES / "encrypted" / "mariadb-10.5.binlog"
-    result = binloom("inspect", path)
+    result = binloom_here("inspect", path)
     assert_sentence(result, 3, "is encrypted by its server", "--read-from-remote-server")
     (report,) = reports(path)
     assert report["encryption"].items() >= {"by": "mariadb", "scheme": 1, "key_version": 1}.items()
