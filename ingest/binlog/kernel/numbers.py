@@ -15,12 +15,13 @@ from ingest.binlog.kernel.memory import (
     shr,
     store_8,
     store_16,
+    store_32,
     store_64,
     udiv,
     ult,
     urem,
 )
-from ingest.binlog.kernel.tables import POWERS_FIRST
+from ingest.binlog.kernel.tables import PLAIN_POWERS, POWERS_FIRST
 
 BAD = -1
 NUMBER_ROOM = 80
@@ -46,24 +47,30 @@ def eight_digits(value):
 def _write_short(out, value):
     """Write `value` < 10**8 without leading zeros.
 
-    It branches on the width, because with a predicted branch the next value can start before this value's digits are
-    known.
+    It compares instead of counting the zeros of the digits, so that the next value can start before this value's
+    digits are known. A sum of comparisons needs no branch, which lengths that change from row to row would mislead.
     """
-    if value < 10:
-        store_8(out, 48 + value)
-        return out + 1
     if value < 100:
-        return write_2(out, value)
+        return _write_1_or_2(out, value)
     if value < 10_000:
         high = udiv(value, 100)
-        low = write_2(out + (1 if value < 1000 else 2), value - high * 100)
-        if value < 1000:
-            store_8(out, 48 + high)
-        else:
-            write_2(out, high)
-        return low
-    width = (5 if value < 100_000 else 6) if value < 1_000_000 else (7 if value < 10_000_000 else 8)
+        x = high | ((value - high * 100) << 16)
+        tens = ((x * 103) >> 10) & 0x000F000F
+        digits = tens | ((x - 10 * tens) << 8) | 0x30303030
+        width = 3 + (value >= 1000)
+        store_32(out, shr(digits, (4 - width) << 3))
+        return out + width
+    width = 5 + (value >= 100_000) + (value >= 1_000_000) + (value >= 10_000_000)
     store_64(out, shr(eight_digits(value) | _ASCII_ZEROS, (8 - width) << 3))
+    return out + width
+
+
+@njit(forceinline=True)
+def _write_1_or_2(out, value):
+    """Write `value` < 100 with one or two digits."""
+    tens = (value * 103) >> 10
+    width = 1 + (value >= 10)
+    store_16(out, shr(tens | ((value - tens * 10) << 8) | 0x3030, (2 - width) << 3))
     return out + width
 
 
@@ -97,11 +104,8 @@ def _write_long(out, value):
 @njit(forceinline=True)
 def write_unsigned(out, value):
     """Write the 64 bits of `value` as an unsigned number. Short numbers, the most common, are inlined at the call."""
-    if ult(value, 10):
-        store_8(out, 48 + value)
-        return out + 1
     if ult(value, 100):
-        return write_2(out, value)
+        return _write_1_or_2(out, value)
     return _write_long(out, value)
 
 
@@ -256,6 +260,8 @@ def shortest(significand, exponent, closer_below, powers):
     return s, k
 
 
+_MOST_DIGITS = 17
+"""Digits of a DOUBLE that `shortest` returns at most."""
 _ZERO_POINT_ZEROS = int.from_bytes(b"0.000000", "little")
 
 
@@ -271,8 +277,16 @@ def _digit_count(value):
     return count
 
 
+@njit(forceinline=True)
+def _write_16(out, value):
+    """Write `value` < 10**16 with 16 digits."""
+    high = udiv(value, _TEN_8)
+    store_64(out, eight_digits(high) | _ASCII_ZEROS)
+    store_64(out + 8, eight_digits(value - high * _TEN_8) | _ASCII_ZEROS)
+
+
 @njit
-def _write_float(out, negative, digits, exponent):
+def _write_float(out, negative, digits, exponent, powers):
     """Write digits * 10**exponent the way the server does (strings/dtoa.cc, my_gcvt).
 
     Plain notation from 1e-15 to 1e15, and for larger numbers with digits behind the point. Otherwise
@@ -301,21 +315,29 @@ def _write_float(out, negative, digits, exponent):
             end = out + 1
         store_8(end, 101)
         return write_signed(end + 1, point - 1)
+    plain = powers + PLAIN_POWERS
     if point <= 0:
         store_64(out, _ZERO_POINT_ZEROS)
         store_64(out + 8, _ASCII_ZEROS)
-        return write_unsigned(out + 2 - point, digits)
+        out += 2 - point
+        digits *= load_64(plain + ((_MOST_DIGITS - length) << 3))
+        first = udiv(digits, _TEN_16)
+        store_8(out, 48 + first)
+        _write_16(out + 1, digits - first * _TEN_16)
+        return out + length
     if length <= point:
         end = write_unsigned(out, digits)
         store_64(end, _ASCII_ZEROS)
         store_64(end + 8, _ASCII_ZEROS)
         return out + point
-    # The digits before the point are one byte too far to the right: move them.
-    end = write_unsigned(out + 1, digits)
-    for at in range(out, out + point):
-        store_8(at, load_u8(at + 1))
-    store_8(out + point, 46)
-    return end
+    # With as many digits as there may be behind the point, no branch depends on their number.
+    places = length - point
+    unit = load_64(plain + (places << 3))
+    whole = udiv(digits, unit)
+    out = write_unsigned(out, whole)
+    store_8(out, 46)
+    _write_16(out + 1, (digits - whole * unit) * load_64(plain + ((16 - places) << 3)))
+    return out + 1 + places
 
 
 @njit
@@ -324,16 +346,16 @@ def _write_ieee(out, negative, biased, fraction, fraction_bits, powers):
     bias = 1075 if fraction_bits == 52 else 150
     if biased == 0:
         if fraction == 0:
-            return _write_float(out, negative, 0, 0)
+            return _write_float(out, negative, 0, 0, powers)
         digits, exponent = shortest(fraction, 1 - bias, 0, powers)
-        return _write_float(out, negative, digits, exponent)
+        return _write_float(out, negative, digits, exponent, powers)
     significand = fraction | (1 << fraction_bits)
     exponent = biased - bias
     if -fraction_bits <= exponent <= 0 and significand & ((1 << -exponent) - 1) == 0:
-        return _write_float(out, negative, significand >> -exponent, 0)
+        return _write_float(out, negative, significand >> -exponent, 0, powers)
     closer_below = 1 if fraction == 0 and biased > 1 else 0
     digits, exponent = shortest(significand, exponent, closer_below, powers)
-    return _write_float(out, negative, digits, exponent)
+    return _write_float(out, negative, digits, exponent, powers)
 
 
 @njit

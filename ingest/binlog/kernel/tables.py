@@ -22,12 +22,14 @@ def slicing_tables() -> np.ndarray:
 
 POWERS_FIRST = -330
 _POWERS_LAST = 330
+PLAIN_POWERS = (_POWERS_LAST - POWERS_FIRST + 1) * 16
 
 
 def powers_of_ten() -> np.ndarray:
-    """Return 128-bit powers of ten for `shortest`: int64 bits, shape (661, 2), high word first.
+    """Return 128-bit powers of ten for `shortest`, then 10**0 to 10**17: int64 bits, shape (670, 2).
 
-    Entry k - POWERS_FIRST is 10**k scaled to 128 bits with the top bit set, rounded up.
+    Entry k - POWERS_FIRST is 10**k scaled to 128 bits with the top bit set, rounded up; its high word is first. The
+    plain numbers begin at the byte PLAIN_POWERS.
     """
     table = np.zeros((_POWERS_LAST - POWERS_FIRST + 1, 2), dtype=np.uint64)
     for k in range(POWERS_FIRST, _POWERS_LAST + 1):
@@ -37,7 +39,8 @@ def powers_of_ten() -> np.ndarray:
         below = denominator if shift >= 0 else denominator << -shift
         value = -(-scaled // below)
         table[k - POWERS_FIRST] = (value >> 64, value & 0xFFFFFFFFFFFFFFFF)
-    return table.view(np.int64)
+    plain = np.array([10**k for k in range(18)], dtype=np.uint64).reshape(9, 2)
+    return np.concatenate([table, plain]).view(np.int64)
 
 
 def _floor_log2_pow10(exponent: int) -> int:
