@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from binloom.commands.asked_log import asked_marts
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
-from ingest.warehouse.home import binloom_home
-from recover.sources.marts import STATEMENTS, open_marts
+from recover.sources.marts import STATEMENTS
 from recover.timeline.as_of import Moment, moment_of
+from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, TableEvent
 from recover.timeline.history import history_of
 from recover.timeline.rows import Version
@@ -36,8 +37,11 @@ _COLUMNS: Final = (
 
 def print_history(table_name: str, key: str, source_id: str | None, as_of: str | None, format: Format) -> int:
     """Print all versions of a row, or the row as it was at a moment."""
-    connection = open_marts(binloom_home(), (*MARTS, STATEMENTS))
+    log = asked_marts((*MARTS, STATEMENTS))
+    connection = log.connection
     table = find_table(connection, table_name, source_id)
+    if log.copies is not None:
+        copy_row(log.copies, table, key, as_of)
     moment = moment_of(connection, table.source_id, as_of) if as_of is not None else None
     found = history_of(connection, table, key)
     if moment is not None:

@@ -9,7 +9,6 @@ from ingest.errors import EXIT_DONE
 from recover.questions.summaries import summary
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
 from recover.selection.filters import By, Filters
-from recover.sources.engine import fetched
 from recover.sources.log import Log
 
 # More are rarely read on a terminal; JSON and CSV have no limit of their own.
@@ -21,13 +20,12 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     selection = log.select(filters)
     most = limit if limit is not None or format is not Format.TEXT else _TEXT_ROWS
     query = summary(selection, by, most if limit is not None or most is None else most + 1)
-    cursor = log.connection.execute(query.sql("duckdb"))
-    columns = [column[0] for column in cursor.description or ()]
-    rows = fetched(cursor)
+    found = log.answer(query)
+    columns, rows = found.columns, found.rows
     first = next(rows, None)
     _report_quarantine(log, filters)
     if first is None and limit != 0:
-        return max(_nothing(why_nothing(log.connection, selection, log.is_whole)), _report_problems(log))
+        return max(_nothing(why_nothing(log.rows, selection, log.is_whole)), _report_problems(log))
     answer = itertools.chain([first] if first is not None else [], rows)
     shown = answer if most is None else itertools.islice(answer, most)
     if format is Format.TEXT and by is By.CHANGE:

@@ -8,7 +8,8 @@ from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.spark import metastore_holder
-from recover.questions.sql import ask
+from recover.questions.sql import ask, ask_cluster
+from recover.sources.cluster import Cluster, is_cluster_target
 
 # A table for people is aligned, so all of its rows are in memory.
 _TEXT_ROWS: Final = 1000
@@ -16,9 +17,12 @@ _TEXT_ROWS: Final = 1000
 
 def print_answer(question: str, format: Format) -> int:
     """Print the rows that answer a query; `-` reads it from stdin."""
+    if question == "-":
+        question = sys.stdin.read()
     home = binloom_home()
-    answer = ask(sys.stdin.read() if question == "-" else question, home)
-    if (holder := metastore_holder(home)) is not None:
+    is_local = not is_cluster_target()
+    answer = ask(question, home) if is_local else ask_cluster(question, Cluster.of_environment())
+    if is_local and (holder := metastore_holder(home)) is not None:
         say(f"another process (pid {holder}) uses the warehouse. If it is a build, the answer may lack rows.")
     if format is not Format.TEXT:
         print_rows(answer.columns, answer.rows, format)

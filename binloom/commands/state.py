@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from binloom.commands.asked_log import asked_marts
 from binloom.commands.output import StateFormat, json_text, say
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.escapes import csv_cell
-from ingest.warehouse.home import binloom_home
-from recover.sources.marts import open_marts
 from recover.timeline.as_of import moment_of
+from recover.timeline.copied import copy_table
 from recover.timeline.state import Row, State, state_of
 from recover.timeline.table_log import MARTS
 from recover.timeline.tables import find_table
@@ -26,8 +26,11 @@ def print_state(
     """Print the rows of a table, or write them to a file; then report on stderr whether they are all rows."""
     if format is StateFormat.PARQUET and output is None:
         raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
-    connection = open_marts(binloom_home(), MARTS)
+    log = asked_marts(MARTS)
+    connection = log.connection
     table = find_table(connection, table_name, source_id)
+    if log.copies is not None:
+        copy_table(log.copies, table, as_of)
     moment = moment_of(connection, table.source_id, as_of)
     state = state_of(connection, table, moment)
     if format is StateFormat.PARQUET and output is not None:

@@ -13,14 +13,13 @@ def print_transactions(log: Log, filters: Filters, by: Unit, top: int, least: Le
     selection = log.select(filters)
     is_listed = by is Unit.TRANSACTION
     query = transactions_query(selection, top, least) if is_listed else tables_query(selection, by)
-    cursor = log.connection.execute(query.sql("duckdb"))
-    columns = [column[0] for column in cursor.description or ()]
-    rows = cursor.fetchall()
+    found = log.answer(query)
+    columns, rows = found.columns, list(found.rows)
     if not rows:
         if is_listed and least != Least():
             say("no transaction with selected changes reaches a threshold.")
             return EXIT_DONE
-        reason = why_nothing(log.connection, selection)
+        reason = why_nothing(log.rows, selection)
         if not isinstance(reason, NothingSelectedError) or isinstance(reason, OutsideTheLogError):
             raise reason
         say(str(reason))

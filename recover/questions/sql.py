@@ -1,18 +1,19 @@
-"""A question in Spark's SQL, answered by DuckDB.
+"""A question in Spark's SQL, answered by DuckDB or by a cluster.
 
 DuckDB has other names and sometimes other rules for functions. sqlglot translates, and a function is accepted only if a
 test compares its results with Spark's.
 """
 
+import contextlib
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.sources.engine import fetched
+from recover.sources.cluster import Cluster, ClusterRefusedError, NoClusterTableError
+from recover.sources.engine import Answer, answer
 from recover.sources.marts import MART_SCHEMA, SCHEMAS, open_marts
 
 if TYPE_CHECKING:
@@ -34,22 +35,6 @@ FUNCTIONS: Final = frozenset(
 
 class QuestionError(UsageError):
     """A question cannot be understood or answered."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a question.
-
-    Attributes
-    ----------
-    columns
-        Names of the columns.
-    rows
-        The rows, read while they are used.
-    """
-
-    columns: list[str]
-    rows: Iterator[tuple[Any, ...]]
 
 
 def ask(question: str, home: Path) -> Answer:
@@ -83,7 +68,47 @@ def ask(question: str, home: Path) -> Answer:
         raise QuestionError(
             f"The query cannot be answered: {_first_line(error)}.", hint=_hint(connection, str(error))
         ) from None
-    return Answer([column[0] for column in cursor.description or ()], fetched(cursor))
+    return answer(cursor)
+
+
+def ask_cluster(question: str, cluster: Cluster) -> Answer:
+    """Return the answer of a cluster to a query on its marts.
+
+    Raises
+    ------
+    QuestionError
+        See `ask`; a value that the query cannot read may be found only while the rows are read.
+    NoClusterTableError
+        The cluster does not have a table.
+    ClusterLostError
+        The server does not answer any more.
+    """
+    query = _query(question)
+    for schema, name in _named_tables(query):
+        if schema not in SCHEMAS:
+            raise NoClusterTableError(
+                f"There is no mart {schema}.{name}.", hint=f"The marts are in the schemas {' and '.join(SCHEMAS)}."
+            )
+    with _as_question():
+        found = cluster.answer(query)
+    return Answer(found.columns, _as_questions(found.rows))
+
+
+def _as_questions(rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    with _as_question():
+        yield from rows
+
+
+@contextlib.contextmanager
+def _as_question() -> Iterator[None]:
+    """Turn the error of a cluster into one of the question, if the question is its cause."""
+    try:
+        yield
+    except ClusterRefusedError as error:
+        # The classes of SQLSTATE for a query that is wrong, and for data that it cannot read.
+        if error.state[:2] not in ("42", "22"):
+            raise
+        raise QuestionError(f"The query cannot be answered: {error.reason}.", hint="Correct the query.") from None
 
 
 def _query(question: str) -> "exp.Query":

@@ -1,5 +1,6 @@
 """The reason why filters select nothing, found only when they do."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -11,8 +12,10 @@ from recover.selection.filters import Filters
 from recover.selection.gtids import is_gtid, is_in
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
     from sqlglot import exp
+
+Ask = Callable[["exp.Query"], Iterable[tuple[Any, ...]]]
+"""Gives the rows of a query on `binloom.row_changes` and `binloom.transactions`."""
 
 # Options by the name of their filter.
 _OPTIONS: Final = {
@@ -39,50 +42,54 @@ class OutsideTheLogError(NothingSelectedError):
     """A GTID, file, position or time is not in the log."""
 
 
-def why_nothing(connection: "DuckDBPyConnection", selection: Selection, is_whole: bool = True) -> UsageError:
+def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True) -> UsageError:
     """Return the error for a selection without row changes: what is not there, and what is.
 
     Parameters
     ----------
-    connection
-        Has the views `binloom.row_changes` and `binloom.transactions`.
+    ask
+        Asks the log.
     selection
         A selection that has no row changes.
     is_whole
-        Whether the connection has all row changes, and not only those that fit some filters.
+        Whether the log has all row changes, and not only those that fit some filters.
     """
     filters = selection.filters
     return (
-        _unknown_file(connection, filters)
-        or _unknown_transaction(connection, filters)
-        or _outside_time(connection, filters)
-        or (_excluded(connection, selection) if is_whole else None)
+        _unknown_file(ask, filters)
+        or _unknown_transaction(ask, filters)
+        or _outside_time(ask, filters)
+        or (_excluded(ask, selection) if is_whole else None)
         or NothingSelectedError("No row change fits the filters.", hint="Give fewer of them.")
     )
 
 
-def _unknown_file(connection: "DuckDBPyConnection", filters: Filters) -> UsageError | None:
-    known = {row[0] for row in connection.execute("select distinct binlog_file from binloom.transactions").fetchall()}
+def _unknown_file(ask: Ask, filters: Filters) -> UsageError | None:
+    from sqlglot import exp
+
+    if not filters.files:
+        return None
+    known = {row[0] for row in ask(exp.select("binlog_file").distinct().from_("binloom.transactions"))}
     for name in filters.files:
         if name not in known:
             return unknown_name(f"The file {name!r} is not in the log.", name, known)
     return None
 
 
-def _unknown_transaction(connection: "DuckDBPyConnection", filters: Filters) -> UsageError | None:
+def _unknown_transaction(ask: Ask, filters: Filters) -> UsageError | None:
     from sqlglot import exp
 
-    if filters.gtids and not _has_transactions(connection, is_in(filters.gtids, exp.column("gtid"))):
+    if filters.gtids and not _has_transactions(ask, is_in(filters.gtids, exp.column("gtid"))):
         shown = ", ".join(map(str, filters.gtids[:3]))
         return OutsideTheLogError(
             f"No transaction of the log has a GTID of {shown}{' …' if len(filters.gtids) > 3 else ''}.",
-            hint=_gtids_of_log(connection),
+            hint=_gtids_of_log(ask),
         )
     for text in filters.transactions:
         named = select(Filters(transactions=(text,)), ()).condition
         named = named.transform(_as_column_of_transactions)
-        if not _has_transactions(connection, named):
-            hint = _gtids_of_log(connection) if is_gtid(text) else _transaction_around(connection, text)
+        if not _has_transactions(ask, named):
+            hint = _gtids_of_log(ask) if is_gtid(text) else _transaction_around(ask, text)
             return OutsideTheLogError(f"The log has no transaction {text!r}.", hint=hint)
     return None
 
@@ -94,46 +101,51 @@ def _as_column_of_transactions(node: "exp.Expr") -> "exp.Expr":
     return exp.column("start_pos") if is_position else node
 
 
-def _has_transactions(connection: "DuckDBPyConnection", condition: "exp.Expr") -> bool:
+def _has_transactions(ask: Ask, condition: "exp.Expr") -> bool:
     from sqlglot import exp
 
     query = exp.select("1").from_("binloom.transactions").where(condition).limit(1)
-    return bool(connection.execute(query.sql("duckdb")).fetchall())
+    return bool(list(ask(query)))
 
 
-def _gtids_of_log(connection: "DuckDBPyConnection") -> str:
+def _gtids_of_log(ask: Ask) -> str:
+    from sqlglot import exp
+
     from ingest.binlog.gtid_sets import GtidSet
 
     # Of each source, because sets of MySQL and MariaDB cannot be one set.
     by_source: dict[str, GtidSet] = {}
-    query = "select source_id, gtid from binloom.transactions where gtid is not null order by source_id"
-    for source, gtid in connection.execute(query).fetchall():
+    query = exp.select("source_id", "gtid").from_("binloom.transactions").where("gtid is not null")
+    for source, gtid in ask(query.order_by("source_id")):
         by_source.setdefault(source, GtidSet()).add(gtid)
     texts = [f"{source} has {found}" for source, found in by_source.items()]
     shown = "; ".join(text if len(text) < _LONGEST else f"{text[:_LONGEST]} …" for text in texts)
     return f"The log of {shown}." if shown else "The log has no GTIDs."
 
 
-def _transaction_around(connection: "DuckDBPyConnection", text: str) -> str:
+def _transaction_around(ask: Ask, text: str) -> str:
+    from sqlglot import exp
+
     file, position = text.replace("/", ":").split(":")[-2:]
-    rows = connection.execute(
-        "select transaction_id from binloom.transactions"
-        " where binlog_file = $file and start_pos < $pos and end_pos > $pos order by all limit 3",
-        {"file": file, "pos": int(position)},
-    ).fetchall()
-    if rows:
+    is_around = exp.and_(
+        exp.column("binlog_file").eq(exp.Literal.string(file)),
+        f"start_pos < {int(position)}",
+        f"end_pos > {int(position)}",
+    )
+    query = exp.select("transaction_id").from_("binloom.transactions").where(is_around)
+    if rows := list(ask(query.order_by("transaction_id").limit(3))):
         return f"The position is inside {', '.join(row[0] for row in rows)}."
     return "A transaction is named by the position of its first event; binloom query --by transaction lists them."
 
 
-def _outside_time(connection: "DuckDBPyConnection", filters: Filters) -> UsageError | None:
+def _outside_time(ask: Ask, filters: Filters) -> UsageError | None:
     from sqlglot import exp
 
     if filters.since is None and filters.until is None:
         return None
     query = exp.select("min(started_at)", "max(greatest(started_at, committed_at))").from_("binloom.transactions")
     query = query.where(place_condition(Filters(sources=filters.sources))).where("coalesce(row_events, 1) > 0")
-    first, last = _row(connection, query)
+    first, last = _row(ask, query)
     if first is None:
         return OutsideTheLogError("There are no row changes yet.", hint="Land a binlog, then run `binloom build`.")
     if (filters.since is None or filters.since <= last) and (filters.until is None or filters.until > first):
@@ -146,7 +158,7 @@ def _outside_time(connection: "DuckDBPyConnection", filters: Filters) -> UsageEr
     )
 
 
-def _excluded(connection: "DuckDBPyConnection", selection: Selection) -> UsageError | None:
+def _excluded(ask: Ask, selection: Selection) -> UsageError | None:
     """Name a filter without which there would be row changes."""
     filters = selection.filters
     for name in reversed([each.name for each in fields(Filters)]):
@@ -154,7 +166,7 @@ def _excluded(connection: "DuckDBPyConnection", selection: Selection) -> UsageEr
         if value in (None, ()) or name in ("schemas", "tables", "files", "sources"):
             continue
         without: dict[str, Any] = {name: None if not isinstance(value, tuple) else ()}
-        (count,) = _row(connection, select(replace(filters, **without), selection.versions).query("count(*)"))
+        (count,) = _row(ask, select(replace(filters, **without), selection.versions).query("count(*)"))
         if count:
             option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
             return NothingSelectedError(
@@ -164,9 +176,8 @@ def _excluded(connection: "DuckDBPyConnection", selection: Selection) -> UsageEr
     return None
 
 
-def _row(connection: "DuckDBPyConnection", query: "exp.Expr") -> tuple[Any, ...]:
-    row = connection.execute(query.sql("duckdb")).fetchone()
-    return row or (None, None)
+def _row(ask: Ask, query: "exp.Query") -> tuple[Any, ...]:
+    return next(iter(ask(query)), (None, None))
 
 
 def _time(moment: datetime | None) -> str:

@@ -1,6 +1,8 @@
 """DuckDB, as every source uses it: rows that are read while they are used, and texts in its SQL."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -9,10 +11,56 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = 2000
 
 
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a query.
+
+    Attributes
+    ----------
+    columns
+        Names of the columns.
+    rows
+        The rows, read while they are used.
+    """
+
+    columns: list[str]
+    rows: Iterator[tuple[Any, ...]]
+
+
+def in_memory(spill: Path | None = None) -> "DuckDBPyConnection":
+    """Return a new connection.
+
+    Parameters
+    ----------
+    spill
+        Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
+    """
+    import duckdb
+
+    connection = duckdb.connect(":memory:")
+    # Text of a timestamp has the offset of the time zone.
+    connection.execute("set timezone = 'UTC'")
+    # A bar would mix with the rows after two seconds.
+    connection.execute("set enable_progress_bar = false")
+    if spill is not None:
+        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {literal(str(spill))}")
+    return connection
+
+
+def answer(cursor: "DuckDBPyConnection") -> Answer:
+    """Return the answer to the last query."""
+    return Answer([column[0] for column in cursor.description or ()], fetched(cursor))
+
+
 def fetched(cursor: "DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the last query, without all of them in memory."""
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         yield from rows
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier of DuckDB's SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:

@@ -1,9 +1,10 @@
-"""The log that a command asks: the marts of a warehouse, or binlog files that are decoded on the spot.
+"""The log that a command asks: the marts of a warehouse or of a cluster, or binlog files that are decoded on the spot.
 
-Both are a connection of DuckDB with the same views and the same columns.
+Each is a connection of DuckDB with the same views and the same columns. The cluster runs the queries itself, and its
+connection has only the rows that were copied.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,9 @@ from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_name
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
 from recover.selection.filters import Filters
-from recover.sources.engine import fetched
+from recover.sources.cluster import Cluster
+from recover.sources.copies import Copies
+from recover.sources.engine import Answer, answer
 from recover.sources.marts import STATEMENTS, open_marts
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ class Log:
     Attributes
     ----------
     connection
-        Has `VIEWS`.
+        Has `VIEWS`; of a cluster the rows in `copies`.
     versions
         Versions of all tables of the log.
     problems
@@ -58,6 +61,8 @@ class Log:
         Whether it has all row changes, and not only those of the filters that it was made with.
     tables
         Schema and name of tables that exist in the log, though it may have none of their rows.
+    copies
+        Rows of a cluster; None if the log is not one of a cluster.
     """
 
     connection: "DuckDBPyConnection"
@@ -65,10 +70,18 @@ class Log:
     problems: tuple[BinloomError, ...] = ()
     is_whole: bool = True
     tables: frozenset[tuple[str, str]] = frozenset()
+    copies: Copies | None = field(default=None, repr=False)
 
     @classmethod
-    def of_warehouse(cls, home: Path) -> "Log":
+    def of_warehouse(cls, home: Path, views: Iterable[tuple[str, str]] = VIEWS) -> "Log":
         """Return the log of a warehouse.
+
+        Parameters
+        ----------
+        home
+            Folder of all data of binloom.
+        views
+            The marts that the connection needs; `binloom.table_versions` is one of them.
 
         Raises
         ------
@@ -77,8 +90,23 @@ class Log:
         UnfinishedMartError
             A build writes a mart, or was killed while it wrote it.
         """
-        connection = open_marts(home, VIEWS)
+        connection = open_marts(home, views)
         return cls(connection, read_table_versions(connection))
+
+    @classmethod
+    def of_cluster(cls) -> "Log":
+        """Return the log of the cluster that the environment names.
+
+        Raises
+        ------
+        ClusterLostError
+            No Thrift server answers there.
+        NoClusterTableError
+            The marts were not built there yet.
+        """
+        copies = Copies(Cluster.of_environment())
+        copies.add("table_versions")
+        return cls(copies.connection, read_table_versions(copies.connection), copies=copies)
 
     @classmethod
     def of_files(
@@ -145,6 +173,12 @@ class Log:
             if is_filtered_table(filters, schema or "", table or "")
         ]
 
+    def answer(self, query: "exp.Query") -> Answer:
+        """Return the answer to a query on the views; a cluster gives it from all of its rows."""
+        if self.copies is not None:
+            return self.copies.cluster.answer(query)
+        return answer(self.connection.execute(query.sql("duckdb")))
+
     def rows(self, query: "exp.Query") -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query, read while they are used."""
-        return fetched(self.connection.execute(query.sql("duckdb")))
+        """Yield the rows of the answer, read while they are used."""
+        return self.answer(query).rows

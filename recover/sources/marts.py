@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ingest.errors import StoreError, UsageError
 from ingest.warehouse.home import warehouse_dir
-from recover.sources.engine import literal
+from recover.sources.engine import in_memory, literal, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -17,7 +17,7 @@ SCHEMAS: Final = (MART_SCHEMA, "binloom_quality")
 STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
 """The statements of completed segments, under the name that Spark has for them."""
 # Types of partition columns that are not text: their values are only in the names of folders.
-_PARTITION_TYPES: Final = {"epoch": "integer", "segment_start": "bigint"}
+_PARTITION_TYPES: Final = {"epoch": "integer", "file_part": "integer", "segment_start": "bigint"}
 
 
 class NoMartError(UsageError):
@@ -49,19 +49,13 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None
     """
     import duckdb
 
-    connection = duckdb.connect(":memory:")
-    # Text of a timestamp has the offset of the time zone.
-    connection.execute("set timezone = 'UTC'")
-    if spill is not None:
-        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {literal(str(spill))}")
-    # A bar would mix with the rows after two seconds.
-    connection.execute("set enable_progress_bar = false")
+    connection = in_memory(spill)
     for schema in (*SCHEMAS, STATEMENTS[0]):
         connection.execute(f"create schema {schema}")
     for schema, name in tables:
         rows = _statements(home) if (schema, name) == STATEMENTS else _rows(home, schema, name)
         try:
-            connection.execute(f"create view {_quoted(schema)}.{_quoted(name)} as {rows}")
+            connection.execute(f"create view {quoted(schema)}.{quoted(name)} as {rows}")
         except duckdb.IOException as error:
             if "No files found" not in str(error):
                 raise
@@ -111,8 +105,12 @@ def _files(home: Path, schema: str, name: str) -> str:
         )
     pattern = f"{_escaped(str(folder))}{'/*=*' * len(partitions)}/part-*.parquet"
     types = ", ".join(f"{column}: {_PARTITION_TYPES.get(column, 'varchar')}" for column in partitions)
-    typed = f", hive_types = {{{types}}}" if partitions else ""
-    return f"select * from read_parquet({literal(pattern)}, union_by_name = true{typed})"
+    if not partitions:
+        return f"select * from read_parquet({literal(pattern)}, union_by_name = true)"
+    # Last and in their order, as Spark has them; DuckDB sorts them by name.
+    columns = ", ".join(map(quoted, partitions))
+    rows = f"read_parquet({literal(pattern)}, union_by_name = true, hive_types = {{{types}}})"
+    return f"select * exclude ({columns}), {columns} from {rows}"
 
 
 def _is_unfinished(folder: Path, is_partitioned: bool) -> bool:
@@ -148,7 +146,3 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
 def _escaped(path: str) -> str:
     """Return a path for a pattern in which the characters of patterns stand for themselves."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -14,7 +14,7 @@ from recover.timeline.table_log import Rows, Table, changes_of, columns_of, even
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_INTEGER: Final = re.compile(r"-?[0-9]+")
+WHOLE_NUMBER: Final = re.compile(r"-?[0-9]+")
 _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
@@ -41,7 +41,7 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     UnknownRowError
         The table has no primary key, the key does not fit, or the log has no change of the row.
     """
-    key = _key(connection, table, key)
+    key = key_of(connection, table, key)
     path = _Path(connection, table, until)
     path.follow(key)
     if not path.found:
@@ -115,7 +115,7 @@ def _since_came(changes: Sequence[Change], key: str) -> Sequence[Change]:
     return changes[next(starts, 0) :]
 
 
-def _key(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
+def key_of(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
     """Return the `pk_values` that a person means.
 
     Raises
@@ -145,7 +145,7 @@ def _key_value(part: str, name: str, column_type: str) -> str:
     start = f"{name}="
     value = part[len(start) :] if part.lower().startswith(start.lower()) else part
     if column_type.startswith(_INTEGERS):
-        if not _INTEGER.fullmatch(value):
+        if not WHOLE_NUMBER.fullmatch(value):
             raise UnknownRowError(f"{value!r} is not a number, but {name} is {column_type}.", hint="Give a number.")
         return str(int(value))
     return value
@@ -155,7 +155,7 @@ def _nearest(connection: "DuckDBPyConnection", table: Table, key: str) -> str:
     """Return which keys with changes are nearest to one without."""
     distance = (
         "abs(try_cast(pk_values as hugeint) - $key::hugeint)"
-        if _INTEGER.fullmatch(key)
+        if WHOLE_NUMBER.fullmatch(key)
         else "levenshtein(pk_values, $key)"
     )
     rows = connection.execute(

@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from recover.sources.cluster import Cluster
 from recover.undo.tables import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,27 @@ class Definitions:
         columns, keys, foreign_keys = (
             rows.filter(pc.equal(rows["snapshot_id"], head["snapshot_id"])).to_pylist()
             for rows in (read_table(table, home) for table in (SCHEMA_COLUMNS, SCHEMA_KEYS, FOREIGN_KEYS))
+        )
+        place = None
+        if head["binlog_file"] is not None and head["binlog_pos"] is not None:
+            place = (head["epoch"] or 0, head["binlog_file"], head["binlog_pos"])
+        return cls.of_rows(columns, keys, foreign_keys, place)
+
+    @classmethod
+    def of_cluster(cls, source_id: str, cluster: Cluster) -> "Definitions":
+        """Return the definitions of the newest snapshot of a cluster; none if there is no snapshot."""
+        from sqlglot import exp
+
+        def rows_of(table: str, column: str, value: str) -> "exp.Select":
+            return exp.select("*").from_(f"binlog_raw.{table}").where(exp.column(column).eq(value))
+
+        newest = rows_of("schema_snapshots", "source_id", source_id).order_by("taken_at desc", "snapshot_id desc")
+        head = next(iter(cluster.records(newest.limit(1))), None)
+        if head is None:
+            return cls({})
+        columns, keys, foreign_keys = (
+            cluster.records(rows_of(table, "snapshot_id", head["snapshot_id"]))
+            for table in ("schema_columns", "schema_keys", "foreign_keys")
         )
         place = None
         if head["binlog_file"] is not None and head["binlog_pos"] is not None:

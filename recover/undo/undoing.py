@@ -11,12 +11,14 @@ from ingest.errors import UsageError
 from recover.selection.catalog import read_table_versions
 from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
+from recover.sources.cluster import is_cluster_target
 from recover.sources.log import VIEWS, Log
 from recover.sources.marts import open_marts
 from recover.timeline.as_of import moment_of
 from recover.timeline.table_log import MARTS
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
-from recover.undo.classify import Wish
+from recover.undo.classify import Mode, Wish
+from recover.undo.copied import copy_selected
 from recover.undo.definitions import Definitions
 from recover.undo.obstacles import obstacles, warnings
 from recover.undo.plan import Plan, Planner
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 def planned(
     home: Path, filters: Filters, wish: Wish, *, rows_only: bool = False
 ) -> Iterator[tuple[Planner, Plan, Heading]]:
-    """Give the plan for what filters select in a warehouse, and what its head needs.
+    """Give the plan for what filters select in a warehouse or on a cluster, and what its head needs.
 
     Raises
     ------
@@ -38,15 +40,21 @@ def planned(
         The filters select nothing, or changes that cannot be undone together.
     """
     with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
-        connection = open_marts(home, dict.fromkeys((*VIEWS, *MARTS)), Path(spill))
-        log = Log(connection, read_table_versions(connection))
-        selection = log.select(filters)
+        log = Log.of_cluster() if is_cluster_target() else _log_of_warehouse(home, Path(spill))
+        connection, selection = log.connection, log.select(filters)
+        condition = selection.condition.sql("duckdb")
+        if log.copies is not None:
+            condition = copy_selected(log.copies, selection, with_dependents=wish.mode is Mode.DEPENDENTS)
         try:
-            selected = select(connection, selection.condition.sql("duckdb"), rows_only=rows_only)
+            selected = select(connection, condition, rows_only=rows_only)
         except EmptySelectionError:
-            raise why_nothing(connection, selection) from None
+            raise why_nothing(log.rows, selection) from None
         _assert_columns(connection)
-        definitions = Definitions.landed(selected.source_id, home)
+        definitions = (
+            Definitions.landed(selected.source_id, home)
+            if log.copies is None
+            else Definitions.of_cluster(selected.source_id, log.copies.cluster)
+        )
         problems = [*obstacles(connection, selected, definitions, log.versions)]
         heading = Heading(
             str(moment_of(connection, selected.source_id, None)), _in_words(filters), _confidence(connection, selected)
@@ -58,6 +66,11 @@ def planned(
             plan.problems += problems
             plan.warnings += warnings(plan.selected, definitions)
             yield planner, plan, heading
+
+
+def _log_of_warehouse(home: Path, spill: Path) -> Log:
+    connection = open_marts(home, dict.fromkeys((*VIEWS, *MARTS)), spill)
+    return Log(connection, read_table_versions(connection))
 
 
 def _assert_columns(connection: "DuckDBPyConnection") -> None:

@@ -1,0 +1,166 @@
+"""The rows of a cluster that questions about rows through time need, copied into DuckDB."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from recover.sources.copies import Copies
+from recover.sources.marts import STATEMENTS
+from recover.timeline.history import WHOLE_NUMBER, key_of
+from recover.timeline.table_log import MARTS, Table
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_TRANSACTION_COLUMNS: Final = (
+    *("transaction_id", "source_id", "epoch", "file_sequence", "binlog_file", "start_pos", "end_pos", "gtid"),
+    *("committed_at", "outcome", "xa_xid", "xa_end_transaction_id"),
+)
+_SELECTED_APART: Final = ("row_changes", "transactions", "table_versions", "quarantined_row_events")
+# More are slow to parse.
+_POSITIONS_AT_ONCE: Final = 1000
+# The engines measure the distance of texts beyond ASCII differently; DuckDB chooses among these.
+_NEAREST: Final = 20
+
+
+def copy_row(copies: Copies, table: Table, key: str, as_of: str | None) -> None:
+    """Copy the changes of a row, of all rows that exchanged keys with it, and the events of its source.
+
+    Parameters
+    ----------
+    copies
+        It has `table_versions`.
+    table, key, as_of
+        As a person gives them to `binloom history`.
+    """
+    copy_events(copies, table.source_id, all_transactions=as_of is not None)
+    text = key_of(copies.connection, table, key)
+    known: set[str] = set()
+    new = {text}
+    while new:
+        # Of all tables, because a row may have been in a table of another name.
+        _copy_keys(copies, table.source_id, new, known)
+        known |= new
+        moved = copies.connection.execute(
+            "select distinct unnest([pk_values, pk_values_after]) from binloom.row_changes"
+            " where pk_values_after is not null"
+        )
+        new = {row[0] for row in moved.fetchall()} - known
+    _copy_statements(copies, table.source_id)
+    if not copies.connection.execute("select 1 from binloom.row_changes limit 1").fetchall():
+        _copy_nearest_keys(copies, table, text)
+
+
+def copy_table(copies: Copies, table: Table, as_of: str | None) -> None:
+    """Copy all changes of a table and the events of its source; `copies` has `table_versions`."""
+    copy_events(copies, table.source_id, all_transactions=as_of is not None)
+    copy_changes(copies, table.source_id, [(table.schema_name, table.table_name)])
+
+
+def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> None:
+    """Copy all that changes rows of a source without listing them, and its transactions.
+
+    Parameters
+    ----------
+    all_transactions
+        Copy more than the last transaction, prepared ones and those that were rolled back.
+    """
+    from sqlglot import exp
+
+    of_source = exp.column("source_id").eq(source_id)
+    for schema, name in MARTS:
+        if name not in _SELECTED_APART:
+            copies.add(name, of_source, schema=schema)
+    # One row for each transaction, with what its events have in common.
+    common = ("source_id", "epoch", "file_sequence", "binlog_file", "transaction_pos", "schema_name", "table_name")
+    quarantined = exp.select(*common, "min(start_pos) as start_pos").from_("binloom.quarantined_row_events")
+    copies.add_rows(quarantined.where(of_source).group_by(*common), "quarantined_row_events")
+    transactions = exp.select(*_TRANSACTION_COLUMNS).from_("binloom.transactions").where(of_source)
+    if all_transactions:
+        copies.add_rows(transactions, "transactions")
+        return
+    ends = exp.select("xa_end_transaction_id").from_("binloom.transactions").where(of_source)
+    ends = ends.where("xa_end_transaction_id is not null")
+    special = transactions.where(
+        exp.or_(
+            "xa_end_transaction_id is not null",
+            exp.column("outcome").eq("rollback"),
+            exp.column("transaction_id").isin(query=ends),
+        )
+    )
+    last = transactions.order_by("epoch desc", "file_sequence desc", "start_pos desc").limit(1)
+    copies.add_rows(exp.union(special, exp.select("*").from_(last.subquery("last")), distinct=True), "transactions")
+
+
+def copy_changes(copies: Copies, source_id: str, tables: Iterable[tuple[str, str]]) -> None:
+    """Copy all changes of some tables, given by schema and name."""
+    from sqlglot import exp
+
+    by_schema: dict[str, list[str]] = defaultdict(list)
+    for schema, name in tables:
+        by_schema[schema].append(name)
+    is_of_table = exp.or_(
+        *(
+            exp.and_(exp.column("schema_name").eq(schema), exp.column("table_name").isin(*names))
+            for schema, names in sorted(by_schema.items())
+        )
+    )
+    copies.add("row_changes", exp.and_(exp.column("source_id").eq(source_id), is_of_table))
+
+
+def _copy_keys(copies: Copies, source_id: str, new: set[str], known: set[str]) -> None:
+    """Copy the changes of rows with new keys, before or after the change, that none of the known keys has.
+
+    Each query has one condition on one column, which statistics of files answer.
+    """
+    from sqlglot import exp
+
+    def has(column: str, keys: set[str]) -> "exp.Expr":
+        hashes = column == "pk_hash"
+        texts = sorted(sha256(key.encode()).hexdigest() if hashes else key for key in keys)
+        return exp.column(column).isin(*texts)
+
+    def is_other(column: str, keys: set[str]) -> "exp.Expr":
+        return exp.not_(exp.Coalesce(this=has(column, keys), expressions=[exp.false()])) if keys else exp.true()
+
+    others = exp.and_(
+        exp.column("source_id").eq(source_id), is_other("pk_hash", known), is_other("pk_values_after", known)
+    )
+    copies.add("row_changes", exp.and_(has("pk_hash", new), others))
+    copies.add("row_changes", exp.and_(has("pk_values_after", new), is_other("pk_hash", new), others))
+
+
+def _copy_statements(copies: Copies, source_id: str) -> None:
+    """Copy the statements of the transactions of all copied changes."""
+    from sqlglot import exp
+
+    found = copies.connection.execute(
+        "select epoch, binlog_file, array_agg(distinct transaction_pos) from binloom.row_changes group by all"
+    )
+    schema, name = STATEMENTS
+    for epoch, file, positions in found.fetchall():
+        of_file = exp.and_(
+            exp.column("source_id").eq(source_id),
+            exp.column("epoch").eq(epoch),
+            exp.column("binlog_file").eq(file),
+            exp.column("kind").isin("ROWS_QUERY", "ANNOTATE"),
+        )
+        for start in range(0, len(positions), _POSITIONS_AT_ONCE):
+            some = exp.column("transaction_pos").isin(*positions[start : start + _POSITIONS_AT_ONCE])
+            copies.add(name, exp.and_(of_file, some), schema=schema)
+
+
+def _copy_nearest_keys(copies: Copies, table: Table, key: str) -> None:
+    """Copy the keys that are nearest to one without changes."""
+    from sqlglot import exp
+
+    number = f"abs(try_cast(pk_values as decimal(38, 0)) - {key})"
+    text = exp.Levenshtein(this=exp.column("pk_values"), expression=exp.Literal.string(key))
+    distance = exp.maybe_parse(number, dialect="spark") if WHOLE_NUMBER.fullmatch(key) else text
+    names = ("source_id", "schema_name", "table_name", "pk_values")
+    keys = exp.select(*names, exp.alias_(distance, "distance")).distinct().from_("binloom.row_changes")
+    for column, value in zip(names, (table.source_id, table.schema_name, table.table_name), strict=False):
+        keys = keys.where(exp.column(column).eq(value))
+    keys = keys.where("pk_values is not null").order_by("distance nulls last", "pk_values").limit(_NEAREST)
+    copies.add_rows(exp.select(*names).from_(keys.subquery("keys")), "row_changes")

@@ -1,0 +1,116 @@
+"""Spark's Thrift server on the warehouse of a home, from the jars of the pyspark wheel."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+from ingest.warehouse import spark
+from tests.servers.server import ServerStartError, _end_with_parent, _free_port
+
+START_SECONDS = 120
+STOP_SECONDS = 30
+_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+
+@dataclass(frozen=True)
+class ThriftServer:
+    """A server that answers on this machine only, as long as its block lasts."""
+
+    port: int
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the variables with which a command asks this server."""
+        return {
+            "BINLOOM_TARGET": "thrift",
+            "BINLOOM_THRIFT_HOST": "127.0.0.1",
+            "BINLOOM_THRIFT_PORT": str(self.port),
+        }
+
+    def kill(self) -> None:
+        """Kill the process at once, as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[ThriftServer]:
+    """Start a server that holds the metastore of a home until the block ends.
+
+    Parameters
+    ----------
+    home
+        Its metastore must be free: the server is the one process that holds it.
+    warehouse
+        Folder of new tables; default the warehouse of the home.
+    """
+    port = _free_port()
+    settings = {**spark.spark_settings(home), "spark.master": "local[2]", "spark.driver.memory": "1g"}
+    if warehouse is not None:
+        settings["spark.sql.warehouse.dir"] = str(warehouse)
+    # Hive writes the folders of sessions to /tmp otherwise.
+    hive = {
+        "hive.server2.thrift.port": port,
+        "hive.server2.thrift.bind.host": "127.0.0.1",
+        "hive.server2.logging.operation.enabled": "false",
+        "hive.exec.scratchdir": home / "tmp" / "hive",
+        "hive.exec.local.scratchdir": home / "tmp" / "hive-local",
+    }
+    jars = Path(pyspark.__file__).parent / "jars"
+    command = [
+        str(spark.find_java()),
+        "-cp",
+        f"{jars}/*",
+        f"-Xmx{settings['spark.driver.memory']}",
+        *spark._JVM_OPTIONS,
+        *spark.SHORT_LIVED_OPTIONS,
+        "-XX:+UseSerialGC",
+        *([f"-XX:SharedArchiveFile={spark.CLASS_ARCHIVE}"] if spark.CLASS_ARCHIVE.exists() else []),
+        f"-Dderby.stream.error.file={home}/tmp/derby.log",
+        "-Duser.timezone=UTC",
+        "org.apache.spark.deploy.SparkSubmit",
+        *("--class", _CLASS),
+        *(part for key, value in settings.items() for part in ("--conf", f"{key}={value}")),
+        "spark-internal",
+        *(part for key, setting in hive.items() for part in ("--hiveconf", f"{key}={setting}")),
+    ]
+    (home / "tmp").mkdir(exist_ok=True)
+    output = home / "tmp" / "thrift-server.log"
+    with output.open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "SPARK_HOME": str(jars.parent), "SPARK_LOCAL_IP": "127.0.0.1"},
+            preexec_fn=_end_with_parent,
+        )
+    try:
+        _wait_until_it_listens(process, port, output)
+        yield ThriftServer(port, process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_it_listens(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        if process.poll() is not None or time.monotonic() > deadline:
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+            raise ServerStartError(f"the Thrift server does not answer:\n{tail}")
+        time.sleep(0.1)
