@@ -9,6 +9,7 @@ from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
 from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName
+from ingest.errors import UsageError
 from recover.questions.statistics import Unit
 from recover.selection.filters import By, Filters
 
@@ -47,16 +48,21 @@ def history(
     source: OneSource = None,
     as_of: AsOf = None,
     format: FormatOption = Format.TEXT,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
 ) -> None:
     """Print every version of a row: when, by which transaction, and which values. Needs no Java.
 
     A row is followed through changes of its key. With --as-of, the row as it was at that moment; the exit code is 1
     if the row did not exist then, or the log does not show it.
     """
+    from binloom.commands.asked_log import asked_whole_log
     from binloom.commands.history import print_history
 
     end_with_the_pipe()
-    raise typer.Exit(print_history(table, key, source, as_of, format))
+    log = asked_whole_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
+    raise typer.Exit(print_history(log, table, key, source, as_of, format))
 
 
 @commands.command(short_help="Print the rows of a table at a moment.")
@@ -70,15 +76,22 @@ def state(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the rows to this file.")
     ] = None,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
 ) -> None:
     """Print the rows of a table as they were at a moment. Needs no Java.
 
     A sentence on stderr reports whether these are all rows of the table, or only those that changed in the log.
     """
+    from binloom.commands.asked_log import asked_whole_log
     from binloom.commands.state import print_state
 
     end_with_the_pipe()
-    raise typer.Exit(print_state(table, source, as_of, format, output))
+    if format is StateFormat.PARQUET and output is None:
+        raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
+    log = asked_whole_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
+    raise typer.Exit(print_state(log, table, source, as_of, format, output))
 
 
 @commands.command(short_help="Print the biggest and longest transactions, or sums of tables.")
@@ -151,16 +164,21 @@ def undo(
     by_transaction: ByTransaction = False,
     end_with: EndWith = "commit",
     output: ScriptFile = None,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
 
     The script is proved before it is printed. The exit code is 1 if the undo is refused.
     """
+    from binloom.commands.asked_log import spilling_log
     from binloom.commands.undo import print_script, wish_of
     from recover.undo.classify import Direction
 
     wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
-    raise typer.Exit(print_script(filters, wish, rows_only, end_with, output))
+    with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
+        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output))
 
 
 @commands.command(short_help="Print SQL that does again what filters select.")
@@ -171,13 +189,18 @@ def redo(
     rows_only: RowsOnly = False,
     end_with: EndWith = "commit",
     output: ScriptFile = None,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
 
     It is for a server that is as it was before them: after an undo, or restored from a backup.
     """
+    from binloom.commands.asked_log import spilling_log
     from binloom.commands.undo import print_script, wish_of
     from recover.undo.classify import Direction
 
     wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
-    raise typer.Exit(print_script(filters, wish, rows_only, end_with, output))
+    with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
+        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output))

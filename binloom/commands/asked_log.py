@@ -1,13 +1,21 @@
 """The log that a command asks: the warehouse or the cluster, or the files on its command line."""
 
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
-from ingest.errors import UsageError
+from binloom.commands.output import say
+from ingest.errors import EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
 from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
-from recover.sources.log import Log
+from recover.sources.log import VIEWS, Log
+from recover.timeline.table_log import MARTS
+
+if TYPE_CHECKING:
+    from ingest.sources.snapshot import SchemaSnapshot
 
 
 def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Path] | None, names: Path | None) -> Log:
@@ -28,23 +36,93 @@ def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Pat
         Options that do not fit each other.
     """
     if not files:
-        if more:
-            raise UsageError(f"{more[0]} is not an option of this command.", hint="Give binlog files with --files.")
-        if names is not None:
-            raise UsageError("--snapshot-dir names the columns of files.", hint="Give it with --files.")
+        _assert_files(more, names)
         return Log.of_cluster() if is_cluster_target() else Log.of_warehouse(binloom_home())
-    if len(filters.sources) > 1:
+    return Log.of_files([*files, *(more or ())], filters, **_origin(filters.sources, names))
+
+
+def asked_whole_log(
+    sources: Sequence[str],
+    files: Sequence[Path] | None,
+    more: Sequence[Path] | None,
+    names: Path | None,
+    *,
+    table: str | None = None,
+    spill: Path | None = None,
+) -> Log:
+    """Return the log of the warehouse with the marts of `table_log`, of the cluster, or of everything in files.
+
+    Parameters
+    ----------
+    sources
+        Names of sources that were given.
+    files, more, names
+        As in `asked_log`.
+    table
+        The only table of the files whose rows are needed.
+    spill
+        Folder for what does not fit into memory.
+
+    Raises
+    ------
+    UsageError
+        Options that do not fit each other.
+    """
+    if not files:
+        _assert_files(more, names)
+        if is_cluster_target():
+            return Log.of_cluster()
+        return Log.of_warehouse(binloom_home(), dict.fromkeys((*VIEWS, *MARTS)), spill=spill)
+    return Log.of_whole_files([*files, *(more or ())], table, spill=spill, **_origin(sources, names))
+
+
+@contextmanager
+def spilling_log(
+    sources: Sequence[str],
+    files: Sequence[Path] | None = None,
+    more: Sequence[Path] | None = None,
+    names: Path | None = None,
+) -> Iterator[Log]:
+    """Give the log of `asked_whole_log` with all that an undo needs; a folder takes what does not fit into memory."""
+    with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
+        yield asked_whole_log(sources, files, more, names, spill=Path(spill))
+
+
+def report_problems(log: Log) -> int:
+    """Tell why rows of damaged files are missing; return the exit code."""
+    for problem in log.problems:
+        say(str(problem))
+    return max((problem.exit_code for problem in log.problems), default=EXIT_DONE)
+
+
+def report_end(log: Log) -> None:
+    """Tell if an answer is not about the end of the server's log, but about that of the given files."""
+    if log.goes_on_after is not None:
+        say(f"the log goes on after {log.goes_on_after}, in files that were not given: later changes are not known.")
+
+
+def _assert_files(more: Sequence[Path] | None, names: Path | None) -> None:
+    if more:
+        raise UsageError(f"{more[0]} is not an option of this command.", hint="Give binlog files with --files.")
+    if names is not None:
+        raise UsageError("--snapshot-dir names the columns of files.", hint="Give it with --files.")
+
+
+class _Origin(TypedDict):
+    source_id: str | None
+    snapshot: "SchemaSnapshot | None"
+    home: Path | None
+
+
+def _origin(sources: Sequence[str], names: Path | None) -> _Origin:
+    """Return the source of files, and what names their columns: a given snapshot, or else the landed source."""
+    if len(sources) > 1:
         raise UsageError("Files belong to one source.", hint="Give --source once, or not at all.")
     snapshot = None
     if names is not None:
         from ingest.sources.snapshot_files import read_snapshot_dir
 
         snapshot = read_snapshot_dir(names)
-    source = filters.sources[0] if filters.sources else None
+    source = sources[0] if sources else None
     home = binloom_home() if source is not None and snapshot is None else None
-    return Log.of_files([*files, *(more or ())], filters, source_id=source, snapshot=snapshot, home=home)
-
-
-def asked_marts(views: Iterable[tuple[str, str]]) -> Log:
-    """Return the log of the warehouse with some marts, or the log of the cluster."""
-    return Log.of_cluster() if is_cluster_target() else Log.of_warehouse(binloom_home(), views)
+    return {"source_id": source, "snapshot": snapshot, "home": home}

@@ -252,6 +252,7 @@ def _answers(spark: Any) -> list[dict[str, Any]]:
 
 def _take_back(transaction: dict[str, Any], home: Path) -> None:
     """Write the SQL that takes a transaction back, and print the command that does it and its report."""
+    from binloom.commands.asked_log import spilling_log
     from binloom.commands.undo import print_script
     from recover.selection.filters import Filters
     from recover.undo.classify import Wish
@@ -260,7 +261,8 @@ def _take_back(transaction: dict[str, Any], home: Path) -> None:
     script = home / f"undo-{source}.sql"
     print_line(f"  $ binloom undo --source {source} --transaction {place} --output {script}")
     filters = Filters.of(sources=[source], transactions=[place])
-    print_script(filters, Wish(), output=script, tell=lambda sentence: print_line(f"    {sentence}"))
+    with spilling_log([source]) as log:
+        print_script(log, filters, Wish(), output=script, tell=lambda sentence: print_line(f"    {sentence}"))
     statement = next(line for line in script.read_text().splitlines() if line.startswith("UPDATE"))
     print_line(f"    {statement}")
 

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from binloom.commands.asked_log import asked_marts
+from binloom.commands.asked_log import report_end, report_problems
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
-from recover.sources.marts import STATEMENTS
+from recover.sources.log import Log
 from recover.timeline.as_of import Moment, moment_of
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, TableEvent
 from recover.timeline.history import history_of
 from recover.timeline.rows import Version
 from recover.timeline.statements import statements_of
-from recover.timeline.table_log import MARTS
 from recover.timeline.tables import find_table
 
 _TEXT_COLUMNS: Final = (
@@ -35,25 +34,25 @@ _COLUMNS: Final = (
 )
 
 
-def print_history(table_name: str, key: str, source_id: str | None, as_of: str | None, format: Format) -> int:
-    """Print all versions of a row, or the row as it was at a moment."""
-    log = asked_marts((*MARTS, STATEMENTS))
+def print_history(log: Log, table_name: str, key: str, source_id: str | None, as_of: str | None, format: Format) -> int:
+    """Print all versions of a row, or the row as it was at a moment; `log` has the marts of `table_log`."""
     connection = log.connection
-    table = find_table(connection, table_name, source_id)
+    table = find_table(log, table_name, source_id)
     if log.copies is not None:
         copy_row(log.copies, table, key, as_of)
     moment = moment_of(connection, table.source_id, as_of) if as_of is not None else None
     found = history_of(connection, table, key)
     if moment is not None:
-        return _print_row(found, moment, f"{table} {key}", format)
+        return max(_print_row(found, moment, f"{table} {key}", format), report_problems(log))
+    report_end(log)
     changes = (version.change for version in found if version.change is not None)
     statements = statements_of(connection, table.source_id, changes)
     if format is Format.TEXT:
         print_rows(_TEXT_COLUMNS, _text_rows(found, statements), format, title=f"{table} {key} in {table.source_id}")
-        return EXIT_DONE
+        return report_problems(log)
     names = (table.source_id, table.schema_name, table.table_name)
     print_rows(_COLUMNS, ((*names, *_facts(version, statements)) for version in found), format)
-    return EXIT_DONE
+    return report_problems(log)
 
 
 def _print_row(found: Sequence[Version], moment: Moment, name: str, format: Format) -> int:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from binloom.commands.asked_log import report_problems
 from binloom.commands.output import Format, human, print_line, print_rows, say
 from ingest.errors import EXIT_DONE
 from recover.questions.summaries import summary
@@ -25,7 +26,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     first = next(rows, None)
     _report_quarantine(log, filters)
     if first is None and limit != 0:
-        return max(_nothing(why_nothing(log.rows, selection, log.is_whole)), _report_problems(log))
+        return max(_nothing(why_nothing(log.rows, selection, log.is_whole)), report_problems(log))
     answer = itertools.chain([first] if first is not None else [], rows)
     shown = answer if most is None else itertools.islice(answer, most)
     if format is Format.TEXT and by is By.CHANGE:
@@ -34,14 +35,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
         print_rows(columns, shown, format)
     if limit is None and next(answer, None) is not None:
         say(f"these are the first {most}; --limit N prints more, --format csv and --format json print all.")
-    return _report_problems(log)
-
-
-def _report_problems(log: Log) -> int:
-    """Say why rows of damaged files are missing; return the exit code."""
-    for problem in log.problems:
-        say(str(problem))
-    return max((problem.exit_code for problem in log.problems), default=EXIT_DONE)
+    return report_problems(log)
 
 
 def _report_quarantine(log: Log, filters: Filters) -> None:

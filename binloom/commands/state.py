@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from binloom.commands.asked_log import asked_marts
+from binloom.commands.asked_log import report_end, report_problems
 from binloom.commands.output import StateFormat, json_text, say
-from ingest.errors import EXIT_DONE, UsageError
 from ingest.escapes import csv_cell
+from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.copied import copy_table
 from recover.timeline.state import Row, State, state_of
-from recover.timeline.table_log import MARTS
 from recover.timeline.tables import find_table
 
 _ROWS_AT_ONCE: Final = 10_000
@@ -21,18 +20,17 @@ _UNKNOWN, _UNCERTAIN = "_unknown_columns", "_uncertain_since"
 
 
 def print_state(
-    table_name: str, source_id: str | None, as_of: str | None, format: StateFormat, output: Path | None
+    log: Log, table_name: str, source_id: str | None, as_of: str | None, format: StateFormat, output: Path | None
 ) -> int:
-    """Print the rows of a table, or write them to a file; then report on stderr whether they are all rows."""
-    if format is StateFormat.PARQUET and output is None:
-        raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
-    log = asked_marts(MARTS)
-    connection = log.connection
-    table = find_table(connection, table_name, source_id)
+    """Print the rows of a table, or write them to a file; then report on stderr whether they are all rows.
+
+    `log` has the marts of `table_log`.
+    """
+    table = find_table(log, table_name, source_id)
     if log.copies is not None:
         copy_table(log.copies, table, as_of)
-    moment = moment_of(connection, table.source_id, as_of)
-    state = state_of(connection, table, moment)
+    moment = moment_of(log.connection, table.source_id, as_of)
+    state = state_of(log.connection, table, moment)
     if format is StateFormat.PARQUET and output is not None:
         _write_parquet(state, output)
     elif output is not None:
@@ -42,7 +40,9 @@ def print_state(
         sys.stdout.writelines(_lines(state, format))
         sys.stdout.flush()
     _report(state)
-    return EXIT_DONE
+    if as_of is None:
+        report_end(log)
+    return report_problems(log)
 
 
 def _report(state: State) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from binloom.commands.asked_log import report_problems
 from binloom.commands.output import say
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
-from ingest.warehouse.home import binloom_home
+from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from recover.selection.filters import Filters, separated
+from recover.sources.log import Log
 from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish
 from recover.undo.plan import Plan
 from recover.undo.script import Ending, described, script
@@ -44,6 +45,7 @@ def wish_of(
 
 
 def print_script(
+    log: Log,
     filters: Filters,
     wish: Wish,
     rows_only: bool = False,
@@ -53,6 +55,8 @@ def print_script(
 ) -> int:
     """Print a script, or write it to a file; `tell` gets what it does and does not, or why there is none.
 
+    `log` has the marts of `table_log`.
+
     Returns
     -------
     int
@@ -61,13 +65,14 @@ def print_script(
     if end_with not in ("commit", "rollback"):
         raise UsageError(f"A script cannot end with {end_with!r}.", hint="Give --end-with commit or rollback.")
     ending: Ending = "commit" if end_with == "commit" else "rollback"
-    with planned(binloom_home(), filters, wish, rows_only=rows_only) as (planner, plan, heading):
+    exit_code = report_problems(log)
+    with planned(log, filters, wish, rows_only=rows_only) as (planner, plan, heading):
         _report(plan, tell)
         if not plan.is_printable:
-            return EXIT_CHECK_FAILED
+            return max(EXIT_CHECK_FAILED, exit_code)
         if not plan.statements:
             tell("nothing is to be done: every selected row is already as it should be.")
-            return EXIT_DONE
+            return exit_code
         lines = script(planner, plan, heading, ending)
         if output is None:
             sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -81,7 +86,7 @@ def print_script(
                 part.replace(output)
             finally:
                 part.unlink(missing_ok=True)
-    return EXIT_DONE
+    return exit_code
 
 
 def _report(plan: Plan, tell: Callable[[str], None]) -> None:

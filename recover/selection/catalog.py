@@ -176,3 +176,23 @@ def unknown_name(finding: str, wanted: str, known: Iterable[str]) -> UnknownName
     else:
         hint = "Nothing was landed and built yet: run `binloom ingest` and `binloom build`."
     return UnknownNameError(finding, hint=hint)
+
+
+def unknown_source(source_id: str, known: Iterable[str]) -> UnknownNameError:
+    """Return the error for a source that is not in the log."""
+    return unknown_name(f"There is no source {source_id!r}.", source_id, known)
+
+
+def unknown_table(name: str, known: Iterable[tuple[str, str]]) -> UnknownNameError:
+    """Return the error for a table that is not in the log.
+
+    Parameters
+    ----------
+    name
+        `schema.table`, or a name in any schema; it may be a pattern.
+    known
+        Schema and name of the tables of the log.
+    """
+    tables = set(known)
+    names = {f"{schema}.{table}" for schema, table in tables} if "." in name else {table for _, table in tables}
+    return unknown_name(f"There is no table {name!r}.", name, names)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
-from recover.selection.catalog import Column, TableVersion, unknown_name
+from recover.selection.catalog import Column, TableVersion, unknown_name, unknown_source, unknown_table
 from recover.selection.comparison import canonical, compare, image_value
 from recover.selection.filters import Filters, key_parts, key_text
 from recover.selection.gtids import gtid_ranges, is_gtid, is_in
@@ -187,7 +187,7 @@ def _allowed(filters: Filters, versions: Sequence[TableVersion]) -> list[TableVe
     known = {version.source_id for version in versions}
     for source in filters.sources:
         if source not in known:
-            raise unknown_name(f"There is no source {source!r}.", source, known)
+            raise unknown_source(source, known)
     allowed = [one for one in versions if not filters.sources or one.source_id in filters.sources]
     for pattern in filters.schemas:
         if not any(fnmatchcase(version.schema_name, pattern) for version in allowed):
@@ -195,8 +195,7 @@ def _allowed(filters: Filters, versions: Sequence[TableVersion]) -> list[TableVe
     allowed = [one for one in allowed if not filters.schemas or _matches(one.schema_name, filters.schemas)]
     for pattern in filters.tables:
         if not any(_is_table(version, pattern) for version in allowed):
-            names = {one.name if "." in pattern else one.table_name for one in allowed}
-            raise unknown_name(f"There is no table {pattern!r}.", pattern, names)
+            raise unknown_table(pattern, ((one.schema_name, one.table_name) for one in allowed))
     return [one for one in allowed if not filters.tables or any(_is_table(one, each) for each in filters.tables)]
 
 

@@ -19,7 +19,8 @@ create table binloom.table_versions (
         ordinal integer, name varchar, data_type varchar, column_type varchar, character_set varchar,
         is_nullable boolean, is_primary_key boolean
     )[],
-    column_names varchar[], primary_key_columns varchar[]
+    column_names varchar[], primary_key_columns varchar[], evidence varchar, valid_from_epoch integer,
+    valid_from_binlog_file varchar, valid_from_pos bigint
 );
 create table decoded_rows (
     change_id varchar, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, start_pos bigint,
@@ -40,7 +41,8 @@ create table binloom_staging.stg_binlog__statements (
     start_pos bigint, end_pos bigint, payload_ordinal integer, transaction_pos bigint, kind varchar,
     default_schema varchar, thread_id bigint, error_code integer, sql_text varchar, sql_mode varchar,
     time_zone varchar, character_set_client varchar, collation_server varchar, event_timestamp timestamptz,
-    source_id varchar, epoch integer, binlog_file varchar
+    dml_targets struct(verb varchar, schema_name varchar, table_name varchar)[], source_id varchar, epoch integer,
+    binlog_file varchar
 );
 create table binloom.quarantined_row_events (
     source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, start_pos bigint, end_pos bigint,

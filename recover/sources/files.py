@@ -1,7 +1,7 @@
 """Binlog files as a log: decoded on the spot, nothing is landed."""
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +11,10 @@ from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion
 from recover.selection.condition import select
 from recover.selection.filters import Filters
+from recover.sources.decoded_facts import Facts, events_without_rows
 from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
+from recover.sources.engine import literal
+from recover.sources.landed_snapshot import newest_snapshot
 from recover.sources.naming import Names, spans
 from recover.sources.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 SOURCE: Final = "files"
 """Source of files for which no other name is given."""
 
+_PLACE: Final = "$source as source_id, $epoch as epoch, $file as binlog_file"
+_SEQUENCE: Final = "$sequence as file_sequence"
 _WORDS: Final = {"sign": "sign", "charset": "character set", "labels": "labels", "type": "type"}
 
 
@@ -41,11 +46,17 @@ class DecodedFiles:
         Damage and incomplete ends of files; rows behind them are missing.
     tables
         Schema and name of all tables in the files, also of those that the filters exclude.
+    last_file
+        Name of the last file.
+    goes_on
+        Whether the server closed the last file, so that the log goes on in files that were not given.
     """
 
     connection: "DuckDBPyConnection"
     problems: tuple[BinloomError, ...]
     tables: frozenset[tuple[str, str]]
+    last_file: str
+    goes_on: bool
 
 
 def decode(
@@ -55,6 +66,9 @@ def decode(
     source_id: str = SOURCE,
     snapshot: "SchemaSnapshot | None" = None,
     home: Path | None = None,
+    table: str | None = None,
+    with_facts: bool = False,
+    spill: Path | None = None,
 ) -> DecodedFiles:
     """Decode the row changes of files that filters select.
 
@@ -70,11 +84,19 @@ def decode(
         Schema snapshot that names columns; None: the log itself and `home` do.
     home
         Home in which the source is landed, with its snapshots and statements; None: it is not landed.
+    table
+        Only rows of this table, `schema.table` or a name in any schema, in any case; None: those of all tables.
+    with_facts
+        Whether the connection gets the tables of `decoded_facts`, too.
+    spill
+        Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
 
     Raises
     ------
     BinlogError
         A file does not exist or is not a binlog.
+    UsageError
+        The files are not of one log.
     """
     import duckdb
 
@@ -83,23 +105,30 @@ def decode(
     connection.execute("set timezone = 'UTC'")
     # A bar would mix with the rows after two seconds.
     connection.execute("set enable_progress_bar = false")
+    if spill is not None:
+        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {literal(str(spill))}")
     connection.execute(TABLES)
     connection.execute(VIEWS)
-    work = _Decoding(connection, filters, source_id)
+    facts = Facts(connection, source_id) if with_facts else None
+    work = _Decoding(connection, filters, source_id, table, facts)
     scans = _scans(files)
     history = _history(source_id, snapshot, home)
     for file in files:
         history.add_scan(0, file.name, scans[file])
-    work.use(history)
+    work.use(history, files)
     for file in files:
         if not filters.files or file.name in filters.files:
             work.take(file, scans[file], history.hints(0))
-    if filters.schemas or filters.tables:
+    if facts is not None:
+        facts.add_missing_parts([*scans.items()], work.failed)
+        facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
+    if filters.schemas or filters.tables or table is not None:
         # The decoder counts only rows of the tables that it decodes.
         connection.execute(
             "update decoded_transactions set row_events = null, inserts = null, updates = null, deletes = null"
         )
-    return DecodedFiles(connection, tuple(work.problems), frozenset(work.tables))
+    last = scans[files[-1]]
+    return DecodedFiles(connection, tuple(work.problems), frozenset(work.tables), files[-1].name, last.is_closed)
 
 
 def _placed(paths: Sequence[Path]) -> "list[BinlogPath]":
@@ -134,15 +163,35 @@ def _history(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | Non
     return SchemaHistory.load(SourceRecord.load(source_id, home), home)
 
 
-class _Decoding:
-    """The tables that decoded files become."""
+def _foreign_keys(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | None) -> Sequence[Mapping[str, Any]]:
+    if snapshot is not None or home is None:
+        return snapshot.foreign_keys if snapshot is not None else ()
+    landed = newest_snapshot(source_id, home)
+    return landed[0].foreign_keys if landed is not None else ()
 
-    def __init__(self, connection: "DuckDBPyConnection", filters: Filters, source_id: str) -> None:
+
+class _Decoding:
+    """The tables that decoded files become.
+
+    `failed` has, by the name of a file, the position from which on it could not be decoded.
+    """
+
+    def __init__(
+        self,
+        connection: "DuckDBPyConnection",
+        filters: Filters,
+        source_id: str,
+        table: str | None,
+        facts: Facts | None,
+    ) -> None:
         self.problems: list[BinloomError] = []
         self.tables: set[tuple[str, str]] = set()
+        self.failed: dict[str, int] = {}
         self._connection = connection
         self._filters = filters
         self._source_id = source_id
+        self._table = table
+        self._facts = facts
         self._names = Names(source_id, None)
         self._versions: dict[str, TableVersion] = {}
         self._bound: set[tuple[str, str]] = set()
@@ -151,22 +200,29 @@ class _Decoding:
         self._suspects: dict[tuple[str, str], tuple[int, int]] = {}
         self._key_texts: dict[str, list[KeyTexts]] = {}
 
-    def use(self, history: "SchemaHistory") -> None:
+    def use(self, history: "SchemaHistory", files: "Sequence[BinlogPath]") -> None:
         """Take the definitions of tables from snapshots and statements."""
         self._names = Names(self._source_id, history)
-        for version in self._names.versions():
-            self._add_version(version)
+        names = {file.sequence or 0: file.name for file in files}
+        for (epoch, sequence, pos), candidate in self._names.candidates():
+            file = names.get(sequence, f"{files[0].base}.{sequence:06}")
+            self._add_version(
+                candidate.version,
+                "statement" if candidate.is_of_statement else "snapshot",
+                (epoch, file, pos) if epoch >= 0 and pos >= 0 else (None, None, None),
+            )
 
     def take(self, file: "BinlogPath", scan: "Scan", hints: "SchemaHints | None") -> None:
         """Decode a file up to the end of its last complete transaction."""
         from ingest.binlog import open_binlog
+        from ingest.warehouse.landed import landed_batches
 
         log = open_binlog(
             file.path, hints=hints, tables=self._table_filter(), start=self._start(scan), end=scan.complete_end
         )
         place = {"source": self._source_id, "epoch": 0, "file": file.name, "sequence": file.sequence or 0}
-        with self._reported():
-            for kind, batch in log.batches():
+        with self._reported(file):
+            for kind, batch in log.batches() if self._facts is None else landed_batches(log):
                 match kind:
                     case "table_maps":
                         for table_map in batch.to_pylist():
@@ -174,30 +230,40 @@ class _Decoding:
                     case "row_events":
                         self._add_rows(batch, place)
                     case "transactions":
-                        self._add(batch, "decoded_transactions", "$source, $epoch, $file, $sequence", place)
+                        self._add(batch, "decoded_transactions", f"{_PLACE}, {_SEQUENCE}", place)
                     case "statements":
-                        own = {name: place[name] for name in ("source", "epoch", "file")}
-                        self._add(batch, "binloom_staging.stg_binlog__statements", "$source, $epoch, $file", own)
+                        self._add(batch, "binloom_staging.stg_binlog__statements", _PLACE, place)
+                    case "ddl_actions":
+                        self._add(batch, "decoded_ddl_actions", f"{_PLACE}, {_SEQUENCE}", place)
                     case "unsupported_events":
                         self._add_undecoded(batch, place)
         if scan.defect is not None:
             self.problems.append(_damage(file, scan))
+            # In a file in use, the server may be about to write the rest of its last event.
+            if not (scan.format.is_in_use and scan.defect.is_cut):
+                self.failed.setdefault(file.name, scan.complete_end)
 
     @contextlib.contextmanager
-    def _reported(self) -> Any:
+    def _reported(self, file: "BinlogPath") -> Iterator[None]:
         try:
             yield
         except BinloomError as error:
             self.problems.append(error)
+            decoded = self._connection.execute(
+                "select coalesce(max(end_pos), 4) from decoded_transactions where binlog_file = ?", [file.name]
+            ).fetchone()
+            self.failed[file.name] = decoded[0] if decoded is not None else 4
 
     def _table_filter(self) -> "TableFilter":
         from ingest.binlog import TableFilter
 
-        seen = self.tables
+        seen, only = self.tables, self._table
 
         class Seen(TableFilter):
             def takes(self, schema: str, table: str) -> bool:
                 seen.add((schema, table))
+                if only is not None and only.lower() not in (f"{schema}.{table}".lower(), table.lower()):
+                    return False
                 return TableFilter.takes(self, schema, table)
 
         return Seen(self._filters.schemas, self._filters.tables)
@@ -207,17 +273,20 @@ class _Decoding:
         first = self._filters.from_pos
         return max((one.start for one in scan.segments if first is not None and one.start <= first), default=None)
 
-    def _add_version(self, version: TableVersion) -> None:
+    def _add_version(
+        self, version: TableVersion, evidence: str, valid_from: tuple[int | None, str | None, int | None]
+    ) -> None:
         if version.table_version_id in self._versions:
             return
         self._versions[version.table_version_id] = version
         self._query = None
         columns = [{name: getattr(column, name) for name in column.__slots__} for column in version.columns]
         self._connection.execute(
-            "insert into binloom.table_versions values (?, ?, ?, ?, ?, ?, ?)",
+            "insert into binloom.table_versions values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 *(version.table_version_id, version.source_id, version.schema_name, version.table_name),
                 *(columns, [column.name for column in version.columns], list(version.primary_key)),
+                *(evidence, *valid_from),
             ],
         )
 
@@ -233,7 +302,7 @@ class _Decoding:
                 continue
             version = binding.version
             if version is not None:
-                self._add_version(version)
+                self._add_version(version, "table_map", (None, None, None))
             if unknown or binding.reason is not None:
                 start, stop = self._suspects.get((file.name, table_map["table_map_id"]), (low, high))
                 self._suspects[file.name, table_map["table_map_id"]] = min(start, low), max(stop, high)
@@ -286,7 +355,8 @@ class _Decoding:
             return "false"
 
     def _add(self, batch: Any, table: str, more: str, place: Mapping[str, Any]) -> None:
-        self._run(f"insert into {table} select *, {more} from batch", batch, place)
+        used = {name: value for name, value in place.items() if f"${name} " in f"{more} "}
+        self._run(f"insert into {table} by name select *, {more} from batch", batch, used)
 
     def _add_undecoded(self, batch: Any, place: Mapping[str, Any]) -> None:
         self._run(
@@ -295,10 +365,17 @@ class _Decoding:
                 $source as source_id, $epoch as epoch, $file as binlog_file, $sequence as file_sequence, start_pos,
                 end_pos, event_type, schema_name, table_name, 'decode_error' as reason,
                 concat_ws(': ', reason, detail) as detail
-            from batch where table_name is not null""",
+            from batch where table_name is not null or not list_contains($without_rows, event_type)""",
             batch,
-            place,
+            {**place, "without_rows": list(events_without_rows())},
         )
+        if self._facts is not None:
+            self._run(
+                """insert into binloom_quality.lost_events
+                select $source, $epoch, $file, start_pos, end_pos, detail from batch where reason = 'incident'""",
+                batch,
+                {name: place[name] for name in ("source", "epoch", "file")},
+            )
 
 
 def _offsets(position: tuple[int, int, int], sequence: int) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
-from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_name
+from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_table
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
 from recover.selection.filters import Filters
 from recover.sources.cluster import Cluster
@@ -61,6 +61,12 @@ class Log:
         Whether it has all row changes, and not only those of the filters that it was made with.
     tables
         Schema and name of tables that exist in the log, though it may have none of their rows.
+    goes_on_after
+        Name of the last file, if the server went on in files that this log lacks.
+    snapshot
+        Schema snapshot that was given for files.
+    home
+        Home that has the snapshots of its sources; None if there is none.
     copies
         Rows of a cluster; None if the log is not one of a cluster.
     """
@@ -70,10 +76,13 @@ class Log:
     problems: tuple[BinloomError, ...] = ()
     is_whole: bool = True
     tables: frozenset[tuple[str, str]] = frozenset()
+    goes_on_after: str | None = None
+    snapshot: "SchemaSnapshot | None" = field(default=None, repr=False)
+    home: Path | None = None
     copies: Copies | None = field(default=None, repr=False)
 
     @classmethod
-    def of_warehouse(cls, home: Path, views: Iterable[tuple[str, str]] = VIEWS) -> "Log":
+    def of_warehouse(cls, home: Path, views: Iterable[tuple[str, str]] = VIEWS, *, spill: Path | None = None) -> "Log":
         """Return the log of a warehouse.
 
         Parameters
@@ -82,6 +91,8 @@ class Log:
             Folder of all data of binloom.
         views
             The marts that the connection needs; `binloom.table_versions` is one of them.
+        spill
+            Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
 
         Raises
         ------
@@ -90,8 +101,8 @@ class Log:
         UnfinishedMartError
             A build writes a mart, or was killed while it wrote it.
         """
-        connection = open_marts(home, views)
-        return cls(connection, read_table_versions(connection))
+        connection = open_marts(home, views, spill)
+        return cls(connection, read_table_versions(connection), home=home)
 
     @classmethod
     def of_cluster(cls) -> "Log":
@@ -128,6 +139,42 @@ class Log:
         versions = read_table_versions(found.connection)
         return cls(found.connection, versions, found.problems, is_whole=False, tables=found.tables)
 
+    @classmethod
+    def of_whole_files(
+        cls,
+        paths: Sequence[Path],
+        table: str | None = None,
+        *,
+        source_id: str | None = None,
+        snapshot: "SchemaSnapshot | None" = None,
+        home: Path | None = None,
+        spill: Path | None = None,
+    ) -> "Log":
+        """Return all row changes of binlog files, or those of one table, and the facts of `decoded_facts`.
+
+        Raises
+        ------
+        UsageError
+            The files are not of one log, or nothing tells to which epoch of a landed source they belong.
+        """
+        from recover.sources.files import SOURCE, decode
+
+        source = source_id or SOURCE
+        if home is not None:
+            _assert_one_epoch(source, home)
+        found = decode(
+            paths, Filters(), source_id=source, snapshot=snapshot, home=home, table=table, with_facts=True, spill=spill
+        )
+        return cls(
+            found.connection,
+            read_table_versions(found.connection),
+            found.problems,
+            tables=found.tables,
+            goes_on_after=found.last_file if found.goes_on else None,
+            snapshot=snapshot,
+            home=home,
+        )
+
     def select(self, filters: Filters) -> Selection:
         """Return what filters select.
 
@@ -139,22 +186,25 @@ class Log:
         try:
             return select(filters, self.versions)
         except UnknownNameError:
-            if missing := self.quarantined(filters):
-                raise UsageError(
-                    f"All selected row events are in quarantine: {', '.join(map(str, missing))}.",
-                    hint="Give the names of their columns with --snapshot-dir, or run `binloom snapshot` and"
-                    " `binloom build`.",
-                ) from None
+            self.assert_not_quarantined(filters)
             self._assert_tables(filters)
             raise
+
+    def assert_not_quarantined(self, filters: Filters) -> None:
+        """Report the rows in quarantine that filters would select, of a table without any other rows."""
+        if missing := self.quarantined(filters):
+            raise UsageError(
+                f"All selected row events are in quarantine: {', '.join(map(str, missing))}.",
+                hint="Give the names of their columns with --snapshot-dir, or run `binloom snapshot` and"
+                " `binloom build`.",
+            )
 
     def _assert_tables(self, filters: Filters) -> None:
         """Report an unknown table with the names of all tables in the files, of which only some were decoded."""
         for pattern in filters.tables:
             only = Filters(schemas=filters.schemas, tables=(pattern,))
             if self.tables and not any(is_filtered_table(only, *table) for table in self.tables):
-                names = {f"{schema}.{table}" if "." in pattern else table for schema, table in self.tables}
-                raise unknown_name(f"There is no table {pattern!r}.", pattern, names)
+                raise unknown_table(pattern, self.tables)
 
     def quarantined(self, filters: Filters) -> list[Quarantined]:
         """Return the rows in quarantine that filters of place, time, transaction and table would select."""
@@ -168,7 +218,7 @@ class Log:
             .order_by("schema_name", "table_name", "reason")
         )
         return [
-            Quarantined(f"{schema}.{table}", reason, rows)
+            Quarantined(f"{schema}.{table}" if table else "unknown tables", reason, rows)
             for _, schema, table, reason, rows in self.rows(query)
             if is_filtered_table(filters, schema or "", table or "")
         ]
@@ -182,3 +232,15 @@ class Log:
     def rows(self, query: "exp.Query") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the answer, read while they are used."""
         return self.answer(query).rows
+
+
+def _assert_one_epoch(source_id: str, home: Path) -> None:
+    """Refuse to take names from a source with several epochs: the names of files occur in each of them."""
+    from ingest.warehouse.record import SourceRecord
+
+    epochs = {epoch for epoch, _ in SourceRecord.load(source_id, home).states}
+    if epochs - {0}:
+        raise UsageError(
+            f"Source {source_id} has {len(epochs)} epochs in the warehouse, and files do not tell theirs.",
+            hint="Give the definitions of the tables with --snapshot-dir, or ask the warehouse without --files.",
+        )

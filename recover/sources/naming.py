@@ -85,15 +85,15 @@ class Names:
             for table, versions in history.versions(epoch).items():
                 self._ranges[table] = _with_runs(source_id, table, list(_ranges(versions, placed)))
 
-    def versions(self) -> Iterator[TableVersion]:
-        """Yield all versions that snapshots and statements give, each once."""
+    def candidates(self) -> Iterator[tuple[Position, Candidate]]:
+        """Yield each definition that snapshots and statements give once, with the position from which on it holds."""
         seen: set[str] = set()
         for ranges in self._ranges.values():
-            for _, candidates in ranges:
+            for first, candidates in ranges:
                 for candidate in candidates:
                     if candidate.version.table_version_id not in seen:
                         seen.add(candidate.version.table_version_id)
-                        yield candidate.version
+                        yield first, candidate
 
     def bindings(self, table_map: Mapping[str, Any]) -> list[Binding]:
         """Return the bindings of a table map (a row of `table_maps`), ordered by their positions."""

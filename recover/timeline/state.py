@@ -130,6 +130,23 @@ def _cascades(connection: "DuckDBPyConnection", table: Table) -> Iterator[str]:
     ).fetchall()
     for name, referenced in rows:
         yield f"Foreign key {name} changes rows when {referenced} changes; not every server logs these changes."
+    if _has_unread_foreign_keys(connection, table):
+        yield "A statement in the log gives the table a foreign key, and no schema snapshot shows if it changes rows."
+
+
+def _has_unread_foreign_keys(connection: "DuckDBPyConnection", table: Table) -> bool:
+    """Return whether a statement of the log names a foreign key, and no snapshot shows the table."""
+    found = _row(
+        connection,
+        """select
+            (select count(*) from binloom.table_versions where source_id = $source and schema_name = $schema
+                and table_name = $table and evidence = 'snapshot') = 0
+            and (select count(*) from binloom.schema_changes where source_id = $source
+                and list_contains(tables, $schema || '.' || $table)
+                and regexp_matches(sql_text, '\\breferences\\b', 'i')) > 0""",
+        **table.parameters,
+    )
+    return found is not None and bool(found[0])
 
 
 def _columns_at(connection: "DuckDBPyConnection", table: Table, place: Place) -> tuple[str, ...]:

@@ -281,7 +281,7 @@ _OBSCURING_QUERIES: Final = {
         select epoch, null, start_pos, binlog_file from binloom_quality.lost_events where source_id = $source""",
     "a gap in the followed log": """
         select from_epoch, null, from_pos, from_file from binloom_quality.stream_gaps where source_id = $source""",
-    "a part that was not landed": """
+    "a part that was not read": """
         select epoch, null, segment_start, binlog_file from binloom_quality.failed_segments
         where source_id = $source
         union all

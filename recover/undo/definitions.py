@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recover.sources.cluster import Cluster
+from recover.sources.landed_snapshot import newest_snapshot
+from recover.sources.log import Log
 from recover.undo.tables import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+    from ingest.sources.snapshot import SchemaSnapshot
 
 
 @dataclass(frozen=True)
@@ -29,23 +33,25 @@ class Definitions:
     @classmethod
     def landed(cls, source_id: str, home: Path) -> "Definitions":
         """Return the definitions of the newest landed snapshot; none if there is no snapshot."""
-        import pyarrow.compute as pc
+        found = newest_snapshot(source_id, home)
+        return cls({}) if found is None else cls.of_snapshot(*found)
 
-        from ingest.warehouse.files import read_rows, read_table
-        from ingest.warehouse.tables import FOREIGN_KEYS, SCHEMA_COLUMNS, SCHEMA_KEYS, SCHEMA_SNAPSHOTS
+    @classmethod
+    def of_log(cls, log: Log, source_id: str) -> "Definitions":
+        """Return the definitions that belong to a log: of the snapshot given with its files, or the newest landed."""
+        if log.copies is not None:
+            return cls.of_cluster(source_id, log.copies.cluster)
+        if log.snapshot is not None:
+            return cls.of_snapshot(log.snapshot)
+        return cls({}) if log.home is None else cls.landed(source_id, log.home)
 
-        heads = read_rows(SCHEMA_SNAPSHOTS, home, source_id=source_id)
-        if not heads:
-            return cls({})
-        head = max(heads, key=lambda row: (row["taken_at"], row["snapshot_id"]))
-        columns, keys, foreign_keys = (
-            rows.filter(pc.equal(rows["snapshot_id"], head["snapshot_id"])).to_pylist()
-            for rows in (read_table(table, home) for table in (SCHEMA_COLUMNS, SCHEMA_KEYS, FOREIGN_KEYS))
-        )
+    @classmethod
+    def of_snapshot(cls, snapshot: "SchemaSnapshot", epoch: int = 0) -> "Definitions":
+        """Return the definitions of a snapshot; `epoch` is that of its position."""
         place = None
-        if head["binlog_file"] is not None and head["binlog_pos"] is not None:
-            place = (head["epoch"] or 0, head["binlog_file"], head["binlog_pos"])
-        return cls.of_rows(columns, keys, foreign_keys, place)
+        if snapshot.binlog_file is not None and snapshot.binlog_pos is not None:
+            place = (epoch, snapshot.binlog_file, snapshot.binlog_pos)
+        return cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys, place)
 
     @classmethod
     def of_cluster(cls, source_id: str, cluster: Cluster) -> "Definitions":

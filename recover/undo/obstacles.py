@@ -31,7 +31,7 @@ def obstacles(
         if table is None:
             yield (
                 f"no schema snapshot describes {text}, so its generated columns and keys are unknown:"
-                " land one with `binloom snapshot` and run `binloom build`"
+                " land one with `binloom snapshot` and run `binloom build`, or give --snapshot-dir with --files"
             )
             continue
         if table.is_versioned:

@@ -1,21 +1,15 @@
 """An undo from the filters of a person to a plan that may be printed."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
-from recover.selection.catalog import read_table_versions
 from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
-from recover.sources.cluster import is_cluster_target
-from recover.sources.log import VIEWS, Log
-from recover.sources.marts import open_marts
+from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
-from recover.timeline.table_log import MARTS
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
 from recover.undo.classify import Mode, Wish
 from recover.undo.copied import copy_selected
@@ -30,47 +24,38 @@ if TYPE_CHECKING:
 
 @contextmanager
 def planned(
-    home: Path, filters: Filters, wish: Wish, *, rows_only: bool = False
+    log: Log, filters: Filters, wish: Wish, *, rows_only: bool = False
 ) -> Iterator[tuple[Planner, Plan, Heading]]:
-    """Give the plan for what filters select in a warehouse or on a cluster, and what its head needs.
+    """Give the plan for what filters select in a log with the marts of `table_log`, and what its head needs.
 
     Raises
     ------
     UsageError
         The filters select nothing, or changes that cannot be undone together.
     """
-    with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
-        log = Log.of_cluster() if is_cluster_target() else _log_of_warehouse(home, Path(spill))
-        connection, selection = log.connection, log.select(filters)
-        condition = selection.condition.sql("duckdb")
-        if log.copies is not None:
-            condition = copy_selected(log.copies, selection, with_dependents=wish.mode is Mode.DEPENDENTS)
-        try:
-            selected = select(connection, condition, rows_only=rows_only)
-        except EmptySelectionError:
-            raise why_nothing(log.rows, selection) from None
-        _assert_columns(connection)
-        definitions = (
-            Definitions.landed(selected.source_id, home)
-            if log.copies is None
-            else Definitions.of_cluster(selected.source_id, log.copies.cluster)
-        )
-        problems = [*obstacles(connection, selected, definitions, log.versions)]
-        heading = Heading(
-            str(moment_of(connection, selected.source_id, None)), _in_words(filters), _confidence(connection, selected)
-        )
-        with Planner(connection, definitions) as planner:
-            plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
-            if plan.added:
-                problems = [*obstacles(connection, plan.selected, definitions, log.versions)]
-            plan.problems += problems
-            plan.warnings += warnings(plan.selected, definitions)
-            yield planner, plan, heading
-
-
-def _log_of_warehouse(home: Path, spill: Path) -> Log:
-    connection = open_marts(home, dict.fromkeys((*VIEWS, *MARTS)), spill)
-    return Log(connection, read_table_versions(connection))
+    connection, selection = log.connection, log.select(filters)
+    condition = selection.condition.sql("duckdb")
+    if log.copies is not None:
+        condition = copy_selected(log.copies, selection, with_dependents=wish.mode is Mode.DEPENDENTS)
+    try:
+        selected = select(connection, condition, rows_only=rows_only)
+    except EmptySelectionError:
+        raise why_nothing(log.rows, selection) from None
+    _assert_columns(connection)
+    definitions = Definitions.of_log(log, selected.source_id)
+    problems = [*obstacles(connection, selected, definitions, log.versions)]
+    heading = Heading(
+        str(moment_of(connection, selected.source_id, None)), _in_words(filters), _confidence(connection, selected)
+    )
+    with Planner(connection, definitions) as planner:
+        plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
+        if plan.added:
+            problems = [*obstacles(connection, plan.selected, definitions, log.versions)]
+        plan.problems += problems
+        plan.warnings += warnings(plan.selected, definitions)
+        if log.goes_on_after is not None:
+            plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
+        yield planner, plan, heading
 
 
 def _assert_columns(connection: "DuckDBPyConnection") -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
-from recover.sources.log import Log
+from recover.sources.log import VIEWS, Log
+from recover.timeline.table_log import MARTS
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
+from tests.support.recover.answers import answers, undo_of_the_damage
 from tests.support.recover.questions import documented_commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -96,6 +98,25 @@ def test_files_decoded_on_the_spot_give_what_was_built(
             for log in (decoded, Log.of_warehouse(home / "demo"))
         )
         assert found == built, column
+
+
+@pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])
+@pytest.mark.parametrize("names", ["snapshot", "warehouse"])
+def test_files_answer_as_the_warehouse_does(
+    demo: "subprocess.CompletedProcess[str]", home: Path, source: str, names: str
+) -> None:
+    samples = PROJECT / "samples" / source
+    decoded = Log.of_whole_files(
+        sorted(samples.glob("binlog.*")),
+        source_id=source,
+        snapshot=read_snapshot_dir(samples / "schema") if names == "snapshot" else None,
+        home=home / "demo" if names == "warehouse" else None,
+    )
+    built = Log.of_warehouse(home / "demo", dict.fromkeys((*VIEWS, *MARTS)))
+    assert answers(decoded, source) == answers(built, source)
+    script = undo_of_the_damage(decoded, source)
+    assert [line for line in script if "files after" not in line] == undo_of_the_damage(built, source)
+    assert "\n".join(script).count("\nUPDATE ") == 52
 
 
 @pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])

@@ -100,12 +100,12 @@ def test_null_and_an_empty_text_differ_in_csv(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "needles"),
     [
-        (("history", "boat", "1"), ["contains no table boat", "There are yard.boats"]),
+        (("history", "boat", "1"), ["There is no table 'boat'", "The nearest name is boats"]),
         (("history", "boats", "x"), ["'x' is not a number, but id is", "Give a number"]),
         (("history", "boats", "1|2"), ["not a number"]),
         (("history", "boats", "3"), ["no change of row 3", "The nearest keys are"]),
         (("history", "order_items", "1001"), ["has 2 columns", r"Give order_id\|line_number"]),
-        (("history", "boats", "1", "--source", "follow"), ["no source follow", "There are followed"]),
+        (("history", "boats", "1", "--source", "follow"), ["no source 'follow'", "The nearest name is followed"]),
         (("state", "boats", "--as-of", "0-1-99"), ["does not contain 0-1-99", "contains 0-1-1 to 0-1-11"]),
         (
             ("state", "boats", "--as-of", "1999-01-01"),

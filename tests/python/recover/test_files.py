@@ -12,7 +12,12 @@ from ingest.errors import UsageError
 from ingest.landing.schema_history import hints_by_file
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters, key_text
-from recover.sources.log import Log
+from recover.sources.decoded_facts import leads_to
+from recover.sources.log import VIEWS, Log
+from recover.timeline.as_of import moment_of
+from recover.timeline.state import state_of
+from recover.timeline.table_log import MARTS
+from recover.timeline.tables import find_table
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.older_warehouse import FIRST_FILE, LANDED, SAMPLE, unpack
 from tests.support.places import FIXTURES, PROJECT
@@ -197,3 +202,89 @@ def test_an_option_with_another_source_is_refused() -> None:
     log = Log.of_files([SHOP / FIRST_FILE], Filters())
     with pytest.raises(UsageError, match="There is no source"):
         log.select(Filters.of(sources=["shop"]))
+
+
+@pytest.mark.parametrize("mart", ["schema_changes", "table_versions"])
+def test_a_landed_file_gives_the_facts_that_the_warehouse_has(home: Path, mart: str) -> None:
+    decoded = whole([SHOP / FIRST_FILE])
+    names = [row[0] for row in decoded.connection.execute(f"describe binloom.{mart}").fetchall()]
+    query = f"select {', '.join(names)} from binloom.{mart} where source_id = '{LANDED}' order by all"
+    expected = rows(Log.of_warehouse(home, dict.fromkeys((*VIEWS, *MARTS))), query)
+    assert rows(decoded, query) == expected
+    assert len(expected) >= 3
+
+
+def whole(paths: list[Path]) -> Log:
+    return Log.of_whole_files(paths, source_id=LANDED, snapshot=read_snapshot_dir(SHOP / "schema"))
+
+
+def gaps(log: Log) -> tuple[str, ...]:
+    """Return why the orders at the end of a log may be others."""
+    return state_of(
+        log.connection, find_table(log, "orders"), moment_of(log.connection, LANDED, None)
+    ).gaps_in_knowledge
+
+
+def test_the_files_of_the_sample_follow_one_another() -> None:
+    log = whole(sorted(SHOP.glob("binlog.0*")))
+    assert gaps(log) == ()
+    assert log.goes_on_after == "binlog.000002"
+
+
+def test_a_missing_file_makes_rows_uncertain(tmp_path: Path) -> None:
+    later = tmp_path / "binlog.000003"
+    later.write_bytes((SHOP / "binlog.000002").read_bytes())
+    missing = "After missing files or transactions at binlog.000003:0, rows may be missing, or be others."
+    assert missing in gaps(whole([SHOP / FIRST_FILE, later]))
+
+
+def test_an_undo_of_a_cut_file_is_refused(tmp_path: Path) -> None:
+    cut = tmp_path / "binlog.000002"
+    cut.write_bytes((SHOP / "binlog.000002").read_bytes()[:25000])
+    options = ["--files", SHOP / FIRST_FILE, cut, "--snapshot-dir", SHOP / "schema", "--table", "orders"]
+    refused = binloom("undo", *options, "--where", "after.status = 'paid'", home=tmp_path)
+    assert_sentence(refused, 3, "changed unseen since: a part that was not read", "undo is refused")
+    assert refused.stdout == ""
+
+
+def test_statements_that_change_rows_make_rows_uncertain() -> None:
+    log = Log.of_whole_files([FIXTURES / "mariadb-mixed.binlog"])
+    found = rows(log, "from binloom_quality.statement_format_changes")
+    assert {row["verb"] for row in found} >= {"INSERT"}
+
+
+def test_files_of_two_servers_are_refused() -> None:
+    maria = PROJECT / "samples" / "shop-mariadb" / "binlog.000002"
+    with pytest.raises(UsageError, match="server_id"):
+        whole([SHOP / FIRST_FILE, maria])
+
+
+def test_an_undo_of_files_needs_a_snapshot(tmp_path: Path) -> None:
+    options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--table", "orders", "--key", "1042"]
+    assert_sentence(binloom("undo", *options, home=tmp_path), 1, "no schema snapshot describes", "--snapshot-dir")
+
+
+A = "5ca1ab1e-0000-4000-8000-0000b1d1003e"
+
+
+@pytest.mark.parametrize(
+    ("before", "gtids", "after", "expected"),
+    [
+        (f"{A}:1-5", [f"{A}:6", f"{A}:7"], f"{A}:1-7", True),
+        (f"{A}:1-5", [f"{A}:7"], f"{A}:1-7", False),
+        (f"{A}:1-5", [f"{A}:6", f"{A}:7"], f"{A}:1-6", False),
+        ("", [f"{A}:1"], f"{A}:1", True),
+        (f"{A}:1-5", [None], f"{A}:1-5", True),
+        ("0-1-5", ["0-1-6", "0-1-7"], "0-1-7", True),
+        ("0-1-5", ["0-1-6"], "0-1-7", False),
+        ("0-1-5", ["0-1-6", "0-2-7"], "0-1-6,0-2-7", True),
+        ("0-1-5", ["0-1-6", "0-2-7"], "0-1-6", False),
+        # Domain 1 was deleted from the list.
+        ("0-1-5,1-1-9", ["0-1-6"], "0-1-6", True),
+        ("", [], "", True),
+    ],
+)
+def test_gtids_show_whether_transactions_between_files_are_missing(
+    before: str, gtids: list[str | None], after: str, expected: bool
+) -> None:
+    assert leads_to(before, gtids, after) is expected

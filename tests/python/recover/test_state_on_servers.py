@@ -15,6 +15,7 @@ from ingest.landing import ingest, land_snapshot
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.spark import SparkLaunch
 from recover.selection.filters import Filters
+from recover.sources.log import VIEWS, Log
 from recover.sources.marts import open_marts
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import Row, State, state_of
@@ -143,7 +144,8 @@ def test_an_undo_is_refused_after_changes_that_the_log_does_not_show(
     timelines: Timelines, name: str, table: str, obstacle: str | None
 ) -> None:
     damage = Filters.of(sources=[name], tables=[f"shop.{table}"], where=["after.v = 'c'"])
-    with planned(timelines.home, damage, Wish()) as (_, plan, _):
+    log = Log.of_warehouse(timelines.home, dict.fromkeys((*VIEWS, *MARTS)))
+    with planned(log, damage, Wish()) as (_, plan, _):
         assert plan.is_printable == (obstacle is None), plan.problems
         if obstacle is None:
             assert plan.counts == {(f"shop.{table}", "UPDATE"): 2}
