@@ -89,6 +89,8 @@ def ask_cluster(question: str, cluster: Cluster) -> Answer:
             raise NoClusterTableError(
                 f"There is no mart {schema}.{name}.", hint=f"The marts are in the schemas {' and '.join(SCHEMAS)}."
             )
+    # sqlglot reads the query by these rules, so that DuckDB answers with NULL where there is no value.
+    cluster.set("spark.sql.ansi.enabled", "false")
     with _as_question():
         found = cluster.answer(query)
     return Answer(found.columns, _as_questions(found.rows))
@@ -129,7 +131,18 @@ def _query(question: str) -> "exp.Query":
         )
     for function in query.find_all(exp.Func):
         _assert_supported(function)
+    _name_columns(query)
     return query
+
+
+def _name_columns(query: "exp.Query") -> None:
+    """Name columns that are expressions by their text: each engine has names of its own for them."""
+    from sqlglot import exp
+
+    for column in query.selects:
+        if not (isinstance(column, exp.Column | exp.Alias | exp.Aliases) or column.is_star):
+            text = column.sql("spark", normalize_functions="lower")
+            column.replace(exp.alias_(column.copy(), text, quoted=True))
 
 
 def _assert_supported(function: "exp.Func") -> None:

@@ -96,7 +96,7 @@ class Cluster:
         with self._reported(is_connecting=True):
             self._session = _connected(host, port, user)
             for name, value in _SETTINGS.items():
-                self._run(f"set {name}={value}")
+                self.set(name, value)
         self._columns: dict[str, list[Column]] = {}
 
     @classmethod
@@ -115,6 +115,11 @@ class Cluster:
             raise UsageError(f"{PORT_VARIABLE} is {port!r}, which is not a port.", hint="Give a number such as 10000.")
         host = os.environ.get(HOST_VARIABLE) or "127.0.0.1"
         return cls(host, int(port), os.environ.get(USER_VARIABLE) or "binloom")
+
+    def set(self, name: str, value: str) -> None:
+        """Change a setting of the session."""
+        with self._reported():
+            self._run(f"set {name}={value}")
 
     def answer(self, query: "exp.Query") -> Answer:
         """Return the answer to a query, with values as DuckDB has them.
@@ -284,4 +289,8 @@ def _of_server(error: Exception) -> tuple[str | None, str]:
     # The text follows the name of the condition, which Spark writes once or twice.
     if (condition := re.search(r"\[[A-Z][A-Z0-9_.]+\]", text)) is not None:
         text = text.split(condition[0], 2)[-1]
-    return status.sqlState, re.split(r" SQLSTATE:|\n|;\s*line \d", text.strip())[0].strip().rstrip(".")
+    # Errors while rows are fetched have the state in their text only.
+    state = re.search(r" SQLSTATE: (\w{5})", text)
+    return state[1] if state is not None else status.sqlState, re.split(r" SQLSTATE:|\n|;\s*line \d", text.strip())[
+        0
+    ].strip().rstrip(".")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from recover.selection.condition import STATEMENT_KINDS
 from recover.sources.copies import Copies
 from recover.sources.marts import STATEMENTS
 from recover.timeline.history import WHOLE_NUMBER, key_of
@@ -18,8 +19,6 @@ _TRANSACTION_COLUMNS: Final = (
     *("committed_at", "outcome", "xa_xid", "xa_end_transaction_id"),
 )
 _SELECTED_APART: Final = ("row_changes", "transactions", "table_versions", "quarantined_row_events")
-# More are slow to parse.
-_POSITIONS_AT_ONCE: Final = 1000
 # The engines measure the distance of texts beyond ASCII differently; DuckDB chooses among these.
 _NEAREST: Final = 20
 
@@ -138,17 +137,18 @@ def _copy_statements(copies: Copies, source_id: str) -> None:
     found = copies.connection.execute(
         "select epoch, binlog_file, array_agg(distinct transaction_pos) from binloom.row_changes group by all"
     )
-    schema, name = STATEMENTS
-    for epoch, file, positions in found.fetchall():
-        of_file = exp.and_(
-            exp.column("source_id").eq(source_id),
+    parts = [
+        exp.and_(
             exp.column("epoch").eq(epoch),
             exp.column("binlog_file").eq(file),
-            exp.column("kind").isin("ROWS_QUERY", "ANNOTATE"),
+            exp.column("transaction_pos").isin(*positions),
         )
-        for start in range(0, len(positions), _POSITIONS_AT_ONCE):
-            some = exp.column("transaction_pos").isin(*positions[start : start + _POSITIONS_AT_ONCE])
-            copies.add(name, exp.and_(of_file, some), schema=schema)
+        for epoch, file, positions in found.fetchall()
+    ]
+    if parts:
+        kinds = exp.column("kind").isin(*STATEMENT_KINDS)
+        schema, name = STATEMENTS
+        copies.add(name, exp.and_(exp.column("source_id").eq(source_id), kinds, exp.or_(*parts)), schema=schema)
 
 
 def _copy_nearest_keys(copies: Copies, table: Table, key: str) -> None:
