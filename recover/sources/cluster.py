@@ -24,7 +24,8 @@ TARGET_VARIABLE: Final = "BINLOOM_TARGET"
 HOST_VARIABLE: Final = "BINLOOM_THRIFT_HOST"
 PORT_VARIABLE: Final = "BINLOOM_THRIFT_PORT"
 USER_VARIABLE: Final = "BINLOOM_THRIFT_USER"
-_CONNECT_SECONDS: Final = 10
+# A server that has just started needs seconds for its first session.
+_CONNECT_SECONDS: Final = 30
 _BYTES_AT_ONCE: Final = 8 << 20
 _FIRST_ROWS: Final = 500
 _MOST_ROWS: Final = 20_000
@@ -93,10 +94,9 @@ class Cluster:
         self._place = f"{host}:{port}"
         # The library prints its own lines for what the errors tell.
         logging.getLogger("thrift").setLevel(logging.CRITICAL)
-        with self._reported(is_connecting=True):
-            self._session = _connected(host, port, user)
-            for name, value in _SETTINGS.items():
-                self.set(name, value)
+        self._session = _connected(host, port, user)
+        for name, value in _SETTINGS.items():
+            self.set(name, value)
         self._columns: dict[str, list[Column]] = {}
 
     @classmethod
@@ -201,7 +201,7 @@ class Cluster:
         return cursor
 
     @contextlib.contextmanager
-    def _reported(self, *, is_connecting: bool = False) -> Iterator[None]:
+    def _reported(self) -> Iterator[None]:
         """Turn an error of the session into one sentence."""
         from pyhive.exc import Error
         from thrift.Thrift import TException
@@ -218,13 +218,7 @@ class Cluster:
                 state=state or "",
                 reason=text,
             ) from None
-        except (TException, OSError, EOFError, struct.error, AssertionError, ValueError, MemoryError) as error:
-            if is_connecting:
-                raise ClusterLostError(
-                    f"No Thrift server answers at {self._place}.",
-                    hint=f"Start it, or set {HOST_VARIABLE} and {PORT_VARIABLE} to its address;"
-                    f" without {TARGET_VARIABLE}=thrift, binloom asks the local warehouse.",
-                ) from error
+        except (TException, OSError, EOFError) as error:
             raise ClusterLostError(
                 f"The Thrift server at {self._place} was lost before it answered.",
                 hint="Its log may tell why. Run the same command again when it is back.",
@@ -253,7 +247,8 @@ def _registered(connection: "DuckDBPyConnection", lines: "pa.Table") -> Iterator
 def _connected(host: str, port: int, user: str) -> "Connection":
     """Return a session. A server that does not answer in time is none; a query may take longer."""
     import thrift_sasl  # type: ignore[import-untyped]
-    from pyhive import hive
+    from pyhive import exc, hive
+    from thrift.Thrift import TException
     from thrift.transport.TSocket import TSocket
 
     socket = TSocket(host, port, socket_keepalive=True)
@@ -261,7 +256,21 @@ def _connected(host: str, port: int, user: str) -> "Connection":
     transport = thrift_sasl.TSaslClientTransport(
         lambda: hive.get_installed_sasl(host=host, sasl_auth="PLAIN", username=user, password="x"), "PLAIN", socket
     )
-    session = hive.Connection(thrift_transport=transport, username=user)
+    try:
+        session = hive.Connection(thrift_transport=transport, username=user)
+    except (exc.Error, TException, OSError, EOFError, struct.error, AssertionError, ValueError, MemoryError) as error:
+        # The bytes of another protocol are read as anything: a length, a text, a version.
+        is_refused = re.search(r"Bad status: [34] ", str(error)) is not None
+        if is_refused or isinstance(error, exc.Error):
+            raise ClusterLostError(
+                f"The Thrift server at {host}:{port} refuses a session of user {user!r}.",
+                hint=f"binloom connects as {USER_VARIABLE}, without a password: the server must allow that.",
+            ) from error
+        raise ClusterLostError(
+            f"No Thrift server answers at {host}:{port}.",
+            hint=f"Start it, or set {HOST_VARIABLE} and {PORT_VARIABLE} to its address;"
+            f" without {TARGET_VARIABLE}=thrift, binloom asks the local warehouse.",
+        ) from error
     socket.setTimeout(None)
     return session
 
@@ -273,6 +282,9 @@ def _spark(query: "exp.Query") -> str:
     from ingest.warehouse.catalog import sql_literal
 
     def exact(node: "exp.Expr") -> "exp.Expr":
+        if isinstance(node, exp.TryCast):
+            # Otherwise sqlglot writes CAST, which fails, also for rows that another condition excludes.
+            node.set("safe", True)
         # sqlglot writes NUL and a digit as an escape of another character.
         is_odd = isinstance(node, exp.Literal) and node.is_string and not node.this.isprintable()
         return exp.Var(this=sql_literal(node.this)) if is_odd else node

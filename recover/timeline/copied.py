@@ -33,6 +33,8 @@ def copy_row(copies: Copies, table: Table, key: str, as_of: str | None) -> None:
     table, key, as_of
         As a person gives them to `binloom history`.
     """
+    from sqlglot import exp
+
     copy_events(copies, table.source_id, all_transactions=as_of is not None)
     text = key_of(copies.connection, table, key)
     known: set[str] = set()
@@ -49,6 +51,10 @@ def copy_row(copies: Copies, table: Table, key: str, as_of: str | None) -> None:
     _copy_statements(copies, table.source_id)
     if not copies.connection.execute("select 1 from binloom.row_changes limit 1").fetchall():
         _copy_nearest_keys(copies, table, text)
+    # What did not commit makes other rows of its table uncertain, too.
+    uncommitted = exp.not_(exp.Coalesce(this=exp.column("outcome").eq("commit"), expressions=[exp.false()]))
+    of_source = exp.column("source_id").eq(table.source_id)
+    copies.add("row_changes", exp.and_(of_source, uncommitted, *_is_other(known)))
 
 
 def copy_table(copies: Copies, table: Table, as_of: str | None) -> None:
@@ -115,19 +121,32 @@ def _copy_keys(copies: Copies, source_id: str, new: set[str], known: set[str]) -
     """
     from sqlglot import exp
 
-    def has(column: str, keys: set[str]) -> "exp.Expr":
-        hashes = column == "pk_hash"
-        texts = sorted(sha256(key.encode()).hexdigest() if hashes else key for key in keys)
-        return exp.column(column).isin(*texts)
+    of_source = exp.column("source_id").eq(source_id)
+    others = _is_other(known)
+    copies.add("row_changes", exp.and_(of_source, _has("pk_hash", new), *others))
+    before_only, _ = _is_other(new)
+    copies.add("row_changes", exp.and_(of_source, _has("pk_values_after", new), before_only, *others))
 
-    def is_other(column: str, keys: set[str]) -> "exp.Expr":
-        return exp.not_(exp.Coalesce(this=has(column, keys), expressions=[exp.false()])) if keys else exp.true()
 
-    others = exp.and_(
-        exp.column("source_id").eq(source_id), is_other("pk_hash", known), is_other("pk_values_after", known)
+def _has(column: str, keys: set[str]) -> "exp.Expr":
+    """Return the condition that a row had one of some keys before its change (pk_hash) or after (pk_values_after)."""
+    from sqlglot import exp
+
+    texts = sorted(sha256(key.encode()).hexdigest() if column == "pk_hash" else key for key in keys)
+    return exp.column(column).isin(*texts)
+
+
+def _is_other(keys: set[str]) -> "tuple[exp.Expr, exp.Expr]":
+    """Return the conditions that a row had none of some keys before its change, and none after."""
+    from sqlglot import exp
+
+    if not keys:
+        return exp.true(), exp.true()
+    before, after = (
+        exp.not_(exp.Coalesce(this=_has(column, keys), expressions=[exp.false()]))
+        for column in ("pk_hash", "pk_values_after")
     )
-    copies.add("row_changes", exp.and_(has("pk_hash", new), others))
-    copies.add("row_changes", exp.and_(has("pk_values_after", new), is_other("pk_hash", new), others))
+    return before, after
 
 
 def _copy_statements(copies: Copies, source_id: str) -> None:

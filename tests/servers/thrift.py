@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+from pyhive import hive
 
 from ingest.warehouse import spark
 from tests.servers.server import ServerStartError, _end_with_parent, _free_port
@@ -53,7 +54,15 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
         Folder of new tables; default the warehouse of the home.
     """
     port = _free_port()
-    settings = {**spark.spark_settings(home), "spark.master": "local[2]", "spark.driver.memory": "1g"}
+    settings = {
+        **spark.spark_settings(home),
+        "spark.master": "local[2]",
+        "spark.driver.memory": "1g",
+        # Most queries run once and read some hundred rows: compiling each of them takes longer than running it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.shuffle.partitions": "1",
+    }
     if warehouse is not None:
         settings["spark.sql.warehouse.dir"] = str(warehouse)
     # Hive writes the folders of sessions to /tmp otherwise.
@@ -94,7 +103,7 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
             preexec_fn=_end_with_parent,
         )
     try:
-        _wait_until_it_listens(process, port, output)
+        _wait_until_it_answers(process, port, output)
         yield ThriftServer(port, process)
     finally:
         process.terminate()
@@ -105,12 +114,14 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
             process.wait()
 
 
-def _wait_until_it_listens(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
+            break
         if process.poll() is not None or time.monotonic() > deadline:
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
             raise ServerStartError(f"the Thrift server does not answer:\n{tail}")
         time.sleep(0.1)
+    # The first session loads most of the classes.
+    hive.connect("127.0.0.1", port, username="binloom").close()

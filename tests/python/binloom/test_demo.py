@@ -4,19 +4,30 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import sqlglot
+from sqlglot import exp
 
 from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.questions.sql import QuestionError, ask, ask_cluster
 from recover.selection.filters import Filters
+from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableError
 from recover.sources.log import VIEWS, Log
 from recover.timeline.table_log import MARTS
+from tests.servers.thrift import ThriftServer, thrift_server
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
 from tests.support.recover.answers import answers, undo_of_the_damage
-from tests.support.recover.questions import documented_commands
+from tests.support.recover.cluster_rows import on_cluster
+from tests.support.recover.filtered_types import all_conditions
+from tests.support.recover.questions import documented_commands, documented_questions
+from tests.support.recover.targets import COMMANDS, on_warehouse, said
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -135,6 +146,107 @@ def test_undo_takes_the_damage_back_and_leaves_the_order_that_was_shipped_again(
     rehearsal = binloom("undo", *options, "--end-with", "rollback", home=home / "demo").stdout
     assert "ROLLBACK;" in rehearsal and "'COMMIT'" not in rehearsal
     assert binloom("redo", *options, home=home / "demo").stdout.count("\nUPDATE ") == 53
+
+
+class TestCluster:
+    """The same home behind a Thrift server, which holds the metastore until the last test of the class."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def server(cls, demo: "subprocess.CompletedProcess[str]", home: Path) -> Iterator[ThriftServer]:
+        assert demo.returncode == 0
+        with thrift_server(home / "demo") as running:
+            yield running
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def cluster(cls, server: ThriftServer) -> Cluster:
+        return Cluster("127.0.0.1", server.port, "binloom")
+
+    @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:60])
+    def test_a_cluster_answers_as_the_local_warehouse(
+        self, server: ThriftServer, home: Path, tmp_path: Path, words: tuple[str, ...]
+    ) -> None:
+        local = said(words, on_warehouse(home / "demo"))
+        assert said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment}) == local
+
+    def test_all_questions_of_the_docs_have_the_same_rows(self, cluster: Cluster, home: Path) -> None:
+        for question in documented_questions():
+            local, found = ask(question, home / "demo"), ask_cluster(question, cluster)
+            assert found.columns == local.columns
+            assert sorted(map(repr, found.rows)) == sorted(map(repr, local.rows)), question
+
+    def test_every_mart_has_the_same_values(self, cluster: Cluster, home: Path) -> None:
+        marts = dict.fromkeys((*VIEWS, *MARTS))
+        built = Log.of_warehouse(home / "demo", marts)
+        for schema, name in marts:
+            query = exp.select("*").from_(f"{schema}.{name}")
+            local = built.answer(query)
+            found = cluster.answer(query)
+            assert sorted(found.columns) == sorted(local.columns)
+            places = [found.columns.index(column) for column in local.columns]
+            rows = [tuple(row[place] for place in places) for row in found.rows]
+            assert sorted(map(repr, rows)) == sorted(map(repr, local.rows)), name
+
+    def test_filters_compare_values_of_each_type_alike(self, cluster: Cluster) -> None:
+        connection, query = all_conditions()
+        expected = connection.execute(query.sql("duckdb")).fetchall()
+        assert on_cluster(cluster, connection, query) == expected
+        assert sum(value is True for row in expected for value in row) > 100
+
+    def test_values_and_literals_arrive_as_they_are(self, cluster: Cluster) -> None:
+        texts = [
+            "",
+            "'\\\"`",
+            "\\'",
+            "a\nb\r\t\b",
+            "\x001\x1a",
+            "${spark.app.name}",
+            "*/ -- ;",
+            "\\n",
+            "\\u0041",
+            "\\%",
+            "🙏\u2028%s",
+        ]
+        values = {
+            "cast(null as string)": None,
+            "map('a', null, '', 'b')": {"a": None, "": "b"},
+            "array(named_struct('x', cast(null as int), 'y', 1.5d), null)": [{"x": None, "y": 1.5}, None],
+            "timestamp_micros(1763374662123457)": datetime(2025, 11, 17, 10, 17, 42, 123457, UTC),
+            "cast('12345678901234567890.123456789' as decimal(38, 9))": Decimal("12345678901234567890.123456789"),
+            "9223372036854775807": 9223372036854775807,
+            "0.1d + 0.2d": 0.1 + 0.2,
+            "true": True,
+            "date'2026-11-17'": date(2026, 11, 17),
+        }
+        literals = [exp.alias_(exp.Literal.string(text), f"t{place}") for place, text in enumerate(texts)]
+        others = [exp.alias_(sqlglot.parse_one(text, read="spark"), f"v{n}") for n, text in enumerate(values)]
+        assert list(cluster.rows(exp.select(*literals, *others))) == [(*texts, *values.values())]
+
+    def test_many_rows_arrive_in_their_order(self, cluster: Cluster) -> None:
+        numbers = sqlglot.parse_one("select id, repeat('x', 200) from range(30000) order by id desc", read="spark")
+        assert isinstance(numbers, exp.Query)
+        assert [row[0] for row in cluster.rows(numbers)] == [*range(29999, -1, -1)]
+
+    def test_tables_that_are_missing_are_named(self, server: ThriftServer, cluster: Cluster) -> None:
+        with pytest.raises(NoClusterTableError, match=r"no table binloom\.row_change\. There are binloom\.row_changes"):
+            ask_cluster("select * from row_change", cluster)
+        with pytest.raises(
+            NoClusterTableError, match=r"no table elsewhere\.table_versions\. Run `dbt build` with target"
+        ):
+            cluster.rows(exp.select("*").from_("elsewhere.table_versions"))
+        with pytest.raises(QuestionError, match=r"with name `nix` cannot be resolved.*Correct the query"):
+            ask_cluster("select nix from row_changes", cluster)
+
+    def test_a_lost_server_is_one_sentence(self, server: ThriftServer, cluster: Cluster, tmp_path: Path) -> None:
+        rows = cluster.rows(sqlglot.parse_one("select id from range(100000)", read="spark"))
+        assert next(rows) == (0,)
+        server.kill()
+        with pytest.raises(ClusterLostError, match=rf"The Thrift server at 127.0.0.1:{server.port} was lost before"):
+            list(rows)
+        code, out, err = said(["query"], {"BINLOOM_HOME": str(tmp_path), **server.environment})
+        assert (code, out) == (3, "")
+        assert err.startswith(f"binloom: No Thrift server answers at 127.0.0.1:{server.port}. Start it, or set")
 
 
 def test_nobody_else_can_read_what_is_in_the_home(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:

@@ -45,6 +45,13 @@ def test_something_else_at_the_port_is_no_cluster(greeting: bytes, monkeypatch: 
         cluster.Cluster("127.0.0.1", port, "binloom")
 
 
+def test_a_server_that_wants_a_password_is_told_from_none() -> None:
+    refusal = b"Error validating the login"
+    told = pytest.raises(cluster.ClusterLostError, match=r"refuses a session of user 'ada'.*without a password")
+    with listener(b"\x03" + len(refusal).to_bytes(4) + refusal) as port, told:
+        cluster.Cluster("127.0.0.1", port, "ada")
+
+
 def test_a_port_without_a_server_is_named_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

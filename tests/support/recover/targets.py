@@ -15,8 +15,6 @@ COMMANDS: list[tuple[str, ...]] = [
     ("query", "--format", "json"),
     ("query", "--by", "transaction", "--gtid", "0-1-70,0-1-74", "--where", "after.total > 50", "--changed", "status"),
     ("query", "--table", "shop.*", "--key-from", "1040", "--key-to", "1043", "--type", "update", "--format", "csv"),
-    ("query", "--table", "shop.order"),
-    ("query", "--gtid", "0-1-99999"),
     ("query", "--transaction", "binlog.000001:5930"),
     ("query", "--table", "shop.orders", "--type", "insert", "--changed", "status"),
     ("history", "order_items", "1042|1", "--source", "shop-mariadb", "--format", "json"),
@@ -25,12 +23,11 @@ COMMANDS: list[tuple[str, ...]] = [
     ("state", "shop.customers", "--source", "shop-mysql", "--as-of", "binlog.000001:40000", "--format", "json"),
     ("transactions", "--by", "hour", "--source", "shop-mariadb", "--format", "json"),
     ("undo", "--source", "shop-mysql", "--table", "shop.customers", "--type", "delete", "--with-dependents"),
-    ("undo", "--source", "shop-mariadb", "--table", "shop.orders", "--key", "1001", "--statement", "insert"),
     ("undo", "--table", "shop.orders", "--where", "after.status = 'cancelled'"),
     ("sql", "select count(*), max(committed_at), concat(table_name, '${x}') from row_changes group by all order by 3"),
     ("sql", "select cast(pk_values as int), start_pos / 0, changed_columns[9] from row_changes order by change_id"),
-    # Which of equal rows a limit keeps is left open.
-    *(tuple(words) for words in documented_commands() if "--files" not in words and "limit 10" not in words[1]),
+    # The order of the rows of documented queries is left open; their rows have a test of their own.
+    *(tuple(words) for words in documented_commands() if "--files" not in words and words[0] != "sql"),
 ]
 """Commands with the same answer on each target. Some of them end with an error, which is the same too."""
 
