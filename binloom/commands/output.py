@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol
 
 from ingest.escapes import csv_cell, json_visible, visible
@@ -29,6 +30,7 @@ class StateFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+    SQL = "sql"
 
 
 class Advance(Protocol):
@@ -45,6 +47,22 @@ def say(sentence: str) -> None:
 def print_line(line: str = "") -> None:
     """Print a line for a person to stdout."""
     sys.stdout.write(f"{visible(line)}\n")
+
+
+def write_script(lines: Iterable[str], output: Path | None) -> None:
+    """Print the lines of a script, or write them to a file, which exists only when it has all of them."""
+    texts = (f"{line}\n" for line in lines)
+    if output is None:
+        sys.stdout.writelines(texts)
+        sys.stdout.flush()
+        return
+    part = output.with_name(f"{output.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(texts)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def iso(moment: datetime | None) -> str | None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from binloom.commands.asked_log import report_end, report_problems
-from binloom.commands.output import StateFormat, json_text, say
+from binloom.commands.output import StateFormat, json_text, say, write_script
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.escapes import csv_cell
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
@@ -31,6 +32,8 @@ def print_state(
         copy_table(log.copies, table, as_of)
     moment = moment_of(log.connection, table.source_id, as_of)
     state = state_of(log.connection, table, moment)
+    if format is StateFormat.SQL:
+        return max(_write_inserts(log, state, output), _concluded(log, state, as_of))
     if format is StateFormat.PARQUET and output is not None:
         _write_parquet(state, output)
     elif output is not None:
@@ -39,10 +42,26 @@ def print_state(
     else:
         sys.stdout.writelines(_lines(state, format))
         sys.stdout.flush()
+    return _concluded(log, state, as_of)
+
+
+def _concluded(log: Log, state: State, as_of: str | None) -> int:
+    """Report on the rows that were read; return the exit code."""
     _report(state)
     if as_of is None:
         report_end(log)
     return report_problems(log)
+
+
+def _write_inserts(log: Log, state: State, output: Path | None) -> int:
+    """Print the rows as INSERT statements; return the exit code, which tells whether all rows have one."""
+    from recover.undo.inserts import inserts_of
+
+    inserts = inserts_of(log, state)
+    write_script(inserts.lines(), output)
+    if inserts.left_out:
+        say(f"{inserts.left_out} rows cannot be written as SQL and are left out; the reason is beside each.")
+    return EXIT_CHECK_FAILED if inserts.left_out else EXIT_DONE
 
 
 def _report(state: State) -> None:

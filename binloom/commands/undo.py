@@ -1,12 +1,11 @@
 """`binloom undo` and `binloom redo`: print the SQL that takes back, or does again, what was selected."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from binloom.commands.asked_log import report_problems
-from binloom.commands.output import say
+from binloom.commands.output import say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
@@ -73,19 +72,7 @@ def print_script(
         if not plan.statements:
             tell("nothing is to be done: every selected row is already as it should be.")
             return exit_code
-        lines = script(planner, plan, heading, ending)
-        if output is None:
-            sys.stdout.writelines(f"{line}\n" for line in lines)
-            sys.stdout.flush()
-        else:
-            # Whoever finds the file must find all of it.
-            part = output.with_name(f"{output.name}.part")
-            try:
-                with part.open("w", encoding="utf-8", newline="\n") as file:
-                    file.writelines(f"{line}\n" for line in lines)
-                part.replace(output)
-            finally:
-                part.unlink(missing_ok=True)
+        write_script(script(planner, plan, heading, ending), output)
     return exit_code
 
 

@@ -274,7 +274,7 @@ def _not_null(is_nullable: bool | None) -> str:
 def _fits(wire: Mapping[str, Any], defined: Column, is_of_statement: bool) -> bool:
     """Compare types, sizes, and whether NULL is allowed, as macro `column_fits` does."""
     name, metadata, data_type = wire["type"], wire["metadata"], defined.data_type or ""
-    known = _wire_metadata().get((name, data_type))
+    known = wire_metadata().get((name, data_type))
     if known is None:
         return False
     # The server enlarges a TEXT type when its character set needs more bytes.
@@ -300,7 +300,8 @@ def _fits(wire: Mapping[str, Any], defined: Column, is_of_statement: bool) -> bo
 
 
 @cache
-def _wire_metadata() -> dict[tuple[str, str], str]:
+def wire_metadata() -> dict[tuple[str, str], str]:
+    """Return the metadata that a table map has, by the type in the table map and the type in information_schema."""
     with _COLUMN_TYPES.open(newline="") as file:
         return {(row["wire_type"], row["data_type"]): row["wire_metadata"] for row in csv.DictReader(file)}
 

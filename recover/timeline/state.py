@@ -41,6 +41,8 @@ class State:
     ----------
     columns
         Columns of the table at the place, in their order.
+    table_version_id
+        The version of the table that has them.
     gaps_in_knowledge
         Sentences on why other rows may exist, or others of these rows may not. Empty if the state is complete.
     rows_read, rows_unknown, rows_doubtful
@@ -52,6 +54,7 @@ class State:
     table: Table
     moment: Moment
     columns: tuple[str, ...]
+    table_version_id: str | None
     gaps_in_knowledge: tuple[str, ...]
     _connection: "DuckDBPyConnection"
     rows_read: int = field(default=0, init=False)
@@ -106,7 +109,8 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
         Transactions before it are included.
     """
     gaps = (*_gaps(events_of(connection, table, moment.place)), *_cascades(connection, table))
-    return State(table, moment, _columns_at(connection, table, moment.place), gaps, connection)
+    version_id, columns = _columns_at(connection, table, moment.place)
+    return State(table, moment, columns, version_id, gaps, connection)
 
 
 def _gaps(events: Sequence[TableEvent]) -> Iterator[str]:
@@ -149,8 +153,8 @@ def _has_unread_foreign_keys(connection: "DuckDBPyConnection", table: Table) -> 
     return found is not None and bool(found[0])
 
 
-def _columns_at(connection: "DuckDBPyConnection", table: Table, place: Place) -> tuple[str, ...]:
-    """Return the columns of a table at a place: those of its latest change, or of a definition since."""
+def _columns_at(connection: "DuckDBPyConnection", table: Table, place: Place) -> tuple[str | None, tuple[str, ...]]:
+    """Return the version of a table at a place, that of its latest change or of a definition since, and its columns."""
     known = columns_of(connection, table)
     position = {"epoch": place.epoch, "sequence": place.file_sequence, "pos": place.pos}
     changed = _row(
@@ -180,8 +184,8 @@ def _columns_at(connection: "DuckDBPyConnection", table: Table, place: Place) ->
     )
     if changed is None or (defined is not None and changed[1:] < defined[1:] <= tuple(place)):
         changed = defined or changed
-    version = known.get(changed[0]) if changed is not None else next(iter(known.values()), None)
-    return tuple((version or Columns({})).types)
+    version_id = changed[0] if changed is not None else next(iter(known), None)
+    return version_id, tuple(known.get(version_id or "", Columns({})).types)
 
 
 def _row(connection: "DuckDBPyConnection", query: str, **parameters: Any) -> tuple[Any, ...] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from recover.sources.cluster import Cluster
 from recover.sources.landed_snapshot import newest_snapshot
 from recover.sources.log import Log
+from recover.timeline.events import TableEvent
 from recover.undo.tables import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ class Definitions:
     tables: Mapping[TableName, Table]
     foreign_keys: tuple[ForeignKey, ...] = ()
     place: tuple[int, str, int] | None = None
+
+    def shows(self, event: TableEvent) -> bool:
+        """Return whether the snapshot was taken after an event. Without a position, it is taken to be the newest."""
+        if self.place is None:
+            return True
+        epoch, file, pos = self.place
+        return (event.place.epoch, event.binlog_file, event.place.pos) < (epoch, file, pos)
 
     @classmethod
     def landed(cls, source_id: str, home: Path) -> "Definitions":

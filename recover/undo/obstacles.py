@@ -119,10 +119,10 @@ def _is_same_type(old_type: str | None, old: str | None, new_type: str, new: str
     if old is None or old_type is None or old_type.lower() != new_type.lower():
         # `varchar(20)` has its type before the parenthesis; a table map has `varchar 80`, or another name.
         return old is None or "(" not in old
-    return _plain(old) == _plain(new) or "(" not in old
+    return plain_type(old) == plain_type(new) or "(" not in old
 
 
-def _plain(column_type: str) -> str:
+def plain_type(column_type: str) -> str:
     """Return a type without the display width that some versions of servers print."""
     text = column_type.lower().split("/*")[0].strip()
     return re.sub(r"^((?:tiny|small|medium|big)?int|year)\(\d+\)", r"\1", text)

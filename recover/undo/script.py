@@ -1,7 +1,8 @@
 """A plan as a script for the `mysql` or `mariadb` client: it commits what was expected, or nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal
 
 from ingest.escapes import visible
@@ -47,19 +48,29 @@ def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "com
     assert plan.is_printable
     yield from map(comment, _head(plan, heading, ending))
     yield ""
-    for name in SESSION:
-        yield f"SET @binloom_{name} = @@SESSION.{name};"
-    for name, value in SESSION.items():
-        yield f"SET SESSION {name} = {value};"
+    yield from opening()
     if plan.wish.by_transaction:
         for number, (transaction, statements) in enumerate(planner.blocks(plan)):
             yield ""
             yield comment(f"Transaction {transaction}")
-            yield from _block(([text] for text in statements), ending, is_first=number == 0)
+            yield from block(([text] for text in statements), ending, is_first=number == 0)
     else:
         yield ""
-        yield from _block(planner.statements(plan), ending, is_first=True)
+        yield from block(planner.statements(plan), ending, is_first=True)
     yield ""
+    yield from closing()
+
+
+def opening(changes: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """Yield the lines that keep the settings of the session and make those of `SESSION`, some of them changed."""
+    for name in SESSION:
+        yield f"SET @binloom_{name} = @@SESSION.{name};"
+    for name, value in SESSION.items():
+        yield f"SET SESSION {name} = {changes.get(name, value)};"
+
+
+def closing() -> Iterator[str]:
+    """Yield the lines that bring the settings of the session back."""
     for name in reversed(SESSION):
         yield f"SET SESSION {name} = @binloom_{name};"
 
@@ -69,7 +80,8 @@ def comment(text: str) -> str:
     return "-- " + "".join(sign if sign.isprintable() else "?" for sign in visible(text))
 
 
-def _block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -> Iterator[str]:
+def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -> Iterator[str]:
+    """Yield the lines of a transaction that ends only if each of its statements changed one row."""
     if not is_first:
         # After a failed block, a client that goes on in spite of errors must not commit its rows.
         yield "ROLLBACK;"

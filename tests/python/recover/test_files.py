@@ -288,3 +288,20 @@ def test_gtids_show_whether_transactions_between_files_are_missing(
     before: str, gtids: list[str | None], after: str, expected: bool
 ) -> None:
     assert leads_to(before, gtids, after) is expected
+
+
+def test_a_state_as_sql_has_a_statement_for_each_row(tmp_path: Path) -> None:
+    options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--as-of", "binlog.000001:40000"]
+    script = tmp_path / "orders.sql"
+    written = binloom(
+        "state", "orders", *options, "--snapshot-dir", SHOP / "schema", "--format", "sql", "--output", script
+    )
+    listed = binloom("state", "orders", *options, "--snapshot-dir", SHOP / "schema", "--format", "json")
+    assert written.returncode == 0, written.stderr
+    statements = [line for line in script.read_text().splitlines() if line.startswith("INSERT ")]
+    assert len(statements) == len(listed.stdout.splitlines()) > 20
+    assert all(line.startswith("INSERT INTO `shop`.`orders` (`id`, `customer_id`, ") for line in statements)
+    assert f"IF(@binloom_rows = {len(statements)}, 'COMMIT'" in script.read_text()
+    refused = binloom("state", "orders", *options, "--format", "sql", home=tmp_path)
+    assert_sentence(refused, 2, "No schema snapshot describes shop.orders", "CSV and JSON need none")
+    assert refused.stdout == ""

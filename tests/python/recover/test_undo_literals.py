@@ -1,4 +1,7 @@
-"""Literals and guards of every type on real servers: a guard is true for its own value only, and a literal sets it."""
+"""Literals and guards of every type on real servers: a guard is true for its own value only, and a literal sets it.
+
+The script of a state, made from the binlog of the same rows, fills the tables again.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,6 +11,11 @@ from typing import Any
 import pytest
 
 from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.sources.log import Log
+from recover.timeline.as_of import moment_of
+from recover.timeline.state import state_of
+from recover.timeline.tables import find_table
+from recover.undo.inserts import inserts_of
 from recover.undo.literals import UnprintableValueError, guard, literal, quoted
 from recover.undo.script import SESSION
 from recover.undo.tables import Table, tables_of_snapshot
@@ -15,6 +23,7 @@ from tests.servers import Server
 from tests.servers.marked import marked
 from tests.servers.rows import table_rows
 from tests.support.binlog import workload, workload_own, workload_tables
+from tests.support.recover.undo_servers import run
 
 pytestmark = pytest.mark.slow
 SCHEMA = workload.SCHEMA
@@ -39,9 +48,12 @@ def test_a_guard_is_true_for_its_own_value_and_a_literal_sets_it(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     server: Server = request.getfixturevalue(f"{name}_server")
+    server.flush()
     made = [*_make(server)]
+    file = server.flush()
     snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path))
     tables = tables_of_snapshot(snapshot.columns, snapshot.keys)
+    written: dict[str, Counter[tuple[str | None, ...]]] = {}
     for table_name in made:
         table = tables[SCHEMA, table_name]
         names, rows = table_rows(server, SCHEMA, table_name)
@@ -52,6 +64,9 @@ def test_a_guard_is_true_for_its_own_value_and_a_literal_sets_it(
             copied = _copy(cursor, table, names, rows)
         found = Counter(table_rows(server, SCHEMA, f"copy_{table_name}")[1])
         assert found == copied, (table_name, found - copied, copied - found)
+        written[table_name] = copied
+    log = Log.of_whole_files([file], snapshot=snapshot)
+    assert _fill_by_scripts(server, log, written) == {table_name: written[table_name] for table_name in made}
 
 
 def _make(server: Server) -> Iterator[str]:
@@ -107,3 +122,18 @@ def _copy(
         cursor.execute(f"insert into {copy} ({columns}) values ({', '.join(texts)})")
         written[row] += 1
     return written
+
+
+def _fill_by_scripts(
+    server: Server, log: Log, written: "dict[str, Counter[tuple[str | None, ...]]]"
+) -> "dict[str, Counter[tuple[str | None, ...]]]":
+    """Empty tables, fill them by the scripts of their states, and return their rows."""
+    lines: list[str] = []
+    for table_name, rows in written.items():
+        table = find_table(log, f"{SCHEMA}.{table_name}")
+        inserts = inserts_of(log, state_of(log.connection, table, moment_of(log.connection, table.source_id, None)))
+        lines += [f"DELETE FROM {SCHEMA}.{quoted(table_name)};", *inserts.lines()]
+        assert inserts.written == sum(rows.values())
+    result = run(server, "\n".join(lines) + "\n")
+    assert result.returncode == 0, result.stderr
+    return {table_name: Counter(table_rows(server, SCHEMA, table_name)[1]) for table_name in written}
