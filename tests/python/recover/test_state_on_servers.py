@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from jinja2 import Template
 
 from ingest.landing import ingest, land_snapshot
 from ingest.sources.directory import find_binlogs
@@ -25,6 +26,7 @@ from recover.undo.undoing import planned
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.support.landing.binlogs import snapshot_of
 from tests.support.models.invoke import run_dbt
+from tests.support.places import PROJECT
 from tests.support.recover.timeline import SCHEMA, Dump, Timeline
 
 if TYPE_CHECKING:
@@ -160,6 +162,18 @@ def test_the_current_versions_of_row_history_are_the_keys_that_the_server_has(ti
     ).collect()
     last = timelines.dumps[name][-1].rows["items"]
     assert Counter(row.pk_values for row in rows) == Counter(key for key, *_ in last.elements())
+
+
+def test_row_history_has_the_columns_of_a_dbt_snapshot(timelines: Timelines) -> None:
+    macro = (PROJECT / "macros" / "history" / "dbt_snapshot_columns.sql").read_text()
+    columns = Template(macro).module.dbt_snapshot_columns()  # type: ignore[attr-defined]
+    found = timelines.session.sql(
+        f"select {columns}, pk_values, is_current from binloom.row_history where table_name = 'items' and not is_deleted"
+    ).collect()
+    assert [*found[0].asDict()][:4] == ["dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to"]
+    assert len({row.dbt_scd_id for row in found}) == len(found) > 100
+    assert all(row.dbt_updated_at == row.dbt_valid_from for row in found)
+    assert {row.dbt_valid_to is None for row in found if row.is_current} == {True}
 
 
 def test_a_filter_on_the_key_of_row_history_reaches_the_scan(timelines: Timelines) -> None:
