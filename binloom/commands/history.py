@@ -11,8 +11,10 @@ from recover.timeline.as_of import Moment, moment_of
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, TableEvent
 from recover.timeline.history import history_of
+from recover.timeline.names import later_name, periods_of
 from recover.timeline.rows import Version
 from recover.timeline.statements import statements_of
+from recover.timeline.table_log import Table
 from recover.timeline.tables import find_table
 
 _TEXT_COLUMNS: Final = (
@@ -45,6 +47,7 @@ def print_history(log: Log, table_name: str, key: str, source_id: str | None, as
     if moment is not None:
         return max(_print_row(found, moment, f"{table} {key}", format), report_problems(log))
     report_end(log)
+    _report_names(log, table)
     changes = (version.change for version in found if version.change is not None)
     statements = statements_of(connection, table.source_id, changes)
     if format is Format.TEXT:
@@ -53,6 +56,16 @@ def print_history(log: Log, table_name: str, key: str, source_id: str | None, as
     names = (table.source_id, table.schema_name, table.table_name)
     print_rows(_COLUMNS, ((*names, *_facts(version, statements)) for version in found), format)
     return report_problems(log)
+
+
+def _report_names(log: Log, table: Table) -> None:
+    """Tell under which names the row is followed, and under which it is not."""
+    for period in periods_of(log.connection, table)[1:]:
+        assert period.until is not None
+        say(f"before {period.binlog_file}:{period.until.pos}, the table had the name {period.table}.")
+    if (later := later_name(log.connection, table)) is not None:
+        name, position = later
+        say(f"the RENAME TABLE at {position} gave {table} the name {name}: its rows go on under that name.")
 
 
 def _print_row(found: Sequence[Version], moment: Moment, name: str, format: Format) -> int:

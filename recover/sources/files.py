@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ingest.binlog import Scan, SchemaHints, TableFilter
+    from ingest.ddl.actions import Flavor
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.directory import BinlogPath
     from ingest.sources.snapshot import SchemaSnapshot
@@ -110,8 +111,8 @@ def decode(
     connection.execute(TABLES)
     connection.execute(VIEWS)
     facts = Facts(connection, source_id) if with_facts else None
-    work = _Decoding(connection, filters, source_id, table, facts)
     scans = _scans(files)
+    work = _Decoding(connection, filters, source_id, _with_former_names(table, scans.values()), facts)
     history = _history(source_id, snapshot, home)
     for file in files:
         history.add_scan(0, file.name, scans[file])
@@ -170,6 +171,27 @@ def _foreign_keys(source_id: str, snapshot: "SchemaSnapshot | None", home: Path 
     return landed[0].foreign_keys if landed is not None else ()
 
 
+def _with_former_names(table: str | None, scans: "Iterable[Scan]") -> frozenset[str] | None:
+    """Return a table's name and those that it had before a RENAME TABLE, in lower case; None for all tables."""
+    from ingest.ddl.batches import ddl_batch
+
+    if table is None:
+        return None
+    renames: list[tuple[str, str]] = []
+    for scan in scans:
+        for statements in scan.ddl_statements:
+            batch = ddl_batch(statements, cast("Flavor", scan.format.flavor), scan.format.server_version)
+            for row in batch.to_pylist() if batch is not None else ():
+                if row["action"] == "rename_table":
+                    former = f"{row['schema_name']}.{row['table_name']}".lower()
+                    renames.append((former, f"{row['other_schema_name']}.{row['other_table_name']}".lower()))
+    names = {table.lower()}
+    for former, name in reversed(renames):
+        if names & {name, name.partition(".")[2]}:
+            names.add(former)
+    return frozenset(names)
+
+
 class _Decoding:
     """The tables that decoded files become.
 
@@ -181,7 +203,7 @@ class _Decoding:
         connection: "DuckDBPyConnection",
         filters: Filters,
         source_id: str,
-        table: str | None,
+        only: frozenset[str] | None,
         facts: Facts | None,
     ) -> None:
         self.problems: list[BinloomError] = []
@@ -190,7 +212,7 @@ class _Decoding:
         self._connection = connection
         self._filters = filters
         self._source_id = source_id
-        self._table = table
+        self._only = only
         self._facts = facts
         self._names = Names(source_id, None)
         self._versions: dict[str, TableVersion] = {}
@@ -257,12 +279,12 @@ class _Decoding:
     def _table_filter(self) -> "TableFilter":
         from ingest.binlog import TableFilter
 
-        seen, only = self.tables, self._table
+        seen, only = self.tables, self._only
 
         class Seen(TableFilter):
             def takes(self, schema: str, table: str) -> bool:
                 seen.add((schema, table))
-                if only is not None and only.lower() not in (f"{schema}.{table}".lower(), table.lower()):
+                if only is not None and only.isdisjoint({f"{schema}.{table}".lower(), table.lower()}):
                     return False
                 return TableFilter.takes(self, schema, table)
 

@@ -1,4 +1,4 @@
-"""One row through time, followed through changes of its key."""
+"""One row through time, followed through changes of its key and of its table's name."""
 
 import re
 from collections.abc import Sequence
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from ingest.errors import UsageError
 from recover.selection.filters import key_parts, key_text
 from recover.timeline.events import Change, Place
+from recover.timeline.names import changes_query, events_in, periods_of
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,7 +43,9 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
         The table has no primary key, the key does not fit, or the log has no change of the row.
     """
     key = key_of(connection, table, key)
-    path = _Path(connection, table, until)
+    periods = periods_of(connection, table)
+    source = changes_query(periods)
+    path = _Path(connection, table, until, source)
     path.follow(key)
     if not path.found:
         raise UnknownRowError(
@@ -51,10 +54,11 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
         )
     changes = (
         change
-        for change in changes_of(connection, table, until, Rows(sorted(path.keys)))
+        for change in changes_of(connection, table, until, Rows(sorted(path.keys), source))
         if change.change_id in path.found
     )
-    found = list(versions(changes, events_of(connection, table, until), columns_of(connection, table)))
+    columns = {version: one for each in periods for version, one in columns_of(connection, each.table).items()}
+    found = list(versions(changes, events_in(connection, periods, until), columns))
     lines = {version.line for version in found if version.key == key}
     return sorted((one for one in found if one.line in lines), key=_in_order)
 
@@ -70,6 +74,7 @@ class _Path:
     connection: "DuckDBPyConnection"
     table: Table
     until: Place | None
+    source: str
     found: set[str] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)
 
@@ -92,7 +97,7 @@ class _Path:
             open_ends += [(one, is_forward) for one in (part[-1:] if is_forward else part[:1]) if _moves(one)]
 
     def _changes(self, key: str) -> list[Change]:
-        return list(changes_of(self.connection, self.table, self.until, Rows([key])))
+        return list(changes_of(self.connection, self.table, self.until, Rows([key], self.source)))
 
     def _add(self, key: str, changes: Sequence[Change]) -> None:
         self.keys.add(key)

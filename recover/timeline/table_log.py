@@ -56,20 +56,21 @@ class Table:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of row_changes that are read: those of some keys, or all of them."""
+    """The rows of row_changes, or of a query with its columns, that are read: those of some keys, or all of them."""
 
     keys: Sequence[str] | None = None
+    source: str = "select * from binloom.row_changes"
 
     @property
     def query(self) -> str:
         """Return a query of the rows. Each part has one condition on one column, which statistics of files answer."""
         if self.keys is None:
-            return "select * from binloom.row_changes"
+            return self.source
         hashes = ", ".join(f"'{sha256(key.encode()).hexdigest()}'" for key in self.keys)
         keys = ", ".join(literal(key) for key in self.keys)
-        return f"""select * from binloom.row_changes where pk_hash in ({hashes})
+        return f"""select * from ({self.source}) where pk_hash in ({hashes})
             union all
-            select * from binloom.row_changes where pk_values_after in ({keys}) and pk_hash not in ({hashes})"""
+            select * from ({self.source}) where pk_values_after in ({keys}) and pk_hash not in ({hashes})"""
 
 
 ALL_ROWS: Final = Rows()

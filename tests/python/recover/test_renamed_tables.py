@@ -1,0 +1,113 @@
+"""The history of a row goes on when its table is renamed, as far as the log proves that it is the same table."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.sources.log import Log
+from recover.timeline.history import history_of
+from recover.timeline.names import later_name, periods_of
+from recover.timeline.rows import Version
+from recover.timeline.tables import find_table
+from tests.servers import Server
+from tests.servers.marked import marked
+
+WORKLOAD = """
+create database named
+use named
+create table a (id int primary key, v int)
+insert into a values (1, 1), (2, 2)
+update a set v = 10 where id = 1
+rename table a to b
+update b set v = 11 where id = 1
+alter table b rename to c
+update c set id = 3 where id = 1
+create table a (id int primary key, v int)
+insert into a values (1, 100)
+create table t (id int primary key, v int)
+insert into t values (1, 1)
+create table t_new (id int primary key, v int)
+insert into t_new values (1, 5)
+rename table t to t_old, t_new to t
+update t set v = 6 where id = 1
+create table u (id int primary key, v int)
+insert into u values (1, 1)
+drop table u
+create table u_new (id int primary key, v int)
+insert into u_new values (1, 7)
+rename table u_new to u
+update u set v = 8 where id = 1
+"""
+
+
+@pytest.fixture(scope="module", params=marked("mariadb", "mysql"))
+def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SchemaSnapshot]:
+    """A binlog with the workload, and a snapshot of the tables after it."""
+    server: Server = request.getfixturevalue(f"{request.param}_server")
+    server.execute("drop database if exists named")
+    server.flush()
+    server.execute(*WORKLOAD.strip().splitlines())
+    file = server.flush()
+    return file, read_snapshot_dir(server.snapshot_dir(tmp_path_factory.mktemp("named")))
+
+
+@pytest.fixture(scope="module")
+def log(file: tuple[Path, SchemaSnapshot]) -> Log:
+    """All tables of the binlog."""
+    return Log.of_whole_files([file[0]], snapshot=file[1])
+
+
+def versions(log: Log, name: str, key: str) -> list[Version]:
+    return history_of(log.connection, find_table(log, f"named.{name}"), key)
+
+
+def shown(found: list[Version]) -> list[tuple[str, int, str | None]]:
+    makers = [one.change.event_type if one.change else one.event.reason if one.event else "" for one in found]
+    return [(maker, one.line, one.row["v"] if one.row else None) for maker, one in zip(makers, found, strict=True)]
+
+
+@pytest.mark.parametrize("key", ["1", "3"])
+def test_a_history_goes_on_under_each_later_name(log: Log, key: str) -> None:
+    found = versions(log, "c", key)
+    assert shown(found) == [("INSERT", 1, "1"), ("UPDATE", 1, "10"), ("UPDATE", 1, "11"), ("UPDATE", 1, "11")]
+    assert found[-1].key == "3"
+    assert not any(one.defect or one.doubts for one in found)
+    assert [str(period.table) for period in periods_of(log.connection, find_table(log, "c"))] == [
+        "named.c",
+        "named.b",
+        "named.a",
+    ]
+
+
+def test_the_other_rows_of_the_table_are_followed_too(log: Log) -> None:
+    assert shown(versions(log, "c", "2")) == [("INSERT", 1, "2")]
+
+
+def test_an_earlier_name_tells_the_later_one(log: Log) -> None:
+    table = find_table(log, "named.a")
+    assert [str(period.table) for period in periods_of(log.connection, table)] == ["named.a"]
+    found = shown(versions(log, "a", "1"))
+    assert found[:3] == [("INSERT", 1, "1"), ("UPDATE", 1, "10"), ("RENAME TABLE", 1, None)]
+    assert found[3][0] == "INSERT" and found[3][2] == "100"
+    later = later_name(log.connection, table)
+    assert later is not None and later[0] == "named.b"
+
+
+def test_a_swap_of_tables_is_not_followed(log: Log) -> None:
+    assert len(periods_of(log.connection, find_table(log, "named.t"))) == 1
+    values = [value for _, _, value in shown(versions(log, "t", "1"))]
+    assert values == ["1", None, "5", "6"]
+
+
+def test_a_name_that_another_table_had_before_is_not_followed(log: Log) -> None:
+    assert len(periods_of(log.connection, find_table(log, "named.u"))) == 1
+
+
+@pytest.mark.parametrize("name", ["c", "named.c"])
+def test_a_table_is_decoded_under_all_of_its_names(file: tuple[Path, SchemaSnapshot], log: Log, name: str) -> None:
+    alone = Log.of_whole_files([file[0]], name, snapshot=file[1])
+    assert shown(versions(alone, "c", "3")) == shown(versions(log, "c", "3"))
+    tables = {row[0] for row in alone.connection.execute("select table_name from binloom.row_changes").fetchall()}
+    assert tables == {"a", "b", "c"}
