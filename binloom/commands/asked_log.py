@@ -73,6 +73,8 @@ def asked_whole_log(
         if is_cluster_target():
             return Log.of_cluster()
         return Log.of_warehouse(binloom_home(), dict.fromkeys((*VIEWS, *MARTS)), spill=spill)
+    if table is not None and Path(table).is_file():
+        raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
     return Log.of_whole_files([*files, *(more or ())], table, spill=spill, **_origin(sources, names))
 
 

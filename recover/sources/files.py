@@ -120,14 +120,17 @@ def decode(
     for file in files:
         if not filters.files or file.name in filters.files:
             work.take(file, scans[file], history.hints(0))
-    if facts is not None:
-        facts.add_missing_parts([*scans.items()], work.failed)
-        facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
     if filters.schemas or filters.tables or table is not None:
         # The decoder counts only rows of the tables that it decodes.
         connection.execute(
             "update decoded_transactions set row_events = null, inserts = null, updates = null, deletes = null"
         )
+    if facts is not None:
+        # Many queries follow, and each would look for the ends of prepared transactions again.
+        connection.execute("create table found as select * from resolved")
+        connection.execute("drop view resolved; alter table found rename to resolved")
+        facts.add_missing_parts([*scans.items()], work.failed)
+        facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
     last = scans[files[-1]]
     return DecodedFiles(connection, tuple(work.problems), frozenset(work.tables), files[-1].name, last.is_closed)
 

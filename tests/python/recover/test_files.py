@@ -259,6 +259,12 @@ def test_files_of_two_servers_are_refused() -> None:
         whole([SHOP / FIRST_FILE, maria])
 
 
+def test_a_file_in_the_place_of_the_table_is_explained(tmp_path: Path) -> None:
+    first, second = sorted(SHOP.glob("binlog.0*"))
+    result = binloom("state", "--files", first, second, "orders", home=tmp_path)
+    assert_sentence(result, 2, "binlog.000002 is a file, not a table", "before --files")
+
+
 def test_an_undo_of_files_needs_a_snapshot(tmp_path: Path) -> None:
     options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--table", "orders", "--key", "1042"]
     assert_sentence(binloom("undo", *options, home=tmp_path), 1, "no schema snapshot describes", "--snapshot-dir")
