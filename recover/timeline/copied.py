@@ -52,9 +52,10 @@ def copy_row(copies: Copies, table: Table, key: str, as_of: str | None) -> None:
     if not copies.connection.execute("select 1 from binloom.row_changes limit 1").fetchall():
         _copy_nearest_keys(copies, table, text)
     # What did not commit makes other rows of its table uncertain, too.
-    uncommitted = exp.not_(exp.Coalesce(this=exp.column("outcome").eq("commit"), expressions=[exp.false()]))
-    of_source = exp.column("source_id").eq(table.source_id)
-    copies.add("row_changes", exp.and_(of_source, uncommitted, *_is_other(known)))
+    is_needed: exp.Expr = exp.not_(exp.Coalesce(this=exp.column("outcome").eq("commit"), expressions=[exp.false()]))
+    if (first := _first_changes(copies, table.source_id)) is not None:
+        is_needed = exp.or_(is_needed, exp.column("change_id").isin(query=first))
+    copies.add("row_changes", exp.and_(exp.column("source_id").eq(table.source_id), is_needed, *_is_other(known)))
 
 
 def copy_table(copies: Copies, table: Table, as_of: str | None) -> None:
@@ -147,6 +148,24 @@ def _is_other(keys: set[str]) -> "tuple[exp.Expr, exp.Expr]":
         for column in ("pk_hash", "pk_values_after")
     )
     return before, after
+
+
+def _first_changes(copies: Copies, source_id: str) -> "exp.Select | None":
+    """Return a query of the first change of each table that was renamed: a name with earlier rows is not followed."""
+    from sqlglot import exp
+
+    renamed = copies.connection.execute(
+        "select distinct lower(unnest(tables)) from binloom.schema_changes"
+        " where list_bool_or(list_transform(actions, lambda one: starts_with(one, 'rename_table')))"
+    )
+    names = sorted(row[0] for row in renamed.fetchall())
+    if not names:
+        return None
+    place = "struct(epoch, file_sequence, start_pos, payload_ordinal, row_ordinal)"
+    query = exp.select(exp.maybe_parse(f"min_by(change_id, {place})", dialect="spark")).from_("binloom.row_changes")
+    query = query.where(exp.column("source_id").eq(source_id))
+    query = query.where(exp.func("lower", exp.func("concat", "schema_name", "'.'", "table_name")).isin(*names))
+    return query.group_by("schema_name", "table_name")
 
 
 def _copy_statements(copies: Copies, source_id: str) -> None:

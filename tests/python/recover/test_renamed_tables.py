@@ -1,5 +1,6 @@
 """The history of a row goes on when its table is renamed, as far as the log proves that it is the same table."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,13 @@ import pytest
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.sources.log import Log
-from recover.timeline.history import history_of
+from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.names import later_name, periods_of
 from recover.timeline.rows import Version
 from recover.timeline.tables import find_table
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.recover.cluster_rows import copied_history
 
 WORKLOAD = """
 create database named
@@ -103,6 +105,19 @@ def test_a_swap_of_tables_is_not_followed(log: Log) -> None:
 
 def test_a_name_that_another_table_had_before_is_not_followed(log: Log) -> None:
     assert len(periods_of(log.connection, find_table(log, "named.u"))) == 1
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c", "t", "u"])
+@pytest.mark.parametrize("key", ["1", "2"])
+def test_what_is_copied_from_a_cluster_suffices(log: Log, name: str, key: str) -> None:
+    table = find_table(log, f"named.{name}")
+    try:
+        expected = history_of(log.connection, table, key)
+    except UnknownRowError as error:
+        with pytest.raises(UnknownRowError, match=re.escape(str(error))):
+            copied_history(log, table, key)
+    else:
+        assert copied_history(log, table, key) == expected
 
 
 @pytest.mark.parametrize("name", ["c", "named.c"])

@@ -1,10 +1,16 @@
-"""Rows of DuckDB on a cluster."""
+"""Rows of DuckDB on a cluster, and rows that are copied as from a cluster."""
 
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from ingest.warehouse.catalog import sql_literal
+from recover.sources.copies import Copies
+from recover.sources.log import Log
+from recover.timeline.copied import copy_row
+from recover.timeline.history import history_of
+from recover.timeline.rows import Version
+from recover.timeline.table_log import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,3 +33,26 @@ def on_cluster(cluster: "Cluster", connection: "DuckDBPyConnection", query: exp.
     )
     given = exp.alias_(exp.to_table("given_changes"), "row_changes", table=True)
     return list(cluster.rows(query.transform(lambda node: given.copy() if isinstance(node, exp.Table) else node)))
+
+
+class LogAsCluster:
+    """A log that copies are made of, as of a cluster: with DuckDB as its engine, any file can be one."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.rows = log.rows
+
+    def copy(self, query: exp.Query, connection: "DuckDBPyConnection", table: str) -> None:
+        """Add the rows of a query to a table, as `Cluster.copy` does."""
+        connection.register("lines", self._log.connection.sql(query.sql("duckdb")).to_arrow_table())
+        connection.execute(f"create table if not exists {table} as select * from lines limit 0")
+        connection.execute(f"insert into {table} by name select * from lines")
+        connection.unregister("lines")
+
+
+def copied_history(log: Log, table: Table, key: str) -> list[Version]:
+    """Return the history of a row from a copy of what it needs."""
+    copies = Copies(LogAsCluster(log))  # type: ignore[arg-type]
+    copies.add("table_versions")
+    copy_row(copies, table, key, None)
+    return history_of(copies.connection, table, key)
