@@ -174,7 +174,7 @@ def unknown_name(finding: str, wanted: str, known: Iterable[str]) -> UnknownName
         shown = ", ".join(names[:10])
         hint = f"There are {shown}{f' and {len(names) - 10} more' if len(names) > 10 else ''}."
     else:
-        hint = "Nothing was landed and built yet: run `binloom ingest` and `binloom build`."
+        hint = "The log has none: run `binloom ingest` and `binloom build`, or give other files with --files."
     return UnknownNameError(finding, hint=hint)
 
 

@@ -55,7 +55,7 @@ class Moment:
 
 
 def moment_of(connection: "DuckDBPyConnection", source_id: str, text: str | None) -> Moment:
-    """Return the moment that a text names; without a text, the end of the landed log.
+    """Return the moment that a text names; without a text, the end of the log.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class _Log:
         if last is None:
             raise UnknownMomentError(
                 f"The log of source {self.source_id} has no transactions.",
-                hint="Land its binlog, then run `binloom build`.",
+                hint="Land its binlog and run `binloom build`, or give other files with --files.",
             )
         return self._before(Place(last[0], last[1], last[4]), last[2])
 
@@ -148,7 +148,7 @@ class _Log:
             near = difflib.get_close_matches(file, known, n=3) or known[:1] + known[-1:]
             raise UnknownMomentError(
                 f"The log of source {self.source_id} has no transactions in a file {file}.",
-                hint=f"There are {', '.join(dict.fromkeys(near))}." if near else "Land it first.",
+                hint=f"There are {', '.join(dict.fromkeys(near))}." if near else "Land it, or give it with --files.",
             )
         if len(files) > 1:
             choices = ", ".join(f"{row[0]}/{file}:{pos}" for row in files)
@@ -159,8 +159,8 @@ class _Log:
         )
         if pos > landed and next_file is None:
             raise UnknownMomentError(
-                f"The log of source {self.source_id} is landed up to {file}:{landed}, which is before {file}:{pos}.",
-                hint="Land the rest, then run `binloom build`, or give an earlier position.",
+                f"The log of source {self.source_id} is known up to {file}:{landed}, which is before {file}:{pos}.",
+                hint="Land the rest and run `binloom build`, give its files with --files, or give an earlier position.",
             )
         around = self._one(
             "epoch = $epoch and binlog_file = $file and start_pos < $pos and end_pos > $pos limit 1",
@@ -179,7 +179,7 @@ class _Log:
         first = self._one(f"{_COMMITTED} {in_order}")
         if following is None or first is None:
             end = self.end()
-            remark = f"The landed log ends before {_utc(time)}: this is its end."
+            remark = f"The known log ends before {_utc(time)}: this is its end."
             return Moment(end.place, end.binlog_file, end.gtid, end.committed_at, (remark,))
         place = Place(following[0], following[1], following[3])
         if place == Place(first[0], first[1], first[3]):

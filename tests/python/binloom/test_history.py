@@ -114,7 +114,7 @@ def test_null_and_an_empty_text_differ_in_csv(home: Path) -> None:
         (("state", "boats", "--as-of", "soon"), ["not a time, a GTID or a position"]),
         (("state", "boats", "--as-of", "2026-13-01"), ["is not a time", "in UTC or with an offset"]),
         (("state", "boats", "--as-of", "binlog.00001:4"), ["no transactions in a file", "binlog.000001"]),
-        (("state", "boats", "--as-of", "binlog.000002:99999999"), ["landed up to binlog.000002", "Land the rest"]),
+        (("state", "boats", "--as-of", "binlog.000002:99999999"), ["known up to binlog.000002", "Land the rest"]),
         (("state", "boats", "--format", "parquet"), ["not written to stdout", "--output"]),
     ],
 )
@@ -128,4 +128,4 @@ def test_a_mistake_is_a_sentence_with_what_is_nearest(
 
 def test_a_time_after_the_log_is_its_end_with_a_remark(home: Path) -> None:
     result = binloom("state", "boats", "--as-of", "2099-01-01", home=home)
-    assert_sentence(result, 0, "2 rows, complete", "The landed log ends before 2099-01-01")
+    assert_sentence(result, 0, "2 rows, complete", "The known log ends before 2099-01-01")

@@ -238,7 +238,7 @@ def test_bad_input_is_explained(filters: dict[str, object], message: str) -> Non
 
 
 def test_a_log_without_tables_says_what_to_do() -> None:
-    with pytest.raises(UnknownNameError, match="Nothing was landed and built yet: run `binloom ingest`"):
+    with pytest.raises(UnknownNameError, match="The log has none: run `binloom ingest`"):
         select(Filters.of(tables=["t"]), list[TableVersion]())
 
 
