@@ -46,6 +46,8 @@ class Claims:
         others: Mapping[TableName, Table],
     ) -> None:
         self._connection = connection
+        # Claims are written while the connection still reads changes; its temporary tables would be its own.
+        self._writer = connection.cursor()
         self._others = others
         self._tables = {table.name: table for table in tables}
         self.foreign_keys = [key for key in keys if key.table in self._tables or key.parent in self._tables]
@@ -60,8 +62,7 @@ class Claims:
             for table in tables
         }
         connection.execute(
-            "create or replace temp table claims"
-            " (grp varchar, val varchar, verb varchar, rank int, place bigint, delta int)"
+            "create or replace table claims (grp varchar, val varchar, verb varchar, rank int, place bigint, delta int)"
         )
 
     def is_needed(self, table: Table) -> bool:
@@ -106,9 +107,9 @@ class Claims:
 
         names = ("grp", "val", "verb", "rank", "place", "delta")
         batch = pa.table(dict(zip(names, zip(*self._waiting, strict=True), strict=True)))
-        self._connection.register("waiting_claims", batch)
-        self._connection.execute("insert into claims select * from waiting_claims")
-        self._connection.unregister("waiting_claims")
+        self._writer.register("waiting_claims", batch)
+        self._writer.execute("insert into claims select * from waiting_claims")
+        self._writer.unregister("waiting_claims")
         self._waiting.clear()
 
     def rank(self, table: Table) -> int:

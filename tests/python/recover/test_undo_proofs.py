@@ -6,7 +6,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from recover.undo import classify, plan
+from recover.undo import classify, order, plan
 from recover.undo.changes import EmptySelectionError, select
 from recover.undo.classify import Direction, Mode, Wish
 from recover.undo.definitions import Definitions
@@ -185,6 +185,12 @@ def test_a_unique_value_that_another_row_has_now_is_refused() -> None:
     assert not found.is_printable and "row 2 of shop.t has a unique value (a)" in found.problems[0]
     found = planned(log((1, row(1, a=5), None), (2, row(2, a=3), row(2, a=5)), (3, row(2, a=5), row(2, a=6))))
     assert found.is_printable
+
+
+def test_keys_are_recorded_while_changes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "_ROWS_AT_ONCE", 2)
+    _, statements = printed(log(*((1, row(number, a=number), row(number, a=-number)) for number in range(9))))
+    assert len(statements) == 8
 
 
 def test_a_child_of_a_row_that_the_undo_removes_is_refused() -> None:
