@@ -1,7 +1,7 @@
 """The commands that investigate and recover. They are part of the same command line as those of `binloom.cli`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,6 +9,7 @@ from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
 from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName
+from binloom.server_options import with_server
 from ingest.errors import UsageError
 from recover.questions.statistics import Unit
 from recover.selection.filters import By, Filters
@@ -154,8 +155,10 @@ ScriptFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE
 
 @commands.command(short_help="Print SQL that takes back what filters select.")
 @with_filters
+@with_server
 def undo(
     filters: Filters,
+    against: Any,
     skip_conflicts: SkipConflicts = False,
     with_dependents: WithDependents = False,
     force: Force = False,
@@ -170,7 +173,8 @@ def undo(
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
 
-    The script is proved before it is printed. The exit code is 1 if the undo is refused.
+    The script is proved before it is printed. With --against, each row is also compared with a live server, which is
+    only read. The exit code is 1 if the undo is refused.
     """
     from binloom.commands.asked_log import spilling_log
     from binloom.commands.undo import print_script, wish_of
@@ -178,13 +182,15 @@ def undo(
 
     wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
-        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output))
+        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output, against=against))
 
 
 @commands.command(short_help="Print SQL that does again what filters select.")
 @with_filters
+@with_server
 def redo(
     filters: Filters,
+    against: Any,
     skip_conflicts: SkipConflicts = False,
     rows_only: RowsOnly = False,
     end_with: EndWith = "commit",
@@ -203,4 +209,4 @@ def redo(
 
     wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
-        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output))
+        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output, against=against))

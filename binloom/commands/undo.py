@@ -1,18 +1,24 @@
 """`binloom undo` and `binloom redo`: print the SQL that takes back, or does again, what was selected."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from binloom.commands.asked_log import report_problems
 from binloom.commands.output import say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
+from recover.undo.against import LiveServer, in_words
 from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish
 from recover.undo.plan import Plan
-from recover.undo.script import Ending, described, script
+from recover.undo.script import Ending, Heading, described, script
 from recover.undo.undoing import planned
+
+if TYPE_CHECKING:
+    from ingest.sources.address import ServerAddress
 
 # More are rarely read; --format of `binloom query` lists them all.
 _ROWS_SHOWN: Final = 20
@@ -51,10 +57,16 @@ def print_script(
     end_with: str = "commit",
     output: Path | None = None,
     tell: Callable[[str], None] = say,
+    against: "ServerAddress | None" = None,
 ) -> int:
     """Print a script, or write it to a file; `tell` gets what it does and does not, or why there is none.
 
-    `log` has the marts of `table_log`.
+    Parameters
+    ----------
+    log
+        It has the marts of `table_log`.
+    against
+        Compare each row with this server; what differs is not printed.
 
     Returns
     -------
@@ -65,8 +77,13 @@ def print_script(
         raise UsageError(f"A script cannot end with {end_with!r}.", hint="Give --end-with commit or rollback.")
     ending: Ending = "commit" if end_with == "commit" else "rollback"
     exit_code = report_problems(log)
-    with planned(log, filters, wish, rows_only=rows_only) as (planner, plan, heading):
-        _report(plan, tell)
+    with ExitStack() as opened:
+        server = None
+        if against is not None:
+            address = replace(against, warn=lambda sentence: tell(f"warning: {sentence}"))
+            server = opened.enter_context(LiveServer(address))
+        planner, plan, heading = opened.enter_context(planned(log, filters, wish, rows_only=rows_only, server=server))
+        _report(plan, heading, tell)
         if not plan.is_printable:
             return max(EXIT_CHECK_FAILED, exit_code)
         if not plan.statements:
@@ -76,7 +93,7 @@ def print_script(
     return exit_code
 
 
-def _report(plan: Plan, tell: Callable[[str], None]) -> None:
+def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
     verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
     for problem in plan.problems:
         tell(f"{problem}.")
@@ -84,9 +101,14 @@ def _report(plan: Plan, tell: Callable[[str], None]) -> None:
     shown += plan.refusals[:_ROWS_SHOWN]
     for row in shown:
         tell(f"{described(row)}.")
-    left = sum(max(0, count - _ROWS_SHOWN) for count in (plan.conflicting, plan.refused, len(plan.already)))
+    for difference in plan.differences[:_ROWS_SHOWN]:
+        tell(f"{in_words(difference)}.")
+    counts_of_rows = (plan.conflicting, plan.refused, len(plan.already), plan.differing)
+    left = sum(max(0, count - _ROWS_SHOWN) for count in counts_of_rows)
     if left:
-        tell(f"{left} more rows are in conflict, refused or already as they should be.")
+        tell(f"{left} more rows are in conflict, refused, different on the server or already as they should be.")
+    if heading.server and not plan.problems:
+        tell(f"{plan.compared} rows were compared with the server at {heading.server}: {plan.differing} differ.")
     if plan.is_printable:
         counts = ", ".join(f"{count} {kind} of {table}" for (table, kind), count in sorted(plan.counts.items()))
         transactions = plan.selected.transactions
@@ -96,6 +118,11 @@ def _report(plan: Plan, tell: Callable[[str], None]) -> None:
             tell(f"not contained: {warning}.")
     elif plan.problems or plan.refused:
         tell(f"the {verb} is refused, and nothing is printed.")
+    elif plan.differing and not plan.conflicting:
+        tell(
+            f"the {verb} is refused: {plan.differing} of {plan.compared} rows are not on the server as the log left"
+            " them. --skip-conflicts leaves these out."
+        )
     elif plan.wish.mode is Mode.DEPENDENTS:
         tell(f"the {verb} is refused: these conflicts remain with all dependent transactions.")
     else:

@@ -4,12 +4,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Final, Self
 
 from ingest.errors import UsageError
+from recover.undo.against import Difference, LiveServer, OtherTableError
 from recover.undo.changes import (
     Selected,
     SelectionError,
@@ -18,6 +19,7 @@ from recover.undo.changes import (
     selected_changes_backwards,
 )
 from recover.undo.classify import (
+    ChainPlan,
     Conflict,
     Direction,
     Mode,
@@ -28,6 +30,7 @@ from recover.undo.classify import (
     plan_chain,
 )
 from recover.undo.definitions import Definitions
+from recover.undo.expected import Expected, expected_rows
 from recover.undo.fold import Change
 from recover.undo.literals import UnprintableValueError
 from recover.undo.operations import Operation, Verb
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 # A statement may contain a line break only in a name; a NUL cannot be in any.
 _END: Final = b"\0"
 _CHAINS_SHOWN: Final = 1000
+_CHAINS_COMPARED_AT_ONCE: Final = 1000
 
 
 @dataclass
@@ -58,6 +62,10 @@ class Plan:
         Rows that other transactions have already brought back; the first thousand.
     conflicting, refused
         How many conflicts and refusals there are.
+    differences, differing
+        Rows that are not on the server as the log left them, the first thousand, and how many there are.
+    compared
+        How many rows were compared with the server.
     done, disjoint
         Number of rows that need nothing, and of those where other columns were changed since.
     problems
@@ -76,6 +84,9 @@ class Plan:
     already: list[Conflict] = field(default_factory=list)
     conflicting: int = 0
     refused: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    differing: int = 0
+    compared: int = 0
     done: int = 0
     disjoint: int = 0
     problems: list[str] = field(default_factory=list)
@@ -92,9 +103,20 @@ class Plan:
     @property
     def is_printable(self) -> bool:
         """Whether the plan may be printed."""
-        if self.problems or (self.refused and self.wish.mode is not Mode.SKIP):
+        if self.problems or ((self.refused or self.differing) and self.wish.mode is not Mode.SKIP):
             return False
         return not self.conflicting or self.wish.mode in (Mode.SKIP, Mode.FORCE)
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Statements for the rows of one chain, with their texts, that wait for the comparison with the server."""
+
+    place: int
+    changes: list[Change]
+    plan: ChainPlan
+    texts: list[tuple[Operation, str]]
+    expected: list[Expected]
 
 
 class Planner:
@@ -106,12 +128,15 @@ class Planner:
         It has `row_changes` and the other marts, and the selection of `changes.select`.
     definitions
         Tables and foreign keys, from a schema snapshot.
+    server
+        The server that the rows of the plan are compared with, if there is one.
     """
 
     def __init__(
         self,
         connection: "DuckDBPyConnection",
         definitions: Definitions,
+        server: LiveServer | None = None,
     ) -> None:
         self._connection = connection
         self._tables = definitions.tables
@@ -119,6 +144,7 @@ class Planner:
         self._folder = tempfile.TemporaryDirectory(prefix="binloom-undo-")
         self._spools: dict[tuple[TableName, Verb], IO[bytes]] = {}
         self._reader = StatementReader()
+        self._server = server
 
     def __enter__(self) -> Self:
         return self
@@ -190,33 +216,18 @@ class Planner:
         changes = TableChanges(self._connection, selected, table)
         keeps_claims = claims.is_needed(table) and not wish.by_transaction
         touched: list[str] = []
-        for place, chain in enumerate(changes.chains()):
-            try:
-                chain_plan = plan_chain(table, chain, wish)
-            except ProofError as error:
-                plan.problems.append(f"the plan for row {chain[0].key} of {table.text} is not proved: {error}")
-                continue
-            self._count(chain_plan.conflicts, chain_plan.refusals, plan)
-            plan.done += chain_plan.done
-            plan.already += chain_plan.already[: max(0, _CHAINS_SHOWN - len(plan.already))]
-            plan.disjoint += chain_plan.disjoint
-            if wish.by_transaction:
-                continue
-            try:
-                texts = [(operation, self._proved(operation)) for operation in chain_plan.operations]
-            except UnprintableValueError as error:
-                refusal = Refusal(table, chain[0].key if table.row_key else "", str(error))
-                self._count([], [refusal], plan)
-                continue
+        chains = self._planned_chains(table, changes, wish, plan)
+        for chain in chains if self._server is None else self._as_on_server(self._server, chains, plan):
+            plan.disjoint += chain.plan.disjoint
             # Rows that exchanged keys keep the order of their statements.
-            verb: Verb | None = "UPDATE" if len(texts) > 1 and table.row_key else None
-            for operation, text in texts:
+            verb: Verb | None = "UPDATE" if len(chain.texts) > 1 and table.row_key else None
+            for operation, text in chain.texts:
                 self._spool(table, verb or operation.verb).write(text.encode() + _END)
                 plan.counts[table.text, operation.verb] += 1
             if keeps_claims:
-                for now, wanted in chain_plan.effects:
-                    claims.add(table, place, now, wanted)
-                touched += {key for change in chain for key in (change.key, change.key_after)}
+                for now, wanted in chain.plan.effects:
+                    claims.add(table, chain.place, now, wanted)
+                touched += {key for change in chain.changes for key in (change.key, change.key_after)}
         if touched:
             import pyarrow as pa
 
@@ -228,6 +239,42 @@ class Planner:
             for verb_, count in changes.selected_by_type().items():
                 inverse: Verb = {"INSERT": "DELETE", "DELETE": "INSERT"}.get(verb_, "UPDATE")  # type: ignore[assignment]
                 plan.counts[table.text, inverse] += count
+
+    def _planned_chains(self, table: Table, changes: TableChanges, wish: Wish, plan: Plan) -> Iterator[_Chain]:
+        """Yield the proved statements of each chain; count what is left alone, in conflict or refused."""
+        for place, chain in enumerate(changes.chains()):
+            try:
+                chain_plan = plan_chain(table, chain, wish)
+                operations = _steps(table, chain, chain_plan) if wish.by_transaction else chain_plan.operations
+            except ProofError as error:
+                plan.problems.append(f"the plan for row {chain[0].key} of {table.text} is not proved: {error}")
+                continue
+            self._count(chain_plan.conflicts, chain_plan.refusals, plan)
+            plan.done += chain_plan.done
+            plan.already += chain_plan.already[: max(0, _CHAINS_SHOWN - len(plan.already))]
+            try:
+                texts = [] if wish.by_transaction else [(one, self._proved(one)) for one in operations]
+                expected = expected_rows(operations, are_steps=wish.by_transaction) if self._server else []
+            except UnprintableValueError as error:
+                refusal = Refusal(table, chain[0].key if table.row_key else "", str(error))
+                self._count([], [refusal], plan)
+                continue
+            yield _Chain(place, chain, chain_plan, texts, expected)
+
+    def _as_on_server(self, server: LiveServer, chains: Iterator[_Chain], plan: Plan) -> Iterator[_Chain]:
+        """Yield the chains whose rows are on the server as the log left them; count the others."""
+        while some := [*islice(chains, _CHAINS_COMPARED_AT_ONCE)]:
+            rows = [(chain, expected) for chain in some for expected in chain.expected]
+            try:
+                found = server.differences([expected for _, expected in rows])
+            except OtherTableError as error:
+                plan.problems.append(str(error))
+                return
+            plan.compared += len(rows)
+            plan.differing += len(found)
+            plan.differences += [*found.values()][: max(0, _CHAINS_SHOWN - len(plan.differences))]
+            different = {id(rows[number][0]) for number in found}
+            yield from (chain for chain in some if id(chain) not in different)
 
     def _count(self, conflicts: Sequence[Conflict], refusals: Sequence[Refusal], plan: Plan) -> None:
         plan.conflicting += len(conflicts)
@@ -283,6 +330,14 @@ class Planner:
             operation = inverse_of(self._tables[name], change)
             if operation is not None:
                 yield self._proved(operation)
+
+
+def _steps(table: Table, chain: Sequence[Change], plan: ChainPlan) -> list[Operation]:
+    """Return a statement for each selected change of a chain, in the reverse of commit order."""
+    if plan.refusals or plan.conflicts:
+        return []
+    steps = (inverse_of(table, change) for change in reversed(chain) if change.is_selected)
+    return [step for step in steps if step is not None]
 
 
 def _read(spool: IO[bytes]) -> Iterator[list[str]]:

@@ -3,25 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Literal
 
 from ingest.escapes import visible
+from recover.undo.against import in_words
 from recover.undo.classify import Conflict, Direction, Mode, Refusal
 from recover.undo.plan import Plan, Planner
+from recover.undo.session import SESSION
 
 Ending = Literal["commit", "rollback"]
-
-SESSION: Final = {
-    "character_set_client": "'utf8mb4'",
-    "character_set_results": "'utf8mb4'",
-    "collation_connection": "'utf8mb4_general_ci'",
-    "time_zone": "'+00:00'",
-    "sql_mode": "'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'",
-    "foreign_key_checks": "1",
-    "unique_checks": "1",
-    "autocommit": "1",
-}
-"""Settings of the session that decide what the statements mean."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +26,14 @@ class Heading:
         The selection in words.
     confidence
         How the names of columns are known.
+    server
+        The server that the rows were compared with, if any.
     """
 
     head: str
     selection: str
     confidence: str = ""
+    server: str = ""
 
 
 def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "commit") -> Iterator[str]:
@@ -132,6 +125,12 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
             yield f"  {described(conflict)}"
     if plan.refused:
         yield f"rows that cannot be taken back, and are left out: {plan.refused}"
+    if heading.server:
+        yield f"rows compared with the server at {heading.server}: {plan.compared}"
+    if plan.differing:
+        yield f"rows that differ on the server, and are left out: {plan.differing}"
+        for difference in plan.differences[:20]:
+            yield f"  {in_words(difference)}"
     for warning in plan.warnings:
         yield f"not contained: {warning}"
     if heading.confidence:

@@ -1,7 +1,8 @@
 """Statements as text."""
 
-from recover.undo.literals import finder, guard, literal, quoted
+from recover.undo.literals import Text, finder, guard, literal, quoted
 from recover.undo.operations import Operation
+from recover.undo.tables import Column
 
 
 def statement(operation: Operation) -> str:
@@ -18,7 +19,7 @@ def statement(operation: Operation) -> str:
         columns = ", ".join(map(quoted, operation.values))
         values = ", ".join(literal(table.by_name[column], value) for column, value in operation.values.items())
         return f"INSERT INTO {name} ({columns}) VALUES ({values})"
-    where = " AND ".join(_conditions(operation))
+    where = " AND ".join(conditions(operation))
     limit = "" if table.row_key else " LIMIT 1"
     if operation.verb == "DELETE":
         return f"DELETE FROM {name} WHERE {where}{limit}"
@@ -27,7 +28,7 @@ def statement(operation: Operation) -> str:
     return f"UPDATE {name} SET {', '.join(sets)} WHERE {where}{limit}"
 
 
-def _conditions(operation: Operation) -> list[str]:
+def conditions(operation: Operation) -> list[str]:
     """Return conditions: for each key column one that the index answers, then those that hold for these bytes only."""
     columns = operation.table.by_name
     found: list[str] = []
@@ -42,3 +43,14 @@ def _conditions(operation: Operation) -> list[str]:
         exact.append(condition)
     exact += [guard(columns[name], value) for name, value in operation.guard.items()]
     return [*found, *exact]
+
+
+def locator(column: Column, value: Text) -> str:
+    """Return a condition that is true for every value that the server itself takes for equal, if there is one.
+
+    It is the condition by which a unique key refuses a second row.
+    """
+    condition = guard(column, value)
+    if value is not None and condition == f"{quoted(column.name)} <=> {literal(column, value)}":
+        return f"{quoted(column.name)} = {literal(column, value)}"
+    return finder(column, value) or condition

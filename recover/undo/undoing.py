@@ -10,6 +10,7 @@ from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.undo.against import LiveServer
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
 from recover.undo.classify import Mode, Wish
 from recover.undo.copied import copy_selected
@@ -24,9 +25,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def planned(
-    log: Log, filters: Filters, wish: Wish, *, rows_only: bool = False
+    log: Log, filters: Filters, wish: Wish, *, rows_only: bool = False, server: LiveServer | None = None
 ) -> Iterator[tuple[Planner, Plan, Heading]]:
     """Give the plan for what filters select in a log with the marts of `table_log`, and what its head needs.
+
+    Parameters
+    ----------
+    server
+        Compare the rows of the plan with this server.
 
     Raises
     ------
@@ -45,9 +51,12 @@ def planned(
     definitions = Definitions.of_log(log, selected.source_id)
     problems = [*obstacles(connection, selected, definitions, log.versions)]
     heading = Heading(
-        str(moment_of(connection, selected.source_id, None)), _in_words(filters), _confidence(connection, selected)
+        str(moment_of(connection, selected.source_id, None)),
+        _in_words(filters),
+        _confidence(connection, selected),
+        "" if server is None else str(server),
     )
-    with Planner(connection, definitions) as planner:
+    with Planner(connection, definitions, server) as planner:
         plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
         if plan.added:
             problems = [*obstacles(connection, plan.selected, definitions, log.versions)]

@@ -30,7 +30,9 @@ MAY_IMPORT = {
     "binloom.commands": INGEST | {"binloom", "recover"},
     "binloom.options": {"binloom.commands"},
     "binloom.filter_options": {"recover"},
-    "binloom.cli_recover": INGEST | {"binloom.commands", "binloom.options", "binloom.filter_options", "recover"},
+    "binloom.server_options": INGEST | {"binloom.options"},
+    "binloom.cli_recover": INGEST
+    | {"binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options", "recover"},
     "binloom.cli": INGEST | {"binloom.commands", "binloom.options", "binloom.cli_recover"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}

@@ -19,6 +19,8 @@ from recover.selection.filters import Filters
 from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableError
 from recover.sources.log import VIEWS, Log
 from recover.timeline.table_log import MARTS
+from tests.servers import Server
+from tests.servers.accounts import create_account
 from tests.servers.thrift import ThriftServer, thrift_server
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
@@ -146,6 +148,44 @@ def test_undo_takes_the_damage_back_and_leaves_the_order_that_was_shipped_again(
     rehearsal = binloom("undo", *options, "--end-with", "rollback", home=home / "demo").stdout
     assert "ROLLBACK;" in rehearsal and "'COMMIT'" not in rehearsal
     assert binloom("redo", *options, home=home / "demo").stdout.count("\nUPDATE ") == 53
+
+
+@pytest.mark.mariadb
+def test_undo_compares_the_damage_with_a_live_server(
+    demo: "subprocess.CompletedProcess[str]", home: Path, mariadb_server: Server, tmp_path: Path
+) -> None:
+    state = binloom("state", "shop.orders", "--source", "shop-mariadb", "--format", "json", home=home / "demo")
+    rows = [json.loads(line) for line in state.stdout.splitlines()]
+    mariadb_server.execute(
+        "drop database if exists shop",
+        "create database shop",
+        "create table shop.orders (id int primary key, status varchar(20) character set utf8mb4)",
+        "insert into shop.orders values " + ", ".join(f"({row['id']}, '{row['status']}')" for row in rows),
+    )
+    account = create_account(mariadb_server, tmp_path, "reader", ("select",))
+    options = ("--source", "shop-mariadb", "--table", "shop.orders", "--where", "after.status = 'cancelled'")
+    options = (*options, "--where", "before.status != 'cancelled'", "--since", "2026-11-17T10:00:00")
+    place = f"{mariadb_server.host}:{mariadb_server.port}"
+    against = ("--against", place, "--defaults-file", account.defaults_file)
+    equal = binloom("undo", *options, *against, home=home / "demo")
+    assert equal.returncode == 0, equal.stderr
+    assert equal.stdout.count("\nUPDATE `shop`.`orders` SET ") == 52
+    assert f"-- rows compared with the server at {place}: 52\n" in equal.stdout
+    assert f"52 rows were compared with the server at {place}: 0 differ." in equal.stderr
+
+    mariadb_server.execute("set sql_log_bin = 0", "update shop.orders set status = 'CANCELLED' where id = 1001")
+    different = binloom("undo", *options, *against, home=home / "demo")
+    assert_sentence(
+        different,
+        1,
+        "shop.orders 1001: the row is another on the server: status should be 'cancelled' and is 'CANCELLED'",
+        "the undo is refused: 1 of 52 rows are not on the server as the log left them. --skip-conflicts leaves these",
+    )
+    assert different.stdout == ""
+    rest = binloom("undo", *options, *against, "--skip-conflicts", home=home / "demo")
+    assert (rest.returncode, rest.stdout.count("\nUPDATE ")) == (0, 51), rest.stderr
+    # The rows before the damage are not there: nothing can be done again.
+    assert binloom("redo", *options, *against, home=home / "demo").returncode == 1
 
 
 class TestCluster:

@@ -4,36 +4,29 @@ Each case has its own schema: statements before, the statements of one transacti
 it, and statements that make the expected rows on a second schema.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from pymysql.cursors import DictCursor
 
 from recover.undo.classify import Direction, Mode, Wish
-from tests.servers import Server, mysql56
+from tests.servers import Server
 from tests.servers.marked import marked
-from tests.support.recover.undo_servers import rows_of, run, undone
+from tests.support.recover.undo_servers import (
+    Case,
+    is_new,
+    played,
+    root_of,
+    rows_of,
+    run,
+    statements_of,
+    undone,
+)
 
 ALL = marked("mysql", "mysql56", "mariadb", "mariadb118")
 TABLE = "create table t (id int primary key, a int, b varchar(40) character set utf8mb4)"
 ROWS = "insert into t values (1, 1, 'one'), (2, 2, 'two'), (3, 3, 'three')"
 MODE = "set sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'"
-
-
-@dataclass(frozen=True)
-class Case:
-    """Statements before, in and after the transaction that is taken back. Without `after`, it never happened."""
-
-    name: str
-    before: tuple[str, ...]
-    damage: tuple[str, ...]
-    after: tuple[str, ...] = ()
-    not_on: tuple[str, ...] = ()
-    by_transaction: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 UNDONE = [
@@ -215,35 +208,6 @@ UNDONE = [
 ]
 
 
-def _transaction(server: Server, schema: str, *groups: tuple[str, ...]) -> None:
-    with server.connect(autocommit=False, database=schema) as connection, connection.cursor() as cursor:
-        for statements in groups:
-            for statement in statements:
-                cursor.execute(statement)
-            connection.commit()
-
-
-def _played(server: Server, case: Case, schema: str, is_possible_without: bool = True) -> tuple[Path, str]:
-    """Play a case with the damage in one schema, and without it in another; return the log and the selection."""
-    for name in (schema, f"{schema}_without"):
-        server.execute(f"drop database if exists {name}", f"create database {name}")
-    server.flush()
-    _transaction(server, schema, case.before)
-    server.execute(f"create table {schema}.marker (a int primary key)", f"drop table {schema}.marker")
-    before = server.execute("show binary log status" if _is_new(server) else "show master status")[0][1]
-    _transaction(server, schema, case.damage)
-    end = server.execute("show binary log status" if _is_new(server) else "show master status")[0][1]
-    _transaction(server, schema, case.after)
-    log = server.flush()
-    if is_possible_without:
-        _transaction(server, f"{schema}_without", case.before, case.after)
-    return log, f"schema_name = '{schema}' and transaction_pos >= {before} and transaction_pos < {end}"
-
-
-def _is_new(server: Server) -> bool:
-    return server.flavor == "mysql" and server.distribution is not mysql56
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_tables_are_as_if_the_transaction_had_never_run(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -251,16 +215,17 @@ def test_tables_are_as_if_the_transaction_had_never_run(
     server: Server = request.getfixturevalue(f"{name}_server")
     for number, case in enumerate(one for one in UNDONE if name not in one.not_on):
         schema = "undo_case"
-        log, condition = _played(server, case, schema)
+        log, condition = played(server, case, schema)
         damaged = rows_of(server, schema)
         wanted = rows_of(server, f"{schema}_without")
         folder = tmp_path / str(number)
         folder.mkdir()
-        plan, text = undone(server, [log], folder, condition, Wish(by_transaction=case.by_transaction))
-        assert text, (case.name, plan.problems, plan.conflicts, plan.refusals)
-        rehearsal = undone(
-            server, [log], folder, condition, Wish(by_transaction=case.by_transaction), ending="rollback"
-        )
+        wish = Wish(by_transaction=case.by_transaction)
+        plan, text = undone(server, [log], folder, condition, wish, against=root_of(server))
+        assert text, (case.name, plan.problems, plan.conflicts, plan.refusals, plan.differences)
+        assert (plan.compared > 0) == (plan.statements > 0) and plan.differing == 0, (case.name, plan.differences)
+        rehearsal = undone(server, [log], folder, condition, wish, ending="rollback")
+        assert statements_of(rehearsal[1]) == statements_of(text), case.name
         assert run(server, rehearsal[1]).returncode == 0, case.name
         assert rows_of(server, schema) == damaged, case.name
         done = run(server, text)
@@ -292,7 +257,7 @@ def test_a_row_that_was_changed_since_is_a_conflict(name: str, request: pytest.F
         schema, folder = "undo_conflict", tmp_path / str(number)
         folder.mkdir()
         case = Case(reason, (TABLE, ROWS), (damage, "update t set a = 70 where id = 3"), (later,))
-        log, condition = _played(server, case, schema, is_possible_without=False)
+        log, condition = played(server, case, schema, is_possible_without=False)
         plan, text = undone(server, [log], folder, condition)
         assert not text, reason
         assert plan.conflicts[0].reason.endswith(reason)
@@ -308,7 +273,7 @@ def test_a_row_that_was_changed_since_is_a_conflict(name: str, request: pytest.F
 @pytest.mark.parametrize("name", ALL)
 def test_nothing_is_committed_when_a_row_differs(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     server: Server = request.getfixturevalue(f"{name}_server")
-    log, condition = _played(server, Case("x", (TABLE, ROWS), ("update t set a = a + 10",)), "undo_differs")
+    log, condition = played(server, Case("x", (TABLE, ROWS), ("update t set a = a + 10",)), "undo_differs")
     _, text = undone(server, [log], tmp_path, condition)
     server.execute("update undo_differs.t set a = 77 where id = 2")
     rows = rows_of(server, "undo_differs")
@@ -325,13 +290,13 @@ def test_statements_find_their_row_by_the_key(name: str, request: pytest.Fixture
     table = "create table t (k varchar(20) character set latin1, n int, s datetime, a int, primary key (k, n, s))"
     rows = [f"insert into t values ('é{number}', {number}, '2024-01-01 00:00:00', 1)" for number in range(60)]
     case = Case("keys", (table, *rows), ("update t set a = 2 where n = 7",))
-    log, condition = _played(server, case, "undo_plan")
+    log, condition = played(server, case, "undo_plan")
     _, text = undone(server, [log], tmp_path, condition)
     update = next(line for line in text.splitlines() if line.startswith("UPDATE"))
     with server.connect(cursorclass=DictCursor) as connection, connection.cursor() as cursor:
         cursor.execute("analyze table undo_plan.t")
         cursor.fetchall()
-        if _is_new(server):
+        if is_new(server):
             cursor.execute("set explain_format = 'TRADITIONAL'")
         cursor.execute(f"explain {update.rstrip(';')}")
         (found,) = cursor.fetchall()

@@ -17,7 +17,7 @@ from recover.timeline.state import state_of
 from recover.timeline.tables import find_table
 from recover.undo.inserts import inserts_of
 from recover.undo.literals import UnprintableValueError, guard, literal, quoted
-from recover.undo.script import SESSION
+from recover.undo.session import SESSION
 from recover.undo.tables import Table, tables_of_snapshot
 from tests.servers import Server
 from tests.servers.marked import marked

@@ -9,7 +9,7 @@ import pytest
 from recover.undo.classify import Wish
 from tests.servers import Server
 from tests.servers.marked import marked
-from tests.support.recover.undo_servers import marts, rows_of, run, undone
+from tests.support.recover.undo_servers import marts, root_of, rows_of, run, undone
 from tests.support.recover.undo_workload import TABLES, Workload, play, without_selection
 
 # More rounds: BINLOOM_UNDO_ROUNDS=500.
@@ -43,7 +43,8 @@ def _round(server: Server, seed: int, folder: Path) -> bool:
     marks = ", ".join(f"'{10000 + number}'" for number in chosen)
     condition = f"schema_name = 'undo_rounds' and table_name = 'k' and row_after['a'] in ({marks})"
     damaged = rows_of(server, "undo_rounds")
-    plan, text = undone(server, [log], folder, condition, Wish())
+    plan, text = undone(server, [log], folder, condition, Wish(), against=root_of(server))
+    assert not plan.differing, (seed, plan.differences)
     if not text:
         assert plan.conflicts or plan.problems or plan.refusals
         assert not [problem for problem in plan.problems if "not proved" in problem], (seed, plan.problems)

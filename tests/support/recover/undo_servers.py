@@ -3,11 +3,14 @@
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ingest.sources.address import ServerAddress
 from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.undo.against import LiveServer
 from recover.undo.changes import select
 from recover.undo.classify import Wish
 from recover.undo.definitions import Definitions
@@ -18,6 +21,52 @@ from tests.servers.rows import Row, table_rows
 from tests.support.recover.decoded import decoded_marts
 
 Rows = dict[str, Counter[Row]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Statements before, in and after the transaction that is taken back. Without `after`, it never happened."""
+
+    name: str
+    before: tuple[str, ...]
+    damage: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    not_on: tuple[str, ...] = ()
+    by_transaction: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def transaction(server: Server, schema: str, *groups: tuple[str, ...]) -> None:
+    """Run each group of statements as a transaction."""
+    with server.connect(autocommit=False, database=schema) as connection, connection.cursor() as cursor:
+        for statements in groups:
+            for statement in statements:
+                cursor.execute(statement)
+            connection.commit()
+
+
+def played(server: Server, case: Case, schema: str, is_possible_without: bool = True) -> tuple[Path, str]:
+    """Play a case with the damage in one schema, and without it in another; return the log and the selection."""
+    for name in (schema, f"{schema}_without"):
+        server.execute(f"drop database if exists {name}", f"create database {name}")
+    server.flush()
+    transaction(server, schema, case.before)
+    server.execute(f"create table {schema}.marker (a int primary key)", f"drop table {schema}.marker")
+    before = server.execute("show binary log status" if is_new(server) else "show master status")[0][1]
+    transaction(server, schema, case.damage)
+    end = server.execute("show binary log status" if is_new(server) else "show master status")[0][1]
+    transaction(server, schema, case.after)
+    log = server.flush()
+    if is_possible_without:
+        transaction(server, f"{schema}_without", case.before, case.after)
+    return log, f"schema_name = '{schema}' and transaction_pos >= {before} and transaction_pos < {end}"
+
+
+def is_new(server: Server) -> bool:
+    """Whether a server has the names of statements that MySQL 8 introduced."""
+    return server.flavor == "mysql" and server.distribution is not mysql56
 
 
 @contextmanager
@@ -38,13 +87,27 @@ def undone(
     *,
     rows_only: bool = False,
     ending: Ending = "commit",
+    against: ServerAddress | None = None,
 ) -> tuple[Plan, str]:
     """Return the plan for the changes that fulfil a condition, and its script; empty if it may not be printed."""
-    with marts(server, files, folder) as (connection, definitions), Planner(connection, definitions) as planner:
+    with ExitStack() as opened:
+        connection, definitions = opened.enter_context(marts(server, files, folder))
+        live = None if against is None else opened.enter_context(LiveServer(against))
+        planner = opened.enter_context(Planner(connection, definitions, live))
         plan = planner.plan(select(connection, condition, rows_only=rows_only), wish or Wish())
         if not plan.is_printable:
             return plan, ""
         return plan, "\n".join(script(planner, plan, Heading("the end", condition), ending)) + "\n"
+
+
+def root_of(server: Server) -> ServerAddress:
+    """Return the address of a server, with the login of its root."""
+    return ServerAddress(server.host, server.port)
+
+
+def statements_of(text: str) -> list[str]:
+    """Return the statements of a script that change rows."""
+    return [line for line in text.splitlines() if line.startswith(("INSERT ", "UPDATE ", "DELETE "))]
 
 
 def run(server: Server, text: str, *options: str) -> "subprocess.CompletedProcess[str]":
