@@ -33,7 +33,7 @@ from recover.undo.definitions import Definitions
 from recover.undo.expected import Expected, expected_rows
 from recover.undo.fold import Change
 from recover.undo.literals import UnprintableValueError
-from recover.undo.operations import Operation, Verb
+from recover.undo.operations import MissingValueError, Operation, Verb
 from recover.undo.order import ORDERS, Claims
 from recover.undo.reading import StatementReader
 from recover.undo.statements import statement
@@ -248,6 +248,10 @@ class Planner:
                 operations = _steps(table, chain, chain_plan) if wish.by_transaction else chain_plan.operations
             except ProofError as error:
                 plan.problems.append(f"the plan for row {chain[0].key} of {table.text} is not proved: {error}")
+                continue
+            except MissingValueError as missing:
+                reason = f"the image of a change lacks column {missing.column}: leave out --by-transaction"
+                self._count([], [Refusal(table, chain[0].key if table.row_key else "", reason)], plan)
                 continue
             self._count(chain_plan.conflicts, chain_plan.refusals, plan)
             plan.done += chain_plan.done
