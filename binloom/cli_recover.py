@@ -147,6 +147,10 @@ ByTransaction = Annotated[
         "--by-transaction", help="One block for each transaction, in the exact reverse of commit order, not folded."
     ),
 ]
+WithCascades = Annotated[
+    bool,
+    typer.Option("--with-cascades", help="Add rows that foreign keys removed or emptied and the server did not log."),
+]
 EndWith = Annotated[
     str, typer.Option("--end-with", metavar="commit|rollback", help="End each block; rollback is a rehearsal.")
 ]
@@ -165,6 +169,7 @@ def undo(
     rows_only: RowsOnly = False,
     columns: Columns = None,
     by_transaction: ByTransaction = False,
+    with_cascades: WithCascades = False,
     end_with: EndWith = "commit",
     output: ScriptFile = None,
     from_files: FromFiles = None,
@@ -182,7 +187,9 @@ def undo(
 
     wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
-        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output, against=against))
+        raise typer.Exit(
+            print_script(log, filters, wish, rows_only, end_with, output, against=against, with_cascades=with_cascades)
+        )
 
 
 @commands.command(short_help="Print SQL that does again what filters select.")
@@ -193,6 +200,7 @@ def redo(
     against: Any,
     skip_conflicts: SkipConflicts = False,
     rows_only: RowsOnly = False,
+    with_cascades: WithCascades = False,
     end_with: EndWith = "commit",
     output: ScriptFile = None,
     from_files: FromFiles = None,
@@ -209,4 +217,6 @@ def redo(
 
     wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
-        raise typer.Exit(print_script(log, filters, wish, rows_only, end_with, output, against=against))
+        raise typer.Exit(
+            print_script(log, filters, wish, rows_only, end_with, output, against=against, with_cascades=with_cascades)
+        )

@@ -58,6 +58,7 @@ def print_script(
     output: Path | None = None,
     tell: Callable[[str], None] = say,
     against: "ServerAddress | None" = None,
+    with_cascades: bool = False,
 ) -> int:
     """Print a script, or write it to a file; `tell` gets what it does and does not, or why there is none.
 
@@ -67,6 +68,8 @@ def print_script(
         It has the marts of `table_log`.
     against
         Compare each row with this server; what differs is not printed.
+    with_cascades
+        Add the rows that cascading foreign keys changed without a trace in the log.
 
     Returns
     -------
@@ -76,13 +79,17 @@ def print_script(
     if end_with not in ("commit", "rollback"):
         raise UsageError(f"A script cannot end with {end_with!r}.", hint="Give --end-with commit or rollback.")
     ending: Ending = "commit" if end_with == "commit" else "rollback"
+    if with_cascades and rows_only:
+        raise UsageError("--with-cascades takes back whole transactions.", hint="Leave out --rows-only.")
     exit_code = report_problems(log)
     with ExitStack() as opened:
         server = None
         if against is not None:
             address = replace(against, warn=lambda sentence: tell(f"warning: {sentence}"))
             server = opened.enter_context(LiveServer(address))
-        planner, plan, heading = opened.enter_context(planned(log, filters, wish, rows_only=rows_only, server=server))
+        planner, plan, heading = opened.enter_context(
+            planned(log, filters, wish, rows_only=rows_only, server=server, with_cascades=with_cascades)
+        )
         _report(plan, heading, tell)
         if not plan.is_printable:
             return max(EXIT_CHECK_FAILED, exit_code)
@@ -114,6 +121,8 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         transactions = plan.selected.transactions
         selected = f"{transactions} transaction{'s' if transactions != 1 else ''}"
         tell(f"{verb} of {selected}: {counts or 'no statement'}; proved.")
+        for (table, kind), count in plan.synthesized.items():
+            tell(f"synthesized: {kind} of {count} rows of {table} by a cascade, from their last images in the log.")
         for warning in plan.warnings:
             tell(f"not contained: {warning}.")
     elif plan.problems or plan.refused:

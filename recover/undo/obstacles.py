@@ -39,26 +39,28 @@ def obstacles(
         logged = LoggedTable(selected.source_id, *name)
         first = first_selected(connection, selected, name)
         events = events_of(connection, logged)
-        yield from (_reason(table, event) for event in events if event.place >= Place(*first[:3]) and _harms(event))
+        yield from (_reason(table, event) for event in events if event.place >= Place(*first[:3]) and harms(event))
         yield from _changed_since_snapshot(table, events, definitions)
         yield from _other_columns(connection, selected, table, versions)
         yield from _prepared(connection, selected, table)
 
 
-def warnings(selected: Selected, definitions: Definitions, inserted_only: bool = False) -> Iterator[str]:
+def warnings(selected: Selected, definitions: Definitions, with_cascades: bool = False) -> Iterator[str]:
     """Yield what a script cannot contain, as a sentence without its end."""
     yield "the effects of triggers: those of the tables run again, and what they wrote to other tables is in the log"
     for key in definitions.foreign_keys:
         rules = {key.update_rule, key.delete_rule} - {"RESTRICT", "NO ACTION"}
-        if key.parent in selected.tables and rules and not inserted_only:
+        if key.parent in selected.tables and rules:
             child = ".".join(key.table)
+            which = ", and that the log had not shown before" if with_cascades else ", unless the server logs them"
             yield (
                 f"rows of {child} that the engine itself changed by foreign key {key.name}"
-                f" ({' and '.join(sorted(rules))}), unless the server logs them"
+                f" ({' and '.join(sorted(rules))}){which}"
             )
 
 
-def _harms(event: TableEvent) -> bool:
+def harms(event: TableEvent) -> bool:
+    """Return whether earlier images of a table may no longer show its rows after an event."""
     if event.effect is not Effect.ALTERS:
         return True
     return not all(action.startswith(_ACTIONS_WITHOUT_HARM) for action in event.actions)

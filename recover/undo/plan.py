@@ -64,6 +64,8 @@ class Plan:
         How many conflicts and refusals there are.
     differences, differing
         Rows that are not on the server as the log left them, the first thousand, and how many there are.
+    synthesized
+        Number of selected changes by table and type that the server did not log.
     compared
         How many rows were compared with the server.
     done, disjoint
@@ -86,6 +88,7 @@ class Plan:
     refused: int = 0
     differences: list[Difference] = field(default_factory=list)
     differing: int = 0
+    synthesized: dict[tuple[str, str], int] = field(default_factory=dict)
     compared: int = 0
     done: int = 0
     disjoint: int = 0

@@ -114,6 +114,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         yield f"with the {len(plan.added)} transactions that depend on it: {', '.join(plan.added[:20])}"
     for (table, kind), count in sorted(plan.counts.items()):
         yield f"{kind} {table}: {count} rows"
+    for (table, change), count in plan.synthesized.items():
+        yield f"synthesized: {change} of {count} rows of {table} by a cascade, from their last images in the log"
     yield f"rows that need nothing: {plan.done}"
     yield f"rows of which other columns were changed since, and are kept: {plan.disjoint}"
     if plan.conflicting:

@@ -10,12 +10,15 @@ from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.timeline.table_log import Table as LoggedTable
+from recover.timeline.table_log import events_of
 from recover.undo.against import LiveServer
+from recover.undo.cascades import CascadeError, add_cascades, cascading_keys, synthesized
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
 from recover.undo.classify import Mode, Wish
 from recover.undo.copied import copy_selected
 from recover.undo.definitions import Definitions
-from recover.undo.obstacles import obstacles, warnings
+from recover.undo.obstacles import harms, obstacles, warnings
 from recover.undo.plan import Plan, Planner
 from recover.undo.script import Heading
 
@@ -25,7 +28,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def planned(
-    log: Log, filters: Filters, wish: Wish, *, rows_only: bool = False, server: LiveServer | None = None
+    log: Log,
+    filters: Filters,
+    wish: Wish,
+    *,
+    rows_only: bool = False,
+    server: LiveServer | None = None,
+    with_cascades: bool = False,
 ) -> Iterator[tuple[Planner, Plan, Heading]]:
     """Give the plan for what filters select in a log with the marts of `table_log`, and what its head needs.
 
@@ -33,6 +42,8 @@ def planned(
     ----------
     server
         Compare the rows of the plan with this server.
+    with_cascades
+        Add the rows that cascading foreign keys changed without a trace in the log.
 
     Raises
     ------
@@ -49,6 +60,9 @@ def planned(
         raise why_nothing(log.rows, selection) from None
     _assert_columns(connection)
     definitions = Definitions.of_log(log, selected.source_id)
+    if with_cascades:
+        _add_cascades(connection, selected, definitions)
+        selected = select(connection, condition)
     problems = [*obstacles(connection, selected, definitions, log.versions)]
     heading = Heading(
         str(moment_of(connection, selected.source_id, None)),
@@ -61,10 +75,27 @@ def planned(
         if plan.added:
             problems = [*obstacles(connection, plan.selected, definitions, log.versions)]
         plan.problems += problems
-        plan.warnings += warnings(plan.selected, definitions)
+        plan.warnings += warnings(plan.selected, definitions, with_cascades)
+        if with_cascades:
+            plan.synthesized = synthesized(connection, plan.selected)
         if log.goes_on_after is not None:
             plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
         yield planner, plan, heading
+
+
+def _add_cascades(connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions) -> None:
+    keys = cascading_keys(definitions, selected.tables)
+    cuts = {
+        name: [event.place for event in events_of(connection, LoggedTable(selected.source_id, *name)) if harms(event)]
+        for name in {key.table for key in keys}
+    }
+    try:
+        add_cascades(connection, selected, definitions, cuts)
+    except CascadeError as error:
+        raise UsageError(
+            f"The cascades cannot be followed: {error}.",
+            hint="Leave out --with-cascades, and bring these rows back from a backup.",
+        ) from None
 
 
 def _assert_columns(connection: "DuckDBPyConnection") -> None:

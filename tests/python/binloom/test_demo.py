@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +20,9 @@ from recover.selection.filters import Filters
 from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableError
 from recover.sources.log import VIEWS, Log
 from recover.timeline.table_log import MARTS
+from recover.undo.classify import Wish
+from recover.undo.definitions import Definitions
+from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.accounts import create_account
 from tests.servers.thrift import ThriftServer, thrift_server
@@ -148,6 +152,36 @@ def test_undo_takes_the_damage_back_and_leaves_the_order_that_was_shipped_again(
     rehearsal = binloom("undo", *options, "--end-with", "rollback", home=home / "demo").stdout
     assert "ROLLBACK;" in rehearsal and "'COMMIT'" not in rehearsal
     assert binloom("redo", *options, home=home / "demo").stdout.count("\nUPDATE ") == 53
+
+
+@pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])
+def test_rows_of_a_cascade_are_those_that_a_server_would_log(
+    demo: "subprocess.CompletedProcess[str]", home: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filters = Filters.of(sources=[source], tables=["shop.orders"], types=["DELETE"])
+
+    def statements(log: Log, with_cascades: bool) -> list[str]:
+        with planned(log, filters, Wish(), with_cascades=with_cascades) as (planner, plan, _):
+            assert plan.is_printable and plan.synthesized == (
+                {("shop.order_items", "DELETE"): 10} if with_cascades else {}
+            )
+            return sorted(text for texts in planner.statements(plan) for text in texts)
+
+    def with_rule(log: Log, source_id: str) -> Definitions:
+        landed = of_log(log, source_id)
+        keys = (replace(key, delete_rule="CASCADE") for key in landed.foreign_keys)
+        return replace(landed, foreign_keys=tuple(key for key in keys if key.name == "fk_order_items_order"))
+
+    marts, of_log = dict.fromkeys((*VIEWS, *MARTS)), Definitions.of_log
+    logged = statements(Log.of_warehouse(home / "demo", marts), False)
+    without_items = Log.of_warehouse(home / "demo", marts)
+    without_items.connection.execute("alter view binloom.row_changes rename to all_row_changes")
+    without_items.connection.execute(
+        "create view binloom.row_changes as select * from binloom.all_row_changes"
+        " where not (table_name = 'order_items' and event_type = 'DELETE')"
+    )
+    monkeypatch.setattr(Definitions, "of_log", with_rule)
+    assert statements(without_items, True) == logged and len(logged) == 13
 
 
 @pytest.mark.mariadb

@@ -1,12 +1,16 @@
 """Nothing that was not proved is printed: each proof is broken on purpose, and the undo is refused."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 import pytest
 
+from recover.timeline.events import Place
 from recover.undo import classify, order, plan
+from recover.undo.cascades import CascadeError, Cuts, add_cascades
 from recover.undo.changes import EmptySelectionError, select
 from recover.undo.classify import Direction, Mode, Wish
 from recover.undo.definitions import Definitions
@@ -247,6 +251,80 @@ def test_only_rows_and_only_columns() -> None:
 def test_redo_is_guarded_by_the_row_before() -> None:
     _, statements = printed(log(*UPDATED), wish=Wish(Direction.REDO))
     assert statements == ["UPDATE `shop`.`t` SET `a` = 2, `s` = `s` WHERE `id` = 1 AND `a` <=> 1;"]
+
+
+PARENT_AND_CHILD = [(3, None, row(1)), (3, None, child(7, 1)), (1, row(1), None)]
+
+
+def with_cascades(
+    changes: Sequence[tuple[int, Image, Image]], *, cuts: Cuts | None = None, child_table: Table = CHILD, **key: Any
+) -> list[str]:
+    """Return the statements of an undo with the rows that a cascade changed."""
+    connection = log(*changes)
+    keys = (replace(KEY, **{"delete_rule": "CASCADE", **key}),)
+    definitions = Definitions({TABLE.name: TABLE, CHILD.name: child_table}, keys)
+    add_cascades(connection, select(connection, "transaction_pos = 1"), definitions, cuts)
+    with Planner(connection, definitions) as planner:
+        found = planner.plan(select(connection, "transaction_pos = 1"), Wish())
+        assert found.is_printable, found
+        return [text for texts in planner.statements(found) for text in texts]
+
+
+def test_rows_of_a_cascade_are_taken_from_their_last_images() -> None:
+    parent, *children = with_cascades(PARENT_AND_CHILD)
+    assert parent.startswith("INSERT INTO `shop`.`t`")
+    assert children == ["INSERT INTO `shop`.`c` (`id`, `t`) VALUES (7, 1)"]
+    assert with_cascades(PARENT_AND_CHILD, delete_rule="SET NULL")[1:] == [
+        "UPDATE `shop`.`c` SET `t` = 1 WHERE `id` = 7 AND `t` IS NULL"
+    ]
+    emptied: Image = {"id": "7", "t": None}
+    later = [*PARENT_AND_CHILD, (2, emptied, {"id": "8", "t": None})]
+    assert with_cascades(later, delete_rule="SET NULL")[1:] == [
+        "UPDATE `shop`.`c` SET `t` = 1 WHERE `id` = 8 AND `t` IS NULL"
+    ]
+
+
+def test_no_row_of_a_cascade_is_added_that_was_not_changed_by_it() -> None:
+    assert with_cascades(PARENT_AND_CHILD, delete_rule="RESTRICT", update_rule="CASCADE")[1:] == []
+    # The table of the children was emptied between.
+    assert with_cascades(PARENT_AND_CHILD, cuts={CHILD.name: [Place(0, 1, 25)]})[1:] == []
+    assert len(with_cascades(PARENT_AND_CHILD, cuts={CHILD.name: [Place(0, 1, 15), Place(0, 1, 35)]})) == 2
+    # The log shows the row afterwards: foreign_key_checks was off.
+    for rule in ("CASCADE", "SET NULL"):
+        assert with_cascades([*PARENT_AND_CHILD, (2, child(7, 1), child(7, 2))], delete_rule=rule)[1:] == []
+    # The row had left its parent.
+    moved = [*PARENT_AND_CHILD[:2], (2, child(7, 1), child(7, 2)), PARENT_AND_CHILD[2]]
+    assert with_cascades(moved)[1:] == []
+    other = [*PARENT_AND_CHILD[:2], (2, child(7, 1), None), PARENT_AND_CHILD[2]]
+    assert with_cascades(other)[1:] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "more"),
+    [
+        ([(4, {"id": "9"}, {"t": "3"})], "images of shop.t in the log lack columns", {}),
+        ([(4, row(5), row(6))], "updates of shop.t changed the columns", {"update_rule": "SET NULL"}),
+        ([], "the rule of foreign key c_t", {"delete_rule": "UNKNOWN"}),
+        ([], "shop.c has no primary key", {"child_table": replace(CHILD, primary_key=())}),
+    ],
+)
+def test_a_cascade_that_cannot_be_followed_is_refused(changes: Any, words: str, more: dict[str, Any]) -> None:
+    with pytest.raises(CascadeError, match=re.escape(words)):
+        with_cascades([*changes, *PARENT_AND_CHILD], **more)
+
+
+def test_keys_that_differ_in_case_are_not_taken_for_equal() -> None:
+    parent = Table(("shop", "t"), (Column("id", "varchar", "varchar(9)", "latin1", is_nullable=False),), ("id",))
+    definitions = Definitions(
+        {
+            parent.name: parent,
+            CHILD.name: replace(CHILD, columns=(CHILD.columns[0], replace(parent.columns[0], name="t"))),
+        },
+        (replace(KEY, delete_rule="CASCADE"),),
+    )
+    connection = log((3, None, {"id": "7", "t": "A"}), (1, {"id": "a"}, None))
+    with pytest.raises(CascadeError, match="differ only in case or spaces"):
+        add_cascades(connection, select(connection, "transaction_pos = 1"), definitions)
 
 
 def test_an_empty_selection_is_an_error() -> None:

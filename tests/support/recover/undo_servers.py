@@ -11,6 +11,7 @@ from typing import Any
 from ingest.sources.address import ServerAddress
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.undo.against import LiveServer
+from recover.undo.cascades import add_cascades
 from recover.undo.changes import select
 from recover.undo.classify import Wish
 from recover.undo.definitions import Definitions
@@ -88,13 +89,18 @@ def undone(
     rows_only: bool = False,
     ending: Ending = "commit",
     against: ServerAddress | None = None,
+    with_cascades: bool = False,
 ) -> tuple[Plan, str]:
     """Return the plan for the changes that fulfil a condition, and its script; empty if it may not be printed."""
     with ExitStack() as opened:
         connection, definitions = opened.enter_context(marts(server, files, folder))
         live = None if against is None else opened.enter_context(LiveServer(against))
         planner = opened.enter_context(Planner(connection, definitions, live))
-        plan = planner.plan(select(connection, condition, rows_only=rows_only), wish or Wish())
+        selected = select(connection, condition, rows_only=rows_only)
+        if with_cascades:
+            add_cascades(connection, selected, definitions)
+            selected = select(connection, condition)
+        plan = planner.plan(selected, wish or Wish())
         if not plan.is_printable:
             return plan, ""
         return plan, "\n".join(script(planner, plan, Heading("the end", condition), ending)) + "\n"

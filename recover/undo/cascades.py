@@ -1,0 +1,270 @@
+"""Rows that a server deleted or changed by cascading foreign keys, without writing them to its log.
+
+MySQL before 9.6 and MariaDB carry out ON DELETE CASCADE and ON DELETE SET NULL inside the storage engine. The log then
+contains only the deleted parent. This module adds a change for each child whose last image refers to that parent, right
+before the deletion. It is then treated like a logged change: fold, conflicts, order and proof.
+Nothing is added if the log shows the child afterwards: the server has logged the cascade, or there was none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from recover.sources.engine import literal
+from recover.timeline.events import Place
+from recover.undo.changes import ORDER, Selected, is_selected
+from recover.undo.definitions import Definitions
+from recover.undo.literals import LABELS, TEXTS
+from recover.undo.order import table_ranks
+from recover.undo.tables import ForeignKey, Table, TableName
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+Cuts = Mapping[TableName, Sequence[Place]]
+"""Places of a table's log after which earlier images no longer show its rows."""
+
+_CASCADING: Final = ("CASCADE", "SET NULL")
+_STEP: Final = 1_000_000
+"""Distance of two rows of an event, so that the rows of a cascade have places between them."""
+_MOST_LEVELS: Final = 1000
+
+# A synthesized change has these columns of the deletion of its parent, and all others of the child's last image.
+_OF_PARENT: Final = (
+    *ORDER.split(", "), "binlog_file", "end_pos", "transaction_pos", "transaction_id", "gtid", "outcome",
+    "event_timestamp", "committed_at", "event_hour", "thread_id", "server_id",
+)  # fmt: skip
+
+
+class CascadeError(Exception):
+    """Cascades cannot be followed in this log. The message is a sentence without its end."""
+
+
+def cascading_keys(definitions: Definitions, tables: Iterable[TableName]) -> list[ForeignKey]:
+    """Return the cascading foreign keys that connect some tables with their parents and children, at any distance."""
+    left = [key for key in definitions.foreign_keys if {key.delete_rule, key.update_rule} & {*_CASCADING, "UNKNOWN"}]
+    reached, found = {*tables}, []
+    while near := [key for key in left if {key.table, key.parent} & reached]:
+        found += near
+        reached |= {name for key in near for name in (key.table, key.parent)}
+        left = [key for key in left if key not in near]
+    return found
+
+
+def add_cascades(
+    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, cuts: Cuts | None = None
+) -> None:
+    """Add the changes that cascades made, in the tables around a selection, to `row_changes` of a connection.
+
+    The selection must be made again afterwards, so that it contains those of its transactions.
+
+    Parameters
+    ----------
+    cuts
+        Places of events that change rows without listing them, by table.
+
+    Raises
+    ------
+    CascadeError
+        The log does not show enough of a table.
+    """
+    source_id, keys = selected.source_id, cascading_keys(definitions, selected.tables)
+    found = connection.execute(
+        "select table_type from information_schema.tables where table_schema = 'binloom' and table_name = 'row_changes'"
+    ).fetchone()
+    kind = "view" if found is not None and found[0] == "VIEW" else "table"
+    connection.execute(
+        f"""
+        alter {kind} binloom.row_changes rename to logged_row_changes;
+        create table synthesized_changes as
+            select * replace (row_ordinal::bigint as row_ordinal) from binloom.logged_row_changes limit 0;
+        create view binloom.row_changes as
+            select * replace (row_ordinal::bigint * {_STEP} as row_ordinal) from binloom.logged_row_changes
+            union all by name select * from synthesized_changes
+        """
+    )
+    tables = {key.table for key in keys} | {key.parent for key in keys}
+    ranks = table_ranks(tables, keys)
+    for key in keys:
+        if key.table != key.parent and ranks[key.parent] > ranks[key.table]:
+            raise CascadeError(f"the foreign keys of {_text(key.table)} and {_text(key.parent)} form a circle")
+        _assert_followable(connection, source_id, key, definitions)
+    for name in sorted({key.table for key in keys}, key=ranks.__getitem__):
+        table = definitions.tables[name]
+        own = [key for key in keys if key.table == name and key.delete_rule in _CASCADING]
+        for _ in range(_MOST_LEVELS):
+            if not own or not _add_level(connection, source_id, table, own, (cuts or {}).get(name, ())):
+                break
+        else:
+            raise CascadeError(f"cascades in {table.text} have more than {_MOST_LEVELS} levels")
+
+
+def synthesized(connection: "DuckDBPyConnection", selected: Selected) -> dict[tuple[str, str], int]:
+    """Return how many of the selected changes were added, by table and type."""
+    rows = connection.execute(
+        "select schema_name || '.' || table_name, event_type, count(*) from synthesized_changes as changes"
+        f" where {is_selected(selected.is_whole)} group by all order by all"
+    ).fetchall()
+    return {(table, event_type): int(count) for table, event_type, count in rows}
+
+
+def _assert_followable(
+    connection: "DuckDBPyConnection", source_id: str, key: ForeignKey, definitions: Definitions
+) -> None:
+    parent, child = definitions.tables.get(key.parent), definitions.tables.get(key.table)
+    if parent is None or child is None:
+        raise CascadeError(f"no schema snapshot describes both tables of foreign key {key.name}")
+    if key.delete_rule == "UNKNOWN":
+        raise CascadeError(f"the rule of foreign key {key.name} of {child.text} is unknown")
+    if not child.primary_key:
+        raise CascadeError(f"{child.text} has no primary key, so that its rows cannot be followed")
+    for table in (parent, child):
+        if _count(
+            connection, source_id, table.name,
+            f"least(coalesce(cardinality(row_before), {len(table.stored)}),"
+            f" coalesce(cardinality(row_after), {len(table.stored)})) < {len(table.stored)}",
+        ):  # fmt: skip
+            raise CascadeError(
+                f"images of {table.text} in the log lack columns (binlog_row_image, or a column that was added since)"
+            )
+    if key.update_rule in _CASCADING:
+        moved = " or ".join(
+            f"row_before[{literal(name)}] is distinct from row_after[{literal(name)}]" for name in key.parent_columns
+        )
+        if _count(connection, source_id, key.parent, f"event_type = 'UPDATE' and ({moved})"):
+            raise CascadeError(
+                f"updates of {parent.text} changed the columns that foreign key {key.name} refers to"
+                f" (ON UPDATE {key.update_rule}), which binloom cannot follow"
+            )
+
+
+def _count(connection: "DuckDBPyConnection", source_id: str, table: TableName, condition: str) -> int:
+    row = connection.execute(
+        "select count(*) from binloom.row_changes where source_id = ? and schema_name = ? and table_name = ?"
+        f" and outcome = 'commit' and ({condition})",
+        [source_id, *table],
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _add_level(
+    connection: "DuckDBPyConnection", source_id: str, table: Table, keys: Sequence[ForeignKey], cuts: Sequence[Place]
+) -> bool:
+    """Add the first change that a deleted parent made to each version of a row; return whether there was one."""
+    schema, name = table.name
+    connection.execute(
+        f"create or replace temp table row_versions as {_versions(cuts)}",
+        {"source": source_id, "schema": schema, "name": name},
+    )
+    parameters: dict[str, object] = {"source": source_id}
+    for number, key in enumerate(keys):
+        parameters |= {f"schema{number}": key.parent[0], f"name{number}": key.parent[1]}
+    reached = " union all ".join(_reached(table, number, key) for number, key in enumerate(keys))
+    connection.execute(
+        f"create or replace temp table reached_rows as select * from ({reached})"
+        " qualify rank() over (partition by row_key, place order by parent_place) = 1",
+        parameters,
+    )
+    count, inexact, crossed = connection.execute(
+        "select count(*), count(*) filter (where not is_exact),"
+        " count(*) filter (where until_change in (select change_id from synthesized_changes)) from reached_rows"
+    ).fetchone() or (0, 0, 0)
+    if inexact:
+        raise CascadeError(
+            f"texts in a foreign key of {table.text} differ only in case or spaces from those of its parent"
+        )
+    if crossed:
+        raise CascadeError(f"several foreign keys reached the same rows of {table.text}, in an order that is unknown")
+    if count:
+        connection.execute(f"insert into synthesized_changes by name {_added(connection)}")
+    return bool(count)
+
+
+def _versions(cuts: Sequence[Place]) -> str:
+    """Return a query of the images of a table's rows: each from a change up to the next one of its key, or a cut."""
+    following = "over (partition by row_key order by place, comes)"
+    until = f"lead(place) {following}"
+    if cuts:
+        listed = ", ".join(f"({_wide(map(str, (*cut, 0, 0)))})" for cut in cuts)
+        cut = f"(select min(cut) from (values {listed}) as cuts (cut) where cut > place)"
+        until = f"least({until}, {cut})"
+    place = _wide(ORDER.split(", "))
+    return (
+        "with all_changes as (select * from binloom.row_changes where source_id = $source and schema_name = $schema"
+        " and table_name = $name and outcome = 'commit'),"
+        f" starts_and_ends as (select coalesce(pk_values_after, pk_values) as row_key, {place} as place, 1 as comes,"
+        "  row_after as held, if(pk_values_after != pk_values, null, row_before) as before, change_id"
+        "  from all_changes where row_after is not null"
+        f" union all select pk_values, {place}, 0, null, row_before, change_id from all_changes"
+        "  where row_after is null or pk_values_after != pk_values),"
+        f" lasting as (select *, {until} as until, lead(change_id) {following} as until_change,"
+        f"  lead(before) {following} as before_next from starts_and_ends)"
+        " select row_key, place, held, change_id, until, until_change,"
+        "  if(until_change in (select change_id from synthesized_changes), null, before_next) as before_next"
+        " from lasting where comes = 1"
+    )
+
+
+def _reached(table: Table, number: int, key: ForeignKey) -> str:
+    """Return a query of the versions of rows that a deleted parent ended, by one foreign key."""
+    child = [f"versions.held[{literal(name)}]" for name in key.columns]
+    parent = [f"parents.row_before[{literal(name)}]" for name in key.parent_columns]
+    folds = [table.by_name[name].data_type in TEXTS | LABELS for name in key.columns]
+    equal = " and ".join(
+        f"lower(rtrim({one}, ' ')) = lower(rtrim({other}, ' '))" if is_text else f"{one} = {other}"
+        for one, other, is_text in zip(child, parent, folds, strict=True)
+    )
+    exact = " and ".join(f"{one} = {other}" for one, other in zip(child, parent, strict=True))
+    place = _wide(f"parents.{name}" for name in ORDER.split(", "))
+    nulls = ", ".join(map(literal, key.columns))
+    # The next change shows the row as it was, so the server did not change it, or it has logged how.
+    unchanged = " and ".join(
+        f"versions.before_next[{literal(name)}] = {one}" for name, one in zip(key.columns, child, strict=True)
+    )
+    was_left_alone = "versions.before_next is not null"
+    if key.delete_rule != "CASCADE":
+        was_left_alone += f" and {unchanged}"
+    return (
+        "select versions.*, parents.change_id as parent_change,"
+        f" {place} as parent_place, {exact} as is_exact,"
+        f" {str(key.delete_rule == 'CASCADE').lower()} as is_deleted, [{nulls}] as emptied"
+        " from row_versions as versions inner join binloom.row_changes as parents"
+        f" on {equal} and {place} > versions.place and (versions.until is null or {place} < versions.until)"
+        f" where parents.source_id = $source and parents.schema_name = $schema{number}"
+        f" and parents.table_name = $name{number} and parents.event_type = 'DELETE' and parents.outcome = 'commit'"
+        f" and not coalesce({was_left_alone}, false)"
+    )
+
+
+def _added(connection: "DuckDBPyConnection") -> str:
+    """Return a query of the changes of `reached_rows`, with all columns of `row_changes`."""
+    columns = [row[0] for row in connection.execute("describe binloom.row_changes").fetchall()]
+    replaced = {name: f"parents.{name}" for name in columns if name in _OF_PARENT}
+    nulls = "map_from_entries(list_transform(emptied, lambda name: {'key': name, 'value': null::varchar}))"
+    replaced |= {
+        "change_id": "children.change_id || ' with ' || parents.change_id",
+        # A child is deleted before its parent, so that the way back begins with the parent.
+        "row_ordinal": "parents.row_ordinal - 1",
+        "event_type": "if(is_deleted, 'DELETE', 'UPDATE')",
+        "pk_values": "row_key",
+        "pk_values_after": "null",
+        "row_before": "held",
+        "row_after": f"if(is_deleted, null, map_concat(held, {nulls}))",
+        "undecoded_columns": "null",
+    }
+    listed = ", ".join(f"{replaced.get(name, f'children.{name}')} as {name}" for name in columns)
+    return (
+        "with rows_once as (select row_key, place, any_value(held) as held, any_value(change_id) as change_id,"
+        "  any_value(parent_change) as parent_change, bool_or(is_deleted) as is_deleted,"
+        "  list_distinct(flatten(list(emptied))) as emptied from reached_rows group by row_key, place)"
+        f" select {listed} from rows_once inner join binloom.row_changes as children using (change_id)"
+        " inner join binloom.row_changes as parents on parents.change_id = rows_once.parent_change"
+    )
+
+
+def _wide(names: Iterable[str]) -> str:
+    """Return a tuple of numbers: a place that compares in commit order."""
+    return "(" + ", ".join(f"{name}::bigint" for name in names) + ")"
+
+
+def _text(name: TableName) -> str:
+    return ".".join(name)
