@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 Cuts = Mapping[TableName, Sequence[Place]]
-"""Places of a table's log after which earlier images no longer show its rows."""
+"""Places of the log after which earlier images of a table no longer show its rows."""
 
 _CASCADING: Final = ("CASCADE", "SET NULL")
 _STEP: Final = 1_000_000
@@ -51,8 +51,12 @@ def cascading_keys(definitions: Definitions, tables: Iterable[TableName]) -> lis
 
 
 def add_cascades(
-    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions, cuts: Cuts | None = None
-) -> None:
+    connection: "DuckDBPyConnection",
+    selected: Selected,
+    definitions: Definitions,
+    cuts: Cuts | None = None,
+    emptied: Cuts | None = None,
+) -> dict[TableName, int]:
     """Add the changes that cascades made, in the tables around a selection, to `row_changes` of a connection.
 
     The selection must be made again afterwards, so that it contains those of its transactions.
@@ -61,6 +65,13 @@ def add_cascades(
     ----------
     cuts
         Places of events that change rows without listing them, by table.
+    emptied
+        Those of them after which a table had no rows.
+
+    Returns
+    -------
+    dict
+        How many rows of a table may be missing, because their last images are older than a cut.
 
     Raises
     ------
@@ -88,14 +99,21 @@ def add_cascades(
         if key.table != key.parent and ranks[key.parent] > ranks[key.table]:
             raise CascadeError(f"the foreign keys of {_text(key.table)} and {_text(key.parent)} form a circle")
         _assert_followable(connection, source_id, key, definitions)
+    missing: dict[TableName, int] = {}
     for name in sorted({key.table for key in keys}, key=ranks.__getitem__):
         table = definitions.tables[name]
         own = [key for key in keys if key.table == name and key.delete_rule in _CASCADING]
+        own_cuts = (cuts or {}).get(name, ())
         for _ in range(_MOST_LEVELS):
-            if not own or not _add_level(connection, source_id, table, own, (cuts or {}).get(name, ())):
+            if not own or not _add_level(connection, source_id, table, own, own_cuts):
                 break
         else:
             raise CascadeError(f"cascades in {table.text} have more than {_MOST_LEVELS} levels")
+        if own and own_cuts:
+            _reach(connection, source_id, table, own, (emptied or {}).get(name, ()))
+            if count := _count_reached_by_selection(connection):
+                missing[name] = count
+    return missing
 
 
 def synthesized(connection: "DuckDBPyConnection", selected: Selected) -> dict[tuple[str, str], int]:
@@ -150,6 +168,26 @@ def _add_level(
     connection: "DuckDBPyConnection", source_id: str, table: Table, keys: Sequence[ForeignKey], cuts: Sequence[Place]
 ) -> bool:
     """Add the first change that a deleted parent made to each version of a row; return whether there was one."""
+    _reach(connection, source_id, table, keys, cuts)
+    count, inexact, crossed = connection.execute(
+        "select count(*), count(*) filter (where not is_exact),"
+        " count(*) filter (where until_change in (select change_id from synthesized_changes)) from reached_rows"
+    ).fetchone() or (0, 0, 0)
+    if inexact:
+        raise CascadeError(
+            f"texts in a foreign key of {table.text} differ only in case or spaces from those of its parent"
+        )
+    if crossed:
+        raise CascadeError(f"several foreign keys reached the same rows of {table.text}, in an order that is unknown")
+    if count:
+        connection.execute(f"insert into synthesized_changes by name {_added(connection)}")
+    return bool(count)
+
+
+def _reach(
+    connection: "DuckDBPyConnection", source_id: str, table: Table, keys: Sequence[ForeignKey], cuts: Sequence[Place]
+) -> None:
+    """Find the versions of rows that a deleted parent ended, each with the first such parent, as `reached_rows`."""
     schema, name = table.name
     connection.execute(
         f"create or replace temp table row_versions as {_versions(cuts)}",
@@ -164,19 +202,14 @@ def _add_level(
         " qualify rank() over (partition by row_key, place order by parent_place) = 1",
         parameters,
     )
-    count, inexact, crossed = connection.execute(
-        "select count(*), count(*) filter (where not is_exact),"
-        " count(*) filter (where until_change in (select change_id from synthesized_changes)) from reached_rows"
-    ).fetchone() or (0, 0, 0)
-    if inexact:
-        raise CascadeError(
-            f"texts in a foreign key of {table.text} differ only in case or spaces from those of its parent"
-        )
-    if crossed:
-        raise CascadeError(f"several foreign keys reached the same rows of {table.text}, in an order that is unknown")
-    if count:
-        connection.execute(f"insert into synthesized_changes by name {_added(connection)}")
-    return bool(count)
+
+
+def _count_reached_by_selection(connection: "DuckDBPyConnection") -> int:
+    row = connection.execute(
+        "select count(*) from reached_rows inner join binloom.row_changes as changes"
+        f" on changes.change_id = reached_rows.parent_change where {is_selected(is_whole=True)}"
+    ).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _versions(cuts: Sequence[Place]) -> str:

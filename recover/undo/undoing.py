@@ -10,6 +10,7 @@ from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.timeline.events import Effect, Place
 from recover.timeline.table_log import Table as LoggedTable
 from recover.timeline.table_log import events_of
 from recover.undo.against import LiveServer
@@ -21,6 +22,7 @@ from recover.undo.definitions import Definitions
 from recover.undo.obstacles import harms, obstacles, warnings
 from recover.undo.plan import Plan, Planner
 from recover.undo.script import Heading
+from recover.undo.tables import TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -60,8 +62,9 @@ def planned(
         raise why_nothing(log.rows, selection) from None
     _assert_columns(connection)
     definitions = Definitions.of_log(log, selected.source_id)
+    missing: dict[TableName, int] = {}
     if with_cascades:
-        _add_cascades(connection, selected, definitions)
+        missing = _add_cascades(connection, selected, definitions)
         selected = select(connection, condition)
     problems = [*obstacles(connection, selected, definitions, log.versions)]
     heading = Heading(
@@ -78,19 +81,29 @@ def planned(
         plan.warnings += warnings(plan.selected, definitions, with_cascades)
         if with_cascades:
             plan.synthesized = synthesized(connection, plan.selected)
+        for name, count in missing.items():
+            plan.warnings.append(
+                f"{count} rows of {'.'.join(name)} that a cascade changed, because their last images are older than"
+                " a change of the table itself"
+            )
         if log.goes_on_after is not None:
             plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
         yield planner, plan, heading
 
 
-def _add_cascades(connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions) -> None:
-    keys = cascading_keys(definitions, selected.tables)
-    cuts = {
-        name: [event.place for event in events_of(connection, LoggedTable(selected.source_id, *name)) if harms(event)]
-        for name in {key.table for key in keys}
-    }
+def _add_cascades(
+    connection: "DuckDBPyConnection", selected: Selected, definitions: Definitions
+) -> dict[TableName, int]:
+    cuts: dict[TableName, list[Place]] = {}
+    emptied: dict[TableName, list[Place]] = {}
+    for name in {key.table for key in cascading_keys(definitions, selected.tables)}:
+        for event in events_of(connection, LoggedTable(selected.source_id, *name)):
+            if harms(event):
+                cuts.setdefault(name, []).append(event.place)
+            if event.effect is Effect.EMPTIES:
+                emptied.setdefault(name, []).append(event.place)
     try:
-        add_cascades(connection, selected, definitions, cuts)
+        return add_cascades(connection, selected, definitions, cuts, emptied)
     except CascadeError as error:
         raise UsageError(
             f"The cascades cannot be followed: {error}.",

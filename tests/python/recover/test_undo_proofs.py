@@ -299,6 +299,20 @@ def test_no_row_of_a_cascade_is_added_that_was_not_changed_by_it() -> None:
     assert with_cascades(other)[1:] == []
 
 
+def test_rows_whose_images_are_too_old_are_counted() -> None:
+    definitions = Definitions({TABLE.name: TABLE, CHILD.name: CHILD}, (replace(KEY, delete_rule="CASCADE"),))
+    altered, emptied = {CHILD.name: [Place(0, 1, 25)]}, {CHILD.name: [Place(0, 1, 25)]}
+    for cuts, ends, condition, missing in (
+        ({}, {}, "transaction_pos = 1", {}),
+        (altered, {}, "transaction_pos = 1", {CHILD.name: 1}),
+        (altered, {}, "transaction_pos = 3", {}),
+        (altered, emptied, "transaction_pos = 1", {}),
+    ):
+        connection = log(*PARENT_AND_CHILD)
+        selected = select(connection, condition)
+        assert add_cascades(connection, selected, definitions, cuts, ends) == missing
+
+
 @pytest.mark.parametrize(
     ("changes", "words", "more"),
     [
