@@ -93,6 +93,7 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
     ]
     (home / "tmp").mkdir(exist_ok=True)
     output = home / "tmp" / "thrift-server.log"
+    output.touch(mode=0o600)
     with output.open("wb") as log:
         process = subprocess.Popen(
             command,
@@ -101,6 +102,8 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
             stderr=log,
             env={**os.environ, "SPARK_HOME": str(jars.parent), "SPARK_LOCAL_IP": "127.0.0.1"},
             preexec_fn=_end_with_parent,
+            # The files of a home are private, whichever program writes them.
+            umask=0o077,
         )
     try:
         _wait_until_it_answers(process, port, output)
