@@ -52,6 +52,10 @@ def planned(
     UsageError
         The filters select nothing, or changes that cannot be undone together.
     """
+    if with_cascades and log.copies is not None:
+        raise UsageError(
+            "--with-cascades does not read from a cluster.", hint="Leave it out, or give the binlog files with --files."
+        )
     connection, selection = log.connection, log.select(filters)
     condition = selection.condition.sql("duckdb")
     if log.copies is not None:
