@@ -122,7 +122,6 @@ class Jvm:
         Tune the process for a command that runs for seconds.
     classes_into
         File that the process dumps its classes to when it ends: see `ingest.landing.class_archive`.
-
     """
 
     # Tests set this: Java code runs several times faster in a process that has run it before.
@@ -145,13 +144,9 @@ class Jvm:
         self._wants_classes = classes_into is not None
         self._folder = tempfile.mkdtemp(prefix="jvm-", dir=home / "tmp")
         command = [
-            str(java),
-            "-cp",
-            _class_path(spark_home),
-            f"-Xmx{settings['spark.driver.memory']}",
-            *_JVM_OPTIONS,
+            *java_command(java, settings["spark.driver.memory"]),
             *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived else []),
-            *_class_options(classes_into),
+            *class_options(classes_into),
             # Paths may contain blanks, so the options cannot be passed as one string in a setting.
             *(option for option in re.split(r" (?=-D)", settings["spark.driver.extraJavaOptions"])),
             "org.apache.spark.deploy.SparkSubmit",
@@ -234,13 +229,25 @@ class Jvm:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self.is_kept:
+            Jvm._kept = None
 
     @classmethod
     def end_kept(cls) -> None:
         """End the process that outlives its sessions, if there is one."""
         if cls._kept is not None:
             cls._kept.end()
-            cls._kept = None
+
+
+def java_command(java: Path, memory: str) -> list[str]:
+    """Return the beginning of a command that runs a class of Spark, as Spark's scripts begin it."""
+    import pyspark
+
+    spark_home = Path(pyspark.__file__).parent
+    # Java uses an archive of classes only with the class path that it was written with.
+    first = sorted(spark_home.glob("jars/slf4j-api-*.jar"))
+    class_path = ":".join(map(str, [spark_home / "conf", *first, spark_home / "jars" / "*"]))
+    return [str(java), "-cp", class_path, f"-Xmx{memory}", *_JVM_OPTIONS]
 
 
 def runs_in_this_process() -> bool:
@@ -250,13 +257,8 @@ def runs_in_this_process() -> bool:
     return SparkContext._gateway is not None
 
 
-def _class_path(spark_home: Path) -> str:
-    # As Spark's scripts have it: Java uses an archive of classes only with the class path that it was written with.
-    first = sorted(spark_home.glob("jars/slf4j-api-*.jar"))
-    return ":".join(map(str, [spark_home / "conf", *first, spark_home / "jars" / "*"]))
-
-
-def _class_options(classes_into: Path | None) -> list[str]:
+def class_options(classes_into: Path | None = None) -> list[str]:
+    """Return the options that use the archive of classes if it exists, or write it when the process ends."""
     if classes_into is not None:
         return [f"-XX:ArchiveClassesAtExit={classes_into}"]
     return [f"-XX:SharedArchiveFile={CLASS_ARCHIVE}"] if CLASS_ARCHIVE.exists() else []

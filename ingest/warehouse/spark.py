@@ -261,7 +261,7 @@ class SparkLaunch:
         elif self._context is not None:
             self._context.stop()
         self._session = self._context = None
-        if self._jvm is not None and not self._jvm.is_kept:
+        if self._jvm is not None and not (self._jvm.is_kept and runs_in_this_process()):
             self._jvm.end()
         elif runs_in_this_process():
             _close_metastore(self._settings)

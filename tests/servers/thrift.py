@@ -12,7 +12,8 @@ from pathlib import Path
 import pyspark
 from pyhive import hive
 
-from ingest.warehouse import spark
+from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command
+from ingest.warehouse.spark import spark_settings
 from tests.servers.server import ServerStartError, _end_with_parent, _free_port
 
 START_SECONDS = 120
@@ -55,7 +56,7 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
     """
     port = _free_port()
     settings = {
-        **spark.spark_settings(home),
+        **spark_settings(home),
         "spark.master": "local[2]",
         "spark.driver.memory": "1g",
         # Most queries run once and read some hundred rows: compiling each of them takes longer than running it.
@@ -73,16 +74,11 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
         "hive.exec.scratchdir": home / "tmp" / "hive",
         "hive.exec.local.scratchdir": home / "tmp" / "hive-local",
     }
-    jars = Path(pyspark.__file__).parent / "jars"
     command = [
-        str(spark.find_java()),
-        "-cp",
-        f"{jars}/*",
-        f"-Xmx{settings['spark.driver.memory']}",
-        *spark._JVM_OPTIONS,
-        *spark.SHORT_LIVED_OPTIONS,
+        *java_command(find_java(), settings["spark.driver.memory"]),
+        *SHORT_LIVED_OPTIONS,
         "-XX:+UseSerialGC",
-        *([f"-XX:SharedArchiveFile={spark.CLASS_ARCHIVE}"] if spark.CLASS_ARCHIVE.exists() else []),
+        *class_options(),
         f"-Dderby.stream.error.file={home}/tmp/derby.log",
         "-Duser.timezone=UTC",
         "org.apache.spark.deploy.SparkSubmit",
@@ -100,7 +96,7 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, "SPARK_HOME": str(jars.parent), "SPARK_LOCAL_IP": "127.0.0.1"},
+            env={**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_LOCAL_IP": "127.0.0.1"},
             preexec_fn=_end_with_parent,
             # The files of a home are private, whichever program writes them.
             umask=0o077,
