@@ -2,9 +2,8 @@
 
 import contextlib
 import io
-import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,7 @@ from typing import Any
 from binloom.commands.output import Advance
 from binloom.commands.spark_messages import without_plan
 from ingest.errors import StoreError, UsageError
-from ingest.escapes import json_in_script
 from ingest.warehouse.privacy import persons_umask
-
-# The page that dbt generates can load a tracker from this address. It does so only if the project allows it, and
-# binloom's project does not. The address is removed anyway.
-_TRACKER = "//d1fc8wv8zag5ca.cloudfront.net/2.9.0/sp.js"
 
 _MESSAGE_CHARACTERS = 1000
 
@@ -117,50 +111,54 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
 
 
 def build_site(site: Path, home: Path, advance: Advance | None = None, compile: bool = True) -> Path:
-    """Build dbt's documentation as one page that opens from the disk and needs no network.
+    """Build the lineage site, which opens from the disk and needs no network.
 
     Parameters
     ----------
     site
-        Folder of the page; it is created.
+        Folder of the site; it is created.
     compile
         False to use the manifest of a build that was just made with the same `home`.
 
     Returns
     -------
     Path
-        The page.
+        Its page.
 
     Raises
     ------
     StoreError
         dbt found an error, or the folder cannot be written.
     """
-    run = run_dbt(["docs", "generate", "--static", *([] if compile else ["--no-compile"])], home, advance)
-    if not run.success:
-        raise StoreError(
-            f"dbt could not describe the project: {'; '.join(run.failures) or 'the reason is in its log'}.",
-            hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
-        )
-    page = site / "index.html"
+    from binloom.site.folder import write_site
+
     try:
-        text = (home / "target" / "static_index.html").read_text()
+        with _kept(home / "target" / "run_results.json"):
+            run = run_dbt(["docs", "generate", "--static", *([] if compile else ["--no-compile"])], home, advance)
+        if not run.success:
+            raise StoreError(
+                f"dbt could not describe the project: {'; '.join(run.failures) or 'the reason is in its log'}.",
+                hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
+            )
         with contextlib.nullcontext() if site.is_relative_to(home) else persons_umask():
-            site.mkdir(parents=True, exist_ok=True)
-            for artifact in ("manifest.json", "catalog.json"):
-                shutil.copyfile(home / "target" / artifact, site / artifact)
-                document = (site / artifact).read_text()
-                text = text.replace(document, json_in_script(document))
-            draft = site / ".index.html"
-            draft.write_text(text.replace(_TRACKER, "data:text/javascript,"))
-            draft.replace(page)
+            return write_site(site, home)
     except OSError as error:
         raise StoreError(
             f"The site could not be written to {site}: {error.strerror} ({error.filename}).",
             hint="Make the folder writable, or free some space.",
             path=str(site),
         ) from error
-    return page
+
+
+@contextlib.contextmanager
+def _kept(file: Path) -> Iterator[None]:
+    """Leave a file as it is: `dbt docs` would replace the results of the last build by results of nothing."""
+    content = file.read_bytes() if file.exists() else None
+    try:
+        yield
+    finally:
+        if content is not None:
+            file.write_bytes(content)
 
 
 def _what_failed(message: object) -> str:

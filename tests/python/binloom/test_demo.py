@@ -331,17 +331,31 @@ def test_nobody_else_can_read_what_is_in_the_home(demo: "subprocess.CompletedPro
 def test_the_site_needs_no_network(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
     page = home / "demo" / "site" / "index.html"
     assert f"The lineage site: {page}" in demo.stdout
-    text = page.read_text()
-    # The page must not load anything by itself: scripts, style sheets, images, fonts, frames.
-    fetched = re.findall(r"""<(?:script|img|iframe|link)[^>]+(?:src|href)=["']?((?:https?:)?//[^"'> ]+)""", text)
-    fetched += re.findall(r"""url\(["']?((?:https?:)?//[^"') ]+)""", text)
-    assert fetched == []
-    assert "cloudfront" not in text
+    text, of_dbt = page.read_text(), (page.parent / "dbt.html").read_text()
+    # A page must not load anything by itself: scripts, style sheets, images, fonts, frames.
+    for one in (text, of_dbt):
+        fetched = re.findall(r"""<(?:script|img|iframe|link)[^>]+(?:src|href)=["']?((?:https?:)?//[^"'> ]+)""", one)
+        fetched += re.findall(r"""url\(["']?((?:https?:)?//[^"') ]+)""", one)
+        assert fetched == []
+        assert "cloudfront" not in one
     manifest = json.loads((page.parent / "manifest.json").read_text())
     assert manifest["metadata"]["send_anonymous_usage_stats"] is False
     assert "model.binloom.row_changes" in manifest["nodes"]
     assert "They show who changed which row" in manifest["docs"]["doc.binloom.__overview__"]["block_contents"]
-    assert "They show who changed which row" in text
+    assert "They show who changed which row" in of_dbt
+
+
+def test_the_site_shows_the_data_of_the_demo(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
+    site = home / "demo" / "site"
+    text = (site / "index.html").read_text()
+    assert "23 of 23 proofs hold" in text and "and all of them passed" in text
+    assert "can be shown" not in text and "no result is recorded" not in text
+    for source in ("shop-mysql", "shop-mariadb"):
+        assert f"<strong>{source}</strong>" in text
+    assert 'id="column/row_changes/changed_columns"' in text and "<strong>shop.orders</strong>" in text
+    assert {path.name for path in site.iterdir()} == {
+        *("index.html", "dbt.html", "manifest.json", "catalog.json", "lineage.json", "lineage.dot"),
+    }
 
 
 def test_the_persons_own_tables_are_left_alone(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
