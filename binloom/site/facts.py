@@ -47,7 +47,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Proof:
-    """The last result of a proof: how much it examined, in its unit, and the violations that it found."""
+    """The last result of a proof: how much it examined, in its unit, and the violations that it found.
+
+    Attributes
+    ----------
+    by_source
+        The number of violations of each source that has any.
+    """
 
     name: str
     violation: str
@@ -56,6 +62,7 @@ class Proof:
     violations: int
     checked: int
     unit: str
+    by_source: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -186,7 +193,7 @@ def _sources(connection: "DuckDBPyConnection") -> tuple[Source, ...]:
 def _proofs(connection: "DuckDBPyConnection") -> tuple[Proof, ...]:
     rows = connection.execute(
         """
-        select proof, violation, quality_model, severity, violations, checked, unit
+        select proof, violation, quality_model, severity, violations, checked, unit, violations_by_source
         from binloom_quality.proofs
         order by proof_number
         """

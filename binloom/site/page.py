@@ -190,7 +190,7 @@ def _proofs(pages: TablePages, facts: Facts) -> str:
         [
             link(one.name, "table", one.model) if pages.is_table(one.model) else text(one.name),
             badge("good", "holds") if not one.violations else badge(_kind(one), f"violated ({one.severity})"),
-            f"{one.violations:,}",
+            "<br>".join([f"{one.violations:,}", *_by_source(one)]),
             f"{one.checked:,} {text(one.unit.replace('_', ' '))}",
             inline(one.violation, pages.is_table),
         ]
@@ -207,6 +207,11 @@ def _proofs(pages: TablePages, facts: Facts) -> str:
         f"{_holding(facts.proofs)}.{built}{tested}</p>"
         + rows(["proof", "result", "#violations", "#looked at", "a violation is"], cells, "Proofs")
     )
+
+
+def _by_source(proof: Proof) -> Iterable[str]:
+    for source, violations in sorted(proof.by_source.items()):
+        yield f'<span class="quiet">{text(source)}: {violations:,}</span>'
 
 
 def _holding(proofs: Iterable[Proof]) -> str:

@@ -58,8 +58,8 @@ HOSTILE = Lineage(
 FACTS = Facts(
     sources=(Source("shop", "mysql 9.7", 3, 1, 5000, 70, 8, NOON, NOON + timedelta(hours=2), NOON, 1.5),),
     proofs=(
-        Proof("uncovered_bytes", "A range of `bytes`", "uncovered_bytes", "error", 0, 5000, "bytes"),
-        Proof("late_sources", "A source", "late_sources", "warn", 2, 1, "sources"),
+        Proof("uncovered_bytes", "A range of `bytes`", "uncovered_bytes", "error", 0, 5000, "bytes", {}),
+        Proof("late_sources", "A source", "late_sources", "warn", 2, 1, "sources", {"shop": 2}),
     ),
     proofs_built_at=NOON,
     activity=(Activity("shop", "shop", HOSTILE_TABLE, ((NOON, 3, 2, 1), (NOON + timedelta(hours=1), 0, 7, 0))),),
@@ -167,7 +167,13 @@ def test_facts_are_on_the_first_page() -> None:
     text = normalized(page_of(lineage)[1].text)
     assert "1 of 2 proofs hold. These results are of 2026-11-17 12:00 UTC." in text
     assert "dbt ran 1 tests at 2026-11-17 12:00 UTC, and 1 of them did not pass." in text
-    assert "violated (warn)" in text and "5,000 bytes" in text and "1.5 h" in text and "1 files incomplete" in text
+    assert (
+        "violated (warn)" in text
+        and "2shop: 2" in text
+        and "5,000 bytes" in text
+        and "1.5 h" in text
+        and "1 files incomplete" in text
+    )
     assert "4 more tables have fewer row events." in text
     assert "fail, 12 rows" in text and "no result is recorded" in text
 
@@ -201,6 +207,16 @@ def test_facts_are_read_from_the_marts(tmp_path: Path) -> None:
     )
     write_mart(
         tmp_path,
+        "binloom_quality.db/proofs",
+        """
+        select
+            2 as proof_number, 'late_sources' as proof, 'A source' as violation, 'late_sources' as quality_model,
+            'warn' as severity, 1::bigint as violations, map {'late': 1::bigint} as violations_by_source,
+            2::bigint as checked, 'sources' as unit
+        """,
+    )
+    write_mart(
+        tmp_path,
         "binloom.db/table_activity_hourly",
         """
         select
@@ -217,7 +233,13 @@ def test_facts_are_read_from_the_marts(tmp_path: Path) -> None:
     busiest = facts.activity[0]
     assert (busiest.table, busiest.row_events) == ("table_202", 404)
     assert busiest.hours == ((NOON, 202, 0, 0), (NOON + timedelta(hours=1), 202, 0, 0))
-    assert set(facts.missing) == {"proofs"} and "binloom_quality.proofs" in facts.missing["proofs"]
+    assert facts.proofs == (Proof("late_sources", "A source", "late_sources", "warn", 1, 2, "sources", {"late": 1}),)
+    assert facts.proofs_built_at is not None and facts.missing == {}
+    # A build that was killed leaves a mart that is not read.
+    (tmp_path / "warehouse" / "binloom_quality.db" / "proofs" / "_SUCCESS").unlink()
+    facts = read_facts(tmp_path)
+    assert facts.proofs == () and facts.proofs_built_at is None and facts.sources == (late, shop)
+    assert "The last build of binloom_quality.proofs has not ended" in facts.missing["proofs"]
 
 
 def write_mart(home: Path, folder: str, query: str) -> None:
