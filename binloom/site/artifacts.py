@@ -23,7 +23,7 @@ class Artifacts:
     Raises
     ------
     StoreError
-        The manifest is missing, or a file is not dbt's.
+        The manifest is missing or has no compiled SQL, or a file is not dbt's.
     """
 
     def __init__(self, target: Path) -> None:
@@ -35,6 +35,9 @@ class Artifacts:
             self._stored: dict[str, Node] = {**catalog.get("nodes", {}), **catalog.get("sources", {})}
         except KeyError as error:
             raise StoreError(f"{target / 'manifest.json'} has no {error}.", hint=_HINT) from error
+        models = [node for node in self._nodes.values() if node["resource_type"] == "model"]
+        if models and not any(node.get("compiled_code") for node in models):
+            raise StoreError(f"{target / 'manifest.json'} has no compiled SQL of any model.", hint=_HINT)
 
     def tables(self) -> dict[str, Node]:
         """Return sources, seeds and models by id, each after those that it reads."""

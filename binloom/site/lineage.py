@@ -87,7 +87,7 @@ def read_lineage(target: Path) -> Lineage:
     Raises
     ------
     StoreError
-        A file is missing or is not dbt's.
+        The manifest is missing or has no compiled SQL, or a file is not dbt's.
     """
     from binloom.site.artifacts import Artifacts, parents_of, relation_of
     from binloom.site.follow import fields_of_type

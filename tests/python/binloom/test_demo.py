@@ -14,6 +14,9 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from binloom.site.exports import to_openlineage
+from binloom.site.lineage import read_lineage
+from binloom.site.origins import TableColumn
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.questions.sql import QuestionError, ask, ask_cluster
 from recover.selection.filters import Filters
@@ -27,6 +30,7 @@ from tests.servers import Server
 from tests.servers.accounts import create_account
 from tests.servers.thrift import ThriftServer, thrift_server
 from tests.support.command_line import assert_sentence, binloom
+from tests.support.openlineage import assert_openlineage
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
 from tests.support.recover.answers import answers, undo_of_the_damage
@@ -356,6 +360,41 @@ def test_the_site_shows_the_data_of_the_demo(demo: "subprocess.CompletedProcess[
     assert {path.name for path in site.iterdir()} == {
         *("index.html", "dbt.html", "manifest.json", "catalog.json", "lineage.json", "lineage.dot"),
     }
+
+
+def test_every_column_of_the_project_is_followed(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
+    lineage = read_lineage(home / "demo" / "site")
+    assert {edge.target for edge in lineage.edges if not edge.is_exact} == set()
+    # The warehouse has the columns that the SQL gives; a column that it lacks has no type.
+    untyped = {table.name for table in lineage.tables for column in table.columns if not column.type}
+    nodes = json.loads((home / "demo" / "site" / "manifest.json").read_text())["nodes"].values()
+    assert untyped == {node["name"] for node in nodes if node["config"]["materialized"] == "ephemeral"}
+    assert len(lineage.tables) == sum(table.kind == "source" for table in lineage.tables) + sum(
+        node["resource_type"] in ("model", "seed") for node in nodes
+    )
+
+    sources: dict[TableColumn, set[TableColumn]] = {}
+    for edge in lineage.edges:
+        sources.setdefault(edge.target, set()).add(edge.source)
+
+    def raw(column: TableColumn) -> set[TableColumn]:
+        above = sources.get(column, set())
+        return {column} if column[0].startswith("binlog_raw.") else set().union(*map(raw, above))
+
+    row_events = "binlog_raw.row_events"
+    assert raw(("row_changes", "event_hour")) == {(row_events, "event_timestamp")}
+    assert raw(("row_changes", "changed_columns")) >= {(row_events, "before_values"), (row_events, "after_values")}
+    # A union of all proofs, whose numbers are literals.
+    assert sources["proofs", "violations_by_source"] >= {("chain_breaks", "source_id"), ("empty_hours", "source_id")}
+    assert ("proofs", "proof_number") not in sources
+    # Arrays of structs through inline, and the columns beside them.
+    assert {table for table, _ in sources["gtid_holes", "gtid_stem"]} == {
+        "int_gtid_ranges",
+        "stg_binlog__binlog_files",
+        "stg_binlog__segments",
+    }
+    assert sources["gtid_holes", "epoch"] == {("stg_binlog__binlog_files", "epoch")}
+    assert_openlineage(to_openlineage(lineage))
 
 
 def test_the_persons_own_tables_are_left_alone(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:

@@ -414,3 +414,9 @@ def test_the_project_can_lack_a_catalog(tmp_path: Path) -> None:
     write_project(tmp_path, {"events": EVENTS}, {"model": "select 1 as one"})
     (tmp_path / "catalog.json").unlink()
     assert by_column(read_lineage(tmp_path), "model") == {"one": []}
+
+
+def test_a_manifest_that_nothing_was_compiled_for_is_refused(tmp_path: Path) -> None:
+    write_project(tmp_path, SOURCES, {"model": "", "other": ""})
+    with pytest.raises(StoreError, match=r"has no compiled SQL of any model\. Run `binloom docs`"):
+        read_lineage(tmp_path)
