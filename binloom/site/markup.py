@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ingest.escapes import visible
 
-# A table with more columns is as broad as its text needs, and is moved sideways on a phone.
+# On a phone the cells of a row are below each other; a table with more columns is moved sideways.
 _FEW_COLUMNS: Final = 4
 _INLINE: Final = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)")
 _DBT_LINK: Final = re.compile(r"#!/(?:model|seed|source)/(?:[^/]*\.)?([^./]+)")
@@ -30,23 +30,22 @@ def link(label: object, *parts: str, attributes: str = "") -> str:
     return f'<a href="#{anchor(*parts)}"{attributes}>{text(label)}</a>'
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 table`, `1,200 tables`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def rows(titles: Iterable[str], cells: Iterable[Iterable[str]], name: str) -> str:
     """Return a table. Titles are text, cells are HTML; a title that begins with `#` is that of a column of numbers."""
     titles = list(titles)
-    numeric = [title.startswith("#") for title in titles]
-    head = "".join(
-        f'<th scope="col"{_class(right)}>{text(title.removeprefix("#"))}</th>'
-        for title, right in zip(titles, numeric, strict=True)
-    )
+    head = "".join(f'<th scope="col"{_cell(title)}>{text(title.removeprefix("#"))}</th>' for title in titles)
     body = "".join(
-        "<tr>"
-        + "".join(f"<td{_class(right)}>{cell}</td>" for cell, right in zip(row, numeric, strict=True))
-        + "</tr>\n"
+        "<tr>" + "".join(f"<td{_cell(title)}>{cell}</td>" for cell, title in zip(row, titles, strict=True)) + "</tr>\n"
         for row in cells
     )
-    breadth = ' class="many"' if len(titles) > _FEW_COLUMNS else ""
+    breadth = "many" if len(titles) > _FEW_COLUMNS else "few"
     return (
-        f'<div class="wide" role="region" aria-label="{text(name)}" tabindex="0"><table{breadth}>'
+        f'<div class="wide" role="region" aria-label="{text(name)}" tabindex="0"><table class="{breadth}">'
         f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
 
@@ -136,5 +135,5 @@ def _items(lines: list[str]) -> list[str]:
     return items
 
 
-def _class(is_number: bool) -> str:
-    return ' class="number"' if is_number else ""
+def _cell(title: str) -> str:
+    return f' class="number" data-title="{text(title[1:])}"' if title.startswith("#") else ""

@@ -10,7 +10,7 @@ from typing import Final
 from binloom.site.areas import STAGES, Area, area_of, feeding_areas, tables_by_area
 from binloom.site.facts import Facts, Proof, Source
 from binloom.site.lineage import Column, Lineage
-from binloom.site.markup import anchor, inline, link, rows, text
+from binloom.site.markup import anchor, counted, inline, link, rows, text
 from binloom.site.plots import plots
 from binloom.site.tables import TablePages, badge, section
 from ingest.escapes import json_in_script
@@ -115,7 +115,11 @@ def _way(lineage: Lineage, facts: Facts) -> str:
     """Return the picture of the way: the areas as boxes in columns. The script draws the lines between them."""
     feeding = feeding_areas(lineage)
     files_read = sum(source.files for source in facts.sources)
-    read = f"{files_read:,} files of {len(facts.sources):,} sources" if files_read else "files, or a live server"
+    read = (
+        f"{counted(files_read, 'file')} of {counted(len(facts.sources), 'source')}"
+        if files_read
+        else "files, or a live server"
+    )
     logs = [
         _box("logs", "sources", "Binlogs", read, "raw"),
         _box("schemas", "sources", "Schemas", "snapshots of the servers' tables", "raw"),
@@ -133,7 +137,7 @@ def _way(lineage: Lineage, facts: Facts) -> str:
 
 
 def _area_box(area: Area, tables: int, feeds: list[str], facts: Facts) -> str:
-    brief = f"{tables} table{'s' if tables != 1 else ''}"
+    brief = counted(tables, "table")
     if area.folder == "marts/quality" and facts.proofs:
         brief += f", {_holding(facts.proofs)}"
     return _box(area.folder, anchor("area", area.folder), area.title, brief, " ".join(feeds))
@@ -166,7 +170,7 @@ def _sources(facts: Facts, pages: TablePages) -> str:
             _behind(one),
             badge("good", "complete")
             if not one.incomplete_files
-            else badge("warning", f"{one.incomplete_files:,} files incomplete"),
+            else badge("warning", f"{counted(one.incomplete_files, 'file')} incomplete"),
         ]
         for one in facts.sources
     ]
@@ -201,7 +205,7 @@ def _proofs(pages: TablePages, facts: Facts) -> str:
     if facts.tested_at is not None:
         failed = sum(result.status != "pass" for result in facts.tests.values())
         outcome = f"{failed:,} of them did not pass" if failed else "all of them passed"
-        tested = f" dbt ran {len(facts.tests):,} tests at {_time(facts.tested_at)} UTC, and {outcome}."
+        tested = f" dbt ran {counted(len(facts.tests), 'test')} at {_time(facts.tested_at)} UTC, and {outcome}."
     return (
         "<p>A proof uses the logs themselves to show that nothing is missing from the tables and that they are right. "
         f"{_holding(facts.proofs)}.{built}{tested}</p>"
@@ -230,7 +234,9 @@ def _activity(facts: Facts, pages: TablePages) -> str:
         return '<p class="note">No row event is landed yet.</p>'
     drawn = facts.activity[:_MOST_PLOTS]
     others = facts.activity[_MOST_PLOTS:]
-    left = f"<p>{facts.quiet_tables:,} more tables have fewer row events.</p>" if facts.quiet_tables else ""
+    left = (
+        f"<p>Row events of {counted(facts.quiet_tables, 'more table')} are not shown.</p>" if facts.quiet_tables else ""
+    )
     table = ""
     if others:
         cells = [[text(one.source), text(f"{one.schema}.{one.table}"), f"{one.row_events:,}"] for one in others]

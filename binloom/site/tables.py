@@ -6,7 +6,7 @@ from typing import Final
 from binloom.site.areas import area_of, feeding_areas, tables_by_area
 from binloom.site.facts import Facts
 from binloom.site.lineage import Lineage, Table
-from binloom.site.markup import anchor, inline, link, prose, rows, text
+from binloom.site.markup import anchor, counted, inline, link, prose, rows, text
 
 _KINDS: Final = {"source": "raw table", "seed": "seed", "model": "model"}
 
@@ -93,10 +93,12 @@ class TablePages:
         for column in table.columns:
             here = ("column", table.name, column.name)
             name = link(column.name, *here, attributes=f' class="column" id="{anchor(*here)}"')
-            cells.append([name, f"<code>{text(column.type)}</code>", inline(column.description, self.is_table)])
+            cells.append([name, _type(column.type), inline(column.description, self.is_table)])
+        are_typed = any(column.type for column in table.columns)
+        untyped = "" if are_typed else " Their types are not known: the table is not stored, or was not built yet."
         return (
-            "<h2>Columns</h2><p class='quiet'>Choose a column to see where its values come from and where they go.</p>"
-            + rows(["column", "type", "description"], cells, f"Columns of {table.name}")
+            "<h2>Columns</h2><p class='quiet'>Choose a column to see where its values come from and where they go."
+            f"{untyped}</p>" + rows(["column", "type", "description"], cells, f"Columns of {table.name}")
         )
 
     def _tests(self, table: Table) -> str:
@@ -112,7 +114,7 @@ class TablePages:
         if result.status == "pass":
             return badge("good", "passed")
         kind = "warning" if result.status == "warn" else "bad" if result.status in ("fail", "error") else ""
-        return badge(kind, result.status + (f", {result.failures:,} rows" if result.failures else ""))
+        return badge(kind, result.status + (f", {counted(result.failures, 'row')}" if result.failures else ""))
 
 
 def section(content: str, title: str, *parts: str) -> str:
@@ -132,6 +134,11 @@ def _facts_of(facts: list[tuple[str, list[str]]]) -> str:
         + "".join(f"<div><dt>{title}</dt><dd>{', '.join(values)}</dd></div>" for title, values in facts if values)
         + "</dl>"
     )
+
+
+def _type(name: str) -> str:
+    """Return a type that can be broken between its parts: the type of a struct is long."""
+    return f'<code class="type">{text(name).replace(",", ",<wbr>").replace("&lt;", "&lt;<wbr>")}</code>'
 
 
 def _sql(table: Table) -> str:

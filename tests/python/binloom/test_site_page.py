@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -160,21 +161,28 @@ def test_hostile_names_are_shown_as_they_are() -> None:
     document.encode("utf-8")
 
 
+def test_types_can_be_broken_or_may_be_unknown() -> None:
+    struct = Column("pair", "array<struct<a:int,b:string>>", "")
+    document, page = page_of(Lineage((replace(CHANGES, parents=(), columns=(struct,)),), ()))
+    assert struct.type in page.text and "array&lt;<wbr>struct&lt;<wbr>a:int,<wbr>b:string&gt;&gt;" in document
+    assert "types are not known" not in page.text
+    _, page = page_of(Lineage((replace(CHANGES, parents=(), columns=(replace(struct, type=""),)),), ()))
+    assert "types are not known: the table is not stored, or was not built yet." in page.text
+
+
 def test_facts_are_on_the_first_page() -> None:
-    lineage = Lineage(
-        (RAW, STAGED, CHANGES, Table(**{**PROOFS.__dict__, "tests": ("not_null_id", "unique_id")})), LINEAGE.edges
-    )
+    lineage = Lineage((RAW, STAGED, CHANGES, replace(PROOFS, tests=("not_null_id", "unique_id"))), LINEAGE.edges)
     text = normalized(page_of(lineage)[1].text)
     assert "1 of 2 proofs hold. These results are of 2026-11-17 12:00 UTC." in text
-    assert "dbt ran 1 tests at 2026-11-17 12:00 UTC, and 1 of them did not pass." in text
+    assert "dbt ran 1 test at 2026-11-17 12:00 UTC, and 1 of them did not pass." in text
     assert (
         "violated (warn)" in text
         and "2shop: 2" in text
         and "5,000 bytes" in text
         and "1.5 h" in text
-        and "1 files incomplete" in text
+        and "1 file incomplete" in text
     )
-    assert "4 more tables have fewer row events." in text
+    assert "Row events of 4 more tables are not shown." in text
     assert "fail, 12 rows" in text and "no result is recorded" in text
 
 
