@@ -42,7 +42,6 @@ _KEEPS_FIELDS: Final = (
     exp.ArrayConcat,
     exp.ArrayDistinct,
     exp.ArraySlice,
-    exp.ArraySort,
     exp.ArrayUniqueAgg,
     exp.Coalesce,
     exp.Concat,
@@ -50,18 +49,17 @@ _KEEPS_FIELDS: Final = (
     exp.First,
     exp.FirstValue,
     exp.Flatten,
-    exp.Greatest,
     exp.IgnoreNulls,
     exp.Lag,
     exp.Last,
     exp.LastValue,
     exp.Lead,
-    exp.Least,
-    exp.Max,
-    exp.Min,
     exp.Paren,
     exp.Reverse,
 )
+
+# The result has the fields of an argument too, but all fields of the arguments decide which one it is or its order.
+_COMPARES: Final = (exp.ArraySort, exp.Greatest, exp.Least, exp.Max, exp.Min)
 
 
 def query_outputs(sql: str, tables: Mapping[str, Outputs]) -> Outputs:
@@ -364,7 +362,9 @@ def origins_of(expression: exp.Expression, scope: Scope) -> Origins:
         raise NotFollowedError("a star is inside an expression")
     if any(isinstance(child, exp.Lambda) for child in _children(expression)):
         return _higher_order(expression, scope)
-    parts = _all_of(_children(expression), scope)
+    parts = list(_all_of(_children(expression), scope))
+    if isinstance(expression, _COMPARES):
+        return merged([*parts, combined(parts)])
     return merged(parts) if isinstance(expression, _KEEPS_FIELDS) else combined(parts)
 
 

@@ -216,6 +216,12 @@ CONSTRUCTS = {
         "select e.a from (select explode(collect_list(struct(id as a, kind as b))) as e from raw.events)",
         {"a": "events.id"},
     ),
+    "comparison of structs": (
+        "select m.a, s[0].b as b, l.a as c from (select max(struct(id as a, kind as b)) as m, "
+        "array_sort(collect_list(struct(id as a, kind as b))) as s, last(struct(id as a, kind as b)) as l "
+        "from raw.events)",
+        {"a": "events.id events.kind", "b": "events.id events.kind", "c": "events.id"},
+    ),
     "explode of a map": (
         "select explode(map(kind, id)) as (k, v) from raw.events",
         {"k": "events.id events.kind", "v": "events.id events.kind"},
