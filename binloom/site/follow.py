@@ -34,6 +34,9 @@ from binloom.site.scopes import Relation, Scope
 
 _DIALECT: Final = "spark"
 
+# A column passes through one other column in each step of a recursion. SQL that Spark refuses may never come to an end.
+_MOST_STEPS: Final = 100
+
 # The result is one of the arguments or their elements, so it has their fields.
 _KEEPS_FIELDS: Final = (
     exp.AnyValue,
@@ -78,11 +81,13 @@ def query_outputs(sql: str, tables: Mapping[str, Outputs]) -> Outputs:
     """
     try:
         query = sqlglot.parse_one(sql, dialect=_DIALECT)
+        if not isinstance(query, exp.Query):
+            raise NotFollowedError("it is not a query")
+        return _outputs(query, Scope(tables))
     except SqlglotError as error:
         raise NotFollowedError("sqlglot cannot parse it") from error
-    if not isinstance(query, exp.Query):
-        raise NotFollowedError("it is not a query")
-    return _outputs(query, Scope(tables))
+    except RecursionError as error:
+        raise NotFollowedError("it is nested too deeply") from error
 
 
 def fields_of_type(type: str) -> Origins:
@@ -138,11 +143,12 @@ def _with_ctes(query: exp.Query, scope: Scope) -> Scope:
 def _recursive(cte: exp.Expression, scope: Scope) -> Outputs:
     """Follow a query that reads itself, until that adds no column."""
     found = _renamed(_outputs(cte.this.this, scope), cte.args.get("alias"))
-    while True:
+    for _ in range(_MOST_STEPS):
         step = _renamed(_outputs(cte.this, scope.with_cte(cte.alias, found)), cte.args.get("alias"))
         if list(step) == list(found):
             return found
         found = step
+    raise NotFollowedError(f"{cte.alias} adds fields without end")
 
 
 def _set_operation(query: exp.SetOperation, scope: Scope) -> Outputs:
@@ -354,8 +360,8 @@ def origins_of(expression: exp.Expression, scope: Scope) -> Origins:
     if isinstance(expression, exp.Window):
         return _window(expression, scope)
     if isinstance(expression, exp.Bracket | exp.ArgMax | exp.ArgMin | exp.Filter):
-        first, *others = _all_of(_children(expression), scope)
-        return merged([first, combined(others)])
+        others = (child for child in _children(expression) if child is not expression.this)
+        return merged([origins_of(expression.this, scope), combined(_all_of(others, scope))])
     if isinstance(expression, exp.Count) and isinstance(expression.this, exp.Star):
         return NOTHING
     if isinstance(expression, exp.Star):
@@ -451,13 +457,13 @@ def _higher_order(function: exp.Expression, scope: Scope) -> Origins:
 def _aggregate(function: exp.Reduce, scope: Scope) -> Origins:
     """Follow an aggregate: each step adds to the one before, until nothing new is added."""
     elements, total = origins_of(function.this, scope), origins_of(function.args["initial"], scope)
-    while True:
+    for _ in range(_MOST_STEPS):
         step = merged([total, _applied(function.args["merge"], [total, elements], scope)])
         if step == total:
-            break
+            finish = function.args.get("finish")
+            return _applied(finish, [total], scope) if finish else total
         total = step
-    finish = function.args.get("finish")
-    return _applied(finish, [total], scope) if finish else total
+    raise NotFollowedError("an aggregate adds fields without end")
 
 
 def _applied(body: exp.Expression, arguments: Sequence[Origins], scope: Scope) -> Origins:

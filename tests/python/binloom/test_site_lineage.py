@@ -301,6 +301,10 @@ NOT_FOLLOWED = {
     "renamed star": "select * replace (1 as id) from raw.events",
     "statement that is no query": "insert into raw.events select 1",
     "broken SQL": "select ((id from raw.events",
+    "recursion without end": "with recursive r as (select id as s from raw.events union all select struct(s) from r) "
+    "select s from r",
+    "aggregate without end": "select aggregate(before, id, (known, item) -> struct(known)) as a from raw.events",
+    "too deep": f"select {'abs(' * 2000}id{')' * 2000} from raw.events",
     "unknown window": "select max(id) over w as m from raw.events",
 }
 
