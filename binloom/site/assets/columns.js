@@ -253,7 +253,7 @@ function drawColumn(address) {
   if (sources.size) page.append(...partOf("On the way", between, "No other model is between the log and this column.", false, (table) => -back.get(table)));
   page.append(
     ...partOf("Made of it", targets, "No other column is made of this one.", false, (table) => on.get(table)),
-    element("p", "Conditions, such as those of a join or a filter, decide which rows a table has. They are not sources of its columns.", { class: "quiet" }),
+    element("p", "The conditions of joins and filters decide which rows a table has. They are not sources of its columns.", { class: "quiet" }),
   );
   return true;
 }
