@@ -245,8 +245,10 @@ class TestCluster:
     def test_a_cluster_answers_as_the_local_warehouse(
         self, server: ThriftServer, home: Path, tmp_path: Path, words: tuple[str, ...]
     ) -> None:
-        local = said(words, on_warehouse(home / "demo"))
-        assert said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment}) == local
+        code, out, problems = said(words, on_warehouse(home / "demo"))
+        # The Thrift server holds the metastore, and `sql` on the local warehouse warns of that.
+        told = [line for line in problems.splitlines(keepends=True) if "uses the warehouse" not in line]
+        assert said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment}) == (code, out, "".join(told))
 
     def test_all_questions_of_the_docs_have_the_same_rows(self, cluster: Cluster, home: Path) -> None:
         for question in documented_questions():
