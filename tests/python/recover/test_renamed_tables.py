@@ -76,7 +76,7 @@ def test_a_history_goes_on_under_each_later_name(log: Log, key: str) -> None:
     assert shown(found) == [("INSERT", 1, "1"), ("UPDATE", 1, "10"), ("UPDATE", 1, "11"), ("UPDATE", 1, "11")]
     assert found[-1].key == "3"
     assert not any(one.defect or one.doubts for one in found)
-    assert [str(period.table) for period in periods_of(log.connection, find_table(log, "c"))] == [
+    assert [str(period.table) for period in periods_of(log.connection, find_table(log, "named.c"))] == [
         "named.c",
         "named.b",
         "named.a",
