@@ -87,8 +87,6 @@ class TablePages:
         return link(name, "table", name) if self.is_table(name) else text(name)
 
     def _columns(self, table: Table) -> str:
-        if not table.columns:
-            return "<h2>Columns</h2><p>The columns of this table are not known.</p>"
         cells = []
         for column in table.columns:
             here = ("column", table.name, column.name)
@@ -144,5 +142,5 @@ def _type(name: str) -> str:
 def _sql(table: Table) -> str:
     if table.sql is None:
         return ""
-    sql = text(table.sql.strip())
+    sql = text(table.sql)
     return f"<details><summary>SQL of {text(table.name)}</summary><pre><code>{sql}</code></pre></details>"
