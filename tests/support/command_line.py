@@ -1,21 +1,15 @@
 """Runs `binloom` as a user does: a process, its streams and its exit code."""
 
-import io
-import logging
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
-from binloom.cli import app
-from binloom.commands.running import run_app
 from tests.support.places import PROJECT
 
 COMMAND = [str(Path(sys.executable).with_name("binloom"))]
@@ -50,21 +44,6 @@ def binloom(
     if home is not None:
         environment["BINLOOM_HOME"] = str(home)
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, umask=0)
-
-
-def binloom_here(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    """Run a command in this process: for tests of what it prints, because a process takes half a second to start."""
-    command = list(map(str, arguments))
-    out, problems = io.StringIO(), io.StringIO()
-    pipe, umask, last_resort = signal.getsignal(signal.SIGPIPE), os.umask(0), logging.lastResort
-    try:
-        with redirect_stdout(out), redirect_stderr(problems):
-            code = run_app(app, command)
-    finally:
-        signal.signal(signal.SIGPIPE, pipe)
-        os.umask(umask)
-        logging.lastResort = last_resort
-    return subprocess.CompletedProcess(command, code, out.getvalue(), problems.getvalue())
 
 
 def assert_sentence(result: "subprocess.CompletedProcess[str]", code: int, *needles: str) -> None:

@@ -1,8 +1,15 @@
-"""Runs commands of binloom and dbt in this process, with the Java process that all tests share; they must succeed."""
+"""Runs commands of binloom and dbt in this process, with the Java process that all tests share.
 
+A command changes its process: the umask, what a closed pipe does, where warnings go. Here all of that is undone.
+"""
+
+import io
+import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -13,27 +20,46 @@ from ingest.warehouse.spark import SparkLaunch
 from tests.support.models.invoke import run_dbt
 
 
+def binloom_here(*arguments: object, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run a command of binloom; for tests of what it prints, because a process takes half a second to start.
+
+    Parameters
+    ----------
+    env
+        Further variables in addition to the tests' own environment.
+    """
+    command = list(map(str, arguments))
+    out, problems = io.StringIO(), io.StringIO()
+    with _as_a_process(env or {}), redirect_stdout(out), redirect_stderr(problems):
+        code = run_app(app, command)
+    return subprocess.CompletedProcess(command, code, out.getvalue(), problems.getvalue())
+
+
 def binloom(home: Path, *arguments: str) -> None:
-    """Run a command of binloom."""
-    with _environment(home):
-        assert run_app(app, arguments) == 0, arguments
+    """Run a command of binloom, which must succeed."""
+    done = binloom_here(*arguments, env={"BINLOOM_HOME": str(home)})
+    assert done.returncode == 0, f"{' '.join(arguments)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
 
 def build(home: Path, *marts: str) -> None:
     """Build marts and everything that they depend on, without tests."""
     wanted = ["--resource-type", "model", "--resource-type", "seed", "--select", *(f"+{mart}" for mart in marts)]
-    with _environment(home), SparkLaunch(home, short_lived=True) as launch:
+    with _as_a_process({"BINLOOM_HOME": str(home)}), SparkLaunch(home, short_lived=True) as launch:
         launch.session()
         states = run_dbt(home, "build", *wanted)
     assert set(states.values()) == {"success"}, states
 
 
 @contextmanager
-def _environment(home: Path) -> Iterator[None]:
-    umask = os.umask(0)
+def _as_a_process(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables and umask 0; afterwards undo what a command changed."""
+    pipe, umask, last_resort = signal.getsignal(signal.SIGPIPE), os.umask(0), logging.lastResort
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("BINLOOM_HOME", str(home))
+            for name, value in variables.items():
+                patch.setenv(name, value)
             yield
     finally:
+        signal.signal(signal.SIGPIPE, pipe)
         os.umask(umask)
+        logging.lastResort = last_resort

@@ -15,7 +15,8 @@ import pytest
 
 from ingest.binlog import open_binlog
 from tests.support.binlog.forge import TIMESTAMP, FileMaker
-from tests.support.command_line import assert_sentence, binloom, binloom_here
+from tests.support.command_line import assert_sentence, binloom
+from tests.support.in_process import binloom_here
 from tests.support.places import FIXTURES, SAMPLES
 
 MYSQL = SAMPLES / "shop-mysql" / "binlog.000001"

@@ -1,14 +1,9 @@
 """Commands that are run in this process, on the local warehouse or on a cluster."""
 
-import contextlib
-import io
-import os
-import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from binloom.cli import app
-from binloom.commands.running import run_app
+from tests.support.in_process import binloom_here
 from tests.support.recover.questions import documented_commands
 
 COMMANDS: list[tuple[str, ...]] = [
@@ -34,25 +29,10 @@ COMMANDS: list[tuple[str, ...]] = [
 
 def said(words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str, str]:
     """Run a command in this process; return its exit code and what it wrote to stdout and stderr."""
-    out, err = io.StringIO(), io.StringIO()
-    with _environment(environment), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run_app(app, words)
-    return code, out.getvalue(), err.getvalue()
+    done = binloom_here(*words, env=environment)
+    return done.returncode, done.stdout, done.stderr
 
 
 def on_warehouse(home: Path) -> dict[str, str]:
     """Return the variables of a command that asks a local warehouse."""
     return {"BINLOOM_HOME": str(home), "BINLOOM_TARGET": "local"}
-
-
-@contextlib.contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables for a while. A command that prints rows also changes what a closed pipe does."""
-    before, pipe = dict(os.environ), signal.getsignal(signal.SIGPIPE)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-        signal.signal(signal.SIGPIPE, pipe)
