@@ -5,6 +5,7 @@ no start-up time, but the partitions are registered only by the next Spark sessi
 """
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from ingest.errors import BinloomError, StoreError
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
+from ingest.warehouse.masters import is_local
 from ingest.warehouse.partitions import confirm_registered, open_tables, register_partitions
 from ingest.warehouse.segments import Segment
 from ingest.warehouse.spark import SparkLaunch, spark_errors
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from ingest.binlog import SchemaHints
 
 GROUP_SEGMENTS = 16
+CLUSTER_JOBS = 64
 
 Outcomes = list[SegmentResult | TaskFailure]
 
@@ -85,7 +88,9 @@ class SparkExecutor:
         self._launch = launch
         self._context = launch.context()
         self.use(None)
-        self._pool = ThreadPoolExecutor(max(1, self._context.defaultParallelism), thread_name_prefix="land")
+        # A cluster may give more executors while the landing runs; jobs that it has no core for wait there.
+        jobs = self._context.defaultParallelism if is_local(self._context.master) else CLUSTER_JOBS
+        self._pool = ThreadPoolExecutor(max(1, jobs), thread_name_prefix="land")
         self._session: SparkSession | None = None
 
     def use(self, hints: "SchemaHints | None") -> None:
@@ -156,6 +161,11 @@ def grouped(works: Sequence[SegmentWork], bytes_together: int) -> Iterator[list[
 
 def _lost_worker(segment: Segment, error: Exception) -> BinloomError:
     text = str(error)
+    if (python := re.search(r"^Error from python worker:\n(.*?)\n\s*PYTHONPATH was:", text, re.S | re.M)) is not None:
+        return StoreError(
+            f"The Python of Spark's executors cannot run binloom: {python[1].splitlines()[-1].strip()}.",
+            hint="Install the same version of binloom on each worker, and set PYSPARK_PYTHON to its Python there.",
+        )
     is_crash = "Python worker exited unexpectedly" in text or "Connection reset" in text
     reason = next((line.strip() for line in text.splitlines() if "Exception: " in line), text.splitlines()[0])
     return StoreError(

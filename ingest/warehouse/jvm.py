@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from ingest.errors import JavaMissingError, StoreError
+from ingest.warehouse.masters import is_local
 from ingest.warehouse.privacy import private_umask
+from ingest.warehouse.settings_file import settings_file, users_settings
 
 JAVA_NEEDED = 17
 START_SECONDS = 120.0
@@ -141,23 +143,26 @@ class Jvm:
 
         spark_home = Path(pyspark.__file__).parent
         self._home = home
+        # Java reads them from the user's file, so that a password is not on the command line.
+        users, users_file = users_settings(), settings_file()
         self._wants_classes = classes_into is not None
         self._folder = tempfile.mkdtemp(prefix="jvm-", dir=home / "tmp")
         command = [
-            *java_command(java, settings["spark.driver.memory"]),
-            *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived else []),
+            *java_command(java, settings["spark.driver.memory"], settings.get("spark.driver.extraClassPath")),
+            *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived or self.outlives_sessions else []),
             *class_options(classes_into),
             # Paths may contain blanks, so the options cannot be passed as one string in a setting.
             *(option for option in re.split(r" (?=-D)", settings["spark.driver.extraJavaOptions"])),
             "org.apache.spark.deploy.SparkSubmit",
-            *(part for key, value in settings.items() for part in ("--conf", f"{key}={value}")),
+            *(part for key, value in settings.items() if key not in users for part in ("--conf", f"{key}={value}")),
+            *(["--properties-file", str(users_file)] if users_file is not None else []),
             "pyspark-shell",
         ]
         environment = {
             **os.environ,
             "SPARK_HOME": str(spark_home),
             "SPARK_CONNECT_MODE": "0",
-            "SPARK_LOCAL_IP": "127.0.0.1",
+            **({"SPARK_LOCAL_IP": "127.0.0.1"} if is_local(settings["spark.master"]) else {}),
             "_PYSPARK_DRIVER_CONN_INFO_PATH": f"{self._folder}/connection",
         }
         with open(home / "logs" / "jvm.log", "wb") as log:
@@ -239,14 +244,15 @@ class Jvm:
             cls._kept.end()
 
 
-def java_command(java: Path, memory: str) -> list[str]:
+def java_command(java: Path, memory: str, further_classes: str | None = None) -> list[str]:
     """Return the beginning of a command that runs a class of Spark, as Spark's scripts begin it."""
     import pyspark
 
     spark_home = Path(pyspark.__file__).parent
     # Java uses an archive of classes only with the class path that it was written with.
     first = sorted(spark_home.glob("jars/slf4j-api-*.jar"))
-    class_path = ":".join(map(str, [spark_home / "conf", *first, spark_home / "jars" / "*"]))
+    further = [further_classes] if further_classes else []
+    class_path = ":".join(map(str, [spark_home / "conf", *first, spark_home / "jars" / "*", *further]))
     return [str(java), "-cp", class_path, f"-Xmx{memory}", *_JVM_OPTIONS]
 
 

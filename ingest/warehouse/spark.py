@@ -6,24 +6,32 @@
 import contextlib
 import fcntl
 import os
+import shlex
 import shutil
 import struct
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ingest.errors import MetastoreLockedError, StoreError
 from ingest.warehouse.home import NO_SPACE, binloom_home, comes_of_a_full_disk, prepare_home
 from ingest.warehouse.jvm import Jvm, find_java, runs_in_this_process
-from ingest.warehouse.privacy import private_umask
+from ingest.warehouse.masters import is_local, reason_of, require_executor, require_master
+from ingest.warehouse.privacy import GROUP_VARIABLE, private_umask
+from ingest.warehouse.settings_file import settings_file, users_settings
 
 MASTER_VARIABLE = "BINLOOM_SPARK_MASTER"
 MEMORY_VARIABLE = "BINLOOM_DRIVER_MEMORY"
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
+
+_METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
+_REMOTE_METASTORE = "spark.hadoop.hive.metastore.uris"
+_SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 # Settings that only landing needs.
 _LANDING_SETTINGS = {
@@ -41,13 +49,29 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
     ----------
     home
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
+
+    Raises
+    ------
+    UsageError
+        The file of the user's settings is wrong.
     """
     home = home or binloom_home()
-    settings = {
+    added = users_settings()
+    settings = {**_own_settings(home), **added}
+    if _JAVA_OPTIONS in added:
+        settings[_JAVA_OPTIONS] = f"{_own_settings(home)[_JAVA_OPTIONS]} {added[_JAVA_OPTIONS]}"
+    if is_local(settings["spark.master"]):
+        settings.setdefault("spark.driver.host", "127.0.0.1")
+        settings.setdefault("spark.driver.bindAddress", "127.0.0.1")
+    return settings
+
+
+def _own_settings(home: Path) -> dict[str, str]:
+    return {
         "spark.app.name": "binloom",
         "spark.master": os.environ.get(MASTER_VARIABLE) or DEFAULT_MASTER,
         "spark.driver.memory": os.environ.get(MEMORY_VARIABLE) or DEFAULT_MEMORY,
-        "spark.driver.extraJavaOptions": " ".join(
+        _JAVA_OPTIONS: " ".join(
             [
                 f"-Dderby.system.home={home}",
                 f"-Dderby.stream.error.file={home}/logs/derby.log",
@@ -62,7 +86,7 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": f"{home}/warehouse",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
+        _METASTORE: f"jdbc:derby:;databaseName={home}/metastore;create=true",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
         # Derby runs in this process: a write that fails on a full disk fails again. The default is 10 tries, 2 s apart.
@@ -72,23 +96,48 @@ def spark_settings(home: Path | None = None) -> dict[str, str]:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.shuffle.partitions": "16",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+        # A build compiles several hundred classes; the next build in the same process uses those that are kept.
+        "spark.sql.codegen.cache.maxEntries": "2000",
     }
-    if settings["spark.master"].startswith("local"):
-        settings["spark.driver.host"] = "127.0.0.1"
-        settings["spark.driver.bindAddress"] = "127.0.0.1"
-    return settings
+
+
+def uses_embedded_metastore(settings: Mapping[str, str]) -> bool:
+    """Return whether a session with these settings holds a metastore of its own, which one process can open."""
+    return _REMOTE_METASTORE not in settings and settings[_METASTORE].startswith("jdbc:derby:")
 
 
 def metastore_holder(home: Path) -> int | None:
     """Return the id of the process that holds the embedded metastore, None when no process holds it."""
     try:
-        with open(home / "metastore" / "dbex.lck", "r+b") as lock_file:
+        with open(home / "metastore" / "dbex.lck", "rb") as lock_file:
             # struct flock of Linux: type, whence, start, length, pid.
             query = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
             answer = struct.unpack("hhqqi", fcntl.fcntl(lock_file, fcntl.F_GETLK, query)[: struct.calcsize("hhqqi")])
     except OSError:
         return None
     return int(answer[4]) if answer[0] != fcntl.F_UNLCK else None
+
+
+def assert_no_reader(home: Path, consequence: str) -> None:
+    """Refuse to change files of landed rows while a process holds the metastore.
+
+    Parameters
+    ----------
+    consequence
+        A sentence for the hint: what was not done.
+
+    Raises
+    ------
+    StoreError
+        A build or another process may be reading them.
+    """
+    holder = metastore_holder(home)
+    if holder is not None:
+        raise StoreError(
+            f"Another process (pid {holder}) holds the metastore in {home / 'metastore'}: it may be reading the rows.",
+            hint=f"Wait until it has ended and try again. {consequence}",
+            path=str(home / "metastore"),
+        )
 
 
 def _check_metastore(home: Path, patience: float = 3.0) -> None:
@@ -119,7 +168,7 @@ def _close_metastore(settings: dict[str, str]) -> None:
     from py4j.protocol import Py4JJavaError
     from pyspark import SparkContext
 
-    address = settings["spark.hadoop.javax.jdo.option.ConnectionURL"].replace("create=true", "shutdown=true")
+    address = settings[_METASTORE].replace("create=true", "shutdown=true")
     # Derby reports with an error that it has closed a database, and also that it had not opened it.
     with contextlib.suppress(Py4JJavaError):
         SparkContext._jvm.java.sql.DriverManager.getConnection(address)  # type: ignore[union-attr]
@@ -163,6 +212,26 @@ def spark_errors(home: Path) -> Iterator[None]:
         raise StoreError(f"Spark failed: {text.splitlines()[0]}", hint=f"More is in {log}.", path=str(log)) from error
 
 
+@contextlib.contextmanager
+def _read_by_java() -> Iterator[dict[str, str]]:
+    """Let Spark's own script read the user's settings, if it starts the JVM: no password is on the command line.
+
+    Yields
+    ------
+    dict
+        The settings that the script reads.
+    """
+    path = settings_file()
+    if path is None or _SUBMIT_ARGUMENTS in os.environ or runs_in_this_process():
+        yield {}
+        return
+    os.environ[_SUBMIT_ARGUMENTS] = f"--properties-file {shlex.quote(str(path))} --load-spark-defaults pyspark-shell"
+    try:
+        yield users_settings()
+    finally:
+        del os.environ[_SUBMIT_ARGUMENTS]
+
+
 class SparkLaunch:
     """A Spark session that starts in the background: the JVM starts at once, callers wait only when they need it.
 
@@ -182,6 +251,9 @@ class SparkLaunch:
     JavaMissingError, MetastoreLockedError, StoreError
     """
 
+    # Tests set this: their tables have few rows.
+    further_settings: ClassVar[Mapping[str, str]] = {}
+
     def __init__(
         self,
         home: Path | None = None,
@@ -200,13 +272,17 @@ class SparkLaunch:
             return
         prepare_home(self.home)
         java = find_java()
-        _check_metastore(self.home)
-        _mend_metastore(self.home)
-        self._settings = {**spark_settings(self.home), **_LANDING_SETTINGS}
-        if self._settings["spark.master"].startswith("local"):
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            if "SPARK_HOME" not in os.environ and not runs_in_this_process():
-                self._jvm = Jvm(java, self._settings, self.home, short_lived=short_lived, classes_into=classes_into)
+        # Executors on other machines write files of the home with the same permissions.
+        group_access = {f"spark.executorEnv.{GROUP_VARIABLE}": os.environ.get(GROUP_VARIABLE, "")}
+        self._settings = {**_LANDING_SETTINGS, **group_access, **spark_settings(self.home), **self.further_settings}
+        self._master = self._settings["spark.master"]
+        require_master(self._master)
+        if uses_embedded_metastore(self._settings):
+            _check_metastore(self.home)
+            _mend_metastore(self.home)
+        os.environ.setdefault("PYSPARK_PYTHON", self._settings.get("spark.pyspark.python", sys.executable))
+        if "SPARK_HOME" not in os.environ and not runs_in_this_process():
+            self._jvm = Jvm(java, self._settings, self.home, short_lived=short_lived, classes_into=classes_into)
 
     def _adopt(self, session: Any) -> None:
         from pyspark import SparkContext
@@ -227,14 +303,33 @@ class SparkLaunch:
             from pyspark import SparkConf, SparkContext
 
             conf = SparkConf(False)
-            if self._jvm is not None:
-                # It got the settings when it was started.
-                self._jvm.connect()
-            else:
-                for key, value in self._settings.items():
-                    conf.set(key, value)
-            self._context = SparkContext(conf=conf)
+            with self._of_the_cluster(), _read_by_java() as known:
+                if self._jvm is not None:
+                    # It got the settings when it was started.
+                    self._jvm.connect()
+                else:
+                    for key, value in self._settings.items():
+                        if key not in known or key == _JAVA_OPTIONS:
+                            conf.set(key, value)
+                self._context = SparkContext(conf=conf)
+                require_executor(self._context)
         return self._context
+
+    @contextlib.contextmanager
+    def _of_the_cluster(self) -> Iterator[None]:
+        """Turn an error of a cluster that does not take the session into one sentence."""
+        from py4j.protocol import Py4JError
+
+        try:
+            yield
+        except Py4JError as error:
+            if is_local(self._master):
+                raise
+            raise StoreError(
+                f"The cluster at {self._master} did not start a session: {reason_of(error)}.",
+                hint=f"{self.home / 'logs' / 'spark.log'} has more; so have the logs of the master and its workers.",
+                master=self._master,
+            ) from error
 
     def session(self) -> Any:
         """Return the SparkSession.
@@ -263,7 +358,7 @@ class SparkLaunch:
         self._session = self._context = None
         if self._jvm is not None and not (self._jvm.is_kept and runs_in_this_process()):
             self._jvm.end()
-        elif runs_in_this_process():
+        elif runs_in_this_process() and uses_embedded_metastore(self._settings):
             _close_metastore(self._settings)
         self._jvm = None
 

@@ -1,7 +1,7 @@
 {% macro keeps_build_state() %}
     {{ return(
-        target.name == 'local'
-        and flags.WHICH in ['run', 'build', 'seed']
+        flags.WHICH in ['run', 'build', 'seed']
+        and has_embedded_metastore()
         and load_relation(source('binlog', 'segments')) is not none
     ) }}
 {% endmacro %}

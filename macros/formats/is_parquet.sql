@@ -1,0 +1,3 @@
+{% macro is_parquet() %}
+    {{ return(config.get('file_format', 'parquet') == 'parquet') }}
+{% endmacro %}
