@@ -1,4 +1,4 @@
-"""A plugin of dbt: an error of Spark is a paragraph, without the plan behind it.
+"""A plugin of dbt: an error of Spark is a paragraph, without the plan behind it; a lost connection is opened again.
 
 dbt loads each module on Python's path whose name begins with `dbt_`; `.ci/setup` puts this folder there. Spark adds the
 plan of all models below to an error, and pyspark prints the error once more as a line of JSON. No setting reaches
@@ -15,6 +15,7 @@ from dbt.plugins.manager import dbtPlugin
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.logger import PySparkLogger
 
+from binloom.commands.lost_connections import open_reconnecting
 from binloom.commands.spark_messages import told
 from ingest.warehouse.home import binloom_home
 
@@ -42,4 +43,11 @@ class ShortErrors(dbtPlugin):
         SparkConnectionManager.exception_handler = _without_plan
 
 
-plugins = [ShortErrors]
+class Reconnections(dbtPlugin):
+    """Lets dbt-spark open lost connections to a Thrift server again."""
+
+    def initialize(self) -> None:
+        SparkConnectionManager.open = staticmethod(open_reconnecting)
+
+
+plugins = [ShortErrors, Reconnections]

@@ -5,10 +5,15 @@
     {%- for column in config.get('partition_by') -%}
         {%- do columns.append(column ~ " " ~ types.get(column, 'string')) -%}
     {%- endfor -%}
+    {%- set record = load_cached_relation(built) -%}
+    {%- if record is not none and not has_file_format(record) -%}
+        {%- do run_query("drop table " ~ built) -%}
+    {%- endif -%}
     {%- do run_query(
-        "create table if not exists " ~ built ~ " (" ~ columns | join(', ') ~ ", fingerprint string) using parquet"
+        "create table if not exists " ~ built ~ " (" ~ columns | join(', ') ~ ", fingerprint string) using "
+        ~ config.get('file_format', 'parquet')
     ) -%}
-    {%- do run_query("truncate table " ~ built) -%}
+    {%- do run_query(empty_table(built)) -%}
     {#- Records of earlier versions. -#}
     {%- for name in ['_built_hours', '_built_files'] -%}
         {%- do run_query("drop table if exists " ~ built | string | replace('_built_parts', name)) -%}

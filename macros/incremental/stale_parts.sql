@@ -6,7 +6,8 @@
             coalesce(landed.{{ column }}, built.{{ column }}) as {{ column }},
             {% endfor -%}
             landed.fingerprint is not null as is_landed,
-            coalesce(landed.has_rows, false) as has_rows
+            coalesce(landed.has_rows, false) as has_rows,
+            built.fingerprint is not null as is_built
         from ({{ current_parts() }}) as landed
         full outer join {{ built }} as built
             on {% for column in columns -%}
@@ -17,7 +18,8 @@
     {%- endset -%}
     {%- set parts = [] -%}
     {%- for row in run_query(query).rows -%}
-        {%- do parts.append(part_of(row, row[columns | length], row[columns | length + 1])) -%}
+        {%- set n = columns | length -%}
+        {%- do parts.append(part_of(row, is_landed=row[n], has_rows=row[n + 1], is_built=row[n + 2])) -%}
     {%- endfor -%}
     {{ return(parts) }}
 {% endmacro %}

@@ -9,7 +9,7 @@
     {%- endset -%}
     {%- set parts = [] -%}
     {%- for row in run_query(query).rows -%}
-        {%- do parts.append(part_of(row, is_landed=false, has_rows=false)) -%}
+        {%- do parts.append(part_of(row, is_landed=false, has_rows=false, is_built=true)) -%}
     {%- endfor -%}
     {{ return(parts) }}
 {% endmacro %}

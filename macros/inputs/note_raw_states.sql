@@ -1,10 +1,10 @@
 {% macro note_raw_states() %}
-    {#- Rows of partitioned tables change only together with rows of `segments`. Any other table is as its files are.
-        -#}
+    {#- Rows of partitioned tables change only together with rows of `segments`, and those of `baseline_rows` with rows
+        of `baselines`. Any other table is as its files are. -#}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set raw = shared_notes().raw -%}
         {%- set selects = [] -%}
-        {%- for node in graph.sources.values() if node.source_name == 'binlog' -%}
+        {%- for node in graph.sources.values() if node.source_name == 'binlog' and node.name != 'baseline_rows' -%}
             {%- set table = api.Relation.create(schema=node.schema, identifier=node.identifier) -%}
             {%- set table = load_cached_relation(table) -%}
             {%- if table is not none and 'Partition Provider' not in (table.information or '') -%}

@@ -4,7 +4,12 @@
     {%- if node.unique_id not in known -%}
         {%- set relation = load_cached_relation(api.Relation.create(schema=node.schema, identifier=node.alias)) -%}
         {%- set found = {} -%}
-        {%- if relation is not none -%}
+        {%- if relation is not none and (relation.is_iceberg or relation.is_delta) -%}
+            {#- Their catalogs keep properties outside the metastore. -#}
+            {%- for row in run_query("show tblproperties " ~ relation).rows if row[0].startswith('binloom.') -%}
+                {%- do found.update({row[0].removeprefix('binloom.'): row[1]}) -%}
+            {%- endfor -%}
+        {%- elif relation is not none -%}
             {%- for name, value in modules.re.findall('binloom\\.(\\w+)=(\\w+)', relation.information or '') -%}
                 {%- do found.update({name: value}) -%}
             {%- endfor -%}

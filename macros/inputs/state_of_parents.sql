@@ -1,7 +1,9 @@
 {% macro state_of_parents(node) %}
-    {#- A table is what its last build made. A view and an ephemeral model are what their parents are. -#}
+    {#- A table is what its last build made. A view and an ephemeral model are what their parents are. A parent that a
+        test only waits for does not matter. -#}
     {%- set states = [] -%}
-    {%- for parent in node.depends_on.nodes | sort -%}
+    {%- set waits_for = node.config.meta.get('waits_for', []) -%}
+    {%- for parent in node.depends_on.nodes | reject('in', waits_for) | sort -%}
         {%- if parent in graph.sources -%}
             {%- set raw = shared_notes().raw -%}
             {%- do states.append(raw.get(graph.sources[parent].name, raw.get('segments', invocation_id))) -%}

@@ -1,7 +1,11 @@
-{% macro tblproperties_of(record) -%}
-tblproperties (
+{% macro tblproperties_of(record, others={}) -%}
+    {%- set properties = dict(others) -%}
     {%- for name, value in record.items() -%}
-'binloom.{{ name }}' = '{{ value }}'{{ ", " if not loop.last }}
+        {%- do properties.update({'binloom.' ~ name: value}) -%}
+    {%- endfor -%}
+tblproperties (
+    {%- for name, value in properties.items() -%}
+'{{ name }}' = '{{ value }}'{{ ", " if not loop.last }}
     {%- endfor -%}
 )
 {%- endmacro %}

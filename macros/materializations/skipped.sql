@@ -1,4 +1,4 @@
-{% macro skipped() %}
-    {%- call noop_statement('main', 'UNCHANGED') -%}{%- endcall -%}
+{% macro skipped(why='UNCHANGED') %}
+    {%- call noop_statement('main', why) -%}{%- endcall -%}
     {{ return({'relations': []}) }}
 {% endmacro %}

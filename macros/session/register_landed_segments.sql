@@ -14,7 +14,7 @@
         {%- do run_query("refresh table " ~ found['segments']) -%}
         {%- set latest = run_query(
             "select date_format(max(recorded_at), 'yyyy-MM-dd HH:mm:ss.SSSSSS') from " ~ found['segments']
-            ~ " where status = 'completed'"
+            ~ " where status in ('completed', 'expired')"
         ).rows[0][0] -%}
         {%- set known = [] -%}
         {%- for row in run_query("show tblproperties " ~ found['row_events']).rows -%}

@@ -1,3 +1,5 @@
+{{ config(meta={'changes_with_every_file': true}) }}
+
 with
 
 binlog_files as (

@@ -9,6 +9,8 @@ foreign_keys as (
 schema_snapshots as (
 
     select * from {{ ref('stg_binlog__schema_snapshots') }}
+    -- Those of expired files are made of the log, which does not have all keys.
+    where origin != 'binlog'
 
 ),
 

@@ -1,3 +1,5 @@
+{{ config(meta={'changes_with_every_file': true}) }}
+
 with
 
 row_event_counts as (

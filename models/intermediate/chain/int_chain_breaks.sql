@@ -83,7 +83,8 @@ ends as (
                 version_hash,
                 after_hashes,
                 exists_after,
-                is_rolled_back
+                is_rolled_back,
+                masks
             )
         ) over (partition by key_hash order by place, start_pos, payload_ordinal, row_ordinal) as preceding
     from placed
@@ -118,7 +119,8 @@ pairs as (
             previous.version_hash,
             previous.after_hashes,
             previous.exists_after,
-            previous.is_rolled_back
+            previous.is_rolled_back,
+            previous.masks
         ) as previous
     from placed
     where previous is not null and is_stale
@@ -149,6 +151,9 @@ named as (
                         pairs.previous.after_hashes,
                         cast(array_position(theirs.typed_names, mine.typed_names[place]) as int) - 1
                     )
+                    -- Images with different masks do not show whether the value is the same.
+                    and filter(coalesce(pairs.masks, array()), masked -> masked.name = name)
+                    = filter(coalesce(pairs.previous.masks, array()), masked -> masked.name = name)
                 )
         end as differing_columns
     from pairs

@@ -81,7 +81,10 @@ keyed as (
                     'row_events.after_columns'
                 ) }}
         end as after_hashes,
-        cast(null as array<int>) as no_hashes
+        cast(null as array<int>) as no_hashes,
+        transform(
+            row_events.masked_columns, masked -> struct(masked.column_name as name, masked.fingerprint)
+        ) as masks
     from row_events
     left join without_effect on row_events.transaction_key = without_effect.transaction_key
     where not coalesce(without_effect.is_prepared, false)
@@ -99,6 +102,7 @@ lives as (
         version_hash,
         table_hash,
         is_rolled_back,
+        masks,
         inline(
             if(
                 pk_values_after is null,
@@ -123,6 +127,7 @@ links as (
         version_hash,
         xxhash64(table_hash, pk_values) as key_hash,
         is_rolled_back,
+        masks,
         pk_values,
         before_hashes,
         after_hashes,
@@ -145,7 +150,8 @@ neighbours as (
                 version_hash,
                 after_hashes,
                 exists_after,
-                is_rolled_back
+                is_rolled_back,
+                masks
             )
         ) over (partition by key_hash, file_number order by start_pos, payload_ordinal, row_ordinal) as previous,
         lead(true) over (
@@ -177,6 +183,7 @@ final as (
         judged.existed_before,
         judged.exists_after,
         judged.is_rolled_back,
+        judged.masks,
         judged.is_first,
         judged.is_last,
         if(judged.is_first or judged.is_break, judged.before_hashes, null) as before_hashes,

@@ -1,3 +1,5 @@
+{{ config(meta={'changes_with_every_file': true}) }}
+
 with
 
 segments as (

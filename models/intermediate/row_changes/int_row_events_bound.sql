@@ -39,6 +39,7 @@ final as (
         bindings.column_names,
         bindings.primary_key_ordinals,
         bindings.confidence as binding_confidence,
+        bindings.masked_columns,
         case
             when bindings.table_map_id is null then 'unknown_table'
             when bindings.reason is not null then bindings.reason

@@ -216,6 +216,7 @@ final as (
         unioned.reason,
         unioned.detail,
         table_maps.unknown_hints,
+        table_maps.masked_columns,
         cast(unioned.valid_from_epoch as int) as valid_from_epoch,
         cast(unioned.valid_from_file_sequence as bigint) as valid_from_file_sequence,
         cast(unioned.valid_from_pos as bigint) as valid_from_pos,

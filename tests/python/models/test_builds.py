@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.models.raw import NOON, Change, RawTables, Table, XaEnd
+from tests.support.models.readers import readers_beside
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -44,7 +45,7 @@ MARTS = [
 ]
 # The proofs use these counts, by file or by hour.
 COUNTED = ["int_gtid_ranges", "int_transaction_checks", "int_row_change_counts", "int_statement_format_changes"]
-# All nodes that this module checks. The first build runs all but unit tests, which test_plain_commands.py runs.
+# All nodes that this module checks after the first build.
 QUALITY = ["row_events_unaccounted_for", "failed_segments", "segments_to_land_again"]
 LOOKED_AT = [f"+{model}" for model in [*MARTS, *COUNTED, *QUALITY]]
 
@@ -72,12 +73,25 @@ def rewritten(before: dict[str, set[tuple[str, int]]], after: dict[str, set[tupl
     return {hour for hour in before.keys() | after.keys() if before.get(hour, set()) != after.get(hour, set())}
 
 
-def unchanged(home: Path) -> set[str]:
+def unchanged(home: Path, message: str = "UNCHANGED") -> set[str]:
     """Return the nodes of the last run that were not built, loaded or tested, because nothing has changed for them."""
     results = json.loads((home / "target" / "run_results.json").read_text())["results"]
-    return {
-        node["unique_id"].split(".")[2] for node in results if node["adapter_response"].get("_message") == "UNCHANGED"
-    }
+    return {node["unique_id"].split(".")[2] for node in results if node["adapter_response"].get("_message") == message}
+
+
+def with_same_rows(home: Path) -> set[str]:
+    """Return the models of the last run whose inputs have changed, but not their rows."""
+    return unchanged(home, "SAME ROWS")
+
+
+def damage_by_a_microsecond(spark: Any, table: str, column: str) -> None:
+    """Change a time in all rows of a table, as another program might."""
+    spark.sql(f"create table damaged using parquet as select * from {table}")
+    try:
+        damaged = f"select * except ({column}), {column} + interval 1 microsecond as {column} from damaged"
+        spark.sql(f"insert overwrite table {table} by name {damaged}")
+    finally:
+        spark.sql("drop table damaged")
 
 
 def reasons(spark: Any) -> Counter[tuple[str, str]]:
@@ -128,6 +142,13 @@ def test_every_node_succeeds_and_findings_warn(first_build: dict[str, str]) -> N
         "is_empty_rows_decoded_without_hints_",
         "is_empty_undecoded_events_",
     }
+
+
+def test_every_unit_test_holds(first_build: dict[str, str], dbt: Dbt) -> None:
+    # They need the tables of all models, and no rows.
+    states = Counter(dbt("test", "--select", "test_type:unit").values())
+    # The hooks succeed and the tests pass.
+    assert states.keys() <= {"success", "pass"} and states["pass"] > 50, states
 
 
 def test_rows_are_named_by_table_map_and_snapshot(first_build: dict[str, str], spark: Any) -> None:
@@ -217,6 +238,9 @@ def test_one_more_file_rewrites_only_its_hours(
     first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
 ) -> None:
     files = hour_files(home)
+    positions = spark.sql("select * from binloom_intermediate.int_snapshot_positions").collect()
+    damage_by_a_microsecond(spark, "binloom_intermediate.int_snapshot_positions", "taken_at")
+    spark.sql("insert into binloom_quality.chain_breaks (source_id) values ('damaged')")
     raw.land(
         "binlog.000002",
         [
@@ -229,7 +253,16 @@ def test_one_more_file_rewrites_only_its_hours(
             Change(LINES_WITHOUT_HINTS, NOON + 6 * HOUR, after=["3", None, "-1"]),
         ],
     )
-    dbt("run", "--select", *LOOKED_AT)
+    with readers_beside(home) as answers:
+        dbt("run", "--select", *LOOKED_AT, "chain_breaks")
+    assert answers
+    assert violations(spark, "chain_breaks") == 0
+    assert spark.sql("select * from binloom_intermediate.int_snapshot_positions").collect() == positions != []
+    assert {"int_log_holes", "int_statement_evidence", "int_schema_evidence", "schema_changes"} <= with_same_rows(home)
+    assert {"int_table_histories", "foreign_keys", "servers"} <= unchanged(home)
+    assert not {"int_snapshot_positions", "int_row_change_parts", "chain_breaks"} & (
+        with_same_rows(home) | unchanged(home)
+    )
     assert rewritten(files, hour_files(home)) == {"2026-11-01-13", "2026-11-01-16"}
     assert hours_of(spark, "customers") == ["2026-11-01-12", "2026-11-01-13"]
     assert hours_of(spark, "orders") == ["2026-11-01-12", "2026-11-01-13", "2026-11-01-16"]
@@ -241,7 +274,8 @@ def test_a_late_snapshot_mends_the_hours_that_it_names(
 ) -> None:
     files = hour_files(home)
     raw.snapshot("s2", [IN_NO_SNAPSHOT, IN_SNAPSHOT, LINES], ("binlog.000002", 4000))
-    dbt("run", "--select", *LOOKED_AT)
+    with readers_beside(home):
+        dbt("run", "--select", *LOOKED_AT)
     assert ("mystery", "unknown_table") not in reasons(spark)
     assert hours_of(spark, "mystery") == ["2026-11-01-13", "2026-11-01-16", "2026-11-01-17"]
     assert rewritten(files, hour_files(home)) == {"2026-11-01-13", "2026-11-01-16", "2026-11-01-17"}
@@ -300,6 +334,26 @@ def test_incremental_builds_equal_a_full_one(first_build: dict[str, str], spark:
     marts = contents(spark)
     dbt("run", "--full-refresh", "--select", *LOOKED_AT)
     assert contents(spark) == marts
+
+
+def test_an_hour_whose_rows_are_uncertain_is_replaced_and_emptied(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+) -> None:
+    def keys(*rows: list[str | None]) -> list[str]:
+        """Land a file with these rows; return the keys of those that are in row_changes then."""
+        raw.land("binlog.000008", [Change(LINES_WITHOUT_HINTS, NOON + 30 * HOUR, after=row) for row in rows])
+        models = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "row_changes"]
+        with readers_beside(home):
+            dbt("run", "--select", *models, "chain_breaks")
+        # Nothing of the chain was built, so there is no break.
+        assert "chain_breaks" in with_same_rows(home)
+        found = spark.sql("select row_after.id from binloom.row_changes where binlog_file = 'binlog.000008'").collect()
+        return sorted(row.id for row in found)
+
+    # Nothing tells the sign and the labels, on which only other numbers and labels depend.
+    assert keys(["5", None, "10"]) == ["5"]
+    assert keys(["5", None, "10"], ["6", None, "11"]) == ["5", "6"]
+    assert keys(["5", None, "-1"]) == []
 
 
 def test_an_hour_that_becomes_empty_is_emptied(

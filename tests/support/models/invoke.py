@@ -1,17 +1,54 @@
 """Runs dbt in this process, with the current session."""
 
+import shutil
+import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
+import yaml
+
+from tests.support.few_rows import FEW_ROWS
 from tests.support.places import PROJECT
 
+# dbt writes what it has parsed into its target folder, and parses only files that differ. The first target of this
+# process gives it to the others.
+_PARSED = "partial_parse.msgpack"
+_kept = tempfile.TemporaryDirectory(prefix="binloom-dbt-", ignore_cleanup_errors=True)
 
-def run_dbt(home: Path, *arguments: str) -> dict[str, str]:
+
+def run_dbt(home: Path, *arguments: str, project: Path = PROJECT) -> dict[str, str]:
     """Run a dbt command; return the status of every node that ran."""
     from dbt.cli.main import dbtRunner
 
-    places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", home / "target"]
+    target = (home if project == PROJECT else project.parent) / "target"
+    kept = Path(_kept.name) / _PARSED
+    if project == PROJECT and kept.exists() and not (target / _PARSED).exists():
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copy(kept, target)
+    places = ["--project-dir", project, "--profiles-dir", _profiles_dir(), "--target-path", target]
     quiet = ["--log-path", home / "logs", "--log-level", "error"]
     result = dbtRunner().invoke([*arguments, *map(str, places), *map(str, quiet)])
+    release_streams_of_dbt()
     assert result.exception is None, result.exception
+    if project == PROJECT and not kept.exists():
+        shutil.copy(target / _PARSED, kept)
     # An exposure is not executed.
     return {node.node.name: str(node.status) for node in result.result if node.status != "no-op"}
+
+
+def release_streams_of_dbt() -> None:
+    """Let dbt forget where it wrote: it shows messages of Thrift later, when pytest has closed these streams."""
+    if "dbt_common" in sys.modules:
+        from dbt_common.events.event_manager_client import cleanup_event_logger
+
+        cleanup_event_logger()
+
+
+@cache
+def _profiles_dir() -> Path:
+    """Return a folder with the project's profile for few rows: dbt sets what a profile has with every statement."""
+    profile = yaml.safe_load((PROJECT / "profiles.yml").read_text())
+    profile["binloom"]["outputs"]["local"]["server_side_parameters"] |= FEW_ROWS
+    (Path(_kept.name) / "profiles.yml").write_text(yaml.safe_dump(profile))
+    return Path(_kept.name)

@@ -1,3 +1,5 @@
+{{ config(meta={'empty_without': 'int_chain_breaks'}) }}
+
 with
 
 breaks as (
