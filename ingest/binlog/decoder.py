@@ -1,7 +1,7 @@
 """Binlog files as Arrow batches: `open_binlog` and its result."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -119,6 +119,8 @@ class Binlog:
         self._end = end
         self._skip_bad_checksum = skip_bad_checksum
         self._maps: dict[str, TableMap] = {}
+        # Those of the latest iteration over batches. The dictionary of `table_map_id` has one entry for each.
+        self.table_maps: Sequence[TableMap] = ()
         self._inner_counts: Int64s = np.zeros(256, dtype=np.int64)
 
     @property
@@ -223,6 +225,7 @@ class _Decoding:
         self.slots = self.context.array("SLOTS")
         self.numbers: dict[bytes, int] = {}
         self.maps: list[TableMap] = []
+        log.table_maps = self.maps
         self.new_maps: list[TableMap] = []
         self.map_words: Int64s = np.zeros((64, MAP_WORDS), dtype=np.int64)
         self.plans: list[ColumnPlan] = []

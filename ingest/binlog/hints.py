@@ -110,13 +110,32 @@ class SchemaHints:
         at = bisect_right(versions, place_of(binlog_file, position), key=itemgetter(0)) - 1
         return versions[max(at, 0)][1]
 
-    def digest(self, table: tuple[str, str], binlog_file: str, start: int, end: int) -> str:
-        """Return a short hash of the known facts that a table's values depend on between two positions of a file."""
+    def key_names(self, schema: str, table: str) -> set[str]:
+        """Return the columns that are in the primary key of a table at any position."""
+        return {
+            column.name
+            for _, definitions in self._versions(schema, table)
+            for definition in definitions
+            for column in definition
+            if column.primary_key_ordinal is not None
+        }
+
+    def digest(
+        self, table: tuple[str, str], binlog_file: str, start: int, end: int, *, with_names: bool = False
+    ) -> str:
+        """Return a short hash of the known facts that a table's values depend on between two positions of a file.
+
+        `with_names` adds the names of the columns, for values that are masked by name.
+        """
         first, last = place_of(binlog_file, start), place_of(binlog_file, end)
         known = [(0, self.definitions(*table, binlog_file, start))]
         known += [(place[2], one) for place, one in self._versions(*table) if first < place < last]
+
+        def names(definitions: tuple[Definition, ...]) -> list[object]:
+            return [[[column.name for column in one] for one in definitions]] if with_names else []
+
         facts = [
-            (position, [[column.facts for column in definition] for definition in definitions])
+            (position, [[column.facts for column in definition] for definition in definitions], *names(definitions))
             for number, (position, definitions) in enumerate(known)
             if not number or definitions != known[number - 1][1]
         ]

@@ -35,7 +35,11 @@ segment_states as (
     -- No other segment covers the same bytes: see ingest.warehouse.segments.SegmentState.is_current.
     where
         recency = 1
-        and if(segment_start = {COMPACTED_START}, status = 'completed', status not in ('replaced', 'removed'))
+        and if(
+            segment_start = {COMPACTED_START},
+            status = 'completed',
+            status not in ('replaced', 'removed', 'expired')
+        )
 )"""
 
 _SEGMENT_FACTS = f"""

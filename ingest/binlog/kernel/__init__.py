@@ -22,6 +22,16 @@ def verify(context: int) -> int:
     return load("packets", "verify", 1)(context)
 
 
+def split_rows(context: int) -> int:
+    """Split rows of a query until one of the statuses of `text_row_layout`."""
+    return load("text_rows", "split", 1)(context)
+
+
+def write_singles(bits: int, count: int, text: int, offsets: int, powers: int) -> int:
+    """Write FLOAT numbers as texts of at most 24 bytes, with the end of each; return the bytes of text, or -1."""
+    return load("text_rows", "write_singles", 5)(bits, count, text, offsets, powers)
+
+
 def convert_string(out: int, address: int, size: int, charset: int, table: int) -> int:
     """Write bytes of a character set as UTF-8; return the address behind the text, or a negative number."""
     return load("strings", "convert_string", 5)(out, address, size, charset, table)
@@ -32,4 +42,6 @@ def prepare() -> None:
     for name in ("unpack", "verify"):
         load("packets", name, 1)
     load("strings", "convert_string", 5)
+    load("text_rows", "split", 1)
+    load("text_rows", "write_singles", 5)
     load("walk", "run", 1)
