@@ -89,9 +89,9 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
     identity = server_identity(server)
     for attempt in range(ATTEMPTS):
         before = binlog_position(server, identity)
-        schema = _read(server)
+        schema = read_schema(server)
         after = binlog_position(server, identity)
-        if before == after or _read(server) == schema:
+        if before == after or read_schema(server) == schema:
             columns, keys, foreign_keys, defaults = schema
             name, offset, gtids = after
             taken_at, logged = datetime.now(UTC), logs_cascades(server)
@@ -105,7 +105,8 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
     )
 
 
-def _read(server: Server) -> Schema:
+def read_schema(server: Server) -> Schema:
+    """Return rows of `schema_columns`, `schema_keys`, `foreign_keys` and `schema_defaults`, as they are now."""
     tables = server.rows(_TABLES)
     columns, keys, rules, statistics = (server.rows(view) for view in (_COLUMNS, _KEYS, _RULES, _HASH_INDEXES))
     found = schema_rows(columns, keys, rules, tables, statistics, needs_rules=False)

@@ -20,12 +20,13 @@ _ACCESS_DENIED = (1044, 1045, 1698)
 _PRIVILEGE_MISSING = (1142, 1143, 1227, 1370)
 _NO_BINARY_LOGGING = 1381
 
-# Privileges for following: to ask for the end of the log, to stream it, and to read the schema.
-Need = Literal["monitor", "stream", "schema"]
+# Privileges: to ask for the end of the log, to stream it, to read the schema, and to begin a baseline.
+Need = Literal["monitor", "stream", "schema", "lock"]
 _PURPOSES: dict[Need, str] = {
     "monitor": "read the position of its binary log",
     "stream": "read its binary log",
     "schema": "read the definitions of its tables",
+    "lock": "hold its writes for the moment in which a baseline begins",
 }
 
 
@@ -252,7 +253,7 @@ def _server_id(server: Server, text: str) -> int:
 
 def _privilege(identity: ServerIdentity, need: Need) -> str:
     if need != "monitor":
-        return "REPLICATION SLAVE" if need == "stream" else "SELECT"
+        return {"stream": "REPLICATION SLAVE", "schema": "SELECT", "lock": "RELOAD"}[need]
     # MariaDB renamed the privilege and still accepts the old name: privilege.h, BINLOG_MONITOR_ACL.
     is_renamed = identity.flavor == "mariadb" and identity.version_numbers >= (10, 5, 2)
     return "BINLOG MONITOR" if is_renamed else "REPLICATION CLIENT"

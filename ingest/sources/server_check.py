@@ -1,6 +1,5 @@
 """Checks that the binlog of a server contains what binloom needs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,13 +117,16 @@ def _engine_cascades(server: Server) -> list[str]:
     return [f"{row['s']}.{row['t']} {row['c']} (on update {row['u']}, on delete {row['d']})".lower() for row in rows]
 
 
-def require_usable(server: Server, findings: Sequence[CheckFinding]) -> None:
-    """Raise when a check found that the server's binlog cannot be used.
+def require_usable(server: Server) -> list[CheckFinding]:
+    """Check a server as `check_server` does, and return the warnings and the advice.
 
     Raises
     ------
     SourceCheckError
+        If the server's binlog cannot be used.
     """
+    findings = check_server(server)
     errors = [finding.message for finding in findings if finding.level == "error"]
     if errors:
         raise SourceCheckError(f"The binlog of the server at {server.address} cannot be used. {' '.join(errors)}")
+    return findings

@@ -37,6 +37,7 @@ COLUMNS_OPTIONAL = (
     "COLUMN_DEFAULT",
     "EXTRA",
     "GENERATION_EXPRESSION",
+    "COLUMN_COMMENT",
 )
 KEYS_NEEDED = (
     "CONSTRAINT_NAME",
@@ -97,7 +98,7 @@ class SchemaSnapshot:
             self.binlog_file,
             self.binlog_pos,
             self.gtid_executed,
-            self.columns,
+            [_without_missing_comment(row) for row in self.columns],
             self.keys,
             self.foreign_keys,
             # Unknown values are left out, so identifiers from before these fields were recorded stay the same.
@@ -319,7 +320,12 @@ def _column_row(row: ViewRow, primary: Mapping[tuple[str, str, str], int]) -> di
         # EXTRA also contains DEFAULT_GENERATED, for a default that is an expression.
         "is_generated": bool(_GENERATED.search(extra)),
         "extra": extra,
+        "column_comment": _text(row.get("COLUMN_COMMENT")) or None,
     }
+
+
+def _without_missing_comment(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "column_comment" or value is not None}
 
 
 def _key_row(row: ViewRow) -> dict[str, Any]:

@@ -54,6 +54,13 @@ def read_snapshot_ddl(
             hint="Give a file that `mysqldump --no-data` has written.",
             path=str(path),
         ) from error
+    return snapshot_of_ddl(path, script, schema, binlog_file, binlog_pos)
+
+
+def snapshot_of_ddl(
+    path: Path, script: str, schema: str | None = None, binlog_file: str | None = None, binlog_pos: int | None = None
+) -> SchemaSnapshot:
+    """Return the snapshot from the text of DDL statements; `path` is their file in messages."""
     dialect = _dialect(script)
     shapes = _carried_out(path, script, schema, dialect)
     if not shapes.tables:

@@ -177,14 +177,14 @@ def test_checks_of_a_mysql_server(mysql_server: LiveServer) -> None:
     mysql_server.execute(*SCHEMA)
     with Server(address(mysql_server)) as live:
         assert [finding.level for finding in check_server(live)] == ["advice"]
-        require_usable(live, check_server(live))
+        require_usable(live)
         mysql_server.execute("set global binlog_row_image = 'MINIMAL'", "set global binlog_row_metadata = 'FULL'")
         try:
             (finding,) = check_server(live)
             assert finding.level == "warning" and "binlog_row_image is MINIMAL" in finding.message
             mysql_server.execute("set global binlog_format = 'STATEMENT'")
             with pytest.raises(SourceCheckError, match="binlog_format is STATEMENT"):
-                require_usable(live, check_server(live))
+                require_usable(live)
         finally:
             mysql_server.execute(
                 "set global binlog_row_image = default",

@@ -160,7 +160,7 @@ def test_ddl_of_a_server_is_the_snapshot_of_the_server(
 
 def rows(snapshot: SchemaSnapshot) -> dict[str, list[dict[str, Any]]]:
     """Return the part that both contain: DDL omits default collations and keys that are not unique."""
-    left_out = ("collation", "column_default", "extra", "column_key")
+    left_out = ("collation", "column_comment", "column_default", "extra", "column_key")
     return {
         name: [
             {key: value for key, value in row.items() if key not in left_out}

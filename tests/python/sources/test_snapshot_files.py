@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -199,7 +200,7 @@ def test_a_unique_hash_is_a_column_that_is_not_listed(tmp_path: Path, ending: st
     )
     assert others == listed
     assert added == {
-        **dict.fromkeys(("primary_key_ordinal", "character_set", "collation", "column_default")),
+        **dict.fromkeys(("primary_key_ordinal", "character_set", "collation", "column_default", "column_comment")),
         "schema_name": listed[0]["schema_name"],
         "table_name": table,
         "column_name": "DB_ROW_HASH_1",
@@ -292,3 +293,17 @@ def test_views_that_contradict_each_other(tmp_path: Path) -> None:
     views["columns"][0]["ORDINAL_POSITION"] = "first"
     with pytest.raises(SnapshotInputError, match="is 'first', not a number"):
         read_snapshot_dir(write(tmp_path, views))
+
+
+def test_comments_of_columns_are_kept_and_change_nothing_where_there_are_none(tmp_path: Path) -> None:
+    plain = read_snapshot_dir(write(tmp_path, shop()))
+    assert {row["column_comment"] for row in plain.columns} == {None}
+    # Snapshots from before comments were kept have the same identifier.
+    older = replace(plain, columns=[{k: v for k, v in row.items() if k != "column_comment"} for row in plain.columns])
+    assert older.snapshot_id("s") == plain.snapshot_id("s")
+
+    views = shop()
+    views["columns"][0]["COLUMN_COMMENT"] = "Für den Versand"
+    commented = read_snapshot_dir(write(tmp_path, views))
+    assert commented.columns[0]["column_comment"] == "Für den Versand"
+    assert commented.snapshot_id("s") != replace(commented, columns=plain.columns).snapshot_id("s")

@@ -1,0 +1,288 @@
+"""All rows of tables of a live server at one position of its binlog.
+
+The rows are read in one transaction, whose snapshot begins at a position that belongs exactly to it:
+
+- MariaDB and Percona Server give the position of a transaction's snapshot in status variables. No lock is needed.
+- MySQL does not. FLUSH TABLES WITH READ LOCK holds all commits while the transaction begins and the position is read,
+  and is released at once.
+
+The definitions are read before the snapshot begins, after it, and after the last row. They are the same each time, or
+DDL ran and the rows are not known to be those of the position. InnoDB itself refuses to read a table that was altered
+or truncated after the snapshot began. Old servers do not notice a TRUNCATE; there the transaction touches all tables
+while the lock is held, so that DDL on them waits until it ends.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pymysql
+from pymysql.connections import MySQLResult
+from pymysql.constants import COMMAND, ER
+
+from ingest.binlog import TableFilter
+from ingest.errors import BinloomError, BrokenStreamError, SourceError
+from ingest.sources.address import ServerAddress
+from ingest.sources.baseline_tables import BINARY_TYPES, BaselineTable, choose_tables, read_definitions
+from ingest.sources.connection import ANSWER_SECONDS, GuardedConnection
+from ingest.sources.information_schema import ATTEMPTS, Position, binlog_position
+from ingest.sources.server import Server, ServerIdentity, connect, log_name, server_identity, source_error
+from ingest.sources.server_check import logs_cascades
+from ingest.sources.snapshot import SchemaSnapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOCK_SECONDS: Final = 30
+"""A lock that waits for a long statement makes all writers wait behind it."""
+RECEIVE_BYTES: Final = 1 << 18
+
+_TABLE_DEFINITION_CHANGED: Final = 1412
+_GONE: Final = (ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, _TABLE_DEFINITION_CHANGED)
+_NOTICES_TRUNCATE: Final = {"mysql": (8, 0, 0), "mariadb": (10, 3, 0)}
+"""Older servers show a truncated table as empty to a transaction that began before."""
+
+
+class ConsistentRead:
+    """A transaction of a server that reads tables as they were at one position. Use it in a `with` block.
+
+    Parameters
+    ----------
+    address
+        The server.
+    wanted
+        Filter of the tables; None for all tables outside of the system's schemas.
+    throttle
+        Called with the number of bytes each time that some came.
+
+    Raises
+    ------
+    AccessRefusedError
+        The user lacks a privilege.
+    SourceError
+        The server's binlog is off, DDL runs again and again, or a long statement keeps the lock from being granted.
+    UsageError
+        No table is selected, or a table is not of InnoDB.
+    """
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        wanted: TableFilter | None = None,
+        throttle: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._address = address
+        self._throttle = throttle
+        self._server = Server(address)
+        self._reader: _Reader | None = None
+        try:
+            self._identity = server_identity(self._server)
+            self._begin(wanted)
+        except BaseException:
+            self.close()
+            raise
+
+    snapshot: SchemaSnapshot
+    """The definitions, and the position, at which the rows are read."""
+    tables: tuple[BaselineTable, ...]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the transaction and the connections."""
+        if self._reader is not None:
+            self._reader.close()
+        self._server.close()
+
+    def rows(self, table: BaselineTable) -> "Iterator[pa.ListArray]":
+        """Yield the rows of a table, each a list of texts.
+
+        Raises
+        ------
+        SourceError
+            The table was altered or replaced since the transaction began, or the connection broke.
+        """
+        assert self._reader is not None
+        try:
+            yield from self._reader.stream(table)
+        except pymysql.MySQLError as error:
+            if error.args and error.args[0] in _GONE:
+                raise self._changed(table) from None
+            raise source_error(self._address, error, "select") from None
+
+    def assert_unchanged(self) -> None:
+        """Check that no table was altered or replaced while the rows were read.
+
+        Raises
+        ------
+        SourceError
+            A table was, so its rows are not known to be those of the position.
+        """
+        now = read_definitions(self._server)
+        for table in self.tables:
+            if now.of([table]) != self._definitions.of([table]):
+                raise self._changed(table)
+
+    def _changed(self, table: BaselineTable) -> SourceError:
+        return SourceError(
+            f"A statement altered, truncated or replaced table {table} on the server at {self._address} while the"
+            " baseline was read.",
+            hint="Nothing was landed. Start the baseline again when no DDL is running.",
+        )
+
+    def _begin(self, wanted: TableFilter | None) -> None:
+        before = read_definitions(self._server)
+        for attempt in range(ATTEMPTS):
+            self.tables = choose_tables(self._server, before, wanted)
+            reader = self._reader = _Reader(self._address, self._throttle)
+            position = reader.begin(self._server, self._identity, self.tables)
+            taken_at = datetime.now(UTC)
+            after = read_definitions(self._server)
+            if before == after:
+                break
+            reader.close()
+            before = after
+            time.sleep(0.1 * attempt)
+        else:
+            raise SourceError(
+                f"The schema of the server at {self._address} changed while the baseline began, {ATTEMPTS} times in"
+                " a row.",
+                hint="Try again when no DDL is running.",
+            )
+        self._definitions = after
+        name, offset, gtids = position
+        columns, keys, foreign_keys, defaults = after.schema
+        logged = logs_cascades(self._server)
+        self.snapshot = SchemaSnapshot(
+            "server", taken_at, name, offset, gtids, columns, keys, foreign_keys, logged, defaults
+        )
+
+
+class _Reader:
+    """The connection of the transaction."""
+
+    def __init__(self, address: ServerAddress, throttle: Callable[[int], None]) -> None:
+        self._address = address
+        self._throttle = throttle
+        self._connection: Any = connect(address, kind=GuardedConnection, autocommit=True)
+
+    def close(self) -> None:
+        if self._connection.open:
+            self._connection._force_close()
+
+    def begin(self, server: Server, identity: ServerIdentity, tables: Sequence[BaselineTable]) -> Position:
+        """Begin the transaction and return the position of its snapshot."""
+        self._prepare(identity)
+        notices_truncate = identity.version_numbers >= _NOTICES_TRUNCATE[identity.flavor]
+        if notices_truncate and self._row("show global status like 'binlog_snapshot_file'"):
+            return self._begin_with_position(identity, server)
+        with _read_lock(self._address, server):
+            self._row("start transaction with consistent snapshot")
+            if not notices_truncate:
+                for table in tables:
+                    self._row(f"select 1 from {table.quoted_name} limit 0")
+            return binlog_position(server, identity)
+
+    def _prepare(self, identity: ServerIdentity) -> None:
+        unlimited = "max_statement_time" if identity.flavor == "mariadb" else "max_execution_time"
+        for statement in (
+            "set session time_zone = '+00:00', sql_mode = '', sql_select_limit = 18446744073709551615",
+            "set session net_write_timeout = 3600, wait_timeout = 86400",
+            "set session transaction isolation level repeatable read",
+        ):
+            self._row(statement)
+        if self._row(f"show variables like '{unlimited}'"):
+            self._row(f"set session {unlimited} = 0")
+
+    def _begin_with_position(self, identity: ServerIdentity, server: Server) -> Position:
+        # A server whose binlog is off has the variables too, empty.
+        name, offset, _ = binlog_position(server, identity)
+        self._row("start transaction with consistent snapshot")
+        found = self._status("binlog_snapshot_%")
+        name = log_name(self._address, found.get("Binlog_snapshot_file", ""))
+        offset = int(found.get("Binlog_snapshot_position", ""))
+        if identity.flavor == "mariadb":
+            ((gtids,),) = self._rows(f"select binlog_gtid_pos('{pymysql.converters.escape_string(name)}', {offset})")
+        else:
+            gtids = found.get("Binlog_snapshot_gtid_executed", "").replace("\n", "")
+        return name, offset, gtids or None
+
+    def _status(self, pattern: str) -> dict[str, str]:
+        return dict(self._rows(f"show status like '{pattern}'"))
+
+    def _row(self, sql: str) -> Any:
+        return next(iter(self._rows(sql)), None)
+
+    def _rows(self, sql: str) -> Sequence[tuple[Any, ...]]:
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql)
+                rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+                return rows
+        except BinloomError:
+            raise
+        except Exception as error:  # pymysql has no common class for its parse errors
+            raise source_error(self._address, error, sql) from None
+
+    def stream(self, table: BaselineTable) -> "Iterator[pa.ListArray]":
+        from ingest.binlog.text_rows import TextRows
+
+        connection = self._connection
+        connection._execute_command(COMMAND.COM_QUERY, table.query)
+        head = MySQLResult(connection)
+        head.init_unbuffered_query()
+        # The rows are read here, and not by pymysql, which would wait for them.
+        head.unbuffered_active = False
+        connection._sock.settimeout(ANSWER_SECONDS)
+        rows = TextRows(
+            [data_type in BINARY_TYPES for data_type in table.data_types],
+            [data_type == "float" for data_type in table.data_types],
+            connection._next_seq_id,
+            self._receive,
+        )
+        is_ended = False
+        try:
+            yield from rows.batches()
+            is_ended = True
+        finally:
+            if not is_ended:
+                self.close()
+        if rows.error is not None:
+            pymysql.err.raise_mysql_exception(rows.error)
+
+    def _receive(self, room: memoryview) -> int:
+        try:
+            # `readinto1` waits for more bytes when it has some.
+            data: bytes = self._connection._rfile.read1(min(len(room), RECEIVE_BYTES))
+        except OSError as error:
+            why = "nothing came any more" if isinstance(error, TimeoutError) else str(error)
+            raise BrokenStreamError(f"The connection to {self._address} broke: {why}.", hint="Try again.") from None
+        if not data:
+            raise BrokenStreamError(f"The server at {self._address} closed the connection.", hint="Try again.")
+        room[: len(data)] = data
+        self._throttle(len(data))
+        return len(data)
+
+
+@contextlib.contextmanager
+def _read_lock(address: ServerAddress, server: Server) -> Iterator[None]:
+    """Hold all commits of a server while the block runs."""
+    with Server(address) as holder:
+        holder.rows(f"set session lock_wait_timeout = {LOCK_SECONDS}")
+        try:
+            holder.rows("flush tables with read lock", need="lock")
+        except SourceError as error:
+            if error.context.get("number") != ER.LOCK_WAIT_TIMEOUT:
+                raise
+            raise SourceError(
+                f"A statement on the server at {address} kept the read lock from being granted for {LOCK_SECONDS} s.",
+                hint="Start the baseline again when no statement runs for so long.",
+            ) from None
+        yield
+        holder.rows("unlock tables")

@@ -1,0 +1,123 @@
+"""Rows of files that mysqldump and mariadb-dump write."""
+
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ingest.binlog import TableFilter
+from ingest.errors import SnapshotInputError, UsageError
+from ingest.sources.address import ServerAddress
+from ingest.sources.consistent_read import ConsistentRead
+from ingest.sources.dump import Dump
+from tests.servers import Server
+from tests.servers.marked import marked
+
+SCHEMA = [
+    "drop database if exists dumped",
+    "drop database if exists dumped_too",
+    "create database dumped character set utf8mb4",
+    "create database dumped_too character set utf8mb4",
+    "set session sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'",
+    "create table dumped.`ev(e)ry, thing` (id bigint unsigned primary key, d decimal(9,3), r double, f float,"
+    " rounded double(10,2), b bit(9), bytes varbinary(20), fixed binary(4), blobs blob,"
+    " place point, t text, latin varchar(90) character set latin1, e enum('a','it''s, (b)'), s set('x','y'), y year,"
+    " day date, moment datetime(3), stamp timestamp(6) null, span time(2), doc json,"
+    " doubled int generated always as (y * 2) virtual)",
+    "insert into dumped.`ev(e)ry, thing` (id, d, r, f, rounded, b, bytes, fixed, blobs, place, t, latin, e, s, y, day,"
+    " moment, stamp, span, doc) values"
+    " (18446744073709551615, -1.5, 1e-300, 3.14159274, 1.1, b'101010101', x'00ff27', x'00', x'275c0a00',"
+    " st_geomfromtext('point(1 2)'), 'it''s \\\\ \\n \\t \\0 \\Z 🎁 ), (', 'ü''', 'it''s, (b)', 'x,y', 2155,"
+    " '0000-00-00', '2024-02-31 01:02:03.004', '2026-11-20 09:08:07.654321', '-838:59:58', '{\"a\": [1, 2.50]}'),"
+    " (0, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,"
+    " null), (1, 0, -0e0, 0, 0, 0, '', '', '', null, '', '0x41', 'a', '', 1901, '2026-01-01', '0000-00-00', null,"
+    " '00:00:00.5', 'null')",
+    "create table dumped_too.plain (a int, b varchar(20) character set utf8mb4)",
+    "insert into dumped_too.plain values (1, 'a'), (1, 'a'), (null, 'NULL')",
+    "create table dumped_too.empty (a int primary key)",
+    "create view dumped_too.seen as select * from dumped_too.plain",
+    "create trigger dumped_too.fires before insert on dumped_too.plain for each row set new.b = 'INSERT INTO'",
+]
+OPTIONS = (
+    ["--hex-blob"],
+    ["--skip-extended-insert", "--complete-insert"],
+    ["--single-transaction", "--skip-opt", "--create-options", "--set-charset"],
+    ["--replace"],
+)
+
+
+@pytest.fixture(params=marked("mysql", "mariadb"))
+def server(request: pytest.FixtureRequest) -> Server:
+    live: Server = request.getfixturevalue(f"{request.param}_server")
+    live.execute(*SCHEMA)
+    return live
+
+
+def dump(server: Server, path: Path, *options: str) -> Path:
+    """Write a dump with the server's own program."""
+    program = "usr/bin/mysqldump" if server.flavor == "mysql" else "usr/bin/mariadb-dump"
+    distribution = server.distribution
+    source = "--source-data=2" if server.flavor == "mysql" else "--master-data=2"
+    command = distribution.command(
+        program, "--no-defaults", "--user=root", "--host=127.0.0.1", f"--port={server.port}", "--protocol=tcp",
+        "--default-character-set=utf8mb4", source, *options, "--databases", "dumped", "dumped_too",
+    )  # fmt: skip
+    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "TZ": "Asia/Tokyo"})
+    assert done.returncode == 0, done.stderr
+    path.write_bytes(done.stdout)
+    return path
+
+
+def rows_of(read: "Dump | ConsistentRead") -> "dict[str, Counter[tuple[tuple[str, str | None], ...]]]":
+    """Return the rows of each table as names and values of the columns that a dump shows exactly."""
+    return {
+        str(table): Counter(
+            tuple(
+                pair for pair in zip(table.column_names, row, strict=True) if pair[0] not in ("f", "rounded", "doubled")
+            )
+            for batch in read.rows(table)
+            for row in batch.to_pylist()
+        )
+        for table in read.tables
+    }
+
+
+def test_rows_are_those_that_the_server_gives(server: Server, tmp_path: Path) -> None:
+    wanted = TableFilter.of(schemas=["dumped", "dumped_too"])
+    for number, options in enumerate(OPTIONS):
+        found = Dump(dump(server, tmp_path / f"{number}.sql", *options))
+        with ConsistentRead(ServerAddress("127.0.0.1", server.port, "root"), wanted) as read:
+            assert rows_of(found) == rows_of(read), options
+            snapshot = read.snapshot
+        assert (found.snapshot.binlog_file, found.snapshot.binlog_pos) == (snapshot.binlog_file, snapshot.binlog_pos)
+        if server.flavor == "mysql":
+            assert found.snapshot.gtid_executed == snapshot.gtid_executed
+        (table,) = (table for table in found.tables if table.schema_name == "dumped")
+        assert {"f", "rounded"}.isdisjoint(table.column_names)
+        assert table.primary_key_ordinals == (0,)
+
+
+def test_a_dump_that_does_not_show_its_rows_is_refused(server: Server, tmp_path: Path) -> None:
+    whole = dump(server, tmp_path / "whole.sql", "--skip-extended-insert").read_bytes()
+    path = tmp_path / "refused.sql"
+    for changed, reason in (
+        (whole[: len(whole) // 2].rsplit(b"\n", 1)[0], "it has no end"),
+        (whole.replace(b"utf8mb4 */", b"latin1 */"), "not known to be utf8mb4"),
+        (whole.replace(b"+00:00", b"+01:00"), "time zone"),
+        (whole.replace(b"LOG_FILE=", b"LOG_="), "does not name its position"),
+        (whole.replace(b"USE `dumped`", b"-- `dumped`"), "has no schema"),
+        (whole + b"\n-- WHERE:  id = 1\n", "only some rows"),
+    ):
+        path.write_bytes(changed)
+        with pytest.raises(SnapshotInputError, match=reason):
+            Dump(path)
+    path.write_bytes(whole.replace(b"(1,'a')", b"(1,'a','b')", 1))
+    line = path.read_bytes().split(b"(1,'a','b')")[0].count(b"\n") + 1
+    refused = Dump(path)
+    with pytest.raises(SnapshotInputError, match=rf"refused\.sql, line {line}: a row does not have the columns"):
+        rows_of(refused)
+    path.write_bytes(whole)
+    with pytest.raises(UsageError, match="No table of"):
+        Dump(path, wanted=TableFilter.of(tables=["other"]))
