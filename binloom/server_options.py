@@ -1,9 +1,9 @@
 """The options that name a live server for a command that also works without one.
 
-A command takes them as one parameter, the address of the server, or None:
+A command takes them as one parameter with the name of its option: the address of the server, or None.
 
 >>> @app.command()
-... @with_server
+... @with_server("--against", help="Compare each row with this server.")
 ... def undo(against: "ServerAddress | None", force: bool = False) -> None: ...
 """
 
@@ -11,20 +11,18 @@ import inspect
 import re
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from binloom import options
 from ingest.errors import UsageError
 
+if TYPE_CHECKING:
+    from ingest.sources.address import ServerAddress
+
 _PLACE: Final = re.compile(r"(?:\[(?P<address>[^\[\]]+)\]|(?P<host>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
-_AGAINST: Final = Annotated[
-    str | None,
-    typer.Option("--against", metavar="HOST[:PORT]", help="Compare each row with this server; print what fits."),
-]
 OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
-    "against": (_AGAINST, None),
     "port": (options.Port, None),
     "user": (options.User, None),
     "defaults_file": (options.DefaultsFile, None),
@@ -38,49 +36,72 @@ OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
 }
 
 
-def with_server(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter `against` of a command by the options that name a server and the login there."""
-    signature = inspect.signature(command, eval_str=True)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "against"]
-    further = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in OPTIONS.items()
-    ]
+def with_server(
+    *names: str, help: str, may_be_in_defaults: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace a parameter of a command by the options that name a server and the login there.
 
-    @wraps(command)
-    def served(**given: Any) -> None:
-        server = {name: given.pop(name, default) for name, (_, default) in OPTIONS.items()}
-        command(against=_address(**server), **given)
+    Parameters
+    ----------
+    names, help
+        The option that takes the host, such as `--against`, and its other names. The parameter has the first name.
+    may_be_in_defaults
+        A --defaults-file alone names a server too.
+    """
+    option = names[0]
+    replaced = option.removeprefix("--")
+    host = Annotated[str | None, typer.Option(*names, metavar="HOST[:PORT]", help=help)]
 
-    parameters = [*(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own), *further]
-    served.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    served.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
-    return served
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for name, parameter in signature.parameters.items():
+            named = {name: (parameter.annotation, parameter.default)}
+            if name == replaced:
+                named = {name: (host, None), **OPTIONS}
+            parameters += [
+                inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+                for key, (annotation, default) in named.items()
+            ]
+
+        @wraps(command)
+        def served(**given: Any) -> None:
+            place = given.pop(replaced, None)
+            login = {key: given.pop(key, default) for key, (_, default) in OPTIONS.items()}
+            is_named = place is not None or (may_be_in_defaults and login["defaults_file"] is not None)
+            if not is_named:
+                _refuse_without_server(option, login)
+            command(**{replaced: _address(option, place, **login) if is_named else None}, **given)
+
+        served.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        served.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+        return served
+
+    return decorate
 
 
-def _address(against: str | None, port: int | None, ssl_mode: str | None, **given: Any) -> Any:
-    """Return the address of the server, None if no server is given."""
-    if against is None:
-        named = {"port": port, "ssl_mode": ssl_mode, **given}
-        for name, value in named.items():
-            if value not in (None, False):
-                raise UsageError(
-                    f"--{name.replace('_', '-')} goes with --against.", hint="Give --against HOST, or leave it out."
-                )
-        return None
+def _refuse_without_server(option: str, login: dict[str, Any]) -> None:
+    for name, value in login.items():
+        if value not in (None, False):
+            raise UsageError(
+                f"--{name.replace('_', '-')} goes with {option}.", hint=f"Give {option} HOST, or leave it out."
+            )
+
+
+def _address(option: str, place: str | None, port: int | None, ssl_mode: str | None, **given: Any) -> "ServerAddress":
     from ingest.sources.address import ServerAddress
 
-    host, found = _host_and_port(against)
+    host, found = (None, None) if place is None else _host_and_port(option, place)
     if found is not None and port not in (None, found):
-        raise UsageError(f"--against has the port {found}, and --port is {port}.", hint="Give one of them.")
+        raise UsageError(f"{option} has the port {found}, and --port is {port}.", hint="Give one of them.")
     return ServerAddress.of(host, found or port, tls_mode=ssl_mode, **given)
 
 
-def _host_and_port(text: str) -> tuple[str, int | None]:
+def _host_and_port(option: str, text: str) -> tuple[str, int | None]:
     """Return host and port of `HOST`, `HOST:PORT`, `[ADDRESS]:PORT` or an IPv6 address, which has colons of its own."""
     if text.count(":") > 1 and not text.startswith("["):
         return text, None
     found = _PLACE.fullmatch(text)
     if found is None:
-        raise UsageError(f"{text!r} is not the address of a server.", hint="Give --against HOST or HOST:PORT.")
+        raise UsageError(f"{text!r} is not the address of a server.", hint=f"Give {option} HOST or HOST:PORT.")
     return found["address"] or found["host"], int(found["port"]) if found["port"] else None

@@ -13,44 +13,48 @@ if TYPE_CHECKING:
     from ingest.sources.snapshot import SchemaSnapshot
 
 
-def snapshot_from_server(source: str, address: "ServerAddress") -> int:
+def snapshot_from_server(source: str, address: "ServerAddress", masks: Path | None = None) -> int:
     """Land the schema of a live server, after checking that its binlog settings are sufficient for binloom."""
     from ingest.landing import land_snapshot
     from ingest.sources.information_schema import take_snapshot
     from ingest.sources.server import Server
-    from ingest.sources.server_check import check_server, require_usable
+    from ingest.sources.server_check import require_usable
 
     address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
     with progress(f"reading the schema of {address}"), Server(address) as server:
-        findings = check_server(server)
-        require_usable(server, findings)
+        findings = require_usable(server)
         snapshot = take_snapshot(server)
-        landed = land_snapshot(source, snapshot)
+        landed = land_snapshot(source, snapshot, masks=masks)
     for finding in findings:
         say(f"{finding.level}: {finding.message}")
     _print_snapshot(source, snapshot, landed)
     return EXIT_DONE
 
 
-def snapshot_from_files(source: str, directory: Path) -> int:
+def snapshot_from_files(source: str, directory: Path, masks: Path | None = None) -> int:
     """Land the schema from files in a folder."""
     from ingest.landing import land_snapshot
     from ingest.sources.snapshot_files import read_snapshot_dir
 
     snapshot = read_snapshot_dir(directory)
-    _print_snapshot(source, snapshot, land_snapshot(source, snapshot))
+    _print_snapshot(source, snapshot, land_snapshot(source, snapshot, masks=masks))
     return EXIT_DONE
 
 
 def snapshot_from_ddl(
-    source: str, path: Path, schema: str | None, binlog_file: str | None, binlog_pos: int | None
+    source: str,
+    path: Path,
+    schema: str | None,
+    binlog_file: str | None,
+    binlog_pos: int | None,
+    masks: Path | None = None,
 ) -> int:
     """Land the schema that results from a file of DDL statements."""
     from ingest.landing import land_snapshot
     from ingest.sources.snapshot_ddl import read_snapshot_ddl
 
     snapshot = read_snapshot_ddl(path, schema, binlog_file, binlog_pos)
-    landed = land_snapshot(source, snapshot)
+    landed = land_snapshot(source, snapshot, masks=masks)
     _print_snapshot(source, snapshot, landed)
     return EXIT_DONE
 

@@ -76,10 +76,18 @@ def versions_of(events: Iterable[tuple[Place, Event]]) -> dict[TableId, list[Ver
     return fold.versions
 
 
+def shapes_after(events: Iterable[tuple[Place, Event]]) -> Shapes:
+    """Return the known tables and defaults of schemas after snapshots, statements, gaps and handovers, in order."""
+    fold = _Fold()
+    for place, event in events:
+        fold.take(place, event)
+    return fold.shapes
+
+
 class _Fold:
     def __init__(self) -> None:
         self.versions: dict[TableId, list[Version]] = {}
-        self._shapes = Shapes()
+        self.shapes = Shapes()
         # Tables that exist or may exist, with an unknown definition; tables and schemas that are known to be new.
         self._unknown: set[TableId] = set()
         self._absent: set[TableId] = set()
@@ -93,7 +101,7 @@ class _Fold:
                 self._observe(place, event)
             case Hole():
                 self._lose(place, list(self.versions))
-                self._shapes = Shapes()
+                self.shapes = Shapes()
                 self._absent.clear()
                 self._new_schemas.clear()
                 self._has_observed = self._has_schemas = False
@@ -106,14 +114,14 @@ class _Fold:
     def _observe(self, place: Place, seen: Observation) -> None:
         self._has_observed = True
         self._has_schemas |= any(row["table_name"] is None for row in seen.defaults)
-        self._shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults)
+        self.shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults)
         for table in seen.tables:
             self._unknown.discard(table)
             self._note(place, table, is_observed=True)
 
     def _apply(self, place: Place, action: Action) -> None:
         table = (action.schema_name or "", action.table_name or "")
-        if action.action == "create_database" and self._has_schemas and action.schema_name not in self._shapes.schemas:
+        if action.action == "create_database" and self._has_schemas and action.schema_name not in self.shapes.schemas:
             # The schema is new: the snapshot would have shown an existing one.
             action = replace(action, is_conditional=False)
         concerned = self._concerned(action)
@@ -123,15 +131,15 @@ class _Fold:
                 return
             if not action.is_conditional:
                 # The server carried it out, so the table no longer existed.
-                self._shapes.tables.pop(table, None)
+                self.shapes.tables.pop(table, None)
         held = {one: self._columns(one) for one in concerned}
         try:
-            self._shapes.apply(action)
+            self.shapes.apply(action)
         except ShapeError:
             self._lose(place, concerned)
             return
         for one in concerned:
-            if one in self._shapes.tables:
+            if one in self.shapes.tables:
                 self._unknown.discard(one)
             elif action.action in ("drop_table", "drop_database", "rename_table"):
                 self._unknown.discard(one)
@@ -145,14 +153,14 @@ class _Fold:
         """Return whether a table may exist that no snapshot or statement has mentioned."""
         if table in self._unknown:
             return True
-        is_told = table in self._shapes.tables or table in self._absent or table[0] in self._new_schemas
+        is_told = table in self.shapes.tables or table in self._absent or table[0] in self._new_schemas
         return not (is_told or self._has_observed)
 
     def _concerned(self, action: Action) -> list[TableId]:
         """Return the tables that an action may change."""
         if action.table_name is None:
             schema = action.schema_name
-            known = {*self._shapes.tables, *self.versions}
+            known = {*self.shapes.tables, *self.versions}
             return sorted(table for table in known if schema is None or table[0] == schema)
         concerned = [(action.schema_name or "", action.table_name)]
         if action.action == "rename_table":
@@ -162,7 +170,7 @@ class _Fold:
     def _lose(self, place: Place, tables: Iterable[TableId]) -> None:
         """Mark the definitions of these tables as unknown from here on."""
         for table in tables:
-            self._shapes.tables.pop(table, None)
+            self.shapes.tables.pop(table, None)
             self._unknown.add(table)
             self._note(place, table)
 
@@ -171,7 +179,7 @@ class _Fold:
         versions.append(Version(place, self._columns(table), is_observed))
 
     def _columns(self, table: TableId) -> list[dict[str, Any]] | None:
-        shape = self._shapes.tables.get(table)
+        shape = self.shapes.tables.get(table)
         return None if shape is None else list(shape.column_rows(table))
 
 

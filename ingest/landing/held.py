@@ -100,6 +100,16 @@ class StreamLanding:
     ) -> None:
         self.lock.__exit__(kind, error, trace)
 
+    @property
+    def has_masks(self) -> bool:
+        """Whether the source has masks. Raises `UsageError` if they have a mistake."""
+        return self._run.masks is not None
+
+    @property
+    def masks_file(self) -> Path | None:
+        """The file with the masks, if one was given."""
+        return self._options.masks
+
     def open_epoch(self, row: Row) -> None:
         """Record a new epoch: `epoch`, the server, `start_file`, `start_pos` and `gtids_before`."""
         self.record_identity({**row, "change": "epoch_opened"})

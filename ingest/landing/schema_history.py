@@ -18,8 +18,19 @@ import pyarrow.compute as pc
 from ingest.binlog.hints import BEFORE_ALL, Definition, SchemaHints, definition_of, place_of
 from ingest.ddl.actions import Action, Flavor
 from ingest.ddl.batches import statement_actions, version_of
-from ingest.ddl.history import BEGINNING, Event, Handover, Hole, Observation, Place, Version, last_shown, versions_of
-from ingest.ddl.shapes import TableId
+from ingest.ddl.history import (
+    BEGINNING,
+    Event,
+    Handover,
+    Hole,
+    Observation,
+    Place,
+    Version,
+    last_shown,
+    shapes_after,
+    versions_of,
+)
+from ingest.ddl.shapes import Shapes, TableId
 from ingest.ddl.verbs import may_be_ddl
 from ingest.errors import BinloomError
 from ingest.sources.directory import BinlogPath, binlog_path
@@ -80,7 +91,8 @@ class SchemaHistory:
         history = cls(record)
         history.reload_snapshots(home)
         for (epoch, name), states in record.states.items():
-            done = [state for state in states if state.is_done]
+            # The statements of an expired segment are gone, so its range counts as not landed.
+            done = [state for state in states if state.is_done and state.status != "expired"]
             if done:
                 history._ranges[epoch, name] = [(state.first_byte, state.segment_end) for state in done]
             segments = [state.segment for state in done if state.status == "completed"]
@@ -170,6 +182,11 @@ class SchemaHistory:
     def versions(self, epoch: int) -> dict[TableId, list[Version]]:
         """Return the definitions of each table as the evidence that counts in an epoch gives them, oldest first."""
         return versions_of(self._events(epoch, self._folds_case()))
+
+    def shapes_before(self, epoch: int, binlog_file: str) -> Shapes:
+        """Return the tables and defaults of schemas that are known at the beginning of a file."""
+        begin = (epoch, _sequence(binlog_file), FIRST_EVENT)
+        return shapes_after(one for one in self._events(epoch, self._folds_case()) if one[0] < begin)
 
     def _hints(self, epoch: int) -> SchemaHints | None:
         folds_case = self._folds_case()

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.masking.definitions import masked_snapshot
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows
 from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir
+from ingest.warehouse.masks import masks_of
 from ingest.warehouse.names import require_source_name
 from ingest.warehouse.tables import FOREIGN_KEYS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_KEYS, SCHEMA_SNAPSHOTS
 
@@ -32,9 +34,15 @@ class SnapshotResult:
 
 
 def land_snapshot(
-    source_id: str, snapshot: SchemaSnapshot, home: Path | None = None, epoch: int | None = None
+    source_id: str,
+    snapshot: SchemaSnapshot,
+    home: Path | None = None,
+    epoch: int | None = None,
+    masks: Path | None = None,
 ) -> SnapshotResult:
     """Land a schema snapshot under a source. Landing the same snapshot again changes nothing.
+
+    Defaults and comments of masked columns are not landed.
 
     Parameters
     ----------
@@ -47,15 +55,20 @@ def land_snapshot(
         Folder that binloom keeps everything under; default `$BINLOOM_HOME`, else `.binloom`.
     epoch
         Epoch of the source that the snapshot's position belongs to, None when unknown.
+    masks
+        File with the masks; default as for `ingest`.
 
     Raises
     ------
     StoreError
         The warehouse cannot be written.
+    UsageError
+        The masks have a mistake.
     """
     require_source_name(source_id)
     home = (home or binloom_home()).absolute()
     prepare_home(home)
+    snapshot = masked_snapshot(snapshot, masks_of(source_id, home, masks))
     snapshot_id = snapshot.snapshot_id(source_id, epoch)
     is_new = not (raw_table_dir(SCHEMA_SNAPSHOTS.name, home) / f"{snapshot_id}.parquet").exists()
     if is_new:

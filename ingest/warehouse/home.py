@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ingest.errors import StoreError
 from ingest.warehouse.privacy import close_home
+from ingest.warehouse.table_format import check_is_parquet
 
 HOME_VARIABLE = "BINLOOM_HOME"
 DEFAULT_HOME = ".binloom"
@@ -47,8 +48,17 @@ def raw_table_dir(table: str, home: Path | None = None) -> Path:
 
 
 def model_dirs(model: str, home: Path | None = None) -> list[Path]:
-    """Return the folders of a table that dbt built, in all schemas."""
-    return [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
+    """Return the folders of a table that dbt built, in all schemas.
+
+    Raises
+    ------
+    TableFormatError
+        The table is in Iceberg or Delta.
+    """
+    folders = [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
+    for folder in folders:
+        check_is_parquet(folder)
+    return folders
 
 
 def prepare_home(home: Path) -> None:

@@ -8,32 +8,73 @@ import pyarrow as pa
 from ingest.binlog.batches import SCHEMAS, BatchKind
 from ingest.ddl.batches import DDL_ACTIONS, ddl_batch
 from ingest.ddl.dml_batches import DML_TARGETS, TargetReader
+from ingest.masking.rows import MASKED_COLUMNS, RowMasking
 
 if TYPE_CHECKING:
     from ingest.binlog.decoder import Binlog
+    from ingest.binlog.hints import SchemaHints
     from ingest.ddl.actions import Flavor
+    from ingest.masking.rules import Masks
 
 LandedKind = BatchKind | Literal["ddl_actions"]
 
 LANDED_SCHEMAS: dict[LandedKind, pa.Schema] = {
     **{cast(LandedKind, kind): schema for kind, schema in SCHEMAS.items()},
     "statements": SCHEMAS["statements"].append(DML_TARGETS),
+    "table_maps": SCHEMAS["table_maps"].append(MASKED_COLUMNS),
     "ddl_actions": DDL_ACTIONS,
 }
 
 
-def landed_batches(log: "Binlog") -> Iterator[tuple[LandedKind, pa.RecordBatch]]:
-    """Yield the batches of a binlog, `statements` with their targets.
+def landed_batches(
+    log: "Binlog", masks: "Masks | None" = None, hints: "SchemaHints | None" = None
+) -> Iterator[tuple[LandedKind, pa.RecordBatch]]:
+    """Yield the batches of a binlog, `statements` with their targets, masked.
 
     Each batch of `ddl_actions` follows the statements it was parsed from.
+
+    Parameters
+    ----------
+    log
+        The log.
+    masks
+        Masks of its source, None without any.
+    hints
+        Schema hints that the log is decoded with. Masks need the names and keys in them.
     """
     flavor, version = cast("Flavor", log.format.flavor), log.format.server_version
     reader = TargetReader(flavor, version)
-    for kind, batch in log.batches():
+    batches = log.batches() if masks is None else _masked_batches(log, masks, hints)
+    for kind, batch in batches:
         if kind == "statements":
-            yield kind, batch.append_column(DML_TARGETS, reader.column(batch))
+            targets = reader.column(batch)
+            if masks is not None:
+                # Importing the tokenizer takes a while.
+                from ingest.masking.statements import with_masked_texts
+
+                batch = with_masked_texts(batch, flavor, version, masks.key)
+            yield kind, batch.append_column(DML_TARGETS, targets)
             actions = ddl_batch(batch, flavor, version)
             if actions is not None:
                 yield "ddl_actions", actions
+        elif kind == "table_maps" and masks is None:
+            yield kind, batch.append_column(MASKED_COLUMNS, pa.nulls(batch.num_rows, MASKED_COLUMNS.type))
         else:
             yield kind, batch
+
+
+def _masked_batches(
+    log: "Binlog", masks: "Masks", hints: "SchemaHints | None"
+) -> Iterator[tuple[BatchKind, pa.RecordBatch]]:
+    """Yield the batches of a binlog with masked rows. The texts of statements are not masked yet."""
+    masking = RowMasking(masks, log, hints)
+    for kind, batch in log.batches():
+        match kind:
+            case "table_maps":
+                yield kind, masking.table_maps(batch)
+            case "row_events":
+                yield from masking.row_events(batch)
+            case "transactions":
+                yield kind, masking.transactions(batch)
+            case _:
+                yield kind, batch

@@ -1,5 +1,6 @@
 """Locks: one ingest of a source at a time, without tasks of an earlier, dead ingest beside it."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -29,18 +30,27 @@ class SourceLock:
     identifier of the run; tasks hold a shared lock on it while they write. When a command is killed, its tasks may
     live on for a moment: the next command waits for them. A task that starts later finds that its run has ended.
 
+    Parameters
+    ----------
+    home, source_id, run_id
+        Folder of all data of binloom, the source, and the identifier of the run.
+    work
+        Name of work that may be done beside the landing of the source's log, but not twice at once.
+
     Raises
     ------
     IngestInProgressError
         When another command lands this source.
     """
 
-    def __init__(self, home: Path, source_id: str, run_id: str) -> None:
+    def __init__(self, home: Path, source_id: str, run_id: str, work: str | None = None) -> None:
         folder = home / "locks"
         self._source_id = source_id
         self._run_id = run_id
         self._held: IO[bytes] | None = None
-        self.path = folder / f"{source_stem(source_id)}.lock"
+        self._work = f"a {work} of " if work is not None else ""
+        stem = source_stem(source_id)
+        self.path = folder / (f"{stem}.lock" if work is None else f"{stem}.{work}.lock")
         self.run_path = self.path.with_suffix(".run")
 
     def __enter__(self) -> Self:
@@ -56,7 +66,7 @@ class SourceLock:
             held.close()
             who = f" (pid {holder})" if holder else ""
             raise IngestInProgressError(
-                f"Another command{who} is landing source {self._source_id!r}.",
+                f"Another command{who} is landing {self._work}source {self._source_id!r}.",
                 hint="Wait until it has ended and try again.",
                 source_id=self._source_id,
             ) from None
@@ -96,6 +106,19 @@ class SourceLock:
         if self._held is not None:
             self._held.close()
             self._held = None
+
+
+def landing_processes(home: Path) -> list[tuple[str, int]]:
+    """Return the name of each lock that a command holds to land a source, and the command's process id."""
+    found = []
+    for path in sorted((home / "locks").glob("*.lock")):
+        with contextlib.suppress(OSError), open(path, "rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = lock.read().decode(errors="replace").strip()
+                found += [(path.stem, int(holder))] if holder.isdigit() else []
+    return found
 
 
 class TaskLock:

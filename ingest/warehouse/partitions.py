@@ -95,7 +95,9 @@ def _partition_spec(segment: Segment) -> str:
 
 
 def _completed(home: Path) -> list[dict[str, Any]]:
-    return read_rows(SEGMENTS, home, ["run_id", "recorded_at"], status="completed")
+    """Return the states with which the folders of segments came or went."""
+    rows = read_rows(SEGMENTS, home, ["run_id", "recorded_at", "status"])
+    return [row for row in rows if row["status"] in ("completed", "expired")]
 
 
 def _latest(rows: Sequence[dict[str, Any]]) -> str:

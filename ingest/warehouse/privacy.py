@@ -13,7 +13,22 @@ GROUP_VARIABLE = "BINLOOM_GROUP_ACCESS"
 
 # Everything that binloom and its tools create directly in a home.
 ENTRIES = frozenset(
-    {"cache", "conf", "demo", "gx", "locks", "logs", "metastore", "site", "spool", "target", "tmp", "warehouse"}
+    {
+        "cache",
+        "conf",
+        "demo",
+        "erasures",
+        "gx",
+        "locks",
+        "logs",
+        "masks.yml",
+        "metastore",
+        "site",
+        "spool",
+        "target",
+        "tmp",
+        "warehouse",
+    }
     | {"derby.log"}
 )
 

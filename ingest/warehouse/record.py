@@ -8,7 +8,7 @@ from typing import Any
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.segments import SegmentState, landed_end, latest_states
-from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES
+from ingest.warehouse.tables import BINLOG_FILES, ERASURES, SEGMENTS, SOURCES
 
 Row = Mapping[str, Any]
 
@@ -31,6 +31,8 @@ class SourceRecord:
     replaced
         States by the key of the segment, for segments whose rows are now in a compacted segment and whose files
         still exist.
+    erased
+        Epoch and name of files in which rows were erased: landing them again would bring the values back.
     """
 
     source_id: str
@@ -38,16 +40,20 @@ class SourceRecord:
     files: dict[tuple[int, str], Row] = field(default_factory=dict)
     states: dict[tuple[int, str], list[SegmentState]] = field(default_factory=dict)
     replaced: dict[tuple[str, int, str, int], SegmentState] = field(default_factory=dict)
+    erased: set[tuple[int, str]] = field(default_factory=set)
 
     @classmethod
     def load(cls, source_id: str, home: Path) -> "SourceRecord":
         """Read the record of a source, without Spark."""
-        return cls.of(
+        record = cls.of(
             source_id,
             read_rows(SOURCES, home, source_id=source_id),
             read_rows(BINLOG_FILES, home, source_id=source_id),
             read_states(source_id, home),
         )
+        erased = read_rows(ERASURES, home, ["epoch", "binlog_file"], source_id=source_id)
+        record.erased = {(row["epoch"], row["binlog_file"]) for row in erased if row["binlog_file"] is not None}
+        return record
 
     @classmethod
     def of(

@@ -9,8 +9,9 @@ from typing import Any, Literal, Self, get_args
 from ingest.sources.directory import binlog_path
 
 # A compacted segment is `completed`. The segments that it was made of are `replaced`, and `removed` when their files
-# are deleted. A `skipped` segment is not landed, by decision.
-Status = Literal["in_progress", "failed", "skipped", "completed", "replaced", "removed"]
+# are deleted. A `skipped` segment is not landed, by decision. An `expired` segment was landed, and `binloom expire`
+# dropped its rows: its state is the record of them, and it is not landed again.
+Status = Literal["in_progress", "failed", "skipped", "completed", "replaced", "removed", "expired"]
 
 # When two rows of a segment were recorded in the same microsecond, the later state wins.
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -139,13 +140,13 @@ class SegmentState:
     def is_current(self) -> bool:
         """Whether the segment, if this is its latest state, covers bytes of its file that no other segment covers."""
         if self.is_compacted:
-            return self.status == "completed"
+            return self.status in ("completed", "expired")
         return self.status not in ("replaced", "removed")
 
     @property
     def is_done(self) -> bool:
         """Whether the segment needs no more landing."""
-        return self.status in ("completed", "skipped")
+        return self.status in ("completed", "skipped", "expired")
 
     @property
     def rank(self) -> tuple[datetime, int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ingest.binlog.batches import TIMESTAMP
+from ingest.masking.rows import MASKED_COLUMNS
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "each table whose values depend on it",
     "unknown_hints": "Columns whose text depends on an unknown fact: ordinal, and the fact (sign, charset, labels, "
     "or type); NULL when there are none",
+    "masked_columns": "Columns that are masked, with tag and method; ordinal: 0-based place in the row images; "
+    "fingerprint: equal for masks that mask alike, and no key can be found from it; NULL when there are none",
     "reason": "Why it could not be decoded; for a gap: purged (the server deleted logs that binloom had not read), "
     "reset (the logs started over, the rest of the old ones is lost) or diverged (the server lacks transactions of "
     "an earlier server)",
@@ -143,8 +146,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "next_binlog_file": "Name of the next file in the ROTATE event at the end, NULL without one",
     "scanned_at": "When binloom scanned the file, UTC",
     "status": "For a segment: in_progress, completed, failed, skipped, replaced (by a compacted one), removed "
-    "(replaced, files deleted). For a gap: found (following stopped), accepted (--accept-gap), unproven (maybe "
-    "nothing is missing), filled (read later)",
+    "(files deleted), expired (rows dropped). For a gap: found (following stopped), accepted (--accept-gap), "
+    "unproven (maybe nothing is missing), filled (read later)",
     "min_event_at": "Earliest timestamp of a changed row or transaction in the segment, UTC",
     "max_event_at": "Latest timestamp of a changed row or transaction in the segment, UTC",
     "error": "Why the segment failed or was skipped, NULL otherwise",
@@ -152,6 +155,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "gtids": "GTIDs of the segment's transactions as a set in the server's notation; NULL without GTIDs",
     "run_id": "Identifier of the ingest run that recorded it",
     "recorded_at": "When binloom recorded the row, UTC",
+    "erasure_id": "Random identifier of an erasure",
+    "selection_hash": "Salt and PBKDF2 hash of the erased keys: somebody who knows the keys can check them",
+    "erased_statements": "Number of statements whose text was replaced by a token",
     "gap_id": "Hash of the source and of the position before the gap",
     "from_epoch": "Epoch of the last transaction that was read before the gap",
     "from_file": "File of the last transaction that was read before the gap",
@@ -163,10 +169,11 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "to_gtids": "GTID set that precedes to_file on the server, NULL without GTIDs",
     "missing_gtids": "GTIDs in the gap, NULL when they are not known",
     "snapshot_id": "Hash of the snapshot's content and position",
-    "taken_at": "When the snapshot was taken, UTC",
-    "binlog_pos": "Offset in binlog_file at which the snapshot was taken, NULL when unknown",
-    "gtid_executed": "GTID set that the server had executed when the snapshot was taken, NULL when unknown",
-    "origin": "Source of the snapshot: server, files, ddl (statements of a dump) or binlog",
+    "taken_at": "When the snapshot or baseline was taken, UTC",
+    "binlog_pos": "Offset in binlog_file at which the snapshot or baseline was taken, NULL when unknown",
+    "gtid_executed": "GTID set that the server had executed when the snapshot or baseline was taken, NULL when unknown",
+    "origin": "Source of the snapshot: server, files, ddl (statements of a dump) or binlog; of a baseline: server, "
+    "dump or binlog (rows that the log gave, carried when its files expired)",
     "logs_cascades": "Whether the server logs the changes that foreign keys make in referring rows, NULL when no "
     "server was asked",
     "column_name": "Name of the column",
@@ -183,10 +190,20 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "column_default": "Default as in information_schema, NULL without one",
     "is_generated": "Whether the column is computed from others",
     "extra": "EXTRA as in information_schema, such as auto_increment",
+    "column_comment": "Comment that the column has on the server, NULL without one",
     "constraint_name": "Name of the key or constraint; PRIMARY for the primary key",
     "referenced_schema_name": "Schema of the table that a foreign key refers to",
     "referenced_table_name": "Table that a foreign key refers to",
     "referenced_column_name": "Column that a foreign key refers to",
+    "baseline_id": "Hash of the source, of the position and of the time or file that the rows come from",
+    "column_names": "Names of the columns whose values are known, in the order of row_values",
+    "primary_key_ordinals": "0-based places of the primary key's columns in row_values, ascending; NULL without a key",
+    "row_count": "Number of rows of the table",
+    "is_complete": "Whether these are all rows of the table; FALSE only for the known rows of expired files, NULL for "
+    "all rows",
+    "known_columns": "0-based places in column_names of the values that are known, NULL when all of them are",
+    "row_number": "0-based place of the row among the rows of its table, in the order in which they were read",
+    "row_values": "Values of the row, in the order of column_names, as the server prints them",
     "update_rule": "What happens to the referring row when the key it refers to changes",
     "delete_rule": "What happens to the referring row when the row it refers to is deleted",
 }
@@ -384,7 +401,7 @@ SCHEMA_COLUMNS = RawTable(
             *_booleans("is_nullable"),
             *_strings("column_default"),
             *_booleans("is_generated"),
-            *_strings("extra"),
+            *_strings("extra", "column_comment"),
         ]
     ),
 )
@@ -399,6 +416,52 @@ SCHEMA_KEYS = RawTable(
     "schema_keys", "A column of a primary or unique key in a schema snapshot", pa.schema(_KEY_COLUMNS)
 )
 FOREIGN_KEYS = RawTable("foreign_keys", "A column of a foreign key in a schema snapshot", pa.schema(_KEY_COLUMNS))
+
+BASELINES = RawTable(
+    "baselines",
+    "A table of a baseline: all rows of the table at one position of the binlog are landed",
+    pa.schema(
+        [
+            *_strings("baseline_id", "source_id", "schema_name", "table_name"),
+            pa.field("column_names", pa.list_(pa.string())),
+            pa.field("primary_key_ordinals", pa.list_(pa.int32())),
+            *_bigints("row_count"),
+            *_strings("origin", "snapshot_id", "binlog_file"),
+            *_bigints("binlog_pos"),
+            *_strings("gtid_executed"),
+            *_timestamps("taken_at", "recorded_at"),
+            MASKED_COLUMNS,
+            *_booleans("is_complete"),
+        ]
+    ),
+)
+
+BASELINE_ROWS = RawTable(
+    "baseline_rows",
+    "A row of a table of a baseline; rows without a row in baselines are those of one that was not completed",
+    pa.schema(
+        [
+            *_strings("baseline_id", "source_id", "schema_name", "table_name"),
+            *_bigints("row_number"),
+            pa.field("row_values", pa.list_(pa.string())),
+            pa.field("known_columns", pa.list_(pa.int32())),
+        ]
+    ),
+)
+
+ERASURES = RawTable(
+    "erasures",
+    "Rows of a table that binloom erase took the values of: one row for each binlog file, and one for baselines",
+    pa.schema(
+        [
+            *_strings("erasure_id", "source_id", "schema_name", "table_name"),
+            *_ints("epoch"),
+            *_strings("binlog_file", "selection_hash"),
+            *_bigints("row_events", "erased_statements", "row_count"),
+            *_timestamps("recorded_at"),
+        ]
+    ),
+)
 
 RAW_TABLES: dict[str, RawTable] = {
     table.name: table
@@ -418,6 +481,9 @@ RAW_TABLES: dict[str, RawTable] = {
         SCHEMA_DEFAULTS,
         SCHEMA_KEYS,
         FOREIGN_KEYS,
+        BASELINES,
+        BASELINE_ROWS,
+        ERASURES,
     )
 }
 

@@ -37,6 +37,7 @@
         {'name': 'duplicate_row_changes', 'unit': 'row_changes'},
         {'name': 'chain_breaks', 'unit': 'row_changes'},
         {'name': 'unlogged_cascades', 'unit': 'sources'},
+        {'name': 'baseline_differences', 'unit': 'baseline_rows'},
         {'name': 'column_count_mismatches', 'unit': 'table_maps'},
         {'name': 'statements_not_understood', 'unit': 'transactions'},
         {'name': 'quarantined_tables', 'unit': 'row_events'},

@@ -1,3 +1,5 @@
+{{ config(meta={'changes_with_every_file': true}) }}
+
 with
 
 binlog_files as (
@@ -33,6 +35,12 @@ row_change_counts as (
 table_maps as (
 
     select * from {{ ref('stg_binlog__table_maps') }}
+
+),
+
+baselines as (
+
+    select * from {{ ref('baselines') }}
 
 ),
 
@@ -88,6 +96,14 @@ figures as (
             'table_maps', count(*)
         ) as figures
     from table_maps
+
+    union all
+
+    select
+        map(
+            'baseline_rows', coalesce(sum(row_count), 0)
+        ) as figures
+    from baselines
 
 ),
 

@@ -6,6 +6,26 @@ landed as (
 
 ),
 
+expired_segments as (
+
+    select * from {{ ref('stg_binlog__segments') }}
+    where status = 'expired'
+
+),
+
+-- The log begins after the files that expired; the mart expired_files lists them.
+kept as (
+
+    select landed.*
+    from landed
+    left anti join expired_segments
+        on
+            landed.source_id = expired_segments.source_id
+            and landed.epoch = expired_segments.epoch
+            and landed.binlog_file = expired_segments.binlog_file
+
+),
+
 ranked as (
 
     select
@@ -14,7 +34,7 @@ ranked as (
             partition by source_id, epoch, binlog_file
             order by scanned_at desc, file_size desc
         ) as recency
-    from landed
+    from kept
 
 ),
 

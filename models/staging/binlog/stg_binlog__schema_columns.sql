@@ -24,7 +24,8 @@ final as (
         is_nullable,
         column_default,
         is_generated,
-        extra
+        extra,
+        column_comment
     from landed
 
 )

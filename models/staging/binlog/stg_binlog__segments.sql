@@ -15,7 +15,10 @@ ranked as (
             partition by source_id, epoch, binlog_file, segment_start
             order by
                 recorded_at desc,
-                array_position(array('removed', 'replaced', 'completed', 'skipped', 'failed', 'in_progress'), status)
+                array_position(
+                    array('expired', 'removed', 'replaced', 'completed', 'skipped', 'failed', 'in_progress'),
+                    status
+                )
         ) as recency
     from landed
 
@@ -41,7 +44,7 @@ final as (
         gtids,
         -- A compacted segment is valid once it is completed; until then the segments that it replaces are.
         if(
-            segment_start = 0, status = 'completed', status not in ('replaced', 'removed')
+            segment_start = 0, status = 'completed', status not in ('replaced', 'removed', 'expired')
         ) as is_current
     from ranked
     where recency = 1

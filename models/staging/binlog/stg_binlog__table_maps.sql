@@ -26,7 +26,8 @@ final as (
         column_count,
         columns,
         hint,
-        unknown_hints
+        unknown_hints,
+        masked_columns
     from ranked
     where copy = 1
 
