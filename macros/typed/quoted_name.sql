@@ -1,0 +1,3 @@
+{% macro quoted_name(name) -%}
+`{{ name | replace('`', '``') }}`
+{%- endmacro %}
