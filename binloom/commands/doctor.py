@@ -1,0 +1,63 @@
+"""`binloom doctor`: check the machine, the home, the cluster and a server before anything runs."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from binloom.commands.output import Format, print_line, print_rows, waiting
+from binloom.doctor.findings import Finding
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+
+if TYPE_CHECKING:
+    from binloom.doctor.findings import Level
+    from ingest.sources.address import ServerAddress
+
+COLUMNS = ("subject", "level", "message")
+
+
+def print_findings(address: "ServerAddress | None", format: Format) -> int:
+    """Print all findings, and in a text their number.
+
+    Returns
+    -------
+    int
+        1 when a finding is an error.
+    """
+    with waiting("checking"):
+        findings = list(_findings(address))
+    print_rows(COLUMNS, [(one.subject, one.level, one.message) for one in findings], format)
+    levels = Counter(one.level for one in findings)
+    if format is Format.TEXT:
+        print_line()
+        print_line(_conclusion(levels))
+    return EXIT_CHECK_FAILED if levels["error"] else EXIT_DONE
+
+
+def _findings(address: "ServerAddress | None") -> Iterator[Finding]:
+    from binloom.doctor.home import check_home
+    from binloom.doctor.machine import check_machine
+    from binloom.doctor.session import check_session
+    from recover.sources.cluster import is_cluster_target
+
+    yield from check_machine()
+    yield from check_home()
+    yield from check_session()
+    if is_cluster_target():
+        from binloom.doctor.cluster import check_cluster
+
+        yield from check_cluster()
+    if address is not None:
+        from binloom.doctor.server import check_source
+
+        yield from check_source(address)
+
+
+def _conclusion(levels: "Counter[Level]") -> str:
+    if not levels["error"] + levels["warning"]:
+        return "Nothing is in the way."
+    numbers = f"{_number(levels['error'], 'error')} and {_number(levels['warning'], 'warning')}"
+    return f"{numbers}. {'Mend the errors first.' if levels['error'] else 'Commands will run.'}"
+
+
+def _number(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,111 @@
+"""Checks of this machine: Python's packages, the decoder, Java, memory and space."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Final
+
+from binloom.doctor.findings import Finding
+from ingest.errors import BinloomError
+from ingest.warehouse.home import HOME_VARIABLE, binloom_home
+from ingest.warehouse.jvm import CLASS_ARCHIVE, find_java
+from ingest.warehouse.spark import DEFAULT_MEMORY, MEMORY_VARIABLE
+
+_SPACE_NEEDED: Final = 2 << 30
+_UNITS: Final = {"k": 10, "m": 20, "g": 30, "t": 40}
+
+
+def check_machine() -> Iterator[Finding]:
+    """Check what every command needs on this machine."""
+    yield _packages()
+    yield _decoder()
+    yield _java()
+    yield from _memory()
+    yield from _space()
+
+
+def _packages() -> Finding:
+    """Compare the installed packages with the versions that binloom's own metadata asks for."""
+    from packaging.requirements import Requirement
+
+    unfit = []
+    for requirement in map(Requirement, requires("binloom") or []):
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            unfit.append(f"{requirement.name} is missing")
+            continue
+        if not requirement.specifier.contains(installed, prereleases=True):
+            unfit.append(f"{requirement.name} is {installed} and not {requirement.specifier}")
+    if unfit:
+        return Finding("packages", "error", f"In {sys.prefix}, {'; '.join(unfit)}. Run `make setup`.")
+    python = ".".join(map(str, sys.version_info[:3]))
+    return Finding("packages", "good", f"Python {python} has every package in a version that binloom knows.")
+
+
+def _decoder() -> Finding:
+    from ingest.binlog import kernel
+
+    try:
+        kernel.prepare()
+    except Exception as error:  # compiling can fail in any way of numba, LLVM and the machine
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        return Finding("decoder", "error", f"The decoder cannot be compiled here: {reason}. Run `make setup`.")
+    return Finding("decoder", "good", "The decoder is compiled for this processor.")
+
+
+def _java() -> Finding:
+    try:
+        java = find_java()
+    except BinloomError as error:
+        return Finding.of_error("java", error)
+    if not CLASS_ARCHIVE.is_file():
+        return Finding(
+            "java", "advice", f"{java} fits, but {CLASS_ARCHIVE} is missing: Spark starts slowly. Run `make setup`."
+        )
+    return Finding("java", "good", f"{java} fits, and Spark's classes are archived.")
+
+
+def _memory() -> Iterator[Finding]:
+    """Compare the memory that Spark may take with the memory that this machine has."""
+    text = (os.environ.get(MEMORY_VARIABLE) or DEFAULT_MEMORY).strip().lower()
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "")
+    if not number.isdigit() or not unit:
+        yield Finding("memory", "error", f"{MEMORY_VARIABLE} is {text!r}. Give a number with a unit, such as 2g.")
+        return
+    wanted = int(number) << _UNITS[unit]
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return  # an operating system that does not tell
+    if wanted > whole:
+        message = f"Spark may take {text} ({MEMORY_VARIABLE}), but the machine has {_gib(whole)}. Give it less."
+        yield Finding("memory", "error", message)
+    else:
+        yield Finding("memory", "good", f"Spark may take {text} of {_gib(whole)}; {_gib(free)} are unused now.")
+
+
+def _space() -> Iterator[Finding]:
+    places = {"home": _existing(binloom_home()), "temporary files": Path(tempfile.gettempdir())}
+    for name, folder in places.items():
+        free = shutil.disk_usage(folder).free
+        if free < _SPACE_NEEDED:
+            remedy = f"Free some, or set {HOME_VARIABLE if name == 'home' else 'TMPDIR'} to a folder on another disk."
+            yield Finding(f"space for {name}", "warning", f"{folder} has {_gib(free)} free. {remedy}")
+        else:
+            yield Finding(f"space for {name}", "good", f"{folder} has {_gib(free)} free.")
+
+
+def _existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB"
