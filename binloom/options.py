@@ -47,6 +47,15 @@ Tables = Annotated[
     typer.Option(metavar="A.X,Y", help="Only these tables; a name without a schema matches in every schema."),
 ]
 ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
+MasksFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--masks",
+        metavar="FILE",
+        readable=False,
+        help="Columns to mask; default: the file in BINLOOM_MASKS, or masks.yml in the home.",
+    ),
+]
 SkipBadChecksum = Annotated[
     bool, typer.Option("--skip-bad-checksum", help="Skip events with a wrong checksum, and report them.")
 ]

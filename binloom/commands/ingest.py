@@ -20,9 +20,10 @@ def ingest_files(
     new_epoch: bool,
     skip_bad_checksum: bool,
     again: bool = False,
+    masks: Path | None = None,
 ) -> int:
     """Land binlog files of a folder; print a summary, and each problem to stderr."""
-    result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again)
+    result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again, masks)
     nothing = "nothing is to be landed again: segments_to_land_again lists no segment of these files"
     print_line(f"{source}: {nothing if again and not result.files else summary(result)}")
     sys.stdout.flush()
@@ -41,17 +42,21 @@ def land_files(
     new_epoch: bool = False,
     skip_bad_checksum: bool = False,
     again: bool = False,
+    masks: Path | None = None,
 ) -> "IngestResult":
     """Land binlog files of a folder with a progress bar."""
     from ingest.landing import IngestOptions, ingest
     from ingest.sources.directory import find_binlogs
 
     found = find_binlogs(directory, files)
+    options = IngestOptions(
+        tables=tables, new_epoch=new_epoch, skip_bad_checksum=skip_bad_checksum, again=again, masks=masks
+    )
     with progress(f"landing {source}") as advance:
         return ingest(
             source,
             found,
-            IngestOptions(tables=tables, new_epoch=new_epoch, skip_bad_checksum=skip_bad_checksum, again=again),
+            options,
             progress=lambda done, total, what: advance(done, total),
         )
 

@@ -25,10 +25,10 @@ from ingest.follow.spool import Spool
 from ingest.follow.standing import find_standing
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import StreamLanding
-from ingest.landing.options import IngestResult
+from ingest.landing.options import IngestOptions, IngestResult
 from ingest.sources.address import ServerAddress
 from ingest.sources.server import Server, ServerIdentity
-from ingest.sources.server_check import check_server, require_usable
+from ingest.sources.server_check import require_usable
 from ingest.sources.view import ServerView, observe_server
 from ingest.warehouse.gaps import Gap, gaps, record_gap
 from ingest.warehouse.segments import FIRST_EVENT, log_place
@@ -40,6 +40,7 @@ ATTEMPTS_OF_ONCE: Final = 8
 # Land before the interval ends once this much is received; a large backlog delays the next landing too.
 LAND_BYTES: Final = 80 << 20
 ASK_SECONDS: Final = 5.0
+SPOOL_SECONDS: Final = 7 * 86400.0
 # Keep replaced segments this long, for readers that opened them before the compaction.
 KEEP_REPLACED_SECONDS: Final = 60.0
 
@@ -80,7 +81,10 @@ class FollowOptions:
     replica_id
         server_id of binloom as a replica; None: the number that was drawn at random for this home.
     spool_max_age, spool_max_size
-        Limits in seconds and bytes beyond which closed and landed spool files are deleted; None: no limit.
+        Limits in seconds and bytes beyond which closed and landed spool files are deleted. Without an age, they are
+        kept for a week; if the source has masks, they are deleted at once, because they contain all values.
+    masks
+        File with the masks; None: as for `ingest`.
     """
 
     start: Start = field(default_factory=Start)
@@ -90,6 +94,7 @@ class FollowOptions:
     replica_id: int | None = None
     spool_max_age: float | None = None
     spool_max_size: int | None = None
+    masks: Path | None = None
 
 
 class Follower:
@@ -148,7 +153,9 @@ class Follower:
         StoreError, IngestInProgressError
             The warehouse cannot be written, or another command lands this source.
         """
-        with StreamLanding(self._source_id, self._home) as self._landing:
+        with StreamLanding(self._source_id, self._home, IngestOptions(masks=self._options.masks)) as self._landing:
+            # A mistake in the masks ends the command before it connects.
+            _ = self._landing.has_masks
             self._replica = replica_of(self._source_id, self._home, self._options.replica_id)
             self._spool = Spool(self._source_id, self._home)
             self._spool.drop_unsynced()
@@ -226,9 +233,7 @@ class Follower:
     def _observe(self, checks: bool) -> ServerView:
         with Server(self._address) as server:
             if checks:
-                findings = check_server(server)
-                require_usable(server, findings)
-                for finding in findings:
+                for finding in require_usable(server):
                     self._say_once(f"{finding.level}: {finding.message}")
             return observe_server(server, self._replica)
 
@@ -405,12 +410,17 @@ class Follower:
             compact_closed_files(self._landing)
         remove_replaced(self._landing, KEEP_REPLACED_SECONDS)
         merge_logs(self._landing)
-        for gone in self._spool.prune(
-            self._durable.left_out, self._options.spool_max_age, self._options.spool_max_size
-        ):
+        for gone in self._spool.prune(self._durable.left_out, self._spool_age, self._options.spool_max_size):
             self._durable.left_out.remove(gone)
         self._watcher.landed(result, self._spool, self._landing)
         return True
+
+    @property
+    def _spool_age(self) -> float:
+        """Seconds after which landed files leave the spool. They contain all values, also those that are masked."""
+        if self._options.spool_max_age is not None:
+            return self._options.spool_max_age
+        return 0.0 if self._landing.has_masks else SPOOL_SECONDS
 
     def _wait_for(self, binlog_file: str, position: int, seconds: float) -> bool:
         """Wait at most `seconds` until the log is received up to a position; return whether it is."""

@@ -202,7 +202,8 @@ class SchemaWatch:
     def _land(self, snapshot: SchemaSnapshot) -> None:
         if self._last != _content(snapshot):
             self._last = _content(snapshot)
-            land_snapshot(self._landing.source_id, snapshot, self._landing.home, self._checkpoint.epoch)
+            epoch, masks = self._checkpoint.epoch, self._landing.masks_file
+            land_snapshot(self._landing.source_id, snapshot, self._landing.home, epoch, masks)
             self._landing.reload_snapshots()
 
 

@@ -45,10 +45,16 @@ def listed_segments(record: SourceRecord, names: Sequence[str], filter_text: str
         if row["source_id"] == record.source_id and row["binlog_file"] in names
     }
     found = []
-    for (_, name), states in sorted(record.states.items()):
+    for key, states in sorted(record.states.items()):
+        name = key[1]
         for state in states:
             if state.status != "completed" or state.key not in listed:
                 continue
+            if key in record.erased:
+                raise UsageError(
+                    f"Rows of {name} were erased, and landing it again would bring their values back.",
+                    hint="Land the other files again: name them with --files.",
+                )
             if state.table_filter != filter_text:
                 raise UsageError(
                     f"{name} was landed with {filter_words(state.table_filter)}, and would be landed again with "

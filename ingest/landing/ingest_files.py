@@ -59,7 +59,7 @@ def ingest(
     Raises
     ------
     UsageError
-        The warehouse cannot keep the name of the source or of a file.
+        The warehouse cannot keep the name of the source or of a file, or the masks have a mistake.
     BinlogError
         The only given file is not a binlog or cannot be read.
     SourceIdentityError
@@ -81,6 +81,8 @@ def ingest(
     with SourceLock(home, source_id, run_id) as lock, contextlib.ExitStack() as stack:
         record = SourceRecord.load(source_id, home)
         run = Run(result, record, options, home, lock, progress or silent)
+        # A mistake in the masks ends the command before anything is written.
+        _ = run.masks
         if options.again:
             files = run.open_again(files)
         launch: SparkLaunch | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.errors import EXIT_DONE
@@ -33,6 +34,8 @@ class IngestOptions:
     again
         Whether to land only the segments that dbt lists in `segments_to_land_again`, with the hints from
         `table_versions`.
+    masks
+        File with the masks; None: the file that `BINLOOM_MASKS` names, or `masks.yml` in the home, if there is one.
     """
 
     tables: "TableFilter | None" = None
@@ -40,6 +43,7 @@ class IngestOptions:
     segment_bytes: int = SEGMENT_BYTES
     skip_bad_checksum: bool = False
     again: bool = False
+    masks: Path | None = None
 
 
 @dataclass

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,22 +36,36 @@ from ingest.landing.plan import (
 )
 from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
+from ingest.masking.rows import KEY_LOST, NO_NAMES
 from ingest.sources.directory import BinlogPath, find_binlogs
 from ingest.warehouse.files import append_rows, append_table, delete_temporaries, read_table
 from ingest.warehouse.locks import SourceLock, source_stem
+from ingest.warehouse.masks import masks_of
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import Segment, SegmentState, Status
 from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
 
 if TYPE_CHECKING:
-    pass
+    from ingest.masking.rules import Masks
 
 # A commit costs half a second: rare enough to be cheap, frequent enough that a crash loses little.
 COMMIT_SECONDS = 10.0
 COMMIT_SEGMENTS = 256
 
 _MAP_NAMING = ["schema_name", "table_name", "columns"]
+
+# Schema and table, and `_NAMES` if the values also depend on the names of the columns, because masks choose by name.
+_Described = tuple[str, str] | tuple[str, str, str]
+_NAMES = "names"
+
+_MOST_NAMED = 5
+_UNMASKABLE = {
+    NO_NAMES: "masks may concern them and their column names are not known. Land a snapshot with `binloom snapshot`, "
+    "then run ingest again for the same files.",
+    KEY_LOST: "masks give a column of their primary key the method drop, null or partial. Give it the method hash, and "
+    "land the files under another --source.",
+}
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +109,7 @@ class Run:
         self._files_written = 0
         for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS):
             delete_temporaries(table, source_stem(result.source_id), home)
+        self._unmaskable: set[tuple[str, str, str]] = set()
         self.history = SchemaHistory.load(record, home)
         self.hints: SchemaHints | None = None
         self._filter = filter_text(options.tables)
@@ -101,6 +117,11 @@ class Run:
         self._has_nameless_maps = False
         self._bytes_known = 0
         self._bytes_done = 0
+
+    @cached_property
+    def masks(self) -> "Masks | None":
+        """Masks of the source. They are read only by a run that lands something."""
+        return masks_of(self.result.source_id, self._home, self._options.masks)
 
     def count_into(self, result: IngestResult, progress: Progress) -> IngestResult:
         """Add all further counts to another result."""
@@ -139,6 +160,8 @@ class Run:
 
     def stale_segments(self, epoch: int, binlog_file: str) -> Iterator[Segment]:
         """Yield the segments of a file that were decoded with hints that differ from the hints known now."""
+        if (epoch, binlog_file) in self._record.erased:
+            return
         hints = self.history.hints(epoch) or SchemaHints()
         for state in self._record.states.get((epoch, binlog_file), []):
             # Segments that earlier versions of binloom landed do not record their hints.
@@ -295,6 +318,7 @@ class Run:
             self._lock.run_path,
             self._options.tables,
             self._options.skip_bad_checksum,
+            self.masks,
         )
 
     def _accept(self, outcome: SegmentResult | TaskFailure) -> SegmentResult:
@@ -338,6 +362,7 @@ class Run:
                 self.result.bytes += segment.size
                 self.result.row_events += outcome.row_events
                 self.result.transactions += outcome.transactions
+                self._unmaskable |= outcome.unmaskable
             if outcome.bad is not None and outcome.error is not None:
                 states.append(self._state(outcome.bad, "failed", error=str(outcome.error)))
                 self.result.problems.append(
@@ -348,12 +373,15 @@ class Run:
 
     def _hints_used(self, outcome: SegmentResult) -> str | None:
         """Return `hints_used` of a decoded segment; None if no value depends on hints."""
-        tables = {
-            (table_map["schema_name"], table_map["table_name"])
-            for batch in outcome.table_maps
-            for table_map in batch.select(["schema_name", "table_name", "hint", "unknown_hints"]).to_pylist()
-            if table_map["hint"] != "metadata" or table_map["unknown_hints"]
-        }
+        tables: set[_Described] = set()
+        for batch in outcome.table_maps:
+            for table_map in batch.select([*_MAP_NAMING, "hint", "unknown_hints"]).to_pylist():
+                table = table_map["schema_name"], table_map["table_name"]
+                if table_map["hint"] != "metadata" or table_map["unknown_hints"]:
+                    tables.add(table)
+                has_names = bool(table_map["columns"]) and table_map["columns"][0]["name"] is not None
+                if not has_names and self.masks is not None and self.masks.concerns(*table):
+                    tables.add((*table, _NAMES))
         used = _hints_used(self.hints or SchemaHints(), outcome.segment, tables)
         return json.dumps(used, sort_keys=True) if used else None
 
@@ -403,7 +431,8 @@ class Run:
         self._progress(self._bytes_done, self._bytes_known, word)
 
     def warn_of_missing_names(self) -> None:
-        """Add a warning if tables were found whose columns have no names."""
+        """Add a warning if tables were found whose columns have no names, or that cannot be masked."""
+        self._warn_of_unmaskable()
         if self._has_nameless_maps:
             source = self.result.source_id
             self.result.warnings.append(
@@ -413,16 +442,38 @@ class Run:
                 "files or `dbt run`."
             )
 
+    def _warn_of_unmaskable(self) -> None:
+        source = self.result.source_id
+        for reason, advice in _UNMASKABLE.items():
+            tables = sorted(f"{schema}.{table}" for why, schema, table in self._unmaskable if why == reason)
+            if tables:
+                self.result.warnings.append(
+                    f"Rows of {_listed(tables)} of source {source!r} are not landed, because {advice}"
+                )
+        self._unmaskable.clear()
 
-def _tables_of(state: SegmentState) -> list[tuple[str, str]]:
+
+def _listed(tables: Sequence[str]) -> str:
+    more = f" and {len(tables) - _MOST_NAMED} more" if len(tables) > _MOST_NAMED else ""
+    return ", ".join(tables[:_MOST_NAMED]) + more
+
+
+def _tables_of(state: SegmentState) -> list[_Described]:
     """Return the tables of a segment whose values depend on hints, from its latest state."""
-    return [(schema, name) for schema, name in map(json.loads, json.loads(state.hints_used or "{}"))]
+    return [tuple(described) for described in map(json.loads, json.loads(state.hints_used or "{}"))]
 
 
-def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[_Described]) -> dict[str, str]:
     """Return a hash of the schema hints of each table in a segment, by the table's schema and name as JSON."""
     return {
-        json.dumps(table): hints.digest(table, segment.binlog_file, segment.first_byte, segment.end) for table in tables
+        json.dumps(described): hints.digest(
+            described[:2],
+            segment.binlog_file,
+            segment.first_byte,
+            segment.end,
+            with_names=described[2:] == (_NAMES,),
+        )
+        for described in tables
     }
 
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import BinloomError, CorruptBinlogError
+from ingest.masking.rows import KEY_LOST, NO_NAMES
 from ingest.warehouse.files import make_folder, publish, segment_folder, store_errors, writer_options
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.warehouse.locks import TaskLock
@@ -26,6 +27,7 @@ from ingest.warehouse.tables import SEGMENT_TABLES
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
+    from ingest.masking.rules import Masks
 
 DATA_FILE = "part-0.parquet"
 
@@ -53,6 +55,8 @@ class SegmentWork:
         Filter of the tables that are decoded.
     skip_bad_checksum
         Whether events with a wrong checksum are skipped.
+    masks
+        Masks of the source, None without any.
     """
 
     segment: Segment
@@ -62,6 +66,7 @@ class SegmentWork:
     run_path: Path
     tables: "TableFilter | None" = None
     skip_bad_checksum: bool = False
+    masks: "Masks | None" = None
 
 
 @dataclass
@@ -86,6 +91,8 @@ class SegmentResult:
         Reason why `bad` could not be decoded.
     gtids
         GTIDs of the transactions.
+    unmaskable
+        Tables whose rows are left out because they cannot be masked: the reason, schema and table.
     """
 
     segment: Segment
@@ -98,6 +105,13 @@ class SegmentResult:
     bad: Segment | None = None
     error: BinloomError | None = None
     gtids: GtidSet = field(default_factory=GtidSet)
+    unmaskable: set[tuple[str, str, str]] = field(default_factory=set)
+
+    def add_unmaskable(self, batch: pa.RecordBatch) -> None:
+        """Note the tables of events in a batch of `unsupported_events` whose rows cannot be masked."""
+        cannot = batch.filter(pc.is_in(batch["reason"], pa.array([NO_NAMES, KEY_LOST])))
+        columns = (cannot[name].to_pylist() for name in ("reason", "schema_name", "table_name"))
+        self.unmaskable.update(zip(*columns, strict=True))
 
 
 @dataclass(frozen=True)
@@ -179,7 +193,7 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
             for kind in SEGMENT_TABLES
         }
         try:
-            for kind, batch in landed_batches(log):
+            for kind, batch in landed_batches(log, work.masks, hints):
                 if kind == "table_maps":
                     if not seen_maps.issuperset(ids := batch["table_map_id"].to_pylist()):
                         seen_maps.update(ids)
@@ -189,6 +203,8 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
                 if kind == "row_events":
                     result.row_events += batch.num_rows
                     _widen(result, batch["event_timestamp"])
+                elif kind == "unsupported_events":
+                    result.add_unmaskable(batch)
                 elif kind == "transactions":
                     result.transactions += batch.num_rows
                     result.gtids.add_all(batch["gtid"])

@@ -1,0 +1,1 @@
+"""Masks: values of some columns that are replaced before anything is landed."""

@@ -1,0 +1,52 @@
+"""Masked columns: their values in the tables are not those of the server."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recover.sources.cluster import Cluster
+    from recover.sources.log import Log
+    from recover.timeline.table_log import Table
+
+MaskedTables = Mapping[tuple[str, str], Mapping[str, str]]
+"""Methods of masking by column, by schema and table."""
+
+
+def masked_tables(log: "Log", source_id: str) -> MaskedTables:
+    """Return the columns of a source that are masked in any landed row or baseline. Files themselves have no masks."""
+    if log.copies is not None:
+        return _of_cluster(log.copies.cluster, source_id)
+    if not log.is_landed or log.home is None:
+        return {}
+    from ingest.warehouse.masks import recorded_masks
+
+    return recorded_masks(source_id, log.home)
+
+
+def masked_in_words(log: "Log", table: "Table") -> str | None:
+    """Return a sentence on the masked columns of a table, None if it has none."""
+    columns = masked_tables(log, table.source_id).get((table.schema_name, table.table_name))
+    return None if not columns else f"masked in {table}: {in_words(columns)}; these are not the values of the server."
+
+
+def in_words(columns: Mapping[str, str]) -> str:
+    """Return columns with their methods."""
+    return ", ".join(f"{name} ({method})" for name, method in sorted(columns.items()))
+
+
+def _of_cluster(cluster: "Cluster", source_id: str) -> MaskedTables:
+    from json import loads
+
+    from sqlglot import exp
+
+    query = (
+        exp.select("schema_name", "table_name", exp.func("to_json", exp.column("masked_columns")).as_("masks"))
+        .from_("binlog_raw.table_maps")
+        .where(exp.column("source_id").eq(source_id), exp.column("masked_columns").is_(exp.null()).not_())
+    )
+    found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for row in cluster.records(query):
+        names = row["schema_name"], row["table_name"]
+        found[names] |= {one["column_name"]: one["method"] for one in loads(row["masks"])}
+    return found
