@@ -42,6 +42,8 @@ def in_memory(spill: Path | None = None) -> "DuckDBPyConnection":
     connection.execute("set timezone = 'UTC'")
     # A bar would mix with the rows after two seconds.
     connection.execute("set enable_progress_bar = false")
+    # Each query of a view would read the footers of all files again.
+    connection.execute("set global parquet_metadata_cache = true")
     if spill is not None:
         connection.execute(f"set memory_limit = '400MB'; set temp_directory = {literal(str(spill))}")
     return connection
@@ -66,3 +68,8 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """Return a text as a literal of DuckDB's SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def escaped(path: str) -> str:
+    """Return a path for a pattern in which the characters of patterns stand for themselves."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)

@@ -4,8 +4,8 @@ Each is a connection of DuckDB with the same views and the same columns. The clu
 connection has only the rows that were copied.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,9 +13,12 @@ from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_table
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
 from recover.selection.filters import Filters
+from recover.sources.beginning import Beginning, beginnings_of
 from recover.sources.cluster import Cluster
 from recover.sources.copies import Copies
 from recover.sources.engine import Answer, answer
+from recover.sources.kept_files import ignored
+from recover.sources.key_parts import key_parts
 from recover.sources.marts import STATEMENTS, open_marts
 
 if TYPE_CHECKING:
@@ -69,6 +72,10 @@ class Log:
         Home that has the snapshots of its sources; None if there is none.
     copies
         Rows of a cluster; None if the log is not one of a cluster.
+    is_landed
+        Whether its rows are those of a warehouse, in which columns may be masked.
+    beginnings
+        By source, for sources of a warehouse with expired files.
     """
 
     connection: "DuckDBPyConnection"
@@ -80,9 +87,18 @@ class Log:
     snapshot: "SchemaSnapshot | None" = field(default=None, repr=False)
     home: Path | None = None
     copies: Copies | None = field(default=None, repr=False)
+    is_landed: bool = False
+    beginnings: Mapping[str, Beginning] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of_warehouse(cls, home: Path, views: Iterable[tuple[str, str]] = VIEWS, *, spill: Path | None = None) -> "Log":
+    def of_warehouse(
+        cls,
+        home: Path,
+        views: Iterable[tuple[str, str]] = VIEWS,
+        *,
+        spill: Path | None = None,
+        tell: Callable[[str], None] = ignored,
+    ) -> "Log":
         """Return the log of a warehouse.
 
         Parameters
@@ -93,16 +109,20 @@ class Log:
             The marts that the connection needs; `binloom.table_versions` is one of them.
         spill
             Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
+        tell
+            Is told when a build must be waited for.
 
         Raises
         ------
         NoMartError
             A mart was not built yet.
         UnfinishedMartError
-            A build writes a mart, or was killed while it wrote it.
+            A build was killed while it wrote a mart, or takes too long.
         """
-        connection = open_marts(home, views, spill)
-        return cls(connection, read_table_versions(connection), home=home)
+        connection = open_marts(home, views, spill, tell)
+        beginnings = beginnings_of(connection, home)
+        versions = read_table_versions(connection)
+        return cls(connection, versions, home=home, is_landed=True, beginnings=beginnings)
 
     @classmethod
     def of_cluster(cls) -> "Log":
@@ -117,7 +137,7 @@ class Log:
         """
         copies = Copies(Cluster.of_environment())
         copies.add("table_versions")
-        return cls(copies.connection, read_table_versions(copies.connection), copies=copies)
+        return cls(copies.connection, read_table_versions(copies.connection), copies=copies, is_landed=True)
 
     @classmethod
     def of_files(
@@ -184,11 +204,22 @@ class Log:
             See `recover.selection.condition.select`; or all rows of the tables are in quarantine.
         """
         try:
-            return select(filters, self.versions)
+            found = select(filters, self.versions)
         except UnknownNameError:
             self.assert_not_quarantined(filters)
             self._assert_tables(filters)
             raise
+        return self._narrowed(found) if found.keys else found
+
+    def _narrowed(self, selection: Selection) -> Selection:
+        """Return the same selection, of the files of a warehouse that may have its keys."""
+        import sqlglot
+        from sqlglot import exp
+
+        parts = key_parts(self.connection, selection.keys)
+        queries = (parts.by_old_key, parts.by_new_key)
+        sources = (sqlglot.parse_one(query, read="duckdb", into=exp.Select) for query in queries)
+        return replace(selection, sources=tuple(source.subquery("row_changes") for source in sources))
 
     def assert_not_quarantined(self, filters: Filters) -> None:
         """Report the rows in quarantine that filters would select, of a table without any other rows."""

@@ -1,13 +1,16 @@
 """The marts as views of DuckDB over their Parquet files."""
 
 import difflib
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ingest.errors import StoreError, UsageError
-from ingest.warehouse.home import warehouse_dir
-from recover.sources.engine import in_memory, literal, quoted
+from ingest.errors import UsageError
+from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from recover.sources.engine import escaped, in_memory, literal, quoted
+from recover.sources.kept_files import KeptFiles, KeptTable, ignored
+from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -16,6 +19,17 @@ MART_SCHEMA: Final = "binloom"
 SCHEMAS: Final = (MART_SCHEMA, "binloom_quality")
 STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
 """The statements of completed segments, under the name that Spark has for them."""
+DDL_ACTIONS: Final = ("binloom_staging", "stg_binlog__ddl_actions")
+"""The steps of their DDL statements."""
+_LANDED: Final = {STATEMENTS: "statements", DDL_ACTIONS: "ddl_actions"}
+BASELINES: Final = (MART_SCHEMA, "baselines")
+BASELINE_ROWS: Final = (MART_SCHEMA, "baseline_rows")
+# For a warehouse that was built before there were baselines.
+_NO_BASELINES: Final = """select null::varchar as baseline_id, null::varchar as source_id, null::integer as epoch,
+    null::bigint as file_sequence, null::varchar as binlog_file, null::bigint as binlog_pos,
+    null::timestamptz as taken_at, null::varchar as schema_name, null::varchar as table_name,
+    null::varchar[] as column_names, null::integer[] as primary_key_ordinals,
+    null::varchar as table_version_id, null::boolean as is_complete where false"""
 # Types of partition columns that are not text: their values are only in the names of folders.
 _PARTITION_TYPES: Final = {"epoch": "integer", "file_part": "integer", "segment_start": "bigint"}
 
@@ -24,12 +38,15 @@ class NoMartError(UsageError):
     """A table is not a mart, or was not built yet."""
 
 
-class UnfinishedMartError(StoreError):
-    """A build of a mart has not ended, or was killed."""
+def open_marts(
+    home: Path,
+    tables: Iterable[tuple[str, str]],
+    spill: Path | None = None,
+    tell: Callable[[str], None] = ignored,
+) -> "DuckDBPyConnection":
+    """Return a connection that has some marts as views and can read nothing else.
 
-
-def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None = None) -> "DuckDBPyConnection":
-    """Return a connection that has some marts as views and can read nothing but the warehouse.
+    The files of each mart are as they are now, for all queries of the connection: a build may replace or delete them.
 
     Parameters
     ----------
@@ -39,21 +56,27 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None
         Schema and name of each mart.
     spill
         Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
+    tell
+        Is told when a build must be waited for.
 
     Raises
     ------
     NoMartError
         A table is not a mart, or was not built yet.
     UnfinishedMartError
-        A build writes the table, or was killed while it wrote it.
+        A build was killed while it wrote the table, or takes too long.
+    TableFormatError
+        The table is in Iceberg or Delta.
     """
     import duckdb
 
     connection = in_memory(spill)
+    kept = KeptFiles(home, tell)
+    weakref.finalize(connection, kept.close)
     for schema in (*SCHEMAS, STATEMENTS[0]):
         connection.execute(f"create schema {schema}")
     for schema, name in tables:
-        rows = _statements(home) if (schema, name) == STATEMENTS else _rows(home, schema, name)
+        rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
         try:
             connection.execute(f"create view {quoted(schema)}.{quoted(name)} as {rows}")
         except duckdb.IOException as error:
@@ -62,69 +85,94 @@ def open_marts(home: Path, tables: Iterable[tuple[str, str]], spill: Path | None
             raise NoMartError(
                 f"{schema}.{name} has no rows yet.", hint="Land a binlog, then run `binloom build`."
             ) from None
-    folder = f"{warehouse_dir(home)}/"
-    # DuckDB checks a pattern as it is written, and then the files that it found.
-    connection.execute(f"set allowed_directories = [{literal(folder)}, {literal(_escaped(folder))}]")
+        if (schema, name) == (MART_SCHEMA, "row_changes"):
+            _add_parts(connection, kept)
+    # DuckDB checks a pattern as it is written, and then the files that it found: links lead to the names of open files.
+    warehouse = warehouse_dir(home)
+    folders = [f"{folder}/" for folder in (kept.folder, warehouse, warehouse.resolve())]
+    allowed = dict.fromkeys(literal(text) for folder in folders for text in (folder, escaped(folder)))
+    connection.execute(f"set allowed_directories = [{', '.join(allowed)}]")
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
     return connection
 
 
-def _rows(home: Path, schema: str, name: str) -> str:
+def _rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     """Return a query of the rows of a mart."""
-    if schema not in SCHEMAS or "/" in name or not (warehouse_dir(home) / f"{schema}.db" / name).is_dir():
+    if schema not in SCHEMAS or "/" in name:
         raise _no_mart(home, schema, name)
-    return _files(home, schema, name)
+    try:
+        return _rows_of(kept.mart(schema, name))
+    except FileNotFoundError:
+        raise _no_mart(home, schema, name) from None
 
 
-def _statements(home: Path) -> str:
-    """Return a query of the landed statements. Folders of other segments may be incomplete, or replaced."""
-    folders = [warehouse_dir(home) / "binlog_raw.db" / "statements"]
-    folders.append(warehouse_dir(home) / "binloom_intermediate.db" / "int_completed_segments")
-    if not all(folder.is_dir() for folder in folders):
-        raise _no_mart(home, *STATEMENTS)
-    landed = _files(home, "binlog_raw", "statements")
-    completed = _files(home, "binloom_intermediate", "int_completed_segments")
+def _landed(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
+    """Return a query of landed rows. Folders of other segments may be incomplete, or replaced."""
+    try:
+        landed = _rows_of(kept.raw_table(_LANDED[schema, name]))
+        completed = _rows_of(kept.mart("binloom_intermediate", "int_completed_segments"))
+    except FileNotFoundError:
+        raise _no_mart(home, schema, name) from None
     keys = "source_id, epoch, binlog_file, segment_start"
     return f"select * from ({landed}) semi join ({completed}) using ({keys})"
 
 
-def _files(home: Path, schema: str, name: str) -> str:
-    """Return a query of the rows of a table. A partitioned table has a level of folders for each partition column."""
-    folder = warehouse_dir(home) / f"{schema}.db" / name
-    partitions: list[str] = []
-    level = folder
-    while (partition := _first_partition(level)) is not None:
-        partitions.append(partition.name.partition("=")[0])
-        level = partition
-    if _is_unfinished(folder, is_partitioned=bool(partitions)):
-        raise UnfinishedMartError(
-            f"The last build of {schema}.{name} has not ended: its files may be old, new or missing.",
-            hint="Wait for the build that runs, or run `binloom build` if it was killed.",
-            path=str(folder),
-        )
-    pattern = f"{_escaped(str(folder))}{'/*=*' * len(partitions)}/part-*.parquet"
-    types = ", ".join(f"{column}: {_PARTITION_TYPES.get(column, 'varchar')}" for column in partitions)
+def _baselines(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
+    """Return a query of the tables of baselines."""
+    try:
+        # A mart that an older binloom built lacks columns until it is built again.
+        return f"{_NO_BASELINES} union all by name {_rows_of(kept.mart(schema, name))}"
+    except FileNotFoundError:
+        return _NO_BASELINES
+
+
+def _baseline_rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
+    """Return a query of the rows of baselines, as the view of Spark has them, from the raw table."""
+    if not any(raw_table_dir("baseline_rows", home).glob("*.parquet")):
+        return f"""select *, 0::bigint as row_number, null::varchar as pk_values,
+            null::map(varchar, varchar) as "row" from ({_NO_BASELINES})"""
+    key_value = r"replace(replace(row_values[place + 1], '\', '\\'), '|', '\|')"
+    return f"""select
+            baselines.baseline_id, baselines.source_id, baselines.epoch, baselines.file_sequence,
+            baselines.binlog_file, baselines.binlog_pos, baselines.schema_name, baselines.table_name,
+            baselines.table_version_id, landed.row_number,
+            array_to_string(list_transform(primary_key_ordinals, lambda place: {key_value}), '|') as pk_values,
+            case when known_columns is null then map(column_names, row_values) else map(
+                list_transform(known_columns, lambda place: column_names[place + 1]),
+                list_transform(known_columns, lambda place: row_values[place + 1])
+            ) end as "row"
+        from ({_baselines(home, kept, *BASELINES)}) as baselines
+        inner join (
+            select null::integer[] as known_columns where false
+            union all by name
+            {_rows_of(kept.raw_table("baseline_rows"))}
+        ) as landed
+            using (baseline_id, schema_name, table_name)"""
+
+
+def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles) -> None:
+    """Add what `key_parts` needs: the footers of the files of row_changes, and the rows of some of the files."""
+    table = kept.mart(MART_SCHEMA, "row_changes")
+    connection.execute(f"create schema {SCHEMA}")
+    connection.execute(f"create view {FOOTERS} as select * from parquet_metadata({literal(table.pattern)})")
+    connection.execute(f"create macro {ROWS_IN}(files) as table {_rows_in('files', table.partitions)}")
+
+
+def _rows_of(table: KeptTable) -> str:
+    """Return a query of the rows of a table."""
+    return _rows_in(literal(table.pattern), table.partitions)
+
+
+def _rows_in(files: str, partitions: Sequence[str]) -> str:
+    """Return a query of the rows of files, given as a pattern or a list."""
     if not partitions:
-        return f"select * from read_parquet({literal(pattern)}, union_by_name = true)"
+        return f"select * from read_parquet({files}, union_by_name = true)"
+    types = ", ".join(f"{column}: {_PARTITION_TYPES.get(column, 'varchar')}" for column in partitions)
     # Last and in their order, as Spark has them; DuckDB sorts them by name.
     columns = ", ".join(map(quoted, partitions))
-    rows = f"read_parquet({literal(pattern)}, union_by_name = true, hive_types = {{{types}}})"
+    rows = f"read_parquet({files}, union_by_name = true, hive_types = {{{types}}})"
     return f"select * exclude ({columns}), {columns} from {rows}"
-
-
-def _is_unfinished(folder: Path, is_partitioned: bool) -> bool:
-    """Return whether Spark has begun to write a table and has not ended.
-
-    Until the end, new files of some partitions are in a staging folder; a table without partitions has no `_SUCCESS`.
-    """
-    names = {path.name for path in folder.iterdir()}
-    is_staged = any(name == "_temporary" or name.startswith(".spark-staging") for name in names)
-    return is_staged or not (is_partitioned or "_SUCCESS" in names)
-
-
-def _first_partition(folder: Path) -> Path | None:
-    return next((path for path in folder.iterdir() if path.is_dir() and "=" in path.name), None)
 
 
 def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
@@ -143,6 +191,5 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
     return NoMartError(f"There is no mart {schema}.{name}.", hint=f"There are {', '.join(near)}.")
 
 
-def _escaped(path: str) -> str:
-    """Return a path for a pattern in which the characters of patterns stand for themselves."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)
+_QUERIES: Final = {**dict.fromkeys(_LANDED, _landed), BASELINES: _baselines, BASELINE_ROWS: _baseline_rows}
+"""Queries of tables that are not simply the files of a mart."""

@@ -93,6 +93,12 @@ def _has(values: Any, rows: Any, ordinal: int, wanted: Sequence[str]) -> Any:
     import pyarrow.compute as pc
 
     # Every list has the same elements as the table has columns, also those of absent columns and images.
-    starts = np.asarray(values.offsets)[rows]
-    column = values.values.take(pa.array(starts + ordinal))
-    return pc.is_in(column, value_set=pa.array(wanted, pa.string())).to_numpy(zero_copy_only=False)
+    places = np.asarray(values.offsets)[rows] + ordinal
+    texts = values.values
+    # Most values have another length, which costs less to find out than to copy them.
+    ends = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset :]
+    has = np.isin(ends[places + 1] - ends[places], [len(text.encode()) for text in wanted])
+    near = np.flatnonzero(has)
+    column = texts.take(pa.array(places[near]))
+    has[near] = pc.is_in(column, value_set=pa.array(wanted, pa.string())).to_numpy(zero_copy_only=False)
+    return has

@@ -1,0 +1,368 @@
+"""Files of a warehouse that stay readable while a build replaces them.
+
+A build deletes files and writes others. An open file keeps its content, also when it has no name any more. So the files
+of a table are opened at a moment at which no build replaces them, and are read through a folder of links to the open
+files.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from ingest.errors import StoreError
+from ingest.warehouse.home import warehouse_dir
+from ingest.warehouse.spark import metastore_holder
+from ingest.warehouse.table_format import check_is_parquet
+from recover.sources.engine import escaped
+
+PATIENCE_SECONDS: Final = 60.0
+"""Time to wait for a build that writes a table."""
+
+_RAW_SCHEMA: Final = "binlog_raw.db"
+# A build plans the query of a table after it has dropped the table. One that nobody builds is missing for longer.
+_MISSING_SECONDS: Final = 30.0
+_SILENT_SECONDS: Final = 2.0
+_PAUSE_SECONDS: Final = 0.03
+# A file and its folder get their times one after the other when the file is made.
+_WRITE_NANOSECONDS: Final = 200_000_000
+# For everything else that the process opens.
+_OTHER_HANDLES: Final = 256
+# Links need no disk, and some file systems take a millisecond for each folder.
+_MEMORY: Final = Path("/dev/shm")
+_PREFIX: Final = "binloom-files-"
+_YOUNG_SECONDS: Final = 60.0
+
+
+class UnfinishedMartError(StoreError):
+    """A build of a mart has not ended, or was killed."""
+
+
+def ignored(sentence: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class KeptTable:
+    """The files of a table.
+
+    Attributes
+    ----------
+    pattern
+        Finds the files.
+    partitions
+        Names of the partition columns, from the outermost folder to the innermost.
+    """
+
+    pattern: str
+    partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The folder of a table, as it was seen.
+
+    Attributes
+    ----------
+    exists
+        There is a folder.
+    is_whole
+        Nothing shows that a build is replacing files, or was killed while it did.
+    files
+        Paths of the files with rows, below the folder.
+    """
+
+    exists: bool
+    is_whole: bool
+    files: frozenset[str] = frozenset()
+
+    @classmethod
+    def at_raw_table(cls, folder: Path) -> Self:
+        """Look at a table whose files appear one by one, each of them complete."""
+        found = _found(folder)
+        return cls(exists=False, is_whole=False) if found is None else cls(True, True, found.files)
+
+    @classmethod
+    def at_mart(cls, folder: Path) -> Self:
+        """Look at a table that Spark writes as a whole, or by partitions."""
+        found = _found(folder)
+        if found is None:
+            return cls(exists=False, is_whole=False)
+        is_partitioned = any("/" in file for file in found.files)
+        # Spark marks a complete table. Later it replaces single partitions, and leaves the mark as it is.
+        is_marked = is_partitioned or (folder / "_SUCCESS").exists()
+        return cls(True, is_marked and not found.is_replaced, found.files)
+
+
+class KeptFiles:
+    """Files of tables that are open.
+
+    Parameters
+    ----------
+    home
+        Folder of all data of binloom.
+    tell
+        Is told what a long wait is for.
+
+    Attributes
+    ----------
+    folder
+        Folder of the links. It has the folders of the warehouse.
+    """
+
+    def __init__(self, home: Path, tell: Callable[[str], None]) -> None:
+        place = _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+        _delete_left_links(place)
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+        self._handles = [os.open(self.folder, os.O_RDONLY)]
+        fcntl.flock(self._handles[0], fcntl.LOCK_SH)
+        self._home = home
+        self._tell = tell
+        self._links: list[str] = []
+        # In the order in which they were made.
+        self._folders: dict[str, None] = {str(self.folder): None}
+        self._tables: dict[Path, KeptTable] = {}
+
+    def close(self) -> None:
+        """Close all files and delete the links."""
+        # Much faster than rmtree, which has to look for what there is.
+        with contextlib.suppress(OSError):
+            for link in self._links:
+                os.unlink(link)
+            for folder in reversed(self._folders):
+                os.rmdir(folder)
+        self._links.clear()
+        self._folders.clear()
+        _close(self._handles)
+        self._handles.clear()
+
+    def mart(self, schema: str, name: str) -> KeptTable:
+        """Return the files of a table that a build writes: all old ones or all new ones of each partition.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such table.
+        UnfinishedMartError
+            A build was killed while it wrote the table, or is not done with it after `PATIENCE_SECONDS`.
+        TableFormatError
+            The table is in Iceberg or Delta.
+        """
+        return self._table(Path(f"{schema}.db") / name, _Look.at_mart)
+
+    def raw_table(self, name: str) -> KeptTable:
+        """Return the files of a raw table, each of which is written at once.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such table.
+        """
+        return self._table(Path(_RAW_SCHEMA) / name, _Look.at_raw_table)
+
+    def _table(self, table: Path, look: Callable[[Path], _Look]) -> KeptTable:
+        if table not in self._tables:
+            self._tables[table] = self._kept(table, look)
+        return self._tables[table]
+
+    def _kept(self, table: Path, look: Callable[[Path], _Look]) -> KeptTable:
+        folder = warehouse_dir(self._home) / table
+        check_is_parquet(folder)
+        begun, is_told, existed = time.monotonic(), False, False
+        while True:
+            # Whoever ends after this moment has written before the look.
+            writer = metastore_holder(self._home)
+            seen = look(folder)
+            handles = _opened(folder, seen.files) if seen.is_whole else None
+            is_same = self._nobody_writes(table, writer) or look(folder) == seen
+            seconds = time.monotonic() - begun
+            existed |= seen.exists
+            has_patience = seconds < (PATIENCE_SECONDS if existed else _MISSING_SECONDS)
+            # A build may be about to write the first file.
+            is_empty_for_now = not seen.files and writer is not None and seconds < _MISSING_SECONDS
+            if handles is not None:
+                if is_same and not is_empty_for_now:
+                    return self._linked(table, handles)
+                _close(handle for handle in handles.values() if handle is not None)
+            if not has_patience or (is_same and writer is None):
+                raise _unreadable(table, folder, seen)
+            if seconds > _SILENT_SECONDS and not is_told:
+                is_told = True
+                self._tell(f"waiting until a build has written {_name_of(table)}.")
+            time.sleep(_PAUSE_SECONDS)
+
+    def _nobody_writes(self, table: Path, writer: int | None) -> bool:
+        """Return whether nobody wrote a table since it was known who has the metastore open. Raw tables need none."""
+        return writer is None and table.parent.name != _RAW_SCHEMA and metastore_holder(self._home) is None
+
+    def _linked(self, table: Path, handles: dict[str, int | None]) -> KeptTable:
+        """Make links to open files; return them as a table."""
+        self._handles += [handle for handle in handles.values() if handle is not None]
+        here = str(self.folder / table)
+        partitions: tuple[str, ...] = ()
+        try:
+            self._make_folder(here)
+            for (file, handle), link in zip(handles.items(), _with_few_folders(list(handles)), strict=True):
+                partitions = tuple(step.partition("=")[0] for step in file.split("/")[:-1])
+                path = f"{here}/{link}"
+                self._make_folder(os.path.dirname(path))
+                target = warehouse_dir(self._home) / table / file
+                os.symlink(target if handle is None else f"/proc/{os.getpid()}/fd/{handle}", path)
+                self._links.append(path)
+        except OSError as error:
+            raise StoreError(
+                f"Links to {len(handles)} files cannot be made in {self.folder}: {error.strerror}.",
+                hint="Free some space there.",
+                path=str(self.folder),
+            ) from error
+        return KeptTable(f"{escaped(here)}{'/*=*' * len(partitions)}/*.parquet", partitions)
+
+    def _make_folder(self, folder: str) -> None:
+        if folder not in self._folders:
+            self._make_folder(os.path.dirname(folder))
+            os.mkdir(folder)
+            self._folders[folder] = None
+
+
+def _with_few_folders(files: list[str]) -> Iterator[str]:
+    """Yield the paths of files with the columns of few values first: DuckDB knows the columns by their names."""
+    steps = [file.split("/") for file in files]
+    order = sorted(range(len(steps[0]) - 1), key=lambda place: len({step[place] for step in steps})) if steps else []
+    for step in steps:
+        yield "/".join([*(step[place] for place in order), step[-1]])
+
+
+def _delete_left_links(place: Path) -> None:
+    """Delete the links of readers that were killed; a reader holds a lock on its folder."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.stat().st_uid != os.getuid() or time.time() - folder.stat().st_mtime < _YOUNG_SECONDS:
+                continue
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(handle)
+
+
+@dataclass(frozen=True)
+class _Found:
+    files: frozenset[str]
+    is_replaced: bool
+
+
+def _found(folder: Path) -> _Found | None:
+    """Return the files with rows, and whether a build replaces any; None if there is no folder."""
+    while folder.is_dir():
+        files: set[str] = set()
+        # A folder may vanish while its parent is read.
+        with contextlib.suppress(FileNotFoundError):
+            is_replaced = _is_replaced(str(folder), "", files)
+            return _Found(frozenset(files), is_replaced)
+    return None
+
+
+def _is_replaced(table: str, step: str, files: set[str]) -> bool:
+    """Return whether a folder of a table shows that files are being replaced; add the files with rows to a set."""
+    is_replaced, has_rows, newest = False, False, 0
+    folder = f"{table}/{step}"
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if "=" in name and entry.is_dir():
+                is_replaced |= _is_replaced(table, f"{step}{name}/", files)
+            elif name == "_temporary":
+                is_replaced = True
+            elif name.startswith(".spark-staging"):
+                is_replaced |= _replaces_partitions(entry.path)
+            else:
+                newest = max(newest, entry.stat(follow_symlinks=False).st_ctime_ns)
+                if name.endswith(".parquet") and name[0] not in "._":
+                    has_rows = True
+                    files.add(f"{step}{name}")
+    return is_replaced or (has_rows and _has_lost_files(folder, newest))
+
+
+def _replaces_partitions(staging: str) -> bool:
+    """Return whether Spark has moved the first complete partition into its staging folder.
+
+    Before, it changes nothing outside; then, it replaces one partition after the other, and deletes the folder.
+    """
+    with os.scandir(staging) as entries:
+        return any("=" in entry.name for entry in entries)
+
+
+def _has_lost_files(folder: str, newest: int) -> bool:
+    """Return whether files of a folder were deleted: only that changes the folder later than each of its files.
+
+    A copy of a folder does not look like this, in whatever order its files were copied.
+    """
+    return os.stat(folder).st_mtime_ns > newest + _WRITE_NANOSECONDS
+
+
+def _opened(folder: Path, files: frozenset[str]) -> dict[str, int | None] | None:
+    """Return handles of files; None for a file that cannot be kept open, and instead of all if one has vanished."""
+    handles: dict[str, int | None] = {}
+    can_keep = _has_room(len(files))
+    try:
+        for file in sorted(files):
+            handles[file] = _handle(folder / file) if can_keep else None
+    except FileNotFoundError:
+        _close(handle for handle in handles.values() if handle is not None)
+        return None
+    return handles
+
+
+def _handle(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        return None
+
+
+def _has_room(files: int) -> bool:
+    """Return whether the process may open so many files, and others can be linked to open files here."""
+    needed = files + _OTHER_HANDLES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (soft == resource.RLIM_INFINITY or soft >= needed) and os.path.isdir("/proc/self/fd")
+
+
+def _close(handles: Iterable[int]) -> None:
+    for handle in handles:
+        os.close(handle)
+
+
+def _unreadable(table: Path, folder: Path, seen: _Look) -> Exception:
+    if not seen.exists:
+        return FileNotFoundError(str(folder))
+    if seen.is_whole:
+        return UnfinishedMartError(
+            f"The files of {_name_of(table)} have been changing for {PATIENCE_SECONDS:.0f} seconds.",
+            hint="Try again when the command that writes them has ended.",
+            path=str(folder),
+        )
+    return UnfinishedMartError(
+        f"The last build of {_name_of(table)} has not ended: its files may be old, new or missing.",
+        hint="Wait for the build that runs, or run `binloom build` if it was killed. If somebody else deleted files,"
+        " run `binloom build --full-refresh`.",
+        path=str(folder),
+    )
+
+
+def _name_of(table: Path) -> str:
+    return f"{table.parent.name.removesuffix('.db')}.{table.name}"

@@ -1,0 +1,233 @@
+"""Files that stay readable while another process replaces them, in the order in which Spark does."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from recover.sources import kept_files
+from recover.sources.kept_files import UnfinishedMartError
+from recover.sources.marts import NoMartError, open_marts
+
+MARTS = [("binloom", "transactions"), ("binloom", "servers")]
+FILES, PARTS = 3, 4
+# Replaces both tables again and again, and holds the metastore meanwhile.
+WRITER = """
+import fcntl, itertools, os, random, shutil, sys, time
+from pathlib import Path
+
+home, prepared = Path(sys.argv[1]), Path(sys.argv[2])
+lock = open(home / "metastore" / "dbex.lck", "r+b")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+tables = home / "warehouse" / "binloom.db"
+
+def pause():
+    time.sleep(random.uniform(0, 0.004))
+
+def delete(folder):
+    for path in folder.iterdir():
+        delete(path) if path.is_dir() else path.unlink()
+        pause()
+    folder.rmdir()
+
+def copy(version, folder):
+    folder.mkdir(parents=True)
+    for file in range(3):
+        shutil.copy(prepared / f"{version}.parquet", folder / f"part-{file}-{next(numbers)}.parquet")
+
+def create(version, table):
+    delete(table)
+    pause()
+    copy(version, table / "_temporary" / "0")
+    pause()
+    for path in (table / "_temporary" / "0").iterdir():
+        path.rename(table / path.name)
+        pause()
+    shutil.rmtree(table / "_temporary")
+    (table / "_SUCCESS").touch()
+
+def overwrite(version, table):
+    staging = table / ".spark-staging-1"
+    for part in range(4):
+        copy(version, staging / "_temporary" / f"source_id={part}")
+        pause()
+    for part in range(4):
+        (staging / "_temporary" / f"source_id={part}").rename(staging / f"source_id={part}")
+        pause()
+    for part in range(4):
+        delete(table / f"source_id={part}")
+        pause()
+        (staging / f"source_id={part}").rename(table / f"source_id={part}")
+    shutil.rmtree(staging)
+
+numbers = itertools.count()
+print("begun", flush=True)
+for version in itertools.cycle((1, 2)):
+    create(version, tables / "servers")
+    overwrite(version, tables / "transactions")
+    # Spark needs longer to write a table once more.
+    time.sleep(0.3)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with two tables, one of them with partitions, and two versions of their files."""
+    prepared = tmp_path / "prepared"
+    prepared.mkdir()
+    for version in (1, 2):
+        pq.write_table(pa.table({"version": [version] * 10}), prepared / f"{version}.parquet")
+    tables = tmp_path / "warehouse" / "binloom.db"
+    for folder in (tables / "servers", *(tables / "transactions" / f"source_id={part}" for part in range(PARTS))):
+        folder.mkdir(parents=True)
+        for file in range(FILES):
+            shutil.copy(prepared / "2.parquet", folder / f"part-{file}.parquet")
+    (tables / "servers" / "_SUCCESS").touch()
+    (tmp_path / "metastore").mkdir()
+    (tmp_path / "metastore" / "dbex.lck").touch()
+    return tmp_path
+
+
+@contextmanager
+def writer(home: Path) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(home), str(home / "prepared")], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def whole_versions(home: Path) -> list[int]:
+    """Return the version of the unpartitioned table and of each partition, all rows of which must be there."""
+    with open_marts(home, MARTS) as connection:
+        rows = connection.execute(
+            "select null as source_id, count(*), min(version), max(version) from binloom.servers union all"
+            " select source_id, count(*), min(version), max(version) from binloom.transactions group by source_id"
+        ).fetchall()
+    assert len(rows) == 1 + PARTS
+    for _, count, first, last in rows:
+        assert (count, first) == (10 * FILES, last)
+    return [first for _, _, first, _ in rows]
+
+
+def test_each_part_is_old_or_new_beside_a_writer(home: Path) -> None:
+    with writer(home):
+        seen = [whole_versions(home) for _ in range(12)]
+    assert {version for versions in seen for version in versions} == {1, 2}
+
+
+def test_what_a_killed_writer_leaves_is_whole_or_refused(home: Path) -> None:
+    for _ in range(6):
+        with writer(home) as process:
+            time.sleep(0.05)
+            process.send_signal(signal.SIGKILL)
+        try:
+            whole_versions(home)
+        except (UnfinishedMartError, NoMartError):
+            break
+
+
+def test_an_open_table_can_be_deleted_and_its_files_are_closed_at_the_end(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = home / "links"
+    links.mkdir()
+    monkeypatch.setattr(kept_files, "_MEMORY", links)
+
+    def handles() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = handles()
+    connection = open_marts(home, MARTS)
+    shutil.rmtree(home / "warehouse")
+    # One is the lock of the links.
+    assert handles() == before + FILES * (1 + PARTS) + 1
+    for table, files in (("servers", FILES), ("transactions", FILES * PARTS)):
+        assert connection.execute(f"select count(*) from binloom.{table}").fetchone() == (10 * files,)
+    assert len(list(links.iterdir())) == 1
+    del connection
+    assert handles() == before
+    assert list(links.iterdir()) == []
+
+
+def test_tables_of_more_files_than_may_be_open_are_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_files, "_has_room", lambda files: False)
+    before = len(os.listdir("/proc/self/fd"))
+    connection = open_marts(home, MARTS)
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert connection.execute("select count(*) from binloom.servers").fetchone() == (10 * FILES,)
+
+
+def test_links_of_a_killed_reader_are_deleted_by_the_next_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    links = home / "links"
+    links.mkdir()
+    monkeypatch.setattr(kept_files, "_MEMORY", links)
+    monkeypatch.setattr(kept_files, "_YOUNG_SECONDS", -1)
+    reader = f"""
+import os, signal
+from pathlib import Path
+from recover.sources import kept_files
+kept_files._MEMORY = Path({str(links)!r})
+kept_files.KeptFiles(Path({str(home)!r}), print).mart("binloom", "transactions")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", reader], check=False).returncode == -signal.SIGKILL
+    (left,) = links.iterdir()
+    first, second = open_marts(home, MARTS), open_marts(home, MARTS)
+    assert len(list(links.iterdir())) == 2 and not left.exists()
+    assert first.execute("select count(*) from binloom.servers").fetchone() == (10 * FILES,)
+    del first, second
+
+
+@pytest.mark.parametrize("table", ["servers", "transactions/source_id=1"])
+def test_a_folder_that_has_lost_a_file_is_refused_but_no_copy_of_a_folder(
+    home: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "_WRITE_NANOSECONDS", 0)
+    folder = home / "warehouse" / "binloom.db" / table
+    copied = folder.with_name("copy")
+    time.sleep(0.02)
+    for copy in (shutil.copy, shutil.copy2):
+        copied.mkdir()
+        for path in folder.iterdir():
+            copy(path, copied)
+        shutil.rmtree(folder)
+        copied.rename(folder)
+        whole_versions(home)
+    time.sleep(0.02)
+    next(folder.glob("part-*")).unlink()
+    with pytest.raises(UnfinishedMartError, match=r"has not ended.*run `binloom build` if it was killed"):
+        whole_versions(home)
+
+
+def test_a_table_that_nobody_builds_is_not_waited_for(home: Path) -> None:
+    begun = time.process_time()
+    with pytest.raises(NoMartError):
+        open_marts(home, [("binloom", "row_changes")])
+    assert time.process_time() - begun < 1
+
+
+def test_a_wait_is_told_and_ends(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_files, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(kept_files, "_SILENT_SECONDS", 0.1)
+    (home / "warehouse" / "binloom.db" / "servers" / "_temporary").mkdir()
+    told: list[str] = []
+    with writer(home) as process:
+        process.send_signal(signal.SIGSTOP)
+        shutil.rmtree(home / "warehouse" / "binloom.db" / "servers" / "_temporary", ignore_errors=True)
+        (home / "warehouse" / "binloom.db" / "servers" / "_temporary").mkdir(parents=True)
+        with pytest.raises(UnfinishedMartError):
+            open_marts(home, [("binloom", "servers")], tell=told.append)
+    assert told == ["waiting until a build has written binloom.servers."]
