@@ -4,7 +4,9 @@
     python -m benchmarks.lookup files --work DIR --copies 8
 
 The warehouse is generated without Spark: Parquet files as Spark writes them for `row_changes`, with the options of
-`lean_parquet_options`, once without and once with a bloom filter on `pk_hash`. Each key has three changes in the month.
+`lean_parquet_options`. Each key has three changes in the month, a third of it apart. The first `WRITTEN_HOURS` of each
+third are written, and the keys that are looked up are from the first of these. All other hours are hard links of
+written hours without these keys, so that a month of 100 million row changes takes minutes and a tenth of its space.
 """
 
 import argparse
@@ -14,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -29,7 +31,22 @@ REPEATING = [
 ]
 FILTERED = ["file_sequence", "start_pos", "transaction_pos", "event_timestamp", "schema_name", "table_name"]
 CHANGES_OF_A_KEY = 3
+WRITTEN_HOURS = 20
 ROUNDS = 5
+# The columns of small marts that `binloom history` reads and that have no rows here.
+EMPTY_MARTS = {
+    "binloom.db/schema_changes": "source_id, schema_name, table_name, epoch: bigint, file_sequence: bigint,"
+    " start_pos: bigint, binlog_file, statement_type, actions: varchar[], tables: varchar[], sql_text,"
+    " event_timestamp: timestamptz, gtid, thread_id: bigint, error_code: bigint, is_understood: boolean",
+    "binloom.db/foreign_keys": "source_id",
+    "binloom_quality.db/lost_events": "source_id, epoch: bigint, start_pos: bigint, binlog_file",
+    "binloom_quality.db/stream_gaps": "source_id, from_epoch: bigint, from_pos: bigint, from_file",
+    "binloom_quality.db/failed_segments": "source_id, epoch: bigint, segment_start: bigint, binlog_file",
+    "binloom_quality.db/uncovered_bytes": "source_id, epoch: bigint, range_start: bigint, binlog_file, defect",
+    "binloom_quality.db/file_breaks": "source_id, following_epoch: bigint, following_binlog_file",
+    "binloom_quality.db/statement_format_changes": "source_id, schema_name, table_name, first_epoch: bigint,"
+    " first_pos: bigint, first_binlog_file, last_epoch: bigint, last_pos: bigint, last_binlog_file",
+}
 
 ROWS = """
     with numbered as (
@@ -84,7 +101,7 @@ ROWS = """
     from imaged"""
 
 
-def generate(home: Path, rows: int, hours: int, *, has_bloom: bool) -> None:
+def generate(home: Path, rows: int, hours: int) -> None:
     """Write a month of `row_changes`, and the small marts that a look-up needs."""
     import duckdb
     import pyarrow.parquet as pq
@@ -92,40 +109,38 @@ def generate(home: Path, rows: int, hours: int, *, has_bloom: bool) -> None:
     shutil.rmtree(home, ignore_errors=True)
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
-    marts = home / "warehouse" / "binloom.db"
+    third = hours // CHANGES_OF_A_KEY
     each = rows // hours
-    for hour in range(hours):
-        at = FIRST_HOUR + timedelta(hours=hour)
-        values = {"hour": hour, "rows": each, "keys": each * hours // CHANGES_OF_A_KEY, "at": f"{at:%F %T}+00"}
-        table = connection.sql(ROWS, params=values | {"source": SOURCE, "file": FILE}).to_arrow_table()
-        folder = marts / "row_changes" / f"event_hour={at:%Y-%m-%d-%H}" / f"source_id={SOURCE}" / "epoch=0"
-        folder = folder / f"binlog_file={FILE}" / f"file_part={hour}"
-        folder.mkdir(parents=True)
+    for hour in range(third * CHANGES_OF_A_KEY):
+        path = _file_of(home, hour)
+        path.parent.mkdir(parents=True)
+        number = hour % third
+        if number >= WRITTEN_HOURS:
+            path.hardlink_to(_file_of(home, hour - number + 1 + number % (WRITTEN_HOURS - 1)))
+            continue
+        at = f"{FIRST_HOUR + timedelta(hours=hour):%F %T}+00"
+        values = {"hour": hour, "rows": each, "keys": each * third, "at": at, "source": SOURCE, "file": FILE}
         pq.write_table(
-            table,
-            folder / "part-00000.zstd.parquet",
+            connection.sql(ROWS, params=values).to_arrow_table(),
+            path,
             compression="zstd",
             compression_level=1,
             use_dictionary=REPEATING,
-            write_statistics=[*FILTERED, *(["pk_values_after"] if has_bloom else [])],
-            bloom_filter_options={"pk_hash": {"ndv": each, "fpp": 0.01}} if has_bloom else None,
+            write_statistics=[*FILTERED, "pk_values_after"],
+            bloom_filter_options={"pk_hash": {"ndv": each, "fpp": 0.01}},
             row_group_size=each,
         )
     for name, query in _small_marts():
-        folder = marts / name
+        folder = home / "warehouse" / name
         folder.mkdir(parents=True, exist_ok=True)
         pq.write_table(connection.sql(query).to_arrow_table(), folder / "part-00000.zstd.parquet")
         (folder / "_SUCCESS").touch()
-    for folder in ("binlog_raw.db/statements", "binloom_intermediate.db/int_completed_segments"):
-        path = home / "warehouse" / folder
-        path.mkdir(parents=True)
-        pq.write_table(
-            connection.sql(
-                f"select '{SOURCE}' as source_id, 0 as epoch, '{FILE}' as binlog_file, 4 as segment_start"
-            ).to_arrow_table(),
-            path / "part-0.parquet",
-        )
-        (path / "_SUCCESS").touch()
+
+
+def _file_of(home: Path, hour: int) -> Path:
+    at = FIRST_HOUR + timedelta(hours=hour)
+    folder = home / "warehouse" / "binloom.db" / "row_changes" / f"event_hour={at:%Y-%m-%d-%H}" / f"source_id={SOURCE}"
+    return folder / "epoch=0" / f"binlog_file={FILE}" / f"file_part={hour}" / "part-00000.zstd.parquet"
 
 
 def _small_marts() -> Iterator[tuple[str, str]]:
@@ -135,29 +150,52 @@ def _small_marts() -> Iterator[tuple[str, str]]:
         for ordinal, (name, kind) in enumerate((("id", "bigint"), ("status", "varchar")))
     )
     yield (
-        "table_versions",
+        "binloom.db/table_versions",
         f"""select 'v1' as table_version_id, '{SOURCE}' as source_id, 'bench' as schema_name, 'orders' as table_name,
         [{columns}] as columns, ['id', 'status'] as column_names, ['id'] as primary_key_columns""",
     )
-    yield "transactions", f"select '{SOURCE}' as source_id, 0 as epoch, '{FILE}' as binlog_file, 4 as start_pos"
     yield (
-        "quarantined_row_events",
-        """select '' as source_id, '' as schema_name, '' as table_name, '' as reason, '' as event_type where false""",
+        "binloom.db/transactions",
+        f"""select '{SOURCE}' as source_id, 0 as epoch, '{FILE}' as binlog_file, 1 as file_sequence, 4 as start_pos,
+        100 as end_pos, '{SOURCE}/0/{FILE}/4' as transaction_id, null::varchar as gtid, null::varchar as xa_xid,
+        null::varchar as xa_end_transaction_id, null::timestamptz as committed_at, 'commit' as outcome""",
     )
+    yield (
+        "binloom.db/quarantined_row_events",
+        """select '' as source_id, 0 as epoch, 0 as file_sequence, '' as binlog_file, 4 as start_pos,
+        4 as transaction_pos, '' as schema_name, '' as table_name, '' as reason, '' as event_type where false""",
+    )
+    for name in ("binlog_raw.db/statements", "binloom_intermediate.db/int_completed_segments"):
+        yield (
+            name,
+            f"""select '{SOURCE}' as source_id, 0 as epoch, '{FILE}' as binlog_file, 4 as segment_start,
+            4 as start_pos, 0 as payload_ordinal, 4 as transaction_pos, 'QUERY' as kind, '' as sql_text""",
+        )
+    for name, names in EMPTY_MARTS.items():
+        typed = (column.partition(":") for column in names.split(","))
+        values = (f"null::{kind or 'varchar'} as {column}" for column, _, kind in typed)
+        yield name, f"select {', '.join(values)} where false"
 
 
-def ask(home: Path, key: str) -> dict[str, float]:
+def ask(home: Path, key: str, command: str) -> dict[str, float]:
     """Look up one key in this process; return seconds to the first row, rows, and bytes read."""
     from recover.selection.filters import Filters
-    from recover.sources.log import Log
+    from recover.sources.log import VIEWS, Log
+    from recover.timeline.history import history_of
+    from recover.timeline.table_log import MARTS
+    from recover.timeline.tables import find_table
 
-    before, started = _bytes_read(), perf_counter()
-    log = Log.of_warehouse(home)
-    rows = log.rows(log.select(Filters.of(tables=["bench.orders"], keys=[key])).query())
-    found = next(rows, None)
-    seconds = perf_counter() - started
-    count = (found is not None) + sum(1 for _ in rows)
-    return {"seconds": seconds, "rows": count, "bytes": _bytes_read() - before}
+    before, started, used = _bytes_read(), perf_counter(), process_time()
+    if command == "query":
+        log = Log.of_warehouse(home)
+        found = log.rows(log.select(Filters.of(tables=["bench.orders"], keys=[key])).query())
+        count = 1 if next(found, None) else 0
+    else:
+        log = Log.of_warehouse(home, dict.fromkeys((*VIEWS, *MARTS)))
+        found = iter(history_of(log.connection, find_table(log, "bench.orders", None), key))
+        count = 1 if next(found, None) else 0
+    figures = {"seconds": perf_counter() - started, "cpu": process_time() - used}
+    return {**figures, "rows": count + sum(1 for _ in found), "bytes": _bytes_read() - before}
 
 
 def _bytes_read() -> int:
@@ -166,34 +204,30 @@ def _bytes_read() -> int:
 
 
 def warehouse(work: Path, rows: int, hours: int) -> None:
-    """Measure the look-up of one key, with and without bloom filters."""
-    keys = rows // hours * hours // CHANGES_OF_A_KEY
-    for has_bloom in (False, True):
-        home = work / f"{rows}-rows-{'bloom' if has_bloom else 'plain'}"
-        if not (home / "warehouse").is_dir():
-            started = perf_counter()
-            generate(home, rows, hours, has_bloom=has_bloom)
-            print(f"generated {home} in {perf_counter() - started:.0f} s", file=sys.stderr)
-        size = sum(
-            path.stat().st_size for path in (home / "warehouse" / "binloom.db" / "row_changes").rglob("*.parquet")
-        )
+    """Measure the look-up of one key by `query` and by `history`."""
+    home = work / f"{rows}-rows"
+    if not (home / "warehouse").is_dir():
+        started = perf_counter()
+        generate(home, rows, hours)
+        print(f"generated {home} in {perf_counter() - started:.0f} s", file=sys.stderr)
+    size = sum(path.stat().st_size for path in (home / "warehouse" / "binloom.db" / "row_changes").rglob("*.parquet"))
+    for command in ("query", "history"):
         results, whole = [], []
         for number in range(ROUNDS):
-            key = str(keys * (2 * number + 1) // (2 * ROUNDS))
-            asked = run(
-                [sys.executable, "-m", "benchmarks.lookup", "ask", "--home", str(home), "--key", key], capture=True
-            )
+            key = str(rows // hours * (2 * number + 1) // (2 * ROUNDS))
+            asking = ["ask", "--home", str(home), "--key", key, "--command", command]
+            asked = run([sys.executable, "-m", "benchmarks.lookup", *asking], capture=True)
             results.append(json.loads(asked.output))
-            whole.append(asked.seconds)
+            whole.append(asked)
         assert all(result["rows"] == CHANGES_OF_A_KEY for result in results), results
-        worst = max(results, key=lambda result: result["seconds"])
+        seconds = sorted(result["seconds"] for result in results)
+        used = sorted(result["cpu"] for result in results)
+        read = max(result["bytes"] for result in results)
         print(
-            f"{'bloom filter on pk_hash' if has_bloom else 'no bloom filter'}: {rows:,} row changes in {hours} hours,"
-            f" {size / 1e9:.2f} GB; first row after"
-            f" {min(r['seconds'] for r in results):.2f} to {worst['seconds']:.2f} s,"
-            f" process {min(whole):.2f} to {max(whole):.2f} s;"
-            f" {max(r['bytes'] for r in results) / 1e6:.1f} MB read,"
-            f" {100 * max(r['bytes'] for r in results) / size:.2f} %"
+            f"{command}: {rows:,} row changes in {hours} hours, {size / 1e9:.2f} GB; first row after"
+            f" {seconds[0]:.2f} to {seconds[-1]:.2f} s, {used[0]:.2f} to {used[-1]:.2f} s of processor time; process"
+            f" {min(one.seconds for one in whole):.2f} to {max(one.seconds for one in whole):.2f} s;"
+            f" {read / 1e6:.1f} MB read, {100 * read / size:.2f} %"
         )
 
 
@@ -227,9 +261,10 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=8, help="how often the file of 128 MB is read")
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--key", help=argparse.SUPPRESS)
+    parser.add_argument("--command", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.section == "ask":
-        print(json.dumps(ask(arguments.home, arguments.key)))
+        print(json.dumps(ask(arguments.home, arguments.key, arguments.command)))
     elif arguments.section == "warehouse":
         number, unit = arguments.rows[:-1], arguments.rows[-1]
         warehouse(arguments.work, int(number) * UNITS[unit], arguments.hours)

@@ -41,13 +41,20 @@ class Selection:
         Condition on the columns of `row_changes`.
     alternatives
         Conditions of which each change fits exactly one, and which together are the same condition; empty if there is
-        only one. An engine uses the bloom filter of the old key only in a scan without the new key.
+        only one: that the old key is selected, and that only the new key is. An engine uses the bloom filter of the old
+        key only in a scan without the new key.
+    keys
+        The selected keys, as `pk_values` has them; empty if not exactly these are selected.
+    sources
+        Rows among which the changes of each alternative are; empty: all of `row_changes`.
     """
 
     filters: Filters
     versions: tuple[TableVersion, ...]
     condition: "exp.Expr"
     alternatives: "tuple[exp.Expr, ...]" = ()
+    keys: tuple[str, ...] = ()
+    sources: "tuple[exp.Expr, ...]" = ()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -61,7 +68,11 @@ class Selection:
         query = exp.select(*(columns or ("*",)))
         if not self.alternatives:
             return query.from_("binloom.row_changes").where(self.condition)
-        scans = [exp.select("*").from_("binloom.row_changes").where(one) for one in self.alternatives]
+        sources = self.sources or [exp.table_("row_changes", db="binloom")] * len(self.alternatives)
+        scans = [
+            exp.select("*").from_(source.copy()).where(one)
+            for source, one in zip(sources, self.alternatives, strict=True)
+        ]
         return query.from_(exp.union(*scans, distinct=False).subquery("row_changes"))
 
     def sql(self, *columns: "str | exp.Expr") -> str:
@@ -91,7 +102,7 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     if filters.threads:
         numbers = [exp.Literal.number(thread) for thread in filters.threads]
         conditions.append(exp.In(this=exp.column("thread_id"), expressions=numbers))
-    old_or_new = _of_keys(filters.keys, allowed) if filters.keys else None
+    old_or_new, keys = _of_keys(filters.keys, allowed) if filters.keys else (None, ())
     if filters.key_from is not None or filters.key_to is not None:
         conditions.append(_of_key_range(filters, allowed))
     conditions += [_changes(name, allowed) for name in filters.changed]
@@ -107,7 +118,8 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
             exp.and_(*conditions, old_or_new.left.copy()),
             exp.and_(*conditions, old_or_new.right.copy(), is_other),
         )
-    return Selection(filters, tuple(allowed), exp.and_(*conditions, old_or_new), alternatives)
+    whole = exp.and_(*conditions, old_or_new)
+    return Selection(filters, tuple(allowed), whole, alternatives, keys=keys if alternatives else ())
 
 
 def place_condition(filters: Filters) -> "exp.Expr":
@@ -248,21 +260,30 @@ def _changes(name: str, allowed: Sequence[TableVersion]) -> "exp.Expr":
 # --- keys ---
 
 
-def _of_keys(keys: Sequence[str], allowed: Sequence[TableVersion]) -> "exp.Expr":
-    """Return the condition that a row had one of these keys, before the change or after it."""
+def _of_keys(keys: Sequence[str], allowed: Sequence[TableVersion]) -> tuple["exp.Expr", tuple[str, ...]]:
+    """Return the condition that a row had one of these keys, before the change or after it.
+
+    The keys are returned too, as `pk_values` has them, if they are the same and known exactly in all tables. Then the
+    condition is `_of_exact_keys`.
+    """
     from sqlglot import exp
 
     conditions: dict[str, tuple[exp.Expr, list[TableVersion]]] = {}
+    exact: list[str] = []
+    has_only_exact = True
     for of_these in _by_key(allowed):
         bound = [one for key in keys if (one := _of_key(key, of_these[0], keys_of_all=allowed)) is not None]
         exact = [one for one in bound if isinstance(one, str)]
         others = [one for one in bound if not isinstance(one, str)]
+        has_only_exact &= not others
         if exact:
             others.append(_of_exact_keys(exact))
         if others:
             condition = exp.or_(*others)
             conditions.setdefault(condition.sql(), (condition, []))[1].extend(of_these)
-    return _by_versions(list(conditions.values()), allowed)
+    whole = _by_versions(list(conditions.values()), allowed)
+    is_exact = has_only_exact and whole == _of_exact_keys(exact)
+    return whole, tuple(exact) if is_exact else ()
 
 
 def _of_exact_keys(texts: Sequence[str]) -> "exp.Expr":

@@ -79,18 +79,20 @@ def _unknown_file(ask: Ask, filters: Filters) -> UsageError | None:
 def _unknown_transaction(ask: Ask, filters: Filters) -> UsageError | None:
     from sqlglot import exp
 
-    if filters.gtids and not _has_transactions(ask, is_in(filters.gtids, exp.column("gtid"))):
+    is_of_source = exp.column("source_id").isin(*filters.sources) if filters.sources else exp.true()
+    log = " and ".join(filters.sources) or "the log"
+    if filters.gtids and not _has_transactions(ask, exp.and_(is_of_source, is_in(filters.gtids, exp.column("gtid")))):
         shown = ", ".join(map(str, filters.gtids[:3]))
         return OutsideTheLogError(
-            f"No transaction of the log has a GTID of {shown}{' …' if len(filters.gtids) > 3 else ''}.",
+            f"No transaction of {log} has a GTID of {shown}{' …' if len(filters.gtids) > 3 else ''}.",
             hint=_gtids_of_log(ask),
         )
     for text in filters.transactions:
         named = select(Filters(transactions=(text,)), ()).condition
         named = named.transform(_as_column_of_transactions)
-        if not _has_transactions(ask, named):
+        if not _has_transactions(ask, exp.and_(is_of_source, named)):
             hint = _gtids_of_log(ask) if is_gtid(text) else _transaction_around(ask, text)
-            return OutsideTheLogError(f"The log has no transaction {text!r}.", hint=hint)
+            return OutsideTheLogError(f"There is no transaction {text!r} in {log}.", hint=hint)
     return None
 
 

@@ -92,6 +92,11 @@ class Filters:
             raise UsageError(
                 "A position is an offset in one binlog file.", hint="Give --file NAME with --from-pos and --to-pos."
             )
+        if self.from_pos is not None and self.to_pos is not None and self.from_pos >= self.to_pos:
+            raise UsageError(
+                f"--from-pos {self.from_pos} is not before --to-pos {self.to_pos}.",
+                hint="Events from the first position on and before the second are selected.",
+            )
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise UsageError(
                 f"--since {self.since:%F %T} is not before --until {self.until:%F %T}.",
