@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from binloom.commands.asked_log import report_end, report_problems
+from binloom.commands.asked_log import report_beginning, report_end, report_problems
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from recover.sources.log import Log
@@ -11,6 +11,7 @@ from recover.timeline.as_of import Moment, moment_of
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, TableEvent
 from recover.timeline.history import history_of
+from recover.timeline.masks import masked_in_words
 from recover.timeline.names import later_name, periods_of
 from recover.timeline.rows import Version
 from recover.timeline.statements import statements_of
@@ -42,7 +43,10 @@ def print_history(log: Log, table_name: str, key: str, source_id: str | None, as
     table = find_table(log, table_name, source_id)
     if log.copies is not None:
         copy_row(log.copies, table, key, as_of)
+    if (sentence := masked_in_words(log, table)) is not None:
+        say(sentence)
     moment = moment_of(connection, table.source_id, as_of) if as_of is not None else None
+    report_beginning(log, (table.source_id,))
     found = history_of(connection, table, key)
     if moment is not None:
         return max(_print_row(found, moment, f"{table} {key}", format), report_problems(log))

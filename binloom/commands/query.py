@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from binloom.commands.asked_log import report_problems
+from binloom.commands.asked_log import report_beginning, report_problems
 from binloom.commands.output import Format, human, print_line, print_rows, say
 from ingest.errors import EXIT_DONE
 from recover.questions.summaries import summary
@@ -25,6 +25,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     columns, rows = found.columns, found.rows
     first = next(rows, None)
     _report_quarantine(log, filters)
+    report_beginning(log, filters.sources, filters.since)
     if first is None and limit != 0:
         return max(_nothing(why_nothing(log.rows, selection, log.is_whole)), report_problems(log))
     answer = itertools.chain([first] if first is not None else [], rows)

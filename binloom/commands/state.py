@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from binloom.commands.asked_log import report_end, report_problems
+from binloom.commands.asked_log import report_beginning, report_end, report_problems
 from binloom.commands.output import StateFormat, json_text, say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.escapes import csv_cell
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.copied import copy_table
+from recover.timeline.masks import masked_in_words
 from recover.timeline.state import Row, State, state_of
 from recover.timeline.tables import find_table
 
@@ -30,6 +31,7 @@ def print_state(
     table = find_table(log, table_name, source_id)
     if log.copies is not None:
         copy_table(log.copies, table, as_of)
+    report_beginning(log, (table.source_id,))
     moment = moment_of(log.connection, table.source_id, as_of)
     state = state_of(log.connection, table, moment)
     if format is StateFormat.SQL:
@@ -48,6 +50,8 @@ def print_state(
 def _concluded(log: Log, state: State, as_of: str | None) -> int:
     """Report on the rows that were read; return the exit code."""
     _report(state)
+    if (sentence := masked_in_words(log, state.table)) is not None:
+        say(sentence)
     if as_of is None:
         report_end(log)
     return report_problems(log)

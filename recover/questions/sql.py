@@ -7,13 +7,14 @@ test compares its results with Spark's.
 import contextlib
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
 from recover.sources.cluster import Cluster, ClusterRefusedError, NoClusterTableError
 from recover.sources.engine import Answer, answer
+from recover.sources.kept_files import ignored
 from recover.sources.marts import MART_SCHEMA, SCHEMAS, open_marts
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class QuestionError(UsageError):
     """A question cannot be understood or answered."""
 
 
-def ask(question: str, home: Path) -> Answer:
+def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Answer:
     """Return the answer to a query on the marts of a home.
 
     Parameters
@@ -46,6 +47,8 @@ def ask(question: str, home: Path) -> Answer:
         One query in Spark's SQL. Tables without a schema are those of schema `binloom`.
     home
         Folder of all data of binloom.
+    tell
+        Is told when a build must be waited for.
 
     Raises
     ------
@@ -57,7 +60,7 @@ def ask(question: str, home: Path) -> Answer:
     import duckdb
 
     query = _query(question)
-    connection = open_marts(home, _named_tables(query))
+    connection = open_marts(home, _named_tables(query), tell=tell)
     try:
         cursor = connection.execute(query.sql("duckdb"))
     except duckdb.IOException as error:
@@ -187,7 +190,10 @@ def _hint(connection: "DuckDBPyConnection", message: str) -> str:
         return "Correct the query, or ask Spark."
     known = "select distinct column_name from information_schema.columns where table_schema in $schemas order by 1"
     columns = [row[0] for row in connection.execute(known, {"schemas": SCHEMAS}).fetchall()]
-    return f"There are the columns {', '.join(difflib.get_close_matches(unknown[1], columns, n=3) or columns)}."
+    near = difflib.get_close_matches(unknown[1], columns, n=3)
+    if len(near) == 1:
+        return f"The nearest name of a column is {near[0]}."
+    return f"There are the columns {', '.join(near or columns)}."
 
 
 def _first_line(error: Exception) -> str:

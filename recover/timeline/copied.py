@@ -70,7 +70,7 @@ def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> No
     Parameters
     ----------
     all_transactions
-        Copy more than the last transaction, prepared ones and those that were rolled back.
+        Copy more than the last transaction, prepared ones and those that did not commit.
     """
     from sqlglot import exp
 
@@ -91,7 +91,7 @@ def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> No
     special = transactions.where(
         exp.or_(
             "xa_end_transaction_id is not null",
-            exp.column("outcome").eq("rollback"),
+            exp.column("outcome").isin("rollback", "none"),
             exp.column("transaction_id").isin(query=ends),
         )
     )

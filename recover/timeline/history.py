@@ -1,16 +1,18 @@
 """One row through time, followed through changes of its key and of its table's name."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
 from recover.selection.filters import key_parts, key_text
+from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Place
-from recover.timeline.names import changes_query, events_in, periods_of
+from recover.timeline.names import events_in, periods_of, with_last_name
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -44,9 +46,11 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     """
     key = key_of(connection, table, key)
     periods = periods_of(connection, table)
-    source = changes_query(periods)
-    path = _Path(connection, table, until, source)
+    renamed = partial(with_last_name, periods)
+    path = _Path(connection, table, until, renamed)
     path.follow(key)
+    if not path.found and (unchanged := _unchanged(connection, table, key, until)):
+        return unchanged
     if not path.found:
         raise UnknownRowError(
             f"The log contains no change of row {key} in {table}{'' if until is None else ' up to then'}.",
@@ -54,13 +58,27 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
         )
     changes = (
         change
-        for change in changes_of(connection, table, until, Rows(sorted(path.keys), source))
+        for change in changes_of(connection, table, until, Rows(sorted(path.keys), renamed))
         if change.change_id in path.found
     )
     columns = {version: one for each in periods for version, one in columns_of(connection, each.table).items()}
     found = list(versions(changes, events_in(connection, periods, until), columns))
     lines = {version.line for version in found if version.key == key}
     return sorted((one for one in found if one.line in lines), key=_in_order)
+
+
+def _unchanged(connection: "DuckDBPyConnection", table: Table, key: str, until: Place | None) -> list[Version]:
+    """Return the versions of a row that the log never changed, from a baseline; none if no baseline has it."""
+    baseline = baseline_of(connection, table, until)
+    if baseline is None:
+        return []
+    events = [event for event in events_of(connection, table, until) if event.place >= baseline.place]
+    rows = changes_of(connection, table, until, Rows([key], beginning=baseline))
+    found = list(versions(rows, [*baseline.events, *events], columns_of(connection, table)))
+    for version in found:
+        # It is not known when the row was inserted.
+        version.change = None
+    return sorted(found, key=_in_order)
 
 
 def _in_order(version: Version) -> tuple[Place, int, int]:
@@ -74,7 +92,7 @@ class _Path:
     connection: "DuckDBPyConnection"
     table: Table
     until: Place | None
-    source: str
+    renamed: Callable[[str], str]
     found: set[str] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)
 
@@ -97,7 +115,7 @@ class _Path:
             open_ends += [(one, is_forward) for one in (part[-1:] if is_forward else part[:1]) if _moves(one)]
 
     def _changes(self, key: str) -> list[Change]:
-        return list(changes_of(self.connection, self.table, self.until, Rows([key], self.source)))
+        return list(changes_of(self.connection, self.table, self.until, Rows([key], self.renamed)))
 
     def _add(self, key: str, changes: Sequence[Change]) -> None:
         self.keys.add(key)
@@ -140,7 +158,8 @@ def key_of(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
         parts = [text]
     if len(parts) != len(names):
         raise UnknownRowError(
-            f"The primary key of {table} has {len(names)} columns, and {text!r} has {len(parts)} values.",
+            f"The primary key of {table} has {len(names)} columns, and {text!r} has {len(parts)}"
+            f" value{'s' if len(parts) > 1 else ''}.",
             hint=f"Give {'|'.join(names)}, with | between the values.",
         )
     return key_text(_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))

@@ -76,14 +76,20 @@ def events_in(connection: "DuckDBPyConnection", periods: Sequence[Period], until
     return sorted(found, key=lambda event: (event.place, event.reason))
 
 
-def changes_query(periods: Sequence[Period]) -> str:
-    """Return a query of the changes of a table under all of its names; each has the last name."""
+def with_last_name(periods: Sequence[Period], rows: str) -> str:
+    """Return a query of the rows of a table under all of its names, each with the last name.
+
+    Parameters
+    ----------
+    rows
+        A query of rows of `row_changes`.
+    """
     if len(periods) == 1:
-        return "select * from binloom.row_changes"
+        return rows
     last = periods[0].table
     return " union all ".join(
         f"select * replace ({literal(last.schema_name)} as schema_name, {literal(last.table_name)} as table_name)"
-        f" from binloom.row_changes where source_id = {literal(last.source_id)}"
+        f" from ({rows}) where source_id = {literal(last.source_id)}"
         f" and schema_name = {literal(period.table.schema_name)} and table_name = {literal(period.table.table_name)}"
         f" and {period.condition}"
         for period in periods

@@ -309,6 +309,7 @@ def _changed_document(document: str, change: Change, column: str) -> str | None:
         changes = [
             parse_change(one.operation, one.path, one.value) for one in change.json_changes if one.column_name == column
         ]
+        # An update that leaves the document as it was has no changes.
         return apply_changes(document, changes)
     except JsonDiffError:
         return None

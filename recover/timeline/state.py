@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from recover.timeline.altered_columns import Columns
 from recover.timeline.as_of import Moment
+from recover.timeline.baselines import Baseline, baseline_of
 from recover.timeline.events import Effect, Image, Place, TableEvent
 from recover.timeline.rows import versions
-from recover.timeline.table_log import Table, changes_of, columns_of, events_of
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -45,6 +46,8 @@ class State:
         The version of the table that has them.
     gaps_in_knowledge
         Sentences on why other rows may exist, or others of these rows may not. Empty if the state is complete.
+    baseline
+        The rows that the changes begin with; None if they begin with the log.
     rows_read, rows_unknown, rows_doubtful
         Rows so far, those of them with an unknown value, and those with a doubt.
     chain_breaks
@@ -56,6 +59,7 @@ class State:
     columns: tuple[str, ...]
     table_version_id: str | None
     gaps_in_knowledge: tuple[str, ...]
+    baseline: Baseline | None
     _connection: "DuckDBPyConnection"
     rows_read: int = field(default=0, init=False)
     rows_unknown: int = field(default=0, init=False)
@@ -72,9 +76,10 @@ class State:
         # Without the beginning of the table, the next change of a row shows how it was before.
         until = None if self.gaps_in_knowledge else self.moment.place
         place = self.moment.place
+        begin = self.baseline
         found = versions(
-            changes_of(self._connection, self.table, until),
-            events_of(self._connection, self.table, until),
+            changes_of(self._connection, self.table, until, Rows(beginning=begin)),
+            _events_since(self._connection, self.table, begin, until),
             columns_of(self._connection, self.table),
         )
         for version in found:
@@ -108,16 +113,31 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
     moment
         Transactions before it are included.
     """
-    gaps = (*_gaps(events_of(connection, table, moment.place)), *_cascades(connection, table))
+    baseline = baseline_of(connection, table, moment.place)
+    events = _events_since(connection, table, baseline, moment.place)
+    gaps = (*_gaps(events), *_cascades(connection, table))
     version_id, columns = _columns_at(connection, table, moment.place)
-    return State(table, moment, columns, version_id, gaps, connection)
+    return State(table, moment, columns, version_id, gaps, baseline, connection)
+
+
+def _events_since(
+    connection: "DuckDBPyConnection", table: Table, baseline: Baseline | None, until: Place | None
+) -> list[TableEvent]:
+    """Return the events of a table from a baseline on, or all of them."""
+    events = events_of(connection, table, until)
+    if baseline is None:
+        return events
+    return [*baseline.events, *(event for event in events if event.place >= baseline.place)]
 
 
 def _gaps(events: Sequence[TableEvent]) -> Iterator[str]:
     """Yield why events leave rows unknown."""
     emptied = max((place for place, event in enumerate(events) if event.effect is Effect.EMPTIES), default=None)
     if emptied is None:
-        yield "The log does not contain the CREATE TABLE, or a TRUNCATE TABLE: rows that never changed are missing."
+        yield (
+            "The log does not contain the CREATE TABLE, or a TRUNCATE TABLE, and there is no baseline before: rows that"
+            " never changed are missing."
+        )
     since = events[emptied + 1 :] if emptied is not None else events
     for event in since:
         if event.effect is Effect.REPLACES:

@@ -1,15 +1,16 @@
 """The changes of one table and all other events that change its rows, read from the marts."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from hashlib import sha256
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
 from recover.sources.engine import fetched, literal
+from recover.sources.key_parts import rows_of_keys
 from recover.timeline.altered_columns import Columns
+from recover.timeline.baselines import Baseline, sequence_of_file
 from recover.timeline.components import components
 from recover.timeline.events import Change, Effect, JsonChange, Place, TableEvent
 
@@ -54,23 +55,39 @@ class Table:
         return {"source": self.source_id, "schema": self.schema_name, "table": self.table_name}
 
 
+def _unchanged(rows: str) -> str:
+    return rows
+
+
 @dataclass(frozen=True)
 class Rows:
-    """The rows of row_changes, or of a query with its columns, that are read: those of some keys, or all of them."""
+    """The rows of row_changes that are read.
+
+    Attributes
+    ----------
+    keys
+        Only the rows of these keys; None: all rows.
+    renamed
+        Makes, of a query of rows of `row_changes`, a query that gives them the names that are asked for.
+    beginning
+        A baseline: its rows and the changes since are read. None: all changes.
+    """
 
     keys: Sequence[str] | None = None
-    source: str = "select * from binloom.row_changes"
+    renamed: Callable[[str], str] = _unchanged
+    beginning: Baseline | None = None
 
     @property
-    def query(self) -> str:
-        """Return a query of the rows. Each part has one condition on one column, which statistics of files answer."""
-        if self.keys is None:
-            return self.source
-        hashes = ", ".join(f"'{sha256(key.encode()).hexdigest()}'" for key in self.keys)
-        keys = ", ".join(literal(key) for key in self.keys)
-        return f"""select * from ({self.source}) where pk_hash in ({hashes})
-            union all
-            select * from ({self.source}) where pk_values_after in ({keys}) and pk_hash not in ({hashes})"""
+    def since(self) -> Place | None:
+        """Place of the first row that is read."""
+        return None if self.beginning is None else self.beginning.since
+
+    def query(self, connection: "DuckDBPyConnection") -> str:
+        """Return a query of the rows."""
+        changes = "select * from binloom.row_changes" if self.keys is None else rows_of_keys(connection, self.keys)
+        if self.beginning is not None:
+            changes = f"{changes} union all by name {self.beginning.rows(self.keys)}"
+        return self.renamed(changes)
 
 
 ALL_ROWS: Final = Rows()
@@ -96,17 +113,19 @@ def changes_of(
     """
     cursor = connection.cursor()
     has_xa = _prepare_ends_of_xa(cursor, table)
-    selected = _selected(rows, has_xa, until)
-    parameters = {**table.parameters, **(_place_parameters(until) if until is not None else {})}
-    moves = cursor.execute(
-        f"""select distinct hash(key) as before, hash(key_after) as after
+    selected = _selected(rows.query(cursor), has_xa, rows.since, until)
+    parameters = {**table.parameters, **_place_parameters("until", until), **_place_parameters("since", rows.since)}
+    cursor.execute(
+        f"""create or replace temp table moves as
+        select distinct hash(key) as before, hash(key_after) as after
         from ({selected}) where key is not null and key_after is not null and key != key_after""",
         parameters,
-    ).fetchnumpy()
+    )
     cursor.execute("create or replace temp table moved (key_hash ubigint, root ubigint)")
-    if len(moves["before"]):
+    if _value(cursor.execute("select count(*) from moves")):
         import pyarrow as pa
 
+        moves = cursor.execute("select * from moves").fetchnumpy()
         keys, roots = components(moves["before"], moves["after"])
         cursor.register("found", pa.table({"key_hash": keys, "root": roots}))
         cursor.execute("insert into moved select * from found")
@@ -137,6 +156,19 @@ def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | Non
     )
 
 
+def has_prepared_across(connection: "DuckDBPyConnection", table: Table, place: Place) -> bool:
+    """Return whether the table has changes that were prepared before a place, and took effect after it."""
+    cursor = connection.cursor()
+    if not _prepare_ends_of_xa(cursor, table):
+        return False
+    found = cursor.execute(
+        f"""select count(*) from ({_selected("select * from binloom.row_changes", True, place, None)})
+        where (epoch, file_sequence, start_pos) < ($since_epoch, $since_file_sequence, $since_pos)""",
+        {**table.parameters, **_place_parameters("since", place)},
+    )
+    return bool(_value(found))
+
+
 def columns_of(connection: "DuckDBPyConnection", table: Table) -> dict[str, Columns]:
     """Return the columns of each version of a table."""
     rows = connection.execute(
@@ -150,7 +182,7 @@ def columns_of(connection: "DuckDBPyConnection", table: Table) -> dict[str, Colu
     }
 
 
-def _selected(rows: Rows, has_xa: bool, until: Place | None) -> str:
+def _selected(rows: str, has_xa: bool, since: Place | None, until: Place | None) -> str:
     """Return a query of changes with the place where each took effect and the row's key before and after."""
     own = "(epoch, file_sequence, start_pos)"
     places = (
@@ -162,6 +194,8 @@ def _selected(rows: Rows, has_xa: bool, until: Place | None) -> str:
     )
     ended = "left join ends_of_xa as ended using (epoch, binlog_file, transaction_pos)" if has_xa else ""
     effect = "(effect_epoch, effect_file_sequence, effect_pos)" if has_xa else own
+    # DuckDB joins two comparisons of a tuple to one that it does not support.
+    since_effect = f"[{effect[1:-1]}]"
     image_key = "to_json(list_sort(map_entries({})))::varchar"
     after = "case when row_before is null then row_after else map_concat(row_before, row_after) end"
     return f"""select
@@ -173,14 +207,15 @@ def _selected(rows: Rows, has_xa: bool, until: Place | None) -> str:
             then coalesce(pk_values_after, pk_values, {image_key.format(after)}) end as key_after
     from (
         select changes.*, {places}
-        from ({rows.query}) as changes {ended}
+        from ({rows}) as changes {ended}
         where source_id = $source and schema_name = $schema and table_name = $table and outcome = 'commit'
     )
-    where {"true" if until is None else f"{effect} < ($until_epoch, $until_file_sequence, $until_pos)"}"""
+    where {"true" if until is None else f"{effect} < ($until_epoch, $until_file_sequence, $until_pos)"}
+        and {"true" if since is None else f"{since_effect} >= [$since_epoch, $since_file_sequence, $since_pos]"}"""
 
 
-def _place_parameters(place: Place) -> dict[str, int]:
-    return {"until_epoch": place.epoch, "until_file_sequence": place.file_sequence, "until_pos": place.pos}
+def _place_parameters(name: str, place: Place | None) -> dict[str, int]:
+    return {} if place is None else {f"{name}_{part}": value for part, value in place._asdict().items()}
 
 
 def _prepare_ends_of_xa(cursor: "DuckDBPyConnection", table: Table) -> bool:
@@ -198,7 +233,11 @@ def _prepare_ends_of_xa(cursor: "DuckDBPyConnection", table: Table) -> bool:
 
 
 def _columns(cursor: "DuckDBPyConnection", mart: str) -> set[str]:
-    return {row[0] for row in cursor.execute(f"describe select * from binloom.{mart}").fetchall()}
+    # To describe a view would bind it, which reads the footers of all files.
+    found = cursor.execute(
+        "select column_name from duckdb_columns() where schema_name = 'binloom' and table_name = ?", [mart]
+    )
+    return {name for (name,) in found.fetchall()}
 
 
 def _value(cursor: "DuckDBPyConnection") -> Any:
@@ -260,23 +299,16 @@ def _reason(statement_type: str, actions: Sequence[str]) -> str:
     return f"{statement_type} ({partition.replace('_', ' ')})" if partition is not None else statement_type
 
 
+_UNCOMMITTED: Final = {
+    "rollback": "a rolled-back transaction, whose changes remain in tables of an engine without transactions",
+    "none": "a transaction whose end is not in the log",
+}
+"""Outcomes of transactions whose changes may have remained, and what that means."""
+
 _OBSCURING_QUERIES: Final = {
     "rows in quarantine": """
         select epoch, file_sequence, min(start_pos), binlog_file from binloom.quarantined_row_events
         where source_id = $source and coalesce(schema_name = $schema, true) and coalesce(table_name = $table, true)
-        group by epoch, file_sequence, binlog_file, transaction_pos""",
-    "a rolled-back transaction, whose changes remain in tables of an engine without transactions": """
-        select changes.epoch, changes.file_sequence, min(changes.start_pos), changes.binlog_file
-        from binloom.row_changes as changes
-        inner join binloom.transactions on changes.source_id = transactions.source_id
-            and changes.epoch = transactions.epoch and changes.binlog_file = transactions.binlog_file
-            and changes.transaction_pos = transactions.start_pos
-        where changes.source_id = $source and changes.schema_name = $schema and changes.table_name = $table
-            and changes.outcome = 'rollback' and transactions.xa_xid is null
-        group by changes.epoch, changes.file_sequence, changes.binlog_file, changes.transaction_pos""",
-    "a transaction whose end is not in the log": """
-        select epoch, file_sequence, min(start_pos), binlog_file from binloom.row_changes
-        where source_id = $source and schema_name = $schema and table_name = $table and outcome = 'none'
         group by epoch, file_sequence, binlog_file, transaction_pos""",
     "an incident of the server": """
         select epoch, null, start_pos, binlog_file from binloom_quality.lost_events where source_id = $source""",
@@ -306,11 +338,29 @@ def _obscuring(connection: "DuckDBPyConnection", table: Table) -> Iterator[Table
     for reason, query in _OBSCURING_QUERIES.items():
         names = {name: value for name, value in table.parameters.items() if f"${name}" in query}
         for epoch, file_sequence, pos, file in connection.execute(query, names).fetchall():
-            sequence = _file_sequence(file) if file_sequence is None else file_sequence
+            sequence = sequence_of_file(file) if file_sequence is None else file_sequence
             yield TableEvent(Place(epoch, sequence, pos), Effect.OBSCURES, reason, file)
+    yield from _uncommitted(connection, table)
 
 
-def _file_sequence(binlog_file: str) -> int:
-    """Return the number in a file's name, as the macro of this name does."""
-    number = re.search(r"([0-9]+)$", binlog_file)
-    return int(number[1]) if number is not None else 0
+def _uncommitted(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
+    """Yield the transactions with rows of a table that were rolled back, or that have no end in the log."""
+    is_uncommitted = "source_id = $source and (outcome = 'none' or (outcome = 'rollback' and xa_xid is null))"
+    # Few logs have such a transaction, and a search for its rows opens every file of the table.
+    files = connection.execute(
+        f"select distinct binlog_file from binloom.transactions where {is_uncommitted}", {"source": table.source_id}
+    ).fetchall()
+    if not files:
+        return
+    rows = connection.execute(
+        f"""select epoch, file_sequence, min(changes.start_pos), binlog_file, any_value(outcome)
+        from binloom.row_changes as changes
+        semi join (select epoch, binlog_file, start_pos as transaction_pos from binloom.transactions
+            where {is_uncommitted}) using (epoch, binlog_file, transaction_pos)
+        where source_id = $source and schema_name = $schema and table_name = $table
+            and binlog_file in ({", ".join(literal(file) for (file,) in files)})
+        group by epoch, file_sequence, binlog_file, transaction_pos""",
+        table.parameters,
+    ).fetchall()
+    for epoch, file_sequence, pos, file, outcome in rows:
+        yield TableEvent(Place(epoch, file_sequence, pos), Effect.OBSCURES, _UNCOMMITTED[outcome], file)

@@ -14,6 +14,7 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters, key_text
 from recover.sources.decoded_facts import leads_to
 from recover.sources.log import VIEWS, Log
+from recover.sources.row_filter import rows_with_keys
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.table_log import MARTS
@@ -214,6 +215,23 @@ def test_a_landed_file_gives_the_facts_that_the_warehouse_has(home: Path, mart: 
     assert len(expected) >= 3
 
 
+@pytest.mark.parametrize("ordinal", [0, 2])
+def test_the_filter_of_keys_keeps_the_rows_with_one_of_its_texts(ordinal: int) -> None:
+    batches = [batch for kind, batch in open_binlog(SHOP / FIRST_FILE).batches() if kind == "row_events"]
+    for batch in [part for whole in batches for part in (whole, whole.slice(3), whole.slice(5, 20))]:
+        found = batch.to_pylist()
+        texts = {one[image][ordinal] for one in found for image in ("before_values", "after_values")} - {None}
+        wanted = [*sorted(texts)[::3], "é"]
+        for table_map in {one["table_map_id"] for one in found}:
+            kept = [
+                one
+                for one in found
+                if one["table_map_id"] != table_map
+                or {one["before_values"][ordinal], one["after_values"][ordinal]} & {*wanted}
+            ]
+            assert rows_with_keys(batch, {table_map: [{ordinal: wanted}]}).to_pylist() == kept
+
+
 def whole(paths: list[Path]) -> Log:
     return Log.of_whole_files(paths, source_id=LANDED, snapshot=read_snapshot_dir(SHOP / "schema"))
 
@@ -247,6 +265,26 @@ def test_an_undo_of_a_cut_file_is_refused(tmp_path: Path) -> None:
     assert refused.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("rollback", "a rolled-back transaction, whose changes remain in tables of an engine without transactions"),
+        ("none", "a transaction whose end is not in the log"),
+    ],
+)
+def test_a_transaction_that_did_not_commit_makes_rows_uncertain(outcome: str, reason: str) -> None:
+    log = whole([SHOP / FIRST_FILE])
+    orders = "from binloom.row_changes where table_name = 'orders'"
+    ((transaction, first),) = log.connection.execute(
+        f"select transaction_pos, min(start_pos) {orders} group by all order by all limit 1"
+    ).fetchall()
+    log.connection.execute(f"update resolved set outcome = '{outcome}' where start_pos = {transaction}")
+    (gap,) = gaps(log)
+    assert gap == f"After {reason} at {FIRST_FILE}:{first}, rows may be missing, or be others."
+    log.connection.execute(f"update resolved set xa_xid = 'x' where start_pos = {transaction}")
+    assert len(gaps(log)) == (outcome == "none")
+
+
 def test_statements_that_change_rows_make_rows_uncertain() -> None:
     log = Log.of_whole_files([FIXTURES / "mariadb-mixed.binlog"])
     found = rows(log, "from binloom_quality.statement_format_changes")
@@ -268,6 +306,13 @@ def test_a_file_in_the_place_of_the_table_is_explained(tmp_path: Path) -> None:
 def test_an_undo_of_files_needs_a_snapshot(tmp_path: Path) -> None:
     options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--table", "orders", "--key", "1042"]
     assert_sentence(binloom("undo", *options, home=tmp_path), 1, "no schema snapshot describes", "--snapshot-dir")
+
+
+def test_an_undo_of_columns_that_no_table_has_is_refused(tmp_path: Path) -> None:
+    options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--snapshot-dir", SHOP / "schema", "--table", "orders"]
+    refused = binloom("undo", *options, "--key", "1042", "--columns", "note,statuss", home=tmp_path)
+    assert_sentence(refused, 2, "No statement can set a column 'statuss' of shop.customers", "nearest name is status")
+    assert refused.stdout == ""
 
 
 A = "5ca1ab1e-0000-4000-8000-0000b1d1003e"

@@ -228,6 +228,21 @@ def test_a_json_document_is_unknown_without_an_earlier_one_or_if_it_is_in_doubt(
     assert [one.row for one in last(log).values()] == [{"id": "1"}, {"id": "2"}]
 
 
+def test_an_update_without_changes_of_a_document_leaves_it_as_it_was() -> None:
+    log = Log()
+    log.insert("1", doc='{"a": 0}')
+    log.update("1", {"id": "1"}, {}, unchanged_documents=("doc",))
+    assert last(log)["1"].row == {"id": "1", "doc": '{"a": 0}'}
+
+
+def test_masked_changes_leave_the_document_unknown() -> None:
+    for value in ("***", None):
+        log = Log()
+        log.insert("1", doc='{"b": 0}')
+        log.update("1", {"id": "1"}, {}, json_changes=(JsonChange("doc", "replace", "***", value),))
+        assert last(log)["1"].row == {"id": "1"}
+
+
 def test_a_json_change_that_does_not_fit_leaves_the_document_unknown() -> None:
     log = Log()
     log.insert("1", doc='{"b": 0}')

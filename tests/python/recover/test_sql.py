@@ -1,6 +1,7 @@
 """`binloom sql` on marts that were built before: it needs no Java, and refuses all that it cannot answer rightly."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ from sqlglot import exp
 
 from ingest.warehouse.files import partition_folder
 from recover.questions.sql import FUNCTIONS, QuestionError, ask
-from recover.sources.marts import NoMartError, UnfinishedMartError
+from recover.sources.kept_files import UnfinishedMartError
+from recover.sources.marts import NoMartError
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.older_warehouse import unpack
 from tests.support.recover.questions import QUESTIONS, documented_questions
@@ -89,15 +91,15 @@ def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
         ask("select * from row_changes", tmp_path)
 
 
-@pytest.mark.parametrize("trace", ["_temporary", ".spark-staging-1"])
+@pytest.mark.parametrize("trace", ["_temporary", ".spark-staging-1/event_hour=2026-11-17-08"])
 def test_a_mart_that_is_being_written_is_not_read(home: Path, trace: str) -> None:
     folder = home / "warehouse" / "binloom.db" / "row_changes" / trace
-    folder.mkdir()
+    folder.mkdir(parents=True)
     try:
         with pytest.raises(UnfinishedMartError, match=r"last build of binloom.row_changes has not ended"):
             ask("select count(*) from row_changes", home)
     finally:
-        folder.rmdir()
+        shutil.rmtree(folder.parent if folder.parent.name.startswith(".") else folder)
 
 
 def test_a_mart_whose_writing_was_killed_is_not_read(home: Path) -> None:

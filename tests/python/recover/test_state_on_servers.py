@@ -4,35 +4,58 @@ The marts of this module also show what keeps an undo from being right.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from jinja2 import Template
 
+from ingest.binlog import TableFilter
 from ingest.landing import ingest, land_snapshot
+from ingest.landing.baselines import land_baseline
+from ingest.sources.address import ServerAddress
+from ingest.sources.consistent_read import ConsistentRead
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.spark import SparkLaunch
 from recover.selection.filters import Filters
 from recover.sources.log import VIEWS, Log
 from recover.sources.marts import open_marts
+from recover.timeline import baselines
 from recover.timeline.as_of import moment_of
+from recover.timeline.history import history_of
 from recover.timeline.state import Row, State, state_of
 from recover.timeline.table_log import MARTS, Table
 from recover.undo.classify import Wish
 from recover.undo.undoing import planned
-from tests.servers import ALL_DISTRIBUTIONS
+from tests.servers import ALL_DISTRIBUTIONS, Server
+from tests.support.binlog import workload
+from tests.support.binlog.workload import Table as ServerTable
 from tests.support.landing.binlogs import snapshot_of
 from tests.support.models.invoke import run_dbt
+from tests.support.models.typed import (
+    EVERY_TYPE,
+    ODD_NAMES,
+    RENAMED_VERSIONS,
+    Typed,
+    generated,
+    make_tables,
+    rows_of_server,
+    typed_row,
+)
 from tests.support.places import PROJECT
 from tests.support.recover.timeline import SCHEMA, Dump, Timeline
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    *(pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.mysql56, pytest.mark.mariadb118),
+    *(pytest.mark.spark, pytest.mark.slow),
+]
 
 SERVERS = ("mysql", "mariadb")
 TRANSACTIONS = 120
@@ -62,12 +85,20 @@ OBSTACLES = (
 
 @dataclass(frozen=True)
 class Timelines:
-    """The home, its marts in memory, the session that built them, and the dumps of each server."""
+    """The home, its marts in memory, the session that built them, and the dumps of each server.
+
+    Attributes
+    ----------
+    rows
+        Tables with typed models and their last rows by id, by server and table.
+    """
 
     home: Path
     marts: "DuckDBPyConnection"
     session: Any
     dumps: dict[str, list[Dump]]
+    typed: Typed
+    rows: dict[tuple[str, str], tuple[ServerTable, dict[int, dict[str, str | None]]]]
 
 
 @pytest.fixture(scope="module")
@@ -75,21 +106,69 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Timelines]:
     """The marts of one workload on each server, and its dumps."""
     home = tmp_path_factory.mktemp("home")
     dumps: dict[str, list[Dump]] = {}
+    rows: dict[tuple[str, str], tuple[ServerTable, dict[int, dict[str, str | None]]]] = {}
     with pytest.MonkeyPatch.context() as patch, SparkLaunch(home, short_lived=True) as launch:
         patch.setenv("BINLOOM_HOME", str(home))
-        for seed, name in enumerate(SERVERS):
+        for seed, name in enumerate(ALL_DISTRIBUTIONS):
             with ALL_DISTRIBUTIONS[name].start(tmp_path_factory.mktemp(name), ["--binlog-format=ROW"]) as server:
-                timeline = Timeline(server, seed, has_documents=name == "mysql")
-                dumps[name] = timeline.run(TRANSACTIONS)
-                server.execute(*OBSTACLES)
+                for table in make_tables(server):
+                    rows[name, table.name] = table, rows_of_server(server, table)
+                if name in SERVERS:
+                    timeline = Timeline(server, seed, has_documents=name == "mysql")
+                    dumps[name] = timeline.run(TRANSACTIONS, {TRANSACTIONS // 2: baseline_of(name, server, home)})
+                    _write_past_the_log(server)
+                    baseline_of(name, server, home, "past")()
+                    server.execute(*OBSTACLES)
                 land_snapshot(name, snapshot_of(server.host, server.port))
                 server.flush()
                 result = ingest(name, find_binlogs(server.binlog_dir), session=launch.session(), home=home)
                 assert result.exit_code == 0, result.problems
         models = [f"+{mart}" for _, mart in MARTS]
+        models += ["+baseline_rows", "+baseline_differences"]
         built = run_dbt(home, "run", "--select", *models, "row_history", "table_statistics_hourly")
         assert set(built.values()) == {"success"}, built
-        yield Timelines(home, in_memory(home), launch.session(), dumps)
+        tables = {
+            name: [f"{workload.SCHEMA}.*", *([f"{SCHEMA}.*"] if name in SERVERS else [])] for name in ALL_DISTRIBUTIONS
+        }
+        typed = generated(tmp_path_factory.mktemp("project"), home, tables)
+        yield Timelines(home, in_memory(home), launch.session(), dumps, typed, rows)
+
+
+PAST = (
+    f"create table {SCHEMA}.past (id int primary key, v varchar(20), w varchar(20))",
+    f"insert into {SCHEMA}.past values (1, 'a', 'x'), (2, 'a', 'x'), (3, 'a', 'x'), (4, 'a', 'x')",
+    f"create table {SCHEMA}.emptied (id int primary key, v varchar(20))",
+    "set session sql_log_bin = 0",
+    f"insert into {SCHEMA}.emptied values (1, 'a'), (2, 'b')",
+)
+PAST_THE_LOG = (
+    f"update {SCHEMA}.past set v = 'b'",
+    f"update {SCHEMA}.emptied set v = 'c' where id = 2",
+    f"truncate table {SCHEMA}.emptied",
+    "set session sql_log_bin = 0",
+    f"update {SCHEMA}.past set w = 'y' where id = 2",
+    f"delete from {SCHEMA}.past where id = 3",
+    f"insert into {SCHEMA}.past values (5, 'a', 'x')",
+)
+
+
+def baseline_of(name: str, server: Server, home: Path, table: str | None = None) -> Callable[[], None]:
+    """Return a function that lands the first baseline of all tables, or a further one of a table."""
+
+    def land() -> None:
+        if table is None:
+            server.execute(*PAST)
+        wanted = TableFilter.of(schemas=[SCHEMA], tables=[table] if table is not None else [])
+        with ConsistentRead(ServerAddress("127.0.0.1", server.port, "root"), wanted) as read:
+            land_baseline(name, read.snapshot, read.tables, read.rows, finish=read.assert_unchanged, home=home)
+
+    return land
+
+
+def _write_past_the_log(server: Server) -> None:
+    with server.connect() as connection, connection.cursor() as cursor:
+        for statement in PAST_THE_LOG:
+            cursor.execute(statement)
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -108,14 +187,8 @@ def test_the_state_at_each_transaction_is_what_the_server_contained(timelines: T
 def test_a_log_that_begins_later_shows_no_row_that_the_server_did_not_have(timelines: Timelines, name: str) -> None:
     dumps = timelines.dumps[name]
     first = len(dumps) // 2
-    connection = in_memory(timelines.home)
-    begin = moment_of(connection, name, dumps[first].position).place
-    for mart in ("row_changes", "transactions", "schema_changes"):
-        connection.execute(
-            f"""delete from binloom.{mart}
-            where source_id = $source and (epoch, file_sequence, start_pos) < ($epoch, $sequence, $pos)""",
-            {"source": name, "epoch": begin.epoch, "sequence": begin.file_sequence, "pos": begin.pos},
-        )
+    connection = since(timelines.home, name, dumps[first].position)
+    connection.execute("drop table binloom.baselines")
     rows_before_their_first_change = 0
     for dump in dumps[first + 1 : -1]:
         moment = moment_of(connection, name, dump.position)
@@ -126,6 +199,64 @@ def test_a_log_that_begins_later_shows_no_row_that_the_server_did_not_have(timel
             assert state.chain_breaks == 0
             rows_before_their_first_change += sum(bool(row.unknown_columns) for row in rows)
     assert rows_before_their_first_change > 0
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_with_a_baseline_a_log_that_begins_later_shows_all_rows(timelines: Timelines, name: str) -> None:
+    dumps = timelines.dumps[name]
+    first = len(dumps) // 2
+    connection = since(timelines.home, name, dumps[first].position)
+    for dump in dumps[first:]:
+        moment = moment_of(connection, name, dump.position) if dump != dumps[first] else None
+        for table, expected in dump.rows.items() if moment is not None else ():
+            state = state_of(connection, Table(name, SCHEMA, table), moment)
+            assert rows_of(state) == expected, f"{table} at {dump.position}"
+            assert (state.is_complete, state.rows_unknown) == (True, 0)
+            assert state.baseline is not None
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_second_baseline_shows_writes_past_the_log(timelines: Timelines, name: str) -> None:
+    found = timelines.session.sql(
+        f"""select table_name, pk_values, difference, columns from binloom_quality.baseline_differences
+        where source_id = '{name}' order by pk_values"""
+    ).collect()
+    assert [tuple(row) for row in found] == [
+        ("past", "2", "values_differ", ["w"]),
+        ("past", "3", "missing", None),
+        ("past", "5", "unexpected", None),
+    ]
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_typed_models_have_rows_that_only_a_baseline_has(timelines: Timelines, name: str) -> None:
+    found = timelines.typed.current(name, SCHEMA, "past")
+    rows = {row["id"]: (row["v"], row["w"], row["binloom_valid_from"] is None) for row in found}
+    # The log shows what became of the others.
+    assert rows == {**dict.fromkeys(range(1, 5), ("b", "x", False)), 5: ("a", "x", True)}
+
+    assert timelines.typed.current(name, SCHEMA, "emptied") == []
+    versions = timelines.session.sql(
+        f"""select id, v, binloom_version, binloom_valid_from_pos is null, binloom_valid_to_pos is null
+        from {timelines.typed.view(name, SCHEMA, "emptied", "history")} order by 1, 3"""
+    ).collect()
+    assert [tuple(row) for row in versions] == [
+        (1, "a", 1, True, False),
+        (2, "b", 1, True, False),
+        (2, "c", 2, False, False),
+    ]
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_history_shows_a_row_that_never_changed_since_the_baseline(timelines: Timelines, name: str) -> None:
+    dumps = timelines.dumps[name]
+    connection = since(timelines.home, name, dumps[-1].position)
+    dump = dumps[len(dumps) // 2]
+    key, *_ = next(iter(dump.rows["items"]))
+    connection.execute("delete from binloom.row_changes where table_name = 'items'")
+    (version, *_) = history_of(connection, Table(name, SCHEMA, "items"), str(key))
+    values = next(row for row in dump.rows["items"] if row[0] == key)
+    assert (version.change, version.row) == (None, dict(zip(("id", "name", "n", "at"), values, strict=True)))
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -186,13 +317,106 @@ def test_a_filter_on_the_key_of_row_history_reaches_the_scan(timelines: Timeline
     assert "EqualTo(pk_values_after,1)" in scans[1]
 
 
+@pytest.mark.parametrize("name", ALL_DISTRIBUTIONS)
+@pytest.mark.parametrize("table_name", [EVERY_TYPE, ODD_NAMES])
+def test_typed_current_rows_are_the_rows_of_the_server(timelines: Timelines, name: str, table_name: str) -> None:
+    table, rows = timelines.rows[name, table_name]
+    found = {row["id"]: row for row in timelines.typed.current(name, workload.SCHEMA, table_name)}
+    assert found.keys() == rows.keys() and len(found) >= 2
+    for id, row in rows.items():
+        expected = typed_row(table, row)
+        assert {column: found[id][column] for column in expected} == expected
+        assert found[id]["binloom_unfit_columns"] == found[id]["binloom_unknown_columns"] == []
+        zero = [column for column, value in expected.items() if value is None and row[column] is not None]
+        assert found[id]["binloom_zero_dates"] == zero
+
+
+@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("table", ["items", "pairs"])
+def test_typed_history_is_what_the_server_contained(timelines: Timelines, name: str, table: str) -> None:
+    history = timelines.typed.view(name, SCHEMA, table, "history")
+    # Rows of prepared transactions have the place where they were prepared.
+    condition = "id <= 1000" if table == "items" else "true"
+    versions = timelines.session.sql(f"select * from {history} where {condition} and not binloom_is_deleted").collect()
+    known = unknown = 0
+    for dump in timelines.dumps[name]:
+        file, _, pos = dump.position.partition(":")
+        place = (int(file.rpartition(".")[2]), int(pos))
+        rows = {row.binloom_pk_values: row for row in versions if _is_valid(row, place)}
+        server = [TIMELINE_ROWS[table](row) for row in dump.rows[table].elements()]
+        expected = {_pk_values(row, table): row for row in server if table != "items" or row["id"] <= 1000}
+        assert rows.keys() == expected.keys(), dump.position
+        for key, row in rows.items():
+            left_out = {*row.binloom_unknown_columns}
+            known, unknown = known + len(expected[key]) - len(left_out), unknown + len(left_out)
+            assert {c: row[c] for c in expected[key] if c not in left_out} == {
+                c: value for c, value in expected[key].items() if c not in left_out
+            }, (dump.position, key)
+    # The images of some changes have only the key.
+    assert known > 2 * unknown
+
+
+TIMELINE_ROWS: dict[str, Any] = {
+    "items": lambda row: {
+        "id": int(row[0]),
+        "name": row[1],
+        "n": row[2] and Decimal(row[2]),
+        "at": row[3] and datetime.fromisoformat(row[3]),
+    },
+    "pairs": lambda row: {"a": int(row[0]), "b": row[1], "v": row[2] and float(row[2])},
+}
+
+
+def _pk_values(row: dict[str, Any], table: str) -> str:
+    if table == "items":
+        return str(row["id"])
+    return "|".join(str(row[column]).replace("\\", "\\\\").replace("|", "\\|") for column in ("a", "b"))
+
+
+def _is_valid(row: Any, place: tuple[int, int]) -> bool:
+    begin = (row.binloom_valid_from_file_sequence or 0, row.binloom_valid_from_pos or 0)
+    end = (row.binloom_valid_to_file_sequence, row.binloom_valid_to_pos)
+    return begin < place and (end[0] is None or place <= end)
+
+
+@pytest.mark.parametrize("name", ALL_DISTRIBUTIONS)
+def test_renamed_columns_are_followed_through_typed_history(timelines: Timelines, name: str) -> None:
+    history = timelines.typed.view(name, workload.SCHEMA, "renamed", "history")
+    rows = timelines.session.sql(f"select * from {history} order by id, binloom_version").collect()
+    columns = ("number", "a", "b", "c")
+    assert [{column: row[column] for column in columns} for row in rows if row.id == 1] == [*RENAMED_VERSIONS]
+    assert [row.binloom_unfit_columns for row in rows] == [[], [], ["b"], [], []]
+    assert [row.binloom_zero_dates for row in rows] == [[], [], [], [], ["c"]]
+    changes = timelines.typed.view(name, workload.SCHEMA, "renamed", "changes")
+    first = timelines.session.sql(f"select * from {changes} where event_type = 'UPDATE' order by start_pos").first()
+    assert (first.before_number, first.after_number, first.changed_columns) == (10, 11, ["number"])
+    properties = (
+        timelines.typed.project / "models" / "tables" / f"{timelines.typed.stems[name, 'workload', 'renamed']}.yml"
+    )
+    assert "Number of {{ '{' }}{{ '{' }} things }}" in properties.read_text()
+
+
+def since(home: Path, name: str, position: str) -> "DuckDBPyConnection":
+    """Return the marts of a log that begins at a position."""
+    connection = in_memory(home)
+    begin = moment_of(connection, name, position).place
+    for mart in ("row_changes", "transactions", "schema_changes"):
+        connection.execute(
+            f"""delete from binloom.{mart}
+            where source_id = $source and (epoch, file_sequence, start_pos) < ($epoch, $sequence, $pos)""",
+            {"source": name, "epoch": begin.epoch, "sequence": begin.file_sequence, "pos": begin.pos},
+        )
+    return connection
+
+
 def in_memory(home: Path) -> "DuckDBPyConnection":
     """Return the marts as tables in memory: a thousand states are read from them."""
     import duckdb
 
-    marts, copy = open_marts(home, MARTS), duckdb.connect()
+    tables = (*MARTS, *baselines.VIEWS)
+    marts, copy = open_marts(home, tables), duckdb.connect()
     copy.execute("set timezone = 'UTC'; create schema binloom; create schema binloom_quality")
-    for schema, name in MARTS:
+    for schema, name in tables:
         rows = marts.sql(f"select * from {schema}.{name}").to_arrow_table()
         copy.register("rows", rows)
         copy.execute(f"create table {schema}.{name} as select * from rows")

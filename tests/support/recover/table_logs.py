@@ -26,9 +26,10 @@ class Log:
         after: Image,
         key_after: str | None = None,
         json_changes: tuple[JsonChange, ...] = (),
+        unchanged_documents: tuple[str, ...] = (),
     ) -> None:
         """Add an UPDATE with the images that the log contains."""
-        self._add("UPDATE", key, key_after or key, before, after, json_changes)
+        self._add("UPDATE", key, key_after or key, before, after, json_changes, unchanged_documents)
 
     def delete(self, key: str, **row: str | None) -> None:
         """Add a DELETE of a row with column `id` and others."""
@@ -48,9 +49,10 @@ class Log:
         before: Image | None,
         after: Image | None,
         json_changes: tuple[JsonChange, ...] = (),
+        unchanged_documents: tuple[str, ...] = (),
     ) -> None:
         pos = next(self._positions)
-        undecoded = tuple(dict.fromkeys(one.column_name for one in json_changes))
+        undecoded = tuple(dict.fromkeys((*(one.column_name for one in json_changes), *unchanged_documents)))
         self.changes.append(
             Change(
                 change_id=f"s/0/binlog.000001/{pos}/0/0",

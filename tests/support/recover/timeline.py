@@ -2,7 +2,9 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from pymysql.converters import conversions
@@ -42,8 +44,10 @@ class Timeline:
     has_documents: bool
     dumps: list[Dump] = field(default_factory=list)
 
-    def run(self, transactions: int) -> list[Dump]:
-        """Run random transactions; return the dumps."""
+    def run(
+        self, transactions: int, afterwards: Mapping[int, Callable[[], object]] = MappingProxyType({})
+    ) -> list[Dump]:
+        """Run random transactions; return the dumps. Some functions are called after the transactions of a number."""
         self._chance = random.Random(self.seed)
         # Values as the server prints them.
         with self.server.connect(conv=_ENCODERS) as connection, connection.cursor() as cursor:
@@ -52,6 +56,7 @@ class Timeline:
             for number in range(transactions):
                 self._transact(cursor, number)
                 self.dumps.append(self._dump(cursor))
+                afterwards.get(number, lambda: None)()
         return self.dumps
 
     @property
