@@ -14,7 +14,7 @@ from recover.sources.log import Log
 from recover.undo.against import LiveServer, in_words
 from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish
 from recover.undo.plan import Plan
-from recover.undo.script import Ending, Heading, described, script
+from recover.undo.script import Ending, Heading, described, described_baseline, script
 from recover.undo.undoing import planned
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         tell(f"{verb} of {selected}: {counts or 'no statement'}; proved.")
         for (table, kind), count in plan.synthesized.items():
             tell(f"synthesized: {kind} of {count} rows of {table} by a cascade, from their last images in the log.")
+        for table, baseline in plan.baselines.items():
+            tell(f"values of {table} that images lack are {described_baseline(baseline)}.")
         for warning in plan.warnings:
             tell(f"not contained: {warning}.")
     elif plan.problems or plan.refused:
@@ -136,6 +138,7 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         tell(f"the {verb} is refused: these conflicts remain with all dependent transactions.")
     else:
         tell(
-            f"the {verb} is refused: {plan.conflicting} rows were changed by later transactions. --with-dependents"
+            f"the {verb} is refused: {plan.conflicting} row{'s were' if plan.conflicting != 1 else ' was'} changed by"
+            " later transactions. --with-dependents"
             " takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them."
         )

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +36,8 @@ _SETTINGS: Final = {
     # Literals keep their text: `${name}` is not a setting, and a backslash is an escape.
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    # A metastore on PostgreSQL cannot compare the numbers of partitions; Spark then compares them itself.
+    "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
     # The server has one partition of the answer in memory, not all.
     "spark.sql.thriftServer.incrementalCollect": "true",
 }
@@ -83,6 +85,8 @@ class Cluster:
     ----------
     host, port, user
         Where it listens, and the name that it sees.
+    settings
+        Settings of the session that are not the server's own.
 
     Raises
     ------
@@ -90,17 +94,17 @@ class Cluster:
         No Thrift server answers there.
     """
 
-    def __init__(self, host: str, port: int, user: str) -> None:
+    def __init__(self, host: str, port: int, user: str, settings: Mapping[str, str] = _SETTINGS) -> None:
         self._place = f"{host}:{port}"
         # The library prints its own lines for what the errors tell.
         logging.getLogger("thrift").setLevel(logging.CRITICAL)
         self._session = _connected(host, port, user)
-        for name, value in _SETTINGS.items():
+        for name, value in settings.items():
             self.set(name, value)
         self._columns: dict[str, list[Column]] = {}
 
     @classmethod
-    def of_environment(cls) -> "Cluster":
+    def of_environment(cls, settings: Mapping[str, str] = _SETTINGS) -> "Cluster":
         """Return a session of the Thrift server that the environment names, as profiles.yml does.
 
         Raises
@@ -114,12 +118,27 @@ class Cluster:
         if not port.isdigit() or not 0 < int(port) < 65536:
             raise UsageError(f"{PORT_VARIABLE} is {port!r}, which is not a port.", hint="Give a number such as 10000.")
         host = os.environ.get(HOST_VARIABLE) or "127.0.0.1"
-        return cls(host, int(port), os.environ.get(USER_VARIABLE) or "binloom")
+        return cls(host, int(port), os.environ.get(USER_VARIABLE) or "binloom", settings)
 
     def set(self, name: str, value: str) -> None:
         """Change a setting of the session."""
         with self._reported():
             self._run(f"set {name}={value}")
+
+    def setting(self, name: str) -> str | None:
+        """Return the value of a setting, None if it is not set and has no default."""
+        ((_, value),) = self.plain_rows(f"set {name}")
+        return None if value == "<undefined>" else str(value)
+
+    def plain_rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement of Spark, with values as the Thrift server sends them.
+
+        Raises
+        ------
+        ClusterRefusedError, ClusterLostError
+        """
+        with self._reported():
+            return list(self._run(statement).fetchall())
 
     def answer(self, query: "exp.Query") -> Answer:
         """Return the answer to a query, with values as DuckDB has them.

@@ -3,28 +3,37 @@
 DuckDB sorts, and writes to disk what does not fit into memory; Python sees the changes of one row at a time.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
 from recover.sources.engine import fetched, literal
+from recover.timeline.baselines import Baseline
+from recover.timeline.events import Place
 from recover.undo.fold import Change, Row
 from recover.undo.tables import Table, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from recover.undo.beginnings import Beginnings
+
 ORDER: Final = "epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"
 """The columns of commit order."""
 
-# A map as two lists: DuckDB gives them to Python six times as fast.
-_IMAGES: Final = (
-    "map_keys(row_before), map_values(row_before), map_keys(row_after), map_values(row_after), undecoded_columns"
+# A map as its names in one text and its values in a list: DuckDB gives these to Python ten times as fast.
+_IMAGES: Final = ", ".join(
+    [
+        *(f"array_to_string(map_keys({row}), chr(0)), map_values({row})" for row in ("row_before", "row_after")),
+        "undecoded_columns",
+    ]
 )
 # A chain of rows that took each other's keys is in memory as a whole.
 _LONGEST_CHAIN: Final = 100_000
+_ROWS_AT_ONCE: Final = 2000
 
 
 class SelectionError(UsageError):
@@ -158,15 +167,32 @@ def first_selected(connection: "DuckDBPyConnection", selected: Selected, table: 
 class TableChanges:
     """The changes of the rows of a table that the selection touched, since its first selected change.
 
+    If images of selected changes lack columns, the changes before are there too, and rows of a baseline as inserts.
+
+    Parameters
+    ----------
+    beginnings
+        Where earlier images still show the rows; None: in the whole log.
+    uncertain
+        Columns that may change without a trace in the log, so that earlier images do not show them.
+
     Raises
     ------
     SelectionError
         Too many rows took each other's keys.
     """
 
-    def __init__(self, connection: "DuckDBPyConnection", selected: Selected, table: Table) -> None:
+    def __init__(
+        self,
+        connection: "DuckDBPyConnection",
+        selected: Selected,
+        table: Table,
+        beginnings: "Beginnings | None" = None,
+        uncertain: Collection[str] = (),
+    ) -> None:
         self._connection = connection
         self._table = table
+        self._uncertain: Collection[str] = ()
         has_partial = connection.execute(
             f"select count(*) from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
             " and schema_name = $schema and table_name = $name and ("
@@ -174,9 +200,16 @@ class TableChanges:
             "  or (row_after is not null and cardinality(row_after) < $columns))",
             self._names | {"columns": len(table.stored)},
         ).fetchone()
-        # A partial image lacks values; earlier images may have them.
-        self._since_begin = bool(has_partial and has_partial[0])
         self._first = first_selected(connection, selected, table.name)
+        self._since: tuple[int, ...] | None = self._first
+        self.baseline: Baseline | None = None
+        if has_partial is not None and has_partial[0]:
+            # A partial image lacks values; earlier images may have them.
+            begin = beginnings.before(table.name, Place(*self._first[:3])) if beginnings is not None else None
+            self._since = None if begin is None else begin.since
+            self._uncertain = uncertain
+            # Images of a table without a key must be whole for its rows to be found.
+            self.baseline = begin.baseline if begin is not None and table.row_key else None
         self._is_selected = is_selected(selected.is_whole)
         self._source = selected.source_id
         self._place_rows()
@@ -196,13 +229,37 @@ class TableChanges:
         key_after = f"if(event_type = 'UPDATE', coalesce({after}, {before}), {key})"
         if self._table.primary_key:
             key, key_after = "pk_values", "coalesce(pk_values_after, pk_values)"
-        since = "" if self._since_begin else f" and ({ORDER}) >= ({', '.join(map(str, self._first))})"
+        since = ""
+        if self._since is not None:
+            order = ", ".join(ORDER.split(", ")[: len(self._since)])
+            since = f" and ({order}) >= ({', '.join(map(str, self._since))})"
+        images = ", ".join(f"{self._certain(image)} as {image}" for image in ("row_before", "row_after"))
         return (
             f"select {ORDER}, change_id, {_transaction_name('changes')} as transaction_name,"
             f" {self._is_selected} as is_selected, event_type, {key} as key, {key_after} as key_after,"
-            " row_before, row_after, undecoded_columns"
+            f" {images}, undecoded_columns"
             " from binloom.row_changes as changes where source_id = $source and schema_name = $schema"
             f" and table_name = $name and outcome = 'commit'{since}"
+        )
+
+    def _certain(self, image: str) -> str:
+        """Return an expression of an image, without uncertain columns before the first selected change."""
+        if not self._uncertain:
+            return image
+        names = ", ".join(map(literal, self._uncertain))
+        known = f"map_from_entries(list_filter(map_entries({image}), lambda one: one.key not in ({names})))"
+        is_before = f"({ORDER}) < ({', '.join(map(str, self._first))})"
+        return f"case when {image} is not null and {is_before} then {known} else {image} end"
+
+    def _rows_of_baseline(self) -> str:
+        """Return a query of the rows of the baseline that have changes, with the columns of the window."""
+        assert self.baseline is not None
+        key = "pk_values" if self._table.primary_key else _identity(self._table, "row_after")
+        return (
+            f"select {ORDER}, change_id, change_id as transaction_name, false as is_selected, event_type,"
+            f" {key} as key, {key} as key_after, null as row_before, {self._certain('row_after')} as row_after,"
+            f" null as undecoded_columns from ({self.baseline.rows()})"
+            f" where {key} in (select key from ({self._window()}))"
         )
 
     def _place_rows(self) -> None:
@@ -223,10 +280,19 @@ class TableChanges:
             self._connection.execute("insert into chained_keys select key, chain from chained")
             self._connection.unregister("chained")
 
-    def chains(self) -> Iterator[list[Change]]:
-        """Yield the changes of one row, or of rows that took each other's keys, in commit order."""
+    def batches(self) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of some chains at a time, which `chains_of` reads.
+
+        Raises
+        ------
+        SelectionError
+            A chain is too long.
+        """
+        changes = self._window()
+        if self.baseline is not None:
+            changes = f"{changes} union all by name {self._rows_of_baseline()}"
         found = self._connection.execute(
-            f"with window_changes as ({self._window()}), placed as ("
+            f"with window_changes as ({changes}), placed as ("
             " select window_changes.*, coalesce(chained_keys.chain, window_changes.key) as chain"
             " from window_changes left join chained_keys on window_changes.key = chained_keys.key)"
             " select chain, change_id, transaction_name, is_selected, event_type, key, key_after,"
@@ -234,14 +300,24 @@ class TableChanges:
             f" from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}",
             self._parameters,
         )
-        for _, rows in groupby(fetched(found), key=lambda row: row[0]):
-            chain = [_change(row) for row in rows]
-            if len(chain) > _LONGEST_CHAIN:
+        waiting: list[tuple[Any, ...]] = []
+        while rows := found.fetchmany(_ROWS_AT_ONCE):
+            waiting += rows
+            # The last chain may go on in the next rows.
+            end = len(waiting)
+            while end and waiting[end - 1][0] == waiting[-1][0]:
+                end -= 1
+            if end:
+                yield waiting[:end]
+                del waiting[:end]
+            if len(waiting) > _LONGEST_CHAIN:
                 raise SelectionError(
-                    f"{len(chain)} changes of {self._table.text} belong to rows that took each other's keys.",
+                    f"More than {_LONGEST_CHAIN} changes of {self._table.text} belong to rows that took each"
+                    " other's keys.",
                     hint="Select less, or undo it with --by-transaction.",
                 )
-            yield chain
+        if waiting:
+            yield waiting
 
     def selected_by_type(self) -> dict[str, int]:
         """Return the number of selected changes of each type that changed something."""
@@ -268,6 +344,12 @@ def selected_changes_backwards(
         yield (schema, name), _change(("", facts[0], facts[1], True, facts[2], "", "", *facts[3:]))
 
 
+def chains_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[Change]]:
+    """Yield the changes of one row, or of rows that took each other's keys, in commit order."""
+    for _, chain in groupby(rows, key=lambda row: row[0]):
+        yield [_change(row) for row in chain]
+
+
 def _change(row: tuple[Any, ...]) -> Change:
     _, change_id, transaction, selected, event_type, key, key_after, *images, undecoded = row
     return Change(
@@ -276,8 +358,13 @@ def _change(row: tuple[Any, ...]) -> Change:
     )  # fmt: skip
 
 
-def _row(names: list[str] | None, values: list[str | None] | None) -> Row | None:
-    return None if names is None or values is None else dict(zip(names, values, strict=True))
+def _row(names: str | None, values: list[str | None] | None) -> Row | None:
+    return None if names is None or values is None else dict(zip(_names(names), values, strict=True))
+
+
+@lru_cache(maxsize=1024)
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split("\0")) if text else ()
 
 
 def _identity(table: Table, image: str) -> str:

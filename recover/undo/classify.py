@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from recover.undo.fold import UNKNOWN, Change, History, Row, fold, rows_without_selection
 from recover.undo.literals import Text
@@ -51,6 +52,11 @@ class Wish:
     mode: Mode = Mode.REFUSE
     columns: frozenset[str] | None = None
     by_transaction: bool = False
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether whole changes are taken back, each row by one statement."""
+        return self == Wish(mode=self.mode)
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
     ProofError
         The statements do not lead to the rows that they should lead to.
     """
-    if len(chain) == 1 and wish == Wish(mode=wish.mode) and _has_whole_images(chain[0]):
+    if len(chain) == 1 and wish.is_plain and _has_whole_images(chain[0]):
         return _plan_change(table, chain[0])
     histories = fold(table, chain)
     plan = ChainPlan()
@@ -383,7 +389,9 @@ def _are_equal(table: Table, rows: Iterable[Row | None], others: Iterable[Row | 
         return False
     if len(ones) == 1:
         one, two = ones[0], twos[0]
-        return all((name in one) == (name in two) and one.get(name) == two.get(name) for name in table.stored_names)
+        return one == two or all(
+            (name in one) == (name in two) and one.get(name) == two.get(name) for name in table.stored_names
+        )
     return _sorted(table, ones) == _sorted(table, twos)
 
 

@@ -6,13 +6,14 @@ from typing import Final
 from recover.selection.condition import Selection
 from recover.sources.copies import Copies
 from recover.timeline.copied import copy_changes, copy_events
+from recover.undo.cascades import cascading_keys
 from recover.undo.definitions import Definitions
 from recover.undo.tables import TableName
 
 _TRANSACTION: Final = ("source_id", "epoch", "file_sequence", "transaction_pos")
 
 
-def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool) -> str:
+def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool, with_cascades: bool) -> str:
     """Copy all changes of the tables that an undo of a selection reads; return the condition of the selected ones.
 
     Parameters
@@ -23,13 +24,18 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
         Asked on the cluster, which has the statements and all tables.
     with_dependents
         Later transactions may be selected too: copy their tables as well.
+    with_cascades
+        Copy the tables that cascading foreign keys connect with these, too.
     """
     copies.add_rows(selection.query("source_id", "change_id"), "selected_on_cluster")
     sources = copies.connection.execute("select distinct source_id from binloom.selected_on_cluster").fetchall()
     if len(sources) == 1:
         (source_id,) = sources[0]
         tables = _tables_of(copies, selection)
-        groups = [*_children(Definitions.of_cluster(source_id, copies.cluster))]
+        definitions = Definitions.of_cluster(source_id, copies.cluster)
+        if with_cascades:
+            tables |= {name for key in cascading_keys(definitions, tables) for name in (key.table, key.parent)}
+        groups = [*_children(definitions)]
         if with_dependents:
             groups += _tables_of_transactions(copies, source_id)
         copy_changes(copies, source_id, _closure(tables, groups))

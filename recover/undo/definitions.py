@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recover.sources.cluster import Cluster
-from recover.sources.landed_snapshot import newest_snapshot
+from recover.sources.landed_snapshot import newest_snapshot, newest_snapshot_on_cluster
 from recover.sources.log import Log
 from recover.timeline.events import TableEvent
 from recover.undo.tables import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from ingest.sources.snapshot import SchemaSnapshot
 
 
@@ -64,23 +62,8 @@ class Definitions:
     @classmethod
     def of_cluster(cls, source_id: str, cluster: Cluster) -> "Definitions":
         """Return the definitions of the newest snapshot of a cluster; none if there is no snapshot."""
-        from sqlglot import exp
-
-        def rows_of(table: str, column: str, value: str) -> "exp.Select":
-            return exp.select("*").from_(f"binlog_raw.{table}").where(exp.column(column).eq(value))
-
-        newest = rows_of("schema_snapshots", "source_id", source_id).order_by("taken_at desc", "snapshot_id desc")
-        head = next(iter(cluster.records(newest.limit(1))), None)
-        if head is None:
-            return cls({})
-        columns, keys, foreign_keys = (
-            cluster.records(rows_of(table, "snapshot_id", head["snapshot_id"]))
-            for table in ("schema_columns", "schema_keys", "foreign_keys")
-        )
-        place = None
-        if head["binlog_file"] is not None and head["binlog_pos"] is not None:
-            place = (head["epoch"] or 0, head["binlog_file"], head["binlog_pos"])
-        return cls.of_rows(columns, keys, foreign_keys, place)
+        found = newest_snapshot_on_cluster(source_id, cluster)
+        return cls({}) if found is None else cls.of_snapshot(*found)
 
     @classmethod
     def of_rows(

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ingest.errors import UsageError
+from ingest.warehouse.tokens import TOKEN
 from recover.selection.catalog import Column as LoggedColumn
 from recover.sources.log import Log
 from recover.sources.naming import wire_metadata
 from recover.timeline.events import Effect, TableEvent
+from recover.timeline.masks import in_words, masked_tables
 from recover.timeline.state import Row, State
 from recover.timeline.table_log import events_of
 from recover.undo.definitions import Definitions
@@ -99,6 +101,8 @@ class Inserts:
         if missing := [name for name in self.table.stored_names if name not in row.values]:
             raise _UnwritableError(f"{self._name(row)}: the log does not contain {', '.join(missing)}")
         values = {name: row.values[name] for name in self.table.stored_names}
+        if any(TOKEN.fullmatch(values.get(name) or "") for name in self.table.row_key or ()):
+            raise _UnwritableError(f"{self._name(row)}: the values of the row were erased")
         operation = Operation(self.table, "INSERT", {}, {}, values)
         try:
             text = statement(operation)
@@ -140,6 +144,12 @@ def inserts_of(log: Log, state: State) -> Inserts:
         raise DefinitionError(
             f"The schema snapshot may not describe {table.text} as it was at that moment: {difference}.",
             hint="Use --format csv, json or parquet, or a snapshot from that time with --files and --snapshot-dir.",
+        )
+    masked = masked_tables(log, state.table.source_id).get(table.name)
+    if masked:
+        raise UsageError(
+            f"{table.text} has masked columns, whose values INSERT statements would write: {in_words(masked)}.",
+            hint="Use --format csv, json or parquet, or give the original binlog files with --files.",
         )
     itself = any(key.table == key.parent == table.name for key in definitions.foreign_keys)
     return Inserts(state, table, itself)

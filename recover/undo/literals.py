@@ -15,6 +15,9 @@ from recover.undo.tables import Column
 Text = str | None
 """A value as the marts print it; None is NULL."""
 
+Printer = Callable[[Column, str], str]
+"""Writes a value of a column as SQL."""
+
 INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "integer", "bigint"})
 DECIMALS: Final = frozenset({"decimal", "numeric"})
 FLOATS: Final = frozenset({"float"})
@@ -58,36 +61,51 @@ def literal(column: Column, value: Text) -> str:
     """
     if value is None:
         return "NULL"
-    return _printer(column)(column, value)
+    return printer_of(column)(column, value)
 
 
 def guard(column: Column, value: Text) -> str:
     """Return a condition that is true only if a column has exactly this value. Raises like `literal`."""
-    name = quoted(column.name)
     if value is None:
-        return f"{name} IS NULL"
+        return f"{quoted(column.name)} IS NULL"
+    if is_floating(column) and float(value) == 0:
+        # The sign of zero is only in its text.
+        name, sign = quoted(column.name), "-0" if value.startswith("-") else "0"
+        return f"({name} <=> 0e0 AND CAST({name} AS CHAR) <=> '{sign}')"
+    before, write = comparison(column)
+    return before + write(column, value)
+
+
+def comparison(column: Column) -> tuple[str, Printer]:
+    """Return the guard of a column up to its literal, and what writes the literal: not for NULL and not for a zero."""
+    name = quoted(column.name)
     kind = column.data_type
     if kind in TEXTS or kind in LABELS:
-        return f"CAST(CONVERT({name} USING utf8mb4) AS BINARY) <=> {_bytes_of_text(_checked(column, value))}"
+        return f"CAST(CONVERT({name} USING utf8mb4) AS BINARY) <=> ", _checked_bytes
     if kind == "json":
-        return f"CAST(CAST({name} AS CHAR) AS BINARY) <=> {_bytes_of_text(value)}"
+        return f"CAST(CAST({name} AS CHAR) AS BINARY) <=> ", _bytes
     if kind in OPAQUE:
-        return f"HEX({name}) <=> '{_hex(column, value)}'"
+        return f"HEX({name}) <=> ", _hex_text
     if kind in PRINTED:
-        return f"CAST({name} AS CHAR) <=> {literal(column, value)}"
-    if kind in FLOATS | DOUBLES and float(value) == 0:
-        # The sign of zero is only in its text.
-        return f"({name} <=> 0e0 AND CAST({name} AS CHAR) <=> '{'-0' if value.startswith('-') else '0'}')"
-    return f"{name} <=> {literal(column, value)}"
+        return f"CAST({name} AS CHAR) <=> ", printer_of(column)
+    return f"{name} <=> ", printer_of(column)
+
+
+def is_floating(column: Column) -> bool:
+    """Return whether a column has floating-point numbers, with two zeros."""
+    return column.data_type in FLOATS | DOUBLES
 
 
 def finder(column: Column, value: Text) -> str | None:
     """Return a condition that an index of the column can answer; None if there is none, or the guard is one itself."""
     if value is None or guard(column, value) == f"{quoted(column.name)} <=> {literal(column, value)}":
         return None
-    if column.data_type == "json" or column.data_type in OPAQUE or column.data_type in FLOATS | DOUBLES:
-        return None
-    return f"{quoted(column.name)} = {literal(column, value)}"
+    return f"{quoted(column.name)} = {literal(column, value)}" if has_finder(column) else None
+
+
+def has_finder(column: Column) -> bool:
+    """Return whether an index of the column can answer a condition beside its guard."""
+    return column.data_type != "json" and column.data_type not in OPAQUE and not is_floating(column)
 
 
 def quoted(name: str) -> str:
@@ -95,7 +113,8 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _printer(column: Column) -> Callable[[Column, str], str]:
+def printer_of(column: Column) -> Printer:
+    """Return what writes the values of a column as SQL. Raises `UnprintableValueError` for an unknown type."""
     kind = column.data_type
     for kinds, printer in _PRINTERS:
         if kind in kinds:
@@ -145,7 +164,15 @@ def as_text(value: str) -> str:
     return f"_utf8mb4 X'{value.encode().hex().upper()}'"
 
 
-def _bytes_of_text(value: str) -> str:
+def _checked_bytes(column: Column, value: str) -> str:
+    return _bytes(column, _checked(column, value))
+
+
+def _hex_text(column: Column, value: str) -> str:
+    return f"'{_hex(column, value)}'"
+
+
+def _bytes(column: Column, value: str) -> str:
     if _PLAIN.fullmatch(value):
         return "'" + value.replace("'", "''") + "'"
     return f"X'{value.encode().hex().upper()}'"
@@ -228,7 +255,7 @@ def _no_value(column: Column, value: str) -> UnprintableValueError:
     )
 
 
-_PRINTERS: Final[tuple[tuple[frozenset[str], Callable[[Column, str], str]], ...]] = (
+_PRINTERS: Final[tuple[tuple[frozenset[str], Printer], ...]] = (
     (INTEGERS | BITS, _integer),
     (DECIMALS, _decimal),
     (FLOATS, _float),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.warehouse.tokens import TOKEN
 from recover.selection.catalog import TableVersion
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.table_log import Table as LoggedTable
@@ -15,6 +16,7 @@ from recover.undo.tables import Table
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_IS_ERASED: Final = f"regexp_matches(coalesce(pk_values, ''), '{TOKEN.pattern}')"
 _ACTIONS_WITHOUT_HARM: Final = ("add_column",)
 
 
@@ -43,6 +45,7 @@ def obstacles(
         yield from _changed_since_snapshot(table, events, definitions)
         yield from _other_columns(connection, selected, table, versions)
         yield from _prepared(connection, selected, table)
+        yield from _erased(connection, selected, table)
 
 
 def warnings(selected: Selected, definitions: Definitions, with_cascades: bool = False) -> Iterator[str]:
@@ -128,6 +131,16 @@ def plain_type(column_type: str) -> str:
     """Return a type without the display width that some versions of servers print."""
     text = column_type.lower().split("/*")[0].strip()
     return re.sub(r"^((?:tiny|small|medium|big)?int|year)\(\d+\)", r"\1", text)
+
+
+def _erased(connection: "DuckDBPyConnection", selected: Selected, table: Table) -> Iterator[str]:
+    row = connection.execute(
+        f"select count(*) from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
+        f" and schema_name = ? and table_name = ? and {_IS_ERASED}",
+        [*table.name],
+    ).fetchone()
+    if row is not None and row[0]:
+        yield f"the values of {row[0]} selected changes of {table.text} were erased: select transactions without them"
 
 
 def _prepared(connection: "DuckDBPyConnection", selected: Selected, table: Table) -> Iterator[str]:

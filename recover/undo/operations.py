@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from recover.undo.fold import UNKNOWN, History, Row
 from recover.undo.literals import Text
@@ -33,6 +33,17 @@ class Operation:
     guard: Row
     values: Row
     kept: tuple[str, ...] = ()
+
+
+Signature = tuple[Any, ...]
+"""What decides about a statement besides its values."""
+
+
+def signature(operation: Operation) -> Signature:
+    """Return what two operations must share for their statements to differ in literals only."""
+    key, guard, values = operation.key, operation.guard, operation.values
+    nulls = [value is None for value in (*key.values(), *guard.values(), *values.values())]
+    return (operation.verb, operation.table.name, *key, 0, *guard, 0, *values, 0, *operation.kept, *nulls)
 
 
 class MissingValueError(Exception):
@@ -67,14 +78,12 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None, moved: 
     if now is None:
         return Operation(table, "INSERT", {}, {}, _known(wanted, table.stored_names))
     stamps = table.stamps
-    differing = {
-        name: wanted[name] for name in table.stored_names if name in wanted and wanted[name] != now.get(name, UNKNOWN)
-    }
-    values = {name: value for name, value in differing.items() if not (moved and name in stamps)}
+    names = [name for name in table.stored_names if name in wanted and wanted[name] != now.get(name, UNKNOWN)]
+    values = {name: wanted[name] for name in names if not (moved and name in stamps)}
     if not values:
         return None
     kept = tuple(name for name in table.stored_names if name in stamps and name not in values) if stamps else ()
-    if table.row_key and not any(name in values for name in table.row_key):
+    if table.row_key and values.keys().isdisjoint(table.row_key):
         guarded = list(values)
     else:
         # Another row may have the key by now: only all of its values tell a row that loses its key, or has none.
@@ -126,7 +135,7 @@ def apply(operations: Iterable[Operation], rows: Sequence[Row]) -> list[Row]:
             rows.append(dict(operation.values))
         else:
             wanted = {**operation.key, **operation.guard}
-            found = [place for place, row in enumerate(rows) if all(row.get(name) == wanted[name] for name in wanted)]
+            found = [place for place, row in enumerate(rows) if wanted.items() <= row.items()]
             # Without a key the statement has LIMIT 1: equal rows are interchangeable.
             if not found or (len(found) > 1 and operation.table.row_key):
                 raise ValueError(f"{operation.verb} of {operation.table.text} would change {len(found)} rows")
@@ -171,10 +180,9 @@ def _key_of(operation: Operation, row: Row) -> tuple[Text, ...]:
 
 
 def _known(row: Row, names: Iterable[str]) -> Row:
-    found = {}
-    for name in names:
-        value = row.get(name, UNKNOWN)
-        if value is UNKNOWN:
-            raise MissingValueError(name)
-        found[name] = value
+    found = {name: row.get(name, UNKNOWN) for name in names}
+    if UNKNOWN in found.values():
+        for name, value in found.items():
+            if value is UNKNOWN:
+                raise MissingValueError(name)
     return found

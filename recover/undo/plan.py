@@ -2,41 +2,32 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Final, Self
+from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from ingest.errors import UsageError
+from recover.timeline.baselines import Baseline
 from recover.undo.against import Difference, LiveServer, OtherTableError
+from recover.undo.beginnings import Beginnings, columns_of_cascades
+from recover.undo.chains import ChainPlanner, Findings, PlannedChain, ProvedStatements, Task
 from recover.undo.changes import (
     Selected,
     SelectionError,
     TableChanges,
     add_transactions,
+    chains_of,
     selected_changes_backwards,
 )
-from recover.undo.classify import (
-    ChainPlan,
-    Conflict,
-    Direction,
-    Mode,
-    ProofError,
-    Refusal,
-    Wish,
-    inverse_of,
-    plan_chain,
-)
+from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish, inverse_of
 from recover.undo.definitions import Definitions
-from recover.undo.expected import Expected, expected_rows
 from recover.undo.fold import Change
-from recover.undo.literals import UnprintableValueError
-from recover.undo.operations import MissingValueError, Operation, Verb
+from recover.undo.operations import Verb
 from recover.undo.order import ORDERS, Claims
-from recover.undo.reading import StatementReader
-from recover.undo.statements import statement
+from recover.undo.processes import Batch, PlanningProcesses, number_of_processes
 from recover.undo.tables import Table, TableName
 
 if TYPE_CHECKING:
@@ -44,7 +35,7 @@ if TYPE_CHECKING:
 
 # A statement may contain a line break only in a name; a NUL cannot be in any.
 _END: Final = b"\0"
-_CHAINS_SHOWN: Final = 1000
+_SHOWN: Final = 1000
 _CHAINS_COMPARED_AT_ONCE: Final = 1000
 
 
@@ -74,6 +65,8 @@ class Plan:
         Reasons that concern the plan as a whole.
     warnings
         What the plan does not contain.
+    baselines
+        By table, the baseline that has values which the images of the selection lack.
     order
         Verbs in the order of the statements; None if the statements are in the reverse of commit order.
     """
@@ -96,6 +89,7 @@ class Plan:
     warnings: list[str] = field(default_factory=list)
     order: tuple[Verb, ...] | None = None
     added: tuple[str, ...] = ()
+    baselines: dict[str, Baseline] = field(default_factory=dict)
     transactions_in_conflict: set[str] = field(default_factory=set)
 
     @property
@@ -110,16 +104,20 @@ class Plan:
             return False
         return not self.conflicting or self.wish.mode in (Mode.SKIP, Mode.FORCE)
 
-
-@dataclass(frozen=True)
-class _Chain:
-    """Statements for the rows of one chain, with their texts, that wait for the comparison with the server."""
-
-    place: int
-    changes: list[Change]
-    plan: ChainPlan
-    texts: list[tuple[Operation, str]]
-    expected: list[Expected]
+    def take(self, table: Table, found: Findings) -> None:
+        """Add what became of some chains of a table."""
+        for verb, count in found.counts.items():
+            self.counts[table.text, verb] += count
+        self.conflicting += len(found.conflicts)
+        self.refused += len(found.refusals)
+        self.conflicts += found.conflicts[: max(0, _SHOWN - len(self.conflicts))]
+        self.refusals += found.refusals[: max(0, _SHOWN - len(self.refusals))]
+        self.already += found.already[: max(0, _SHOWN - len(self.already))]
+        self.problems += found.problems
+        self.done += found.done
+        self.disjoint += found.disjoint
+        for conflict in found.conflicts:
+            self.transactions_in_conflict.update(conflict.transactions)
 
 
 class Planner:
@@ -133,6 +131,8 @@ class Planner:
         Tables and foreign keys, from a schema snapshot.
     server
         The server that the rows of the plan are compared with, if there is one.
+    beginnings
+        Where values that images lack are looked up; None: in the whole log.
     """
 
     def __init__(
@@ -140,14 +140,16 @@ class Planner:
         connection: "DuckDBPyConnection",
         definitions: Definitions,
         server: LiveServer | None = None,
+        beginnings: Beginnings | None = None,
     ) -> None:
         self._connection = connection
         self._tables = definitions.tables
         self._foreign_keys = definitions.foreign_keys
         self._folder = tempfile.TemporaryDirectory(prefix="binloom-undo-")
         self._spools: dict[tuple[TableName, Verb], IO[bytes]] = {}
-        self._reader = StatementReader()
+        self._statements = ProvedStatements()
         self._server = server
+        self._beginnings = beginnings
 
     def __enter__(self) -> Self:
         return self
@@ -216,21 +218,20 @@ class Planner:
         return table
 
     def _plan_table(self, table: Table, selected: Selected, wish: Wish, claims: Claims, plan: Plan) -> None:
-        changes = TableChanges(self._connection, selected, table)
-        keeps_claims = claims.is_needed(table) and not wish.by_transaction
+        uncertain = columns_of_cascades(table, self._foreign_keys)
+        changes = TableChanges(self._connection, selected, table, self._beginnings, uncertain)
+        if changes.baseline is not None:
+            plan.baselines[table.text] = changes.baseline
+        keeps_effects = claims.is_needed(table) and not wish.by_transaction
+        task = Task(table, wish, keeps_effects, is_compared=self._server is not None)
         touched: list[str] = []
-        chains = self._planned_chains(table, changes, wish, plan)
-        for chain in chains if self._server is None else self._as_on_server(self._server, chains, plan):
-            plan.disjoint += chain.plan.disjoint
-            # Rows that exchanged keys keep the order of their statements.
-            verb: Verb | None = "UPDATE" if len(chain.texts) > 1 and table.row_key else None
-            for operation, text in chain.texts:
-                self._spool(table, verb or operation.verb).write(text.encode() + _END)
-                plan.counts[table.text, operation.verb] += 1
-            if keeps_claims:
-                for now, wanted in chain.plan.effects:
-                    claims.add(table, chain.place, now, wanted)
-                touched += {key for change in chain.changes for key in (change.key, change.key_after)}
+        for found in self._findings(task, changes, plan):
+            plan.take(table, found)
+            for verb, texts in found.texts.items():
+                self._spool(table, verb).write(_END.join(text.encode() for text in texts) + _END)
+            for place, now, wanted in found.effects:
+                claims.add(table, place, now, wanted)
+            touched += found.touched
         if touched:
             import pyarrow as pa
 
@@ -243,32 +244,25 @@ class Planner:
                 inverse: Verb = {"INSERT": "DELETE", "DELETE": "INSERT"}.get(verb_, "UPDATE")  # type: ignore[assignment]
                 plan.counts[table.text, inverse] += count
 
-    def _planned_chains(self, table: Table, changes: TableChanges, wish: Wish, plan: Plan) -> Iterator[_Chain]:
-        """Yield the proved statements of each chain; count what is left alone, in conflict or refused."""
-        for place, chain in enumerate(changes.chains()):
-            try:
-                chain_plan = plan_chain(table, chain, wish)
-                operations = _steps(table, chain, chain_plan) if wish.by_transaction else chain_plan.operations
-            except ProofError as error:
-                plan.problems.append(f"the plan for row {chain[0].key} of {table.text} is not proved: {error}")
+    def _findings(self, task: Task, changes: TableChanges, plan: Plan) -> Iterator[Findings]:
+        """Yield what became of the chains of a table, some of them at a time."""
+        batches = _placed(changes.batches())
+        number = number_of_processes(plan.selected.tables[task.table.name])
+        if number and self._server is None:
+            with PlanningProcesses(task, number) as processes:
+                yield from processes.findings(batches)
+            return
+        planner = ChainPlanner(task)
+        for first, rows in batches:
+            if self._server is None:
+                yield planner.findings(first, chains_of(rows))
                 continue
-            except MissingValueError as missing:
-                reason = f"the image of a change lacks column {missing.column}: leave out --by-transaction"
-                self._count([], [Refusal(table, chain[0].key if table.row_key else "", reason)], plan)
-                continue
-            self._count(chain_plan.conflicts, chain_plan.refusals, plan)
-            plan.done += chain_plan.done
-            plan.already += chain_plan.already[: max(0, _CHAINS_SHOWN - len(plan.already))]
-            try:
-                texts = [] if wish.by_transaction else [(one, self._proved(one)) for one in operations]
-                expected = expected_rows(operations, are_steps=wish.by_transaction) if self._server else []
-            except UnprintableValueError as error:
-                refusal = Refusal(table, chain[0].key if table.row_key else "", str(error))
-                self._count([], [refusal], plan)
-                continue
-            yield _Chain(place, chain, chain_plan, texts, expected)
+            found = Findings()
+            for chain in self._as_on_server(self._server, planner.planned(first, chains_of(rows), found), plan):
+                found.take(chain, task)
+            yield found
 
-    def _as_on_server(self, server: LiveServer, chains: Iterator[_Chain], plan: Plan) -> Iterator[_Chain]:
+    def _as_on_server(self, server: LiveServer, chains: Iterator[PlannedChain], plan: Plan) -> Iterator[PlannedChain]:
         """Yield the chains whose rows are on the server as the log left them; count the others."""
         while some := [*islice(chains, _CHAINS_COMPARED_AT_ONCE)]:
             rows = [(chain, expected) for chain in some for expected in chain.expected]
@@ -279,22 +273,9 @@ class Planner:
                 return
             plan.compared += len(rows)
             plan.differing += len(found)
-            plan.differences += [*found.values()][: max(0, _CHAINS_SHOWN - len(plan.differences))]
+            plan.differences += [*found.values()][: max(0, _SHOWN - len(plan.differences))]
             different = {id(rows[number][0]) for number in found}
             yield from (chain for chain in some if id(chain) not in different)
-
-    def _count(self, conflicts: Sequence[Conflict], refusals: Sequence[Refusal], plan: Plan) -> None:
-        plan.conflicting += len(conflicts)
-        plan.refused += len(refusals)
-        plan.conflicts += conflicts[: max(0, _CHAINS_SHOWN - len(plan.conflicts))]
-        plan.refusals += refusals[: max(0, _CHAINS_SHOWN - len(plan.refusals))]
-        for conflict in conflicts:
-            plan.transactions_in_conflict.update(conflict.transactions)
-
-    def _proved(self, operation: Operation) -> str:
-        text = statement(operation)
-        self._reader.prove(text, operation)
-        return text
 
     def _spool(self, table: Table, verb: Verb) -> IO[bytes]:
         key = (table.name, verb)
@@ -336,15 +317,15 @@ class Planner:
         for name, change in changes:
             operation = inverse_of(self._tables[name], change)
             if operation is not None:
-                yield self._proved(operation)
+                yield self._statements.text(operation)
 
 
-def _steps(table: Table, chain: Sequence[Change], plan: ChainPlan) -> list[Operation]:
-    """Return a statement for each selected change of a chain, in the reverse of commit order."""
-    if plan.refusals or plan.conflicts:
-        return []
-    steps = (inverse_of(table, change) for change in reversed(chain) if change.is_selected)
-    return [step for step in steps if step is not None]
+def _placed(batches: Iterable[list[tuple[Any, ...]]]) -> Iterator[Batch]:
+    """Yield batches with the place of their first chain: places grow, and no two chains have the same."""
+    place = 0
+    for rows in batches:
+        yield place, rows
+        place += len(rows)
 
 
 def _read(spool: IO[bytes]) -> Iterator[list[str]]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from ingest.errors import BinloomError
 from recover.undo import literals as kinds
 from recover.undo.literals import Text
-from recover.undo.operations import Operation
+from recover.undo.operations import Operation, Signature, signature
+from recover.undo.shapes import ProvedShape
 from recover.undo.tables import Column
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _TOKEN: Final = re.compile(
       | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)""",
     re.VERBOSE,
 )
+# Text in ASCII and text as bytes alternate in the columns of a table.
+_SHAPES_OF_A_SIGNATURE: Final = 16
 _PLACES: Final = {kind: f"?{kind} " for kind in ("text", "introduced", "hex", "number")}
 
 Literal = tuple[str, str]
@@ -69,33 +72,33 @@ class StatementReader:
 
     def __init__(self) -> None:
         self._shapes: dict[str, Reading] = {}
+        self._proved: dict[Signature, list[ProvedShape]] = {}
 
     def prove(self, sql: str, operation: Operation) -> None:
         """Raise `UnprovedStatementError` unless a statement is exactly what an operation plans."""
-        shape, found = _tokens(sql)
+        proved = self._proved.setdefault(signature(operation), [])
+        if any(shape.proves(sql, operation) for shape in proved):
+            return
+        tokens = [*_tokens(sql)]
+        found = [token for token in tokens if token[0] != "fixed"]
+        shape = "".join(text if kind == "fixed" else _PLACES[kind] for kind, text in tokens)
         reading = self._shapes.get(shape)
         if reading is None:
             reading = self._shapes[shape] = _read(sql, found)
         _compare(sql, reading, found, operation)
+        if len(proved) < _SHAPES_OF_A_SIGNATURE:
+            proved.append(ProvedShape(tokens, reading, operation))
 
 
-def _tokens(sql: str) -> tuple[str, list[Literal]]:
-    """Return the shape of a statement, with `?` and a kind for each literal, and the literals."""
-    shape: list[str] = []
-    found: list[Literal] = []
+def _tokens(sql: str) -> Iterator[Literal]:
+    """Yield the literals of a statement, and what is between them as `fixed`."""
     at = 0
     while at < len(sql):
         token = _TOKEN.match(sql, at)
         if token is None:
             raise _unproved(sql, f"there is no token at character {at}")
-        kind = token.lastgroup or ""
-        if kind == "fixed":
-            shape.append(token[0])
-        else:
-            found.append((kind, token[0]))
-            shape.append(_PLACES[kind])
+        yield token.lastgroup or "", token[0]
         at = token.end()
-    return "".join(shape), found
 
 
 def _read(sql: str, found: list[Literal]) -> Reading:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ingest.escapes import visible
+from recover.timeline.baselines import Baseline
 from recover.undo.against import in_words
 from recover.undo.classify import Conflict, Direction, Mode, Refusal
 from recover.undo.plan import Plan, Planner
@@ -116,6 +117,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         yield f"{kind} {table}: {count} rows"
     for (table, change), count in plan.synthesized.items():
         yield f"synthesized: {change} of {count} rows of {table} by a cascade, from their last images in the log"
+    for table, baseline in plan.baselines.items():
+        yield f"values of {table} that images lack: {described_baseline(baseline)}"
     yield f"rows that need nothing: {plan.done}"
     yield f"rows of which other columns were changed since, and are kept: {plan.disjoint}"
     if plan.conflicting:
@@ -140,6 +143,11 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     if ending == "rollback":
         yield "this is a rehearsal: it ends with ROLLBACK"
     yield "run it with the mysql or mariadb client, without --force: at a difference it stops and commits nothing"
+
+
+def described_baseline(baseline: Baseline) -> str:
+    """Return where values come from that a baseline has."""
+    return f"from the baseline at {baseline.binlog_file}:{baseline.place.pos} and the changes since"
 
 
 def described(conflict: Conflict | Refusal) -> str:

@@ -6,19 +6,23 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
+from recover.selection.catalog import unknown_name
 from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Effect, Place
+from recover.timeline.masks import masked_tables
 from recover.timeline.table_log import Table as LoggedTable
 from recover.timeline.table_log import events_of
 from recover.undo.against import LiveServer
+from recover.undo.beginnings import Beginnings
 from recover.undo.cascades import CascadeError, add_cascades, cascading_keys, synthesized
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
 from recover.undo.classify import Mode, Wish
 from recover.undo.copied import copy_selected
 from recover.undo.definitions import Definitions
+from recover.undo.masked import masked_obstacles
 from recover.undo.obstacles import harms, obstacles, warnings
 from recover.undo.plan import Plan, Planner
 from recover.undo.script import Heading
@@ -52,35 +56,42 @@ def planned(
     UsageError
         The filters select nothing, or changes that cannot be undone together.
     """
-    if with_cascades and log.copies is not None:
-        raise UsageError(
-            "--with-cascades does not read from a cluster.", hint="Leave it out, or give the binlog files with --files."
-        )
     connection, selection = log.connection, log.select(filters)
     condition = selection.condition.sql("duckdb")
     if log.copies is not None:
-        condition = copy_selected(log.copies, selection, with_dependents=wish.mode is Mode.DEPENDENTS)
+        condition = copy_selected(
+            log.copies, selection, with_dependents=wish.mode is Mode.DEPENDENTS, with_cascades=with_cascades
+        )
     try:
         selected = select(connection, condition, rows_only=rows_only)
     except EmptySelectionError:
         raise why_nothing(log.rows, selection) from None
     _assert_columns(connection)
     definitions = Definitions.of_log(log, selected.source_id)
+    _assert_known(wish, selected, definitions)
     missing: dict[TableName, int] = {}
     if with_cascades:
         missing = _add_cascades(connection, selected, definitions)
         selected = select(connection, condition)
-    problems = [*obstacles(connection, selected, definitions, log.versions)]
+    masks = masked_tables(log, selected.source_id)
+
+    def problems_of(changes: Selected) -> list[str]:
+        compared = server is not None
+        masked = masked_obstacles(connection, changes, definitions, masks, wish, is_compared=compared)
+        return [*obstacles(connection, changes, definitions, log.versions), *masked]
+
+    problems = problems_of(selected)
     heading = Heading(
         str(moment_of(connection, selected.source_id, None)),
         _in_words(filters),
         _confidence(connection, selected),
         "" if server is None else str(server),
     )
-    with Planner(connection, definitions, server) as planner:
+    beginnings = Beginnings(connection, selected.source_id)
+    with Planner(connection, definitions, server, beginnings) as planner:
         plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
         if plan.added:
-            problems = [*obstacles(connection, plan.selected, definitions, log.versions)]
+            problems = problems_of(plan.selected)
         plan.problems += problems
         plan.warnings += warnings(plan.selected, definitions, with_cascades)
         if with_cascades:
@@ -121,6 +132,15 @@ def _assert_columns(connection: "DuckDBPyConnection") -> None:
         raise UsageError(
             f"row_changes has no column {min(missing)}: an older binloom built it.", hint="Run `binloom build`."
         )
+
+
+def _assert_known(wish: Wish, selected: Selected, definitions: Definitions) -> None:
+    """Refuse columns that no selected table has: nothing would be set, and the undo would look done."""
+    tables = [definitions.tables[name] for name in selected.tables if name in definitions.tables]
+    known = {name for table in tables for name in table.stored_names}
+    for column in sorted((wish.columns or frozenset()) - known):
+        names = ", ".join(table.text for table in tables)
+        raise unknown_name(f"No statement can set a column {column!r} of {names} (--columns).", column, known)
 
 
 def _in_words(filters: Filters) -> str:

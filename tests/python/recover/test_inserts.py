@@ -35,7 +35,7 @@ class Rows(State):
 
     def __init__(self, found: Sequence[Row]) -> None:
         moment = Moment(Place(0, 1, 100), "binlog.000001", None, None)
-        super().__init__(LoggedTable("s", "shop", "boats"), moment, ("id", "kind", "twice"), None, (), None)  # type: ignore[arg-type]
+        super().__init__(LoggedTable("s", "shop", "boats"), moment, ("id", "kind", "twice"), None, (), None, None)  # type: ignore[arg-type]
         self.found = found
 
     def rows(self) -> Iterator[Row]:

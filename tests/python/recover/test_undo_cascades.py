@@ -1,12 +1,21 @@
 """Cascades that a server does not log: with their rows, the tables are as if the transaction had never run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.selection.filters import Filters
+from recover.sources.copies import Copies
+from recover.sources.log import Log
 from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.definitions import Definitions
+from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.places import PROJECT
+from tests.support.recover.cluster_rows import LogAsCluster
 from tests.support.recover.undo_servers import Case, played, root_of, rows_of, run, undone
 
 SCHEMA = "undo_cascade"
@@ -126,3 +135,31 @@ def test_a_child_that_was_changed_since_is_a_conflict(
             server, [log], folder, condition, Wish(mode=Mode.SKIP), against=root_of(server), with_cascades=True
         )
         assert run(server, text).returncode == 0, (reason, plan.differences, text)
+
+
+def test_rows_that_are_copied_from_a_cluster_give_the_same_cascade(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = PROJECT / "samples" / "shop-mysql"
+    snapshot = read_snapshot_dir(shop / "schema")
+    log = Log.of_whole_files(sorted(shop.glob("binlog.0*")), snapshot=snapshot)
+    # As of a server that does not log the rows of a cascade.
+    log.connection.execute("alter view binloom.row_changes rename to all_row_changes")
+    log.connection.execute(
+        "create view binloom.row_changes as select * from binloom.all_row_changes"
+        " where not (table_name = 'order_items' and event_type = 'DELETE')"
+    )
+    copies = Copies(LogAsCluster(log))  # type: ignore[arg-type]
+    copies.add("table_versions")
+    found = Definitions.of_snapshot(snapshot)
+    keys = (replace(key, delete_rule="CASCADE") for key in found.foreign_keys)
+    definitions = replace(found, foreign_keys=tuple(key for key in keys if key.name == "fk_order_items_order"))
+    for name in ("of_log", "of_cluster"):
+        monkeypatch.setattr(Definitions, name, lambda one, other: definitions)
+
+    def statements(log: Log) -> list[str]:
+        filters = Filters.of(tables=["shop.orders"], types=["DELETE"])
+        with planned(log, filters, Wish(), with_cascades=True) as (planner, plan, _):
+            assert plan.synthesized == {("shop.order_items", "DELETE"): 10}
+            return [text for texts in planner.statements(plan) for text in texts]
+
+    copied = statements(Log(copies.connection, log.versions, copies=copies))
+    assert copied == statements(log) and len(copied) == 13

@@ -8,9 +8,12 @@ from typing import Any
 import duckdb
 import pytest
 
+from ingest.errors import BinloomError
 from recover.timeline.events import Place
-from recover.undo import classify, order, plan
+from recover.undo import changes as undo_changes
+from recover.undo import classify, order, plan, processes
 from recover.undo.cascades import CascadeError, Cuts, add_cascades
+from recover.undo.chains import Task
 from recover.undo.changes import EmptySelectionError, select
 from recover.undo.classify import Direction, Mode, Wish
 from recover.undo.definitions import Definitions
@@ -20,7 +23,7 @@ from recover.undo.operations import Operation, in_order
 from recover.undo.plan import Plan, Planner
 from recover.undo.reading import StatementReader, UnprovedStatementError
 from recover.undo.script import Heading, comment, script
-from recover.undo.statements import statement
+from recover.undo.statements import StatementWriter, statement
 from recover.undo.tables import Column, ForeignKey, Table
 
 TABLE = Table(
@@ -143,9 +146,70 @@ def test_a_wrong_way_back_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_a_wrong_text_is_not_printed(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
-    monkeypatch.setattr(plan, "statement", lambda operation: statement(operation).replace(old, new, 1))
+    write = StatementWriter.text
+    monkeypatch.setattr(StatementWriter, "text", lambda self, one: write(self, one).replace(old, new, 1))
     with pytest.raises(UnprovedStatementError):
         planned(log(*UPDATED))
+
+
+TYPED = (
+    ("n", "bigint", ["0", "-7", "18446744073709551615"]),
+    ("m", "decimal", ["0.00", "-1.50", "1.5"]),
+    ("f", "float", ["0", "-0", "1.5", "1e20"]),
+    ("d", "double", ["-0", "0", "0.1", "-1e-300"]),
+    ("v", "varchar", ["", "it's", "''", "x' AND '1", "ä", "ö'", "a", "A", "a "]),
+    ("j", "json", ["{}", '{"a": "ä"}', '{"a": "b"}', "null"]),
+    ("b", "blob", ["0x", "0x00", "0x00FF"]),
+    ("p", "point", ["0x01", "0x02"]),
+    ("t", "date", ["0000-00-00", "2026-11-17", "2026-11-18"]),
+    ("e", "enum", ["a", "it's"]),
+)
+
+
+def test_a_wrong_text_is_not_printed_after_right_ones_of_its_shape() -> None:
+    columns = tuple(
+        Column(name, kind, kind, "utf8mb4", labels=("a", "it's") if kind == "enum" else None) for name, kind, _ in TYPED
+    )
+    table = Table(("shop", "all"), (Column("id", "int", "int", is_nullable=False), *columns), ("id",))
+    for name, kind, listed in TYPED:
+        values: list[str | None] = [*listed, None]
+        plans = [
+            Operation(table, "UPDATE", {"id": "1"}, {name: old}, {name: new})
+            for old in values
+            for new in values
+            if old != new
+        ]
+        plans += [Operation(table, "DELETE", {"id": "1"}, {name: old}, {}) for old in values]
+        plans += [Operation(table, "INSERT", {}, {}, {"id": "1", name: new}) for new in values]
+        texts = [statement(one) for one in plans]
+        assert len(set(texts)) == len(texts)
+        reader = StatementReader()
+        for text, one in zip(texts * 2, plans * 2, strict=True):
+            reader.prove(text, one)
+        for text, right in zip(texts, plans, strict=True):
+            for own, one in zip(texts, plans, strict=True):
+                is_same_number = kind == "decimal" and text.replace("1.50", "1.5") == own.replace("1.50", "1.5")
+                if text != own and one.verb == right.verb and not is_same_number:
+                    with pytest.raises(UnprovedStatementError):
+                        reader.prove(text, one)
+        for right in (plans[0], plans[-1], plans[-len(values) - 1]):
+            text = statement(right)
+            for old, new in ((" WHERE", " WHERE 1 = 1 OR"), ("`all`", "`alls`"), ("1", "2"), (")", ", 1)")):
+                if old in text:
+                    with pytest.raises(UnprovedStatementError):
+                        reader.prove(text.replace(old, new, 1), right)
+
+
+def test_statements_of_one_shape_are_those_that_are_written_alone() -> None:
+    writer = StatementWriter()
+    table = Table(("100%", "t%s"), (Column("k", "double", "double"), Column("%d", "varchar", "varchar(9)", "utf8mb4")))
+    for key in ("0", "-0", "1.5", None):
+        for text in ("a", "ä", "%s", None):
+            for one in (
+                Operation(table, "DELETE", {"k": key}, {"%d": text}, {}),
+                Operation(table, "UPDATE", {"k": key}, {"k": "2"}, {"%d": text, "k": key}, ("%d",)),
+            ):
+                assert writer.text(one) == statement(one)
 
 
 def test_text_is_read_back_by_its_value() -> None:
@@ -197,6 +261,34 @@ def test_keys_are_recorded_while_changes_are_read(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(order, "_ROWS_AT_ONCE", 2)
     _, statements = printed(log(*((1, row(number, a=number), row(number, a=-number)) for number in range(9))))
     assert len(statements) == 8
+
+
+def test_processes_that_share_the_rows_give_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[tuple[int, Image, Image]] = [(1, row(n, a=n), row(n, a=100 + n)) for n in range(10, 30)]
+    rows += [(1, None, row(n, a=n)) for n in range(30, 40)]
+    rows += [(2, row(12, a=112), row(12, a=7)), (3, row(13, a=113), row(13, a=13)), (2, row(14), row(14, b="\ufffd"))]
+    rows += [(1, row(50, a=50), row(51, a=50)), (1, row(52, a=52), row(50, a=52)), (1, row(60, b="\ufffd"), None)]
+    monkeypatch.setattr(undo_changes, "_ROWS_AT_ONCE", 4)
+    alone = printed(log(*rows), wish=Wish(mode=Mode.SKIP))
+    monkeypatch.setattr(plan, "number_of_processes", lambda _: 2)
+    shared = printed(log(*rows), wish=Wish(mode=Mode.SKIP))
+    assert shared == alone
+    found, statements = shared
+    assert (len(statements), found.conflicting, found.refused, len(found.already)) == (29, 1, 2, 1)
+
+
+def test_an_error_of_a_process_is_one_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(TABLE, Wish(), keeps_effects=False, is_compared=False)
+    with processes.PlanningProcesses(task, 1) as some, pytest.raises(ValueError, match="unpack"):
+        [*some.findings([(0, [("1",)])])]
+    monkeypatch.setattr(processes, "_PROGRAM", "")
+    with processes.PlanningProcesses(task, 1) as some, pytest.raises(BinloomError, match="ended early"):
+        [*some.findings([(0, [("1",)])])]
+
+
+def test_few_changes_need_no_other_process() -> None:
+    assert processes.number_of_processes(processes.FEWEST_CHANGES - 1) == 0
+    assert processes.number_of_processes(10**6) <= 4
 
 
 def test_a_child_of_a_row_that_the_undo_removes_is_refused() -> None:

@@ -1,0 +1,173 @@
+"""The chains of a table as proved statements: planned, written, read back; the rows that get none are counted.
+
+A chain does not depend on any other, so that processes may share the chains of a table.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from recover.undo.classify import (
+    ChainPlan,
+    Conflict,
+    ProofError,
+    Refusal,
+    Wish,
+    inverse_of,
+    plan_chain,
+)
+from recover.undo.expected import Expected, expected_rows
+from recover.undo.fold import Change, Row
+from recover.undo.literals import UnprintableValueError
+from recover.undo.operations import MissingValueError, Operation, Verb
+from recover.undo.reading import StatementReader
+from recover.undo.statements import StatementWriter
+from recover.undo.tables import Table
+
+Effect = tuple[int, Row | None, Row | None]
+"""Place of a chain, a row of it as it is now, and as it will be."""
+
+
+class ProvedStatements:
+    """Writes statements, and reads each one back."""
+
+    def __init__(self) -> None:
+        self._writer, self._reader = StatementWriter(), StatementReader()
+
+    def text(self, operation: Operation) -> str:
+        """Return the text of a statement.
+
+        Raises
+        ------
+        UnprintableValueError
+            A value cannot be written as SQL.
+        UnprovedStatementError
+            The text, read back, is another statement.
+        """
+        text = self._writer.text(operation)
+        self._reader.prove(text, operation)
+        return text
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is wanted of the chains of a table.
+
+    Attributes
+    ----------
+    keeps_effects
+        Whether the rows before and after each statement are needed.
+    is_compared
+        Whether the rows that the statements expect are needed, for a comparison with a server.
+    """
+
+    table: Table
+    wish: Wish
+    keeps_effects: bool
+    is_compared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChain:
+    """Statements for the rows of one chain, with their texts, that may still differ from a server."""
+
+    place: int
+    changes: list[Change]
+    plan: ChainPlan
+    texts: list[tuple[Verb, str]]
+    expected: list[Expected]
+
+
+@dataclass(slots=True)
+class Findings:
+    """What became of some chains.
+
+    Attributes
+    ----------
+    texts
+        Statements by the verb of the others that they are printed with.
+    counts
+        Number of statements by their own verb.
+    conflicts, refusals, already, problems, done, disjoint
+        As in `Plan`, all of them.
+    effects, touched
+        Rows that statements change, and the keys of all rows of their chains, if they are needed.
+    """
+
+    texts: dict[Verb, list[str]] = field(default_factory=dict)
+    counts: Counter[Verb] = field(default_factory=Counter)
+    conflicts: list[Conflict] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    already: list[Conflict] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    done: int = 0
+    disjoint: int = 0
+    effects: list[Effect] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)
+
+    def take(self, chain: PlannedChain, task: Task) -> None:
+        """Take the statements of a chain."""
+        self.disjoint += chain.plan.disjoint
+        # Rows that exchanged keys keep the order of their statements.
+        together: Verb | None = "UPDATE" if len(chain.texts) > 1 and task.table.row_key else None
+        for verb, text in chain.texts:
+            self.texts.setdefault(together or verb, []).append(text)
+            self.counts[verb] += 1
+        if task.keeps_effects:
+            self.effects += [(chain.place, now, wanted) for now, wanted in chain.plan.effects]
+            self.touched += [key for change in chain.changes for key in (change.key, change.key_after)]
+
+
+class ChainPlanner:
+    """Plans the chains of a table."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._statements = ProvedStatements()
+
+    def findings(self, first: int, chains: Iterable[list[Change]]) -> Findings:
+        """Return what became of chains, the first of which has the place `first`.
+
+        Raises
+        ------
+        UnprovedStatementError
+            A statement, read back, is another one.
+        """
+        found = Findings()
+        for chain in self.planned(first, chains, found):
+            found.take(chain, self._task)
+        return found
+
+    def planned(self, first: int, chains: Iterable[list[Change]], found: Findings) -> Iterator[PlannedChain]:
+        """Yield the proved statements of each chain; count what is left alone, in conflict or refused in `found`."""
+        table, wish = self._task.table, self._task.wish
+        for place, chain in enumerate(chains, first):
+            try:
+                plan = plan_chain(table, chain, wish)
+                operations = _steps(table, chain, plan) if wish.by_transaction else plan.operations
+            except ProofError as error:
+                found.problems.append(f"the plan for row {chain[0].key} of {table.text} is not proved: {error}")
+                continue
+            except MissingValueError as missing:
+                reason = f"the image of a change lacks column {missing.column}: leave out --by-transaction"
+                found.refusals.append(Refusal(table, chain[0].key if table.row_key else "", reason))
+                continue
+            found.conflicts += plan.conflicts
+            found.refusals += plan.refusals
+            found.already += plan.already
+            found.done += plan.done
+            try:
+                texts = [] if wish.by_transaction else [(one.verb, self._statements.text(one)) for one in operations]
+                expected = expected_rows(operations, are_steps=wish.by_transaction) if self._task.is_compared else []
+            except UnprintableValueError as error:
+                found.refusals.append(Refusal(table, chain[0].key if table.row_key else "", str(error)))
+                continue
+            yield PlannedChain(place, chain, plan, texts, expected)
+
+
+def _steps(table: Table, chain: Sequence[Change], plan: ChainPlan) -> list[Operation]:
+    """Return a statement for each selected change of a chain, in the reverse of commit order."""
+    if plan.refusals or plan.conflicts:
+        return []
+    steps = (inverse_of(table, change) for change in reversed(chain) if change.is_selected)
+    return [step for step in steps if step is not None]
