@@ -110,6 +110,7 @@ def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> Non
             **_followed(one),
             "snapshots": str(one.snapshots) if one.snapshots else "none: binloom snapshot lands one",
             "quarantine": _quarantine(one.quarantined_rows),
+            **({"masked": masked} if (masked := _masked(one.source_id)) else {}),
         }
         for label, text in facts.items():
             print_line(f"  {label + ':':<12}{text}")
@@ -181,6 +182,19 @@ def _ago(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} seconds"
+
+
+def _masked(source_id: str) -> str:
+    """Return the columns that are masked in landed rows; empty without any."""
+    from ingest.warehouse.home import binloom_home
+    from ingest.warehouse.masks import recorded_masks
+
+    tables = sorted(recorded_masks(source_id, binloom_home()).items())
+    return ", ".join(
+        f"{schema}.{table}.{name} ({method})"
+        for (schema, table), columns in tables
+        for name, method in sorted(columns.items())
+    )
 
 
 def _quarantine(rows: dict[str, int] | None) -> str:

@@ -1,0 +1,65 @@
+"""The landed source that `expire` and `erase` change."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.errors import UsageError
+from ingest.warehouse.home import binloom_home
+from ingest.warehouse.record import SourceRecord
+from recover.sources.cluster import is_cluster_target
+from recover.sources.log import VIEWS, Log
+from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
+from recover.timeline.table_log import MARTS
+
+if TYPE_CHECKING:
+    from ingest.landing.held import StreamLanding
+
+
+@dataclass(frozen=True)
+class ChangedSource:
+    """The record of a source, and its landing, which holds the lock; None in a dry run."""
+
+    record: SourceRecord
+    landing: "StreamLanding | None"
+
+
+def home_of(source: str, refusal: str) -> Path:
+    """Return the home where a source is landed.
+
+    Parameters
+    ----------
+    refusal
+        A sentence for a cluster, whose warehouse these commands do not change.
+
+    Raises
+    ------
+    UsageError
+        The target is a cluster, or no source has this name.
+    """
+    from ingest.follow.overview import status
+
+    if is_cluster_target():
+        raise UsageError(refusal, hint="Run it where the home of the landed files is, without BINLOOM_TARGET=thrift.")
+    home = binloom_home().absolute()
+    status(source, home)  # Raises an error for an unknown source.
+    return home
+
+
+@contextmanager
+def changed_source(source: str, home: Path, *, apply: bool) -> Iterator[ChangedSource]:
+    """Give a source: to change it with `apply`, else only to read it."""
+    from ingest.landing.held import StreamLanding
+
+    if not apply:
+        yield ChangedSource(SourceRecord.load(source, home), None)
+        return
+    with StreamLanding(source, home) as landing:
+        yield ChangedSource(landing.record, landing)
+
+
+def whole_log(home: Path, spill: Path) -> Log:
+    """Return the log of a home with all that a state needs; a folder takes what does not fit into memory."""
+    return Log.of_warehouse(home, dict.fromkeys((*VIEWS, *MARTS, *BASELINE_VIEWS)), spill=spill)

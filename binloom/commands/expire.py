@@ -1,0 +1,155 @@
+"""`binloom expire`: drop the rows of the oldest binlog files of a source."""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from binloom.commands.changed_source import changed_source, home_of, whole_log
+from binloom.commands.output import human, print_line, print_table, progress, say
+from ingest.errors import EXIT_DONE, UsageError
+from ingest.warehouse.masks import recorded_masks
+from ingest.warehouse.record import SourceRecord
+from recover.retention.carried import CarriedTable, land_carried, read_all, tables_at
+from recover.retention.needed import assert_built, expiring, keep_needed
+
+if TYPE_CHECKING:
+    from ingest.ddl.shapes import Shapes
+    from ingest.landing.expiry import OldFile
+    from ingest.landing.held import StreamLanding
+
+
+def expire_files(source: str, before: datetime, *, apply: bool, drop_uncertain: bool) -> int:
+    """Print which files of a source expire, which stay and why; with `apply`, drop their rows.
+
+    Parameters
+    ----------
+    source
+        Name of the source.
+    before
+        Files whose last event is older expire.
+    apply
+        Whether to drop them.
+    drop_uncertain
+        Whether to go on although the log does not tell for certain how some rows were.
+    """
+    from ingest.landing.expiry import expire, files_by_age
+
+    home = home_of(source, "Files of a cluster's warehouse do not expire with this command.")
+    if recorded_masks(source, home):
+        raise UsageError(
+            f"Source {source!r} was landed with masks, and a baseline cannot keep which of its values are masks.",
+            hint="Land the files that you need into another home, and delete this one.",
+        )
+    with ExitStack() as stack:
+        changed = stack.enter_context(changed_source(source, home, apply=apply))
+        record, landing = changed.record, changed.landing
+        files = files_by_age(record, before)
+        if expiring(files):
+            spill = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="binloom-expire-")))
+            with progress("reading the log"):
+                log = whole_log(home, spill)
+                keep_needed(log.connection, source, files, home)
+                assert_built(log.connection, source, expiring(files), home)
+        _print_files(source, files)
+        if going := expiring(files):
+            first_kept = files[len(going)]
+            shapes = _shapes(record, home, first_kept)
+            tables = tables_at(log.connection, source, first_kept, shapes)
+            with progress(f"reading the rows at the beginning of {first_kept.binlog_file}") as advance:
+                if landing is None:
+                    read_all(tables)
+                else:
+                    land_carried(
+                        landing,
+                        tables,
+                        going,
+                        first_kept,
+                        shapes,
+                        may_lose_uncertain=drop_uncertain,
+                        progress=lambda table, rows: advance(rows, rows),
+                    )
+                    expire(landing, going)
+            _print_tables(tables, first_kept)
+        if landing is None:
+            say("nothing was dropped: --apply drops it." if going else "nothing expires.")
+        else:
+            _delete_leftovers(landing)
+            say("`binloom build` removes the rows from the marts." if going else "nothing expires.")
+    return EXIT_DONE
+
+
+def _delete_leftovers(landing: "StreamLanding") -> None:
+    """Delete files of expired segments, and baselines before the beginning of the log once no mart lists them."""
+    from ingest.landing.expiry import delete_baselines, delete_expired
+    from ingest.warehouse.expired import expired_baselines
+
+    segments, baselines = delete_expired(landing), 0
+    if expired := set(expired_baselines(landing.home)):
+        with tempfile.TemporaryDirectory(prefix="binloom-expire-") as spill:
+            connection = whole_log(landing.home, Path(spill)).connection
+            rows = connection.execute("select distinct baseline_id from binloom.baselines").fetchall()
+        unused = expired - {row[0] for row in rows}
+        baselines = delete_baselines(landing, unused.__contains__)
+        if left := len(expired - unused):
+            say(f"{left} older baselines are deleted by the first `binloom expire --apply` after the next build.")
+    if segments or baselines:
+        say(f"the files of {segments} segments and {baselines} older baselines are deleted.")
+
+
+def _shapes(record: SourceRecord, home: Path, first_kept: "OldFile") -> "Shapes":
+    from ingest.landing.schema_history import SchemaHistory
+
+    history = SchemaHistory.load(record, home)
+    return history.shapes_before(first_kept.epoch, first_kept.binlog_file)
+
+
+def _print_files(source: str, files: Sequence["OldFile"]) -> None:
+    if not files:
+        print_line(f"{source} has no landed files.")
+        return
+    rows = [
+        (
+            file.binlog_file if file.epoch == 0 else f"{file.epoch}/{file.binlog_file}",
+            human(file.last_event_at),
+            file.transactions,
+            file.row_events,
+            "expires" if file.why_kept is None else f"stays: {file.why_kept}",
+        )
+        for file in files
+    ]
+    print_table(("file", "last event", "transactions", "row events", "decision"), rows)
+
+
+def _print_tables(tables: Sequence[CarriedTable], first_kept: "OldFile") -> None:
+    print_line()
+    print_line(f"rows at the beginning of {first_kept.binlog_file}, which a baseline keeps:")
+    rows = [
+        (str(table.table), table.rows, "all rows" if table.is_complete else "known rows", table.uncertain or "")
+        for table in tables
+    ]
+    print_table(("table", "rows", "these are", "uncertain"), rows)
+
+
+def before_time(older_than: str | None, before: str | None) -> datetime:
+    """Return the time of the options `--older-than` and `--before`, one of which must be given.
+
+    Raises
+    ------
+    UsageError
+        None or both of them are given, or one is not a duration or time.
+    """
+    from datetime import timedelta
+
+    from binloom.commands.units import seconds
+    from recover.selection.filters import moment
+
+    if (older_than is None) == (before is None):
+        given = "None of --older-than and --before is" if before is None else "Both --older-than and --before are"
+        raise UsageError(f"{given} given.", hint="Give one of them, such as --older-than 30d.")
+    if older_than is not None:
+        return datetime.now(UTC) - timedelta(seconds=seconds(older_than, "--older-than"))
+    assert before is not None
+    return moment(before, "--before")

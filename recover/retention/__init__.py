@@ -1,0 +1,1 @@
+"""What must be known about old files of the log before their rows are dropped."""

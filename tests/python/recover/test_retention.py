@@ -1,0 +1,96 @@
+"""What must stay, and what is carried, before old files expire."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ingest.landing.expiry import OldFile
+from ingest.landing.held import StreamLanding
+from ingest.landing.schema_history import SchemaHistory
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, SCHEMA_SNAPSHOTS
+from recover.retention.carried import land_carried, tables_at
+from recover.retention.needed import expiring, keep_needed
+from recover.sources.log import VIEWS, Log
+from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
+from recover.timeline.table_log import MARTS
+from tests.support.older_warehouse import FOLLOWED, unpack
+
+TRANSACTIONS = """create table binloom.transactions as
+    select 's' as source_id, 0 as epoch, sequence as file_sequence, pos as start_pos, id as transaction_id,
+        ending as xa_end_transaction_id, outcome
+    from (values {}) as listed (sequence, pos, id, ending, outcome)"""
+SCHEMA_CHANGES = """create table binloom.schema_changes as
+    select 's' as source_id, 0 as epoch, 1 as file_sequence, 1::bigint as start_pos, '' as binlog_file,
+        '' as statement_type, '' as schema_name, '' as table_name, ['add_column'] as actions where false"""
+
+
+@pytest.fixture
+def connection() -> Iterator["duckdb.DuckDBPyConnection"]:
+    with duckdb.connect() as connection:
+        connection.execute("create schema binloom")
+        connection.execute(SCHEMA_CHANGES)
+        yield connection
+
+
+def files(count: int) -> list[OldFile]:
+    """Return old files, of which all but the last expire."""
+    found = [OldFile(0, f"b.{number:06}", {}, [], None) for number in range(1, count + 1)]
+    found[-1].why_kept = "it is the newest file"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("transactions", "left"),
+    [
+        ("(1, 4, 'a', null, 'commit')", 3),
+        # Prepared in the second file, and never ended.
+        ("(2, 4, 'a', null, 'xa_prepare')", 1),
+        # Prepared in the second file, and ended in a file that stays.
+        ("(2, 4, 'a', 'b', 'commit'), (4, 4, 'b', null, 'commit')", 1),
+        ("(1, 4, 'a', 'b', 'commit'), (3, 4, 'b', null, 'commit')", 3),
+        # The second transaction keeps the third file, so the first one is open there, too.
+        ("(2, 4, 'a', 'b', 'commit'), (3, 4, 'b', null, 'commit'), (3, 9, 'c', null, 'xa_prepare')", 1),
+        ("(2, 4, 'a', 'b', 'commit'), (3, 4, 'b', null, 'commit'), (3, 9, 'c', null, 'none')", 1),
+        # The last file that would expire ends within a transaction.
+        ("(3, 4, 'a', null, 'none')", 2),
+        ("(1, 4, 'a', null, 'none'), (1, 9, 'b', null, 'commit')", 3),
+    ],
+)
+def test_open_transactions_keep_their_files(
+    connection: "duckdb.DuckDBPyConnection", tmp_path: Path, transactions: str, left: int
+) -> None:
+    connection.execute(TRANSACTIONS.format(transactions))
+    old = files(4)
+    keep_needed(connection, "s", old, tmp_path)
+    assert len(expiring(old)) == left
+    assert all(file.why_kept for file in old[left:])
+
+
+def test_the_rows_of_partial_images_are_carried_with_what_is_known(tmp_path: Path) -> None:
+    home = unpack(tmp_path)
+    later = OldFile(0, "binlog.000002", {}, [], None)
+    with StreamLanding(FOLLOWED, home) as landing:
+        log = Log.of_warehouse(home, dict.fromkeys((*VIEWS, *MARTS, *BASELINE_VIEWS)))
+        shapes = SchemaHistory.load(landing.record, home).shapes_before(0, later.binlog_file)
+        (boats,) = tables_at(log.connection, FOLLOWED, later, shapes)
+        expected = {row.values["id"]: row.values for row in boats.state.rows()}
+        (boats,) = tables_at(log.connection, FOLLOWED, later, shapes)
+        land_carried(landing, [boats], [], later, shapes)
+        assert not land_carried(landing, [boats], [], later, shapes).is_new
+    (baseline,) = read_rows(BASELINES, home)
+    assert (baseline["binlog_file"], baseline["binlog_pos"], baseline["origin"]) == (later.binlog_file, 4, "binlog")
+    assert baseline["primary_key_ordinals"] == [0] and baseline["is_complete"] is True
+    names = baseline["column_names"]
+    carried = {
+        row["row_values"][0]: {
+            names[place]: row["row_values"][place] for place in row["known_columns"] or range(len(names))
+        }
+        for row in read_rows(BASELINE_ROWS, home)
+    }
+    assert carried == expected and len(carried) == 2
+    newest = max(read_rows(SCHEMA_SNAPSHOTS, home, source_id=FOLLOWED), key=lambda row: row["taken_at"])
+    assert (newest["origin"], newest["epoch"]) == ("binlog", 0) and newest["taken_at"] < datetime.now(UTC)
