@@ -84,6 +84,33 @@ def build_models(
             return builder.build_until_interrupted(every, force)
 
 
+def build_inputs(home: Path) -> str:
+    """Return a hash of everything that the tables of a home are made of: raw tables, project and variables."""
+    project = project_dir()
+    found = hashlib.sha256(raw_state(home).encode())
+    for path in _project_files(project):
+        found.update(f"{path.relative_to(project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def record_good_build(home: Path, arguments: Sequence[str], inputs: str, warnings: Sequence[str]) -> None:
+    """Record that a build with some arguments of dbt was good, so that it is not repeated with the same inputs."""
+    records = _records(home) | {" ".join(arguments): GoodBuild(inputs, _now(), tuple(warnings))}
+    with replacing(home / _RECORD) as draft:
+        draft.write_text(json.dumps({key: asdict(each) for key, each in records.items()}, indent=2))
+
+
+def _records(home: Path) -> dict[str, GoodBuild]:
+    try:
+        stored = json.loads((home / _RECORD).read_text())
+        return {
+            key: GoodBuild(each["inputs"], each["built_at"], tuple(each["warnings"])) for key, each in stored.items()
+        }
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        # Without a readable record, the next build counts as the first one.
+        return {}
+
+
 class _Builder:
     """Builds with one selection of nodes, and one session for all builds.
 
@@ -106,7 +133,6 @@ class _Builder:
                 )
         self.metrics = BuildMetrics()
         self._home = home
-        self._project = project_dir()
         self._arguments = [*BUILD, *dbt_options]
         self._stack = stack
         self._session: SparkSession | None = None
@@ -118,7 +144,7 @@ class _Builder:
         tried = ""
         try:
             while True:
-                begun, inputs = time.monotonic(), self._inputs()
+                begun, inputs = time.monotonic(), build_inputs(self._home)
                 # A build that failed would fail again.
                 if force or (inputs != tried and self._last_good(inputs) is None):
                     is_building, tried = True, inputs
@@ -132,7 +158,7 @@ class _Builder:
 
     def build_if_new(self, force: bool) -> int:
         """Build unless nothing is new; return the exit code."""
-        inputs = self._inputs()
+        inputs = build_inputs(self._home)
         good = self._last_good(inputs)
         if good is not None and not force:
             warned = f"; {_listed(good.warnings)} warned" if good.warnings else ""
@@ -153,7 +179,7 @@ class _Builder:
         if not run.success:
             say(f"the build failed. The log of dbt is {self._home / 'logs' / 'dbt.log'}.")
             return EXIT_CHECK_FAILED
-        self._record(GoodBuild(inputs, _now(), tuple(run.warnings)))
+        record_good_build(self._home, self._arguments, inputs, run.warnings)
         return EXIT_DONE
 
     def _run(self) -> DbtRun:
@@ -181,39 +207,12 @@ class _Builder:
             print_line(f"  fails: {failure}")
         sys.stdout.flush()
 
-    def _inputs(self) -> str:
-        """Return a hash of everything that the tables are made of: raw tables, project and variables."""
-        found = hashlib.sha256(raw_state(self._home).encode())
-        for path in _project_files(self._project):
-            found.update(f"{path.relative_to(self._project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-        return found.hexdigest()
-
     def _last_good(self, inputs: str) -> GoodBuild | None:
         """Return the last good build with the same options, if it had these inputs and its tables are still there."""
-        known = self._records().get(self._key)
+        known = _records(self._home).get(" ".join(self._arguments))
         if known is None or known.inputs != inputs or not (self._home / "metastore").exists():
             return None
         return known
-
-    @property
-    def _key(self) -> str:
-        return " ".join(self._arguments)
-
-    def _records(self) -> dict[str, GoodBuild]:
-        try:
-            stored = json.loads((self._home / _RECORD).read_text())
-            return {
-                key: GoodBuild(each["inputs"], each["built_at"], tuple(each["warnings"]))
-                for key, each in stored.items()
-            }
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
-            # Without a readable record, the next build counts as the first one.
-            return {}
-
-    def _record(self, build: GoodBuild) -> None:
-        records = self._records() | {self._key: build}
-        with replacing(self._home / _RECORD) as draft:
-            draft.write_text(json.dumps({key: asdict(each) for key, each in records.items()}, indent=2))
 
 
 def _forget_lists_of_files(session: "SparkSession") -> None:

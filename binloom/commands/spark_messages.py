@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ingest.warehouse.home import NO_SPACE, comes_of_a_full_disk
 
+_LEFT_FOLDER = re.compile(r"as its associated location '([^']+)' already exists\.")
 # The query plan follows an analysis error after a semicolon at the end of a line. A server adds the Java stack.
 _PLAN_OR_STACK = re.compile(r"(;[ \t]*\n|\n\s*at [\w.$]+\().*", re.DOTALL)
 
@@ -15,11 +16,16 @@ def without_plan(message: str) -> str:
 
 
 def told(message: str, home: Path) -> str:
-    """Return a message without its query plan, and with a note if a full disk is the cause.
+    """Return a message without its query plan, and with the remedy if a full disk or a killed build is the cause.
 
     The stack contains the full disk as the cause, or Hive hides it and only reports that it cannot instantiate a class.
     """
     short = without_plan(message)
+    if (left := _LEFT_FOLDER.search(short)) is not None:
+        return (
+            f"A build that was killed left the folder {left[1]}, and Spark creates no table over it. If no other build"
+            " is running on this cluster, run the same command with --vars 'clear_dead_build: true'."
+        )
     if NO_SPACE in short or not comes_of_a_full_disk(message, home):
         return short
     return f"{short.rstrip()}\n{NO_SPACE} on the disk of {home}. Free some space, and run the same command again."

@@ -1,6 +1,6 @@
 """`binloom build`: it builds what is new, says so when nothing is, and looks again until a signal comes.
 
-The tests of this module are one story, told in order on one home.
+The tests of this module are one story, told in order on one home. Only builds that get a signal are separate processes.
 """
 
 import contextlib
@@ -10,13 +10,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
-from tests.support.command_line import COMMAND, assert_sentence, binloom
+from tests.support.command_line import COMMAND, assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.models.copied import copied_project
 from tests.support.places import PROJECT, SAMPLES
 
@@ -42,50 +43,54 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied_project(tmp_path_factory.mktemp("copy"), {})
 
 
-def land(home: Path, file: str) -> None:
-    """Land a file of the sample."""
-    landed = binloom("ingest", "--source", "shop", "--binlog-dir", SAMPLE, "--files", file, home=home)
-    assert landed.returncode == 0, landed.stderr
+def run(home: Path, *arguments: object, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    """Run a command in this process."""
+    return binloom_here(*arguments, env={"BINLOOM_HOME": str(home), **(env or {})})
 
 
 def test_an_empty_home_has_nothing_to_build(home: Path) -> None:
-    result = binloom("build", home=home, env=WITHOUT_JAVA)
+    result = run(home, "build", env=WITHOUT_JAVA)
     assert_sentence(result, 0, "nothing has landed in this home yet. Land a binlog with `binloom ingest`")
     assert not (home / "metastore").exists()
 
 
 def test_a_target_is_for_dbt_itself(home: Path) -> None:
-    assert_sentence(binloom("build", "--target", "thrift", home=home), 2, "cannot take --target", "Run `dbt build`")
+    assert_sentence(run(home, "build", "--target", "thrift"), 2, "cannot take --target", "Run `dbt build`")
 
 
-def test_what_landed_is_built_once(home: Path, project: Path) -> None:
-    land(home, "binlog.000001")
-    built = binloom("build", *MART, home=home, cwd=project)
+def test_what_landed_is_built_once(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    landed = run(home, "ingest", "--source", "shop", "--binlog-dir", SAMPLE, "--files", "binlog.000001")
+    assert landed.returncode == 0, landed.stderr
+    built = run(home, "build", *MART)
     assert built.returncode == 0, built.stderr
     assert re.search(r"built in [0-9.]+ s: \d+ models and tests are good", built.stdout)
-    again = binloom("build", *MART, home=home, cwd=project, env=WITHOUT_JAVA)
+    again = run(home, "build", *MART, env=WITHOUT_JAVA)
     assert again.returncode == 0, again.stderr
     assert again.stdout.startswith(NOTHING_NEW)
 
 
-def test_other_options_are_another_build(home: Path, project: Path) -> None:
-    result = binloom("build", "--select", "row_changes", home=home, cwd=project, env=WITHOUT_JAVA)
-    assert_sentence(result, 3, "Java")
+def test_other_options_are_another_build(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    assert_sentence(run(home, "build", "--select", "row_changes", env=WITHOUT_JAVA), 3, "Java")
 
 
-def test_a_changed_model_is_new_and_a_failed_build_is_not_good(home: Path, project: Path) -> None:
+def test_a_changed_model_is_new_and_a_failed_build_is_not_good(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
     model = project / "models" / "marts" / "binlog_files.sql"
     text = model.read_text()
     model.write_text("select no_such_column from {{ ref('stg_binlog__binlog_files') }}\n")
-    failed = binloom("build", *MART, home=home, cwd=project)
+    failed = run(home, "build", *MART)
     assert failed.returncode == 1, failed.stderr
     assert re.search(r"failed after .*\n  fails: binlog_files: .*no_such_column", failed.stdout)
     assert "Traceback" not in failed.stderr + failed.stdout
     # It is not taken for a good build, so it is tried again: here without Java.
-    assert_sentence(binloom("build", *MART, home=home, cwd=project, env=WITHOUT_JAVA), 3, "Java")
+    assert_sentence(run(home, "build", *MART, env=WITHOUT_JAVA), 3, "Java")
     model.write_text(text)
     # The last good build had this text.
-    assert binloom("build", *MART, home=home, cwd=project, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW)
+    assert run(home, "build", *MART, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW)
 
 
 @contextlib.contextmanager
@@ -123,7 +128,8 @@ def test_builds_follow_each_landing_until_a_signal_comes(home: Path) -> None:
         address = re.search(r"http://\S+", process.stdout.readline())
         assert address is not None
         assert "built in" in process.stdout.readline()
-        snapshot = binloom("snapshot", "--source", "shop", "--from-dir", SAMPLE / "schema", home=home, env=WITHOUT_JAVA)
+        folder = SAMPLE / "schema"
+        snapshot = run(home, "snapshot", "--source", "shop", "--from-dir", folder, env=WITHOUT_JAVA)
         assert snapshot.returncode == 0, snapshot.stderr
         assert "built in" in process.stdout.readline()
         figures = urlopen(address[0]).read().decode()
@@ -147,6 +153,6 @@ def test_an_interrupted_build_is_made_again(home: Path) -> None:
         printed, _ = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0, printed
         assert "the build was interrupted; the next one repairs what it left" in printed
-    built = binloom("build", "--force", *MART, home=home)
+    built = run(home, "build", "--force", *MART)
     assert built.returncode == 0, built.stdout + built.stderr
     assert "built in" in built.stdout

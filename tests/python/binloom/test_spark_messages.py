@@ -20,6 +20,17 @@ select sum(cast(concat('x', table_name) as int)) from binlog_raw.row_events
 SERVER = "Error in query: [X] wrong. SQLSTATE: 1\n\tat org.apache.spark.sql.Some$Class.run(Some.scala)\n\tat a.b(C)"
 
 
+def test_a_folder_of_a_killed_build_is_named_with_what_to_do(tmp_path: Path) -> None:
+    message = (
+        "Cannot name the managed table as `spark_catalog`.`binloom`.`x`, as its associated location"
+        " 'file:/home/warehouse/binloom.db/x' already exists. Please pick a different table name"
+    )
+    assert told(message, tmp_path) == (
+        "A build that was killed left the folder file:/home/warehouse/binloom.db/x, and Spark creates no table over it."
+        " If no other build is running on this cluster, run the same command with --vars 'clear_dead_build: true'."
+    )
+
+
 def test_an_error_of_the_analysis_ends_with_its_line() -> None:
     assert without_plan(ANALYSIS).endswith("cannot be resolved. SQLSTATE: 42703; line 1 pos 7")
 
