@@ -6,34 +6,29 @@ Commands import their modules inside the function, so that `binloom --help` star
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from binloom.cli_baseline import commands as baselines
+from binloom.cli_models import commands as models
 from binloom.cli_recover import commands as recovery
+from binloom.cli_retention import commands as retention
 from binloom.commands.output import Format
 from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, run_app
 from binloom.options import (
-    DefaultsFile,
-    EnableCleartextPlugin,
     ExcludeTables,
     Files,
     FormatOption,
-    GetServerPublicKey,
+    MasksFile,
     MetricsAddress,
     MetricsPort,
-    Port,
     Schemas,
-    ServerPublicKeyPath,
     SkipBadChecksum,
     Source,
-    SslMode,
     Tables,
-    TlsCa,
-    TlsCert,
-    TlsKey,
-    User,
 )
+from binloom.server_options import with_server
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -120,11 +115,10 @@ def decode(
 
 
 @app.command(short_help="Land a schema snapshot, for names that a binlog does not contain.")
+@with_server("--server", "--host", "-h", help="Server whose schema is read.", may_be_in_defaults=True)
 def snapshot(
     source: Source,
-    server: Annotated[
-        str | None, typer.Option("--server", "--host", "-h", metavar="HOST", help="Server whose schema is read.")
-    ] = None,
+    server: Any = None,
     from_dir: Annotated[
         Path | None,
         typer.Option(
@@ -148,16 +142,7 @@ def snapshot(
         typer.Option(metavar="F", help="Binlog file at which the definitions in --from-ddl apply; needs --at-pos."),
     ] = None,
     at_pos: Annotated[int | None, typer.Option(min=4, metavar="N", help="Position in --at-file.")] = None,
-    port: Port = None,
-    user: User = None,
-    defaults_file: DefaultsFile = None,
-    tls_ca: TlsCa = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    ssl_mode: SslMode = None,
-    enable_cleartext_plugin: EnableCleartextPlugin = False,
-    get_server_public_key: GetServerPublicKey = False,
-    server_public_key_path: ServerPublicKeyPath = None,
+    masks: MasksFile = None,
 ) -> None:
     """Land the definitions of tables, from a live server or from files.
 
@@ -176,27 +161,12 @@ def snapshot(
     if (at_file is None) != (at_pos is None):
         raise UsageError("--at-file and --at-pos go together.", hint="Give both, or neither.")
     if from_ddl is not None:
-        raise typer.Exit(snapshot_from_ddl(source, from_ddl, schema, at_file, at_pos))
+        raise typer.Exit(snapshot_from_ddl(source, from_ddl, schema, at_file, at_pos, masks))
     if from_dir is not None:
-        raise typer.Exit(snapshot_from_files(source, from_dir))
-    if server is None and defaults_file is None:
+        raise typer.Exit(snapshot_from_files(source, from_dir, masks))
+    if server is None:
         raise UsageError("None of --server, --from-dir and --from-ddl is given.", hint="Give one of them.")
-    from ingest.sources.address import ServerAddress
-
-    address = ServerAddress.of(
-        server,
-        port,
-        user,
-        defaults_file,
-        enable_cleartext_plugin=enable_cleartext_plugin,
-        get_server_public_key=get_server_public_key,
-        server_public_key_path=server_public_key_path,
-        tls_ca=tls_ca,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        tls_mode=ssl_mode,
-    )
-    raise typer.Exit(snapshot_from_server(source, address))
+    raise typer.Exit(snapshot_from_server(source, server, masks))
 
 
 @app.command(short_help="Land binlog files; skip everything that is already landed.")
@@ -220,6 +190,7 @@ def ingest(
     again: Annotated[
         bool, typer.Option("--again", help="Land only the segments that dbt lists in segments_to_land_again.")
     ] = False,
+    masks: MasksFile = None,
 ) -> None:
     """Land binlog files under a source. A repeated run skips everything that is already landed.
 
@@ -234,19 +205,14 @@ def ingest(
         )
     names = None if files is None else files.split(",")
     filter = _table_filter(schemas, tables, exclude_tables)
-    raise typer.Exit(ingest_files(source, binlog_dir, names, filter, new_epoch, skip_bad_checksum, again))
+    raise typer.Exit(ingest_files(source, binlog_dir, names, filter, new_epoch, skip_bad_checksum, again, masks))
 
 
 @app.command(short_help="Follow a live server.")
+@with_server("--server", "--host", "-h", help="Server to follow.", may_be_in_defaults=True)
 def follow(
     source: Source,
-    server: Annotated[
-        str | None,
-        typer.Option("--server", "--host", "-h", metavar="HOST", help="Server to follow."),
-    ] = None,
-    port: Port = None,
-    user: User = None,
-    defaults_file: DefaultsFile = None,
+    server: Any = None,
     start_gtid: Annotated[
         str | None,
         typer.Option(
@@ -272,13 +238,6 @@ def follow(
     accept_gap: Annotated[
         bool, typer.Option("--accept-gap", help="Continue after a gap that cannot be filled.")
     ] = False,
-    tls_ca: TlsCa = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    ssl_mode: SslMode = None,
-    enable_cleartext_plugin: EnableCleartextPlugin = False,
-    get_server_public_key: GetServerPublicKey = False,
-    server_public_key_path: ServerPublicKeyPath = None,
     server_id: Annotated[
         int | None,
         typer.Option(
@@ -291,8 +250,12 @@ def follow(
     metrics_port: MetricsPort = None,
     metrics_address: MetricsAddress = "127.0.0.1",
     spool_max_age: Annotated[
-        str, typer.Option(metavar="TIME", help="Delete files of the spool that are landed, closed and older than this.")
-    ] = "7d",
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Delete files of the spool that are landed, closed and older than this; default 7d, with masks 0s.",
+        ),
+    ] = None,
     spool_max_size: Annotated[
         str | None,
         typer.Option(
@@ -305,6 +268,7 @@ def follow(
             "--register/--no-register", help="Register the landed rows with Spark at the end; dbt does this too."
         ),
     ] = True,
+    masks: MasksFile = None,
 ) -> None:
     """Follow a live server: read its binlog as a replica does, store it, and land it every --interval.
 
@@ -315,9 +279,8 @@ def follow(
     from binloom.commands.units import seconds, size
     from ingest.follow.follower import FollowOptions
     from ingest.follow.handover import Start
-    from ingest.sources.address import ServerAddress
 
-    if server is None and defaults_file is None:
+    if server is None:
         raise UsageError("No server is given.", hint="Give --server, or a --defaults-file that names its host.")
     ways = {
         "--start-gtid": start_gtid,
@@ -329,29 +292,17 @@ def follow(
         raise UsageError(f"{' and '.join(given)} give different starts.", hint="Give one of them.")
     if start_pos is not None and start_file is None:
         raise UsageError("--start-pos needs --start-file.", hint="Give both.")
-    address = ServerAddress.of(
-        server,
-        port,
-        user,
-        defaults_file,
-        enable_cleartext_plugin=enable_cleartext_plugin,
-        get_server_public_key=get_server_public_key,
-        server_public_key_path=server_public_key_path,
-        tls_ca=tls_ca,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        tls_mode=ssl_mode,
-    )
     options = FollowOptions(
         start=Start(start_gtid, start_file, start_pos, from_now),
         interval=seconds(interval, "--interval"),
         once=once,
         accept_gap=accept_gap,
         replica_id=server_id,
-        spool_max_age=seconds(spool_max_age, "--spool-max-age"),
+        spool_max_age=None if spool_max_age is None else seconds(spool_max_age, "--spool-max-age"),
         spool_max_size=None if spool_max_size is None else size(spool_max_size, "--spool-max-size"),
+        masks=masks,
     )
-    raise typer.Exit(follow_server(source, address, options, metrics_port, metrics_address, register))
+    raise typer.Exit(follow_server(source, server, options, metrics_port, metrics_address, register))
 
 
 @app.command(short_help="Merge the small segments of closed files.")
@@ -451,6 +402,18 @@ def demo() -> None:
     raise typer.Exit(run_demo())
 
 
+@app.command(short_help="Check the machine, the data and a server before anything runs.")
+@with_server("--server", help="Also check this server as a source.")
+def doctor(server: Any, format: FormatOption = Format.TEXT) -> None:
+    """Check what commands need: packages, Java, memory, space, permissions, locks; with target thrift the cluster.
+
+    Nothing is changed. The exit code is 1 if something will not work.
+    """
+    from binloom.commands.doctor import print_findings
+
+    raise typer.Exit(print_findings(server, format))
+
+
 @app.command(short_help="Build the lineage site in site/.")
 def docs(
     directory: Annotated[
@@ -479,6 +442,9 @@ def _snapshot(snapshot_dir: Path | None) -> "SchemaSnapshot | None":
     return read_snapshot_dir(snapshot_dir)
 
 
+app.add_typer(baselines)
+app.add_typer(models)
+app.add_typer(retention)
 app.add_typer(recovery)
 
 

@@ -157,12 +157,14 @@ EndWith = Annotated[
 ScriptFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the script to FILE.")]
 
 
+AGAINST = "Compare each row with this server; print what fits."
+
+
 @commands.command(short_help="Print SQL that takes back what filters select.")
 @with_filters
-@with_server
+@with_server("--against", help=AGAINST)
 def undo(
     filters: Filters,
-    against: Any,
     skip_conflicts: SkipConflicts = False,
     with_dependents: WithDependents = False,
     force: Force = False,
@@ -175,6 +177,7 @@ def undo(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    against: Any = None,
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
 
@@ -194,10 +197,9 @@ def undo(
 
 @commands.command(short_help="Print SQL that does again what filters select.")
 @with_filters
-@with_server
+@with_server("--against", help=AGAINST)
 def redo(
     filters: Filters,
-    against: Any,
     skip_conflicts: SkipConflicts = False,
     rows_only: RowsOnly = False,
     with_cascades: WithCascades = False,
@@ -206,6 +208,7 @@ def redo(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    against: Any = None,
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
 

@@ -1,17 +1,21 @@
 """The log that a command asks: the warehouse or the cluster, or the files on its command line."""
 
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from binloom.commands.output import say
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
+from ingest.warehouse.spark import metastore_holder
 from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
 from recover.sources.log import VIEWS, Log
+from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:
@@ -37,7 +41,7 @@ def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Pat
     """
     if not files:
         _assert_files(more, names)
-        return Log.of_cluster() if is_cluster_target() else Log.of_warehouse(binloom_home())
+        return Log.of_cluster() if is_cluster_target() else _warehouse(VIEWS)
     return Log.of_files([*files, *(more or ())], filters, **_origin(filters.sources, names))
 
 
@@ -72,7 +76,7 @@ def asked_whole_log(
         _assert_files(more, names)
         if is_cluster_target():
             return Log.of_cluster()
-        return Log.of_warehouse(binloom_home(), dict.fromkeys((*VIEWS, *MARTS)), spill=spill)
+        return _warehouse((*VIEWS, *MARTS, *BASELINE_VIEWS), spill)
     if table is not None and Path(table).is_file():
         raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
     return Log.of_whole_files([*files, *(more or ())], table, spill=spill, **_origin(sources, names))
@@ -97,10 +101,45 @@ def report_problems(log: Log) -> int:
     return max((problem.exit_code for problem in log.problems), default=EXIT_DONE)
 
 
+def report_beginning(log: Log, sources: Sequence[str], since: datetime | None = None) -> None:
+    """Tell of which sources older files have expired, if an answer is about them; no names of sources: of all."""
+    for source, beginning in log.beginnings.items():
+        is_later = since is not None and beginning.last_event_at is not None and since > beginning.last_event_at
+        if source in (sources or (source,)) and not is_later:
+            say(str(beginning))
+
+
 def report_end(log: Log) -> None:
     """Tell if an answer is not about the end of the server's log, but about that of the given files."""
     if log.goes_on_after is not None:
         say(f"the log goes on after {log.goes_on_after}, in files that were not given: later changes are not known.")
+
+
+def report_writer(home: Path) -> None:
+    """Tell if a build of another process may be running: it replaces one mart after the other."""
+    holder = metastore_holder(home)
+    if holder is not None and not _is_own_java(holder):
+        say(
+            f"another process (pid {holder}) uses the warehouse. If it is a build, each table is read as it was before"
+            " or as it is now, and tables may lack rows that others have."
+        )
+
+
+def _is_own_java(process: int) -> bool:
+    """Return whether a process is the Java process of a session of this one, as in the demo."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    parent = stat.rpartition(")")[2].split()[1]
+    return int(parent) == os.getpid()
+
+
+def _warehouse(views: Iterable[tuple[str, str]], spill: Path | None = None) -> Log:
+    home = binloom_home()
+    log = Log.of_warehouse(home, dict.fromkeys(views), spill=spill, tell=say)
+    report_writer(home)
+    return log
 
 
 def _assert_files(more: Sequence[Path] | None, names: Path | None) -> None:

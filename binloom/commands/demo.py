@@ -5,12 +5,14 @@ recording.
 """
 
 import os
+import shlex
 import shutil
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from binloom.commands.build import build_inputs, record_good_build
 from binloom.commands.ingest import land_files, summary
 from binloom.commands.output import print_line, print_table, progress, say
 from binloom.commands.project import BUILD, build_site, project_dir, run_dbt
@@ -177,6 +179,7 @@ def run_demo() -> int:
             gate = run_gate()
         _line("checked", gate_summary(gate))
         with progress("building the models") as advance:
+            inputs = build_inputs(home)
             build = run_dbt(BUILD, home, advance)
         _line("built", build.summary)
         for name in build.warnings:
@@ -186,6 +189,7 @@ def run_demo() -> int:
                 _line("", f"fails: {failure}")
             say(f"the models could not be built. The log is {home / 'logs' / 'dbt.log'}.")
             return EXIT_CHECK_FAILED
+        record_good_build(home, BUILD, inputs, build.warnings)
         with progress("drawing the lineage") as advance:
             page = build_site(home / "site", home, advance, compile=False)
         damage = _answers(spark)
@@ -194,9 +198,9 @@ def run_demo() -> int:
             _take_back(transaction, home)
     print_line()
     print_line(f"The lineage site: {page}")
-    print_line(f"The tables are in {home / 'warehouse'}; docs/questions.md has more to ask of them:")
-    print_line(f"  export {HOME_VARIABLE}={home}")
-    print_line(f"All of it took {time.monotonic() - started:.0f} seconds.")
+    print_line(f"The tables are in {home / 'warehouse'}. All of it took {time.monotonic() - started:.0f} seconds.")
+    for transaction in damage[:1]:
+        _suggest(transaction, home)
     return gate.exit_code
 
 
@@ -244,10 +248,28 @@ def _answers(spark: Any) -> list[dict[str, Any]]:
         (row,) = ask(_MOST_CHANGED_ROW, **{name: transaction[name] for name in (*_TRANSACTION, "table_name")})
         table = f"{transaction['schema_name']}.{transaction['table_name']}"
         _heading(f"What happened to one of those rows, {table} {row['pk_values']} in {transaction['source_id']}")
+        transaction["pk_values"] = row["pk_values"]
         of_table = {name: transaction[name] for name in ("source_id", "schema_name", "table_name")}
         history = ask(_ROW_HISTORY, **of_table, pk_values=row["pk_values"])
         print_table(("time", "thread", "change", "from_what_to_what"), map(_change, history), width=110)
     return damage
+
+
+def _suggest(transaction: dict[str, Any], home: Path) -> None:
+    """Print three commands to try; they need the row that `_answers` has added to the transaction."""
+    source, place = transaction["source_id"], f"{transaction['binlog_file']}:{transaction['transaction_pos']}"
+    table = f"{transaction['schema_name']}.{transaction['table_name']}"
+    commands = (
+        (["history", table, transaction["pk_values"], "--source", source], "one row through time"),
+        (["query", "--source", source, "--transaction", place], "what the transaction did"),
+        (["generate", "--source", source], "models with columns and types, in models/tables"),
+    )
+    lines = [(shlex.join(["binloom", *words]), purpose) for words, purpose in commands]
+    width = max(len(command) for command, _ in lines)
+    _heading("Three things to try; docs/questions.md has more")
+    print_line(f"  export {HOME_VARIABLE}={shlex.quote(str(home))}")
+    for command, purpose in lines:
+        print_line(f"  {command:<{width}}  # {purpose}")
 
 
 def _take_back(transaction: dict[str, Any], home: Path) -> None:

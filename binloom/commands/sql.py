@@ -4,10 +4,10 @@ import itertools
 import sys
 from typing import Final
 
+from binloom.commands.asked_log import report_writer
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
 from ingest.warehouse.home import binloom_home
-from ingest.warehouse.spark import metastore_holder
 from recover.questions.sql import ask, ask_cluster
 from recover.sources.cluster import Cluster, is_cluster_target
 
@@ -21,9 +21,9 @@ def print_answer(question: str, format: Format) -> int:
         question = sys.stdin.read()
     home = binloom_home()
     is_local = not is_cluster_target()
-    answer = ask(question, home) if is_local else ask_cluster(question, Cluster.of_environment())
-    if is_local and (holder := metastore_holder(home)) is not None:
-        say(f"another process (pid {holder}) uses the warehouse. If it is a build, the answer may lack rows.")
+    answer = ask(question, home, say) if is_local else ask_cluster(question, Cluster.of_environment())
+    if is_local:
+        report_writer(home)
     if format is not Format.TEXT:
         print_rows(answer.columns, answer.rows, format)
         return EXIT_DONE

@@ -48,6 +48,12 @@ AREAS: Final = (
         "Which parts of which files are landed, with the number of row events in each.",
     ),
     Area(
+        "intermediate/baselines",
+        3,
+        "Baselines",
+        "Baselines of the same table, and the changes between them.",
+    ),
+    Area(
         "intermediate/schema_history",
         3,
         "Schema history",
@@ -80,6 +86,13 @@ AREAS: Final = (
         "The tables to ask: row changes, transactions, schema changes, table versions, files, activity.",
     ),
     Area("marts/history", 4, "History", "Every version of every row, and from when to when it was valid."),
+    Area(
+        "tables",
+        4,
+        "Typed tables",
+        "Tables of a source with their own columns and types: current rows, history and changes. `binloom generate` "
+        "writes these models.",
+    ),
     Area("marts/statistics", 4, "Statistics", "Big and long transactions, and the load of each table by hour."),
     Area(
         "marts/quality",
