@@ -5,9 +5,11 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 import pyspark
 from pyhive import hive
@@ -18,6 +20,7 @@ from tests.servers.server import ServerStartError, _end_with_parent, _free_port
 
 START_SECONDS = 120
 STOP_SECONDS = 30
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
@@ -27,6 +30,11 @@ class ThriftServer:
 
     port: int
     process: "subprocess.Popen[bytes]"
+
+    @property
+    def host(self) -> str:
+        """Return the address where it listens."""
+        return "127.0.0.1"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -44,7 +52,13 @@ class ThriftServer:
 
 
 @contextlib.contextmanager
-def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[ThriftServer]:
+def thrift_server(
+    home: Path,
+    *,
+    warehouse: Path | None = None,
+    settings: Mapping[str, str] = NOTHING,
+    port: int | None = None,
+) -> Iterator[ThriftServer]:
     """Start a server that holds the metastore of a home until the block ends.
 
     Parameters
@@ -53,8 +67,12 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
         Its metastore must be free: the server is the one process that holds it.
     warehouse
         Folder of new tables; default the warehouse of the home.
+    settings
+        Further settings of Spark, such as the master of a cluster.
+    port
+        Where it listens; default a free port.
     """
-    port = _free_port()
+    port = port or _free_port()
     settings = {
         **spark_settings(home),
         "spark.master": "local[2]",
@@ -63,6 +81,7 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.shuffle.partitions": "1",
+        **settings,
     }
     if warehouse is not None:
         settings["spark.sql.warehouse.dir"] = str(warehouse)
@@ -75,7 +94,7 @@ def thrift_server(home: Path, *, warehouse: Path | None = None) -> Iterator[Thri
         "hive.exec.local.scratchdir": home / "tmp" / "hive-local",
     }
     command = [
-        *java_command(find_java(), settings["spark.driver.memory"]),
+        *java_command(find_java(), settings["spark.driver.memory"], settings.get("spark.driver.extraClassPath")),
         *SHORT_LIVED_OPTIONS,
         "-XX:+UseSerialGC",
         *class_options(),

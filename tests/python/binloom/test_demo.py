@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,10 +11,18 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pytest
 import sqlglot
+from dbt.adapters.contracts.connection import Connection
+from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
+from selenium.webdriver import Chrome, Keys
+from selenium.webdriver.support.ui import WebDriverWait
 from sqlglot import exp
 
+from binloom.commands.lost_connections import open_reconnecting
+from binloom.doctor.cluster import checked
 from binloom.site.exports import to_openlineage
 from binloom.site.lineage import read_lineage
 from binloom.site.origins import TableColumn
@@ -28,18 +37,43 @@ from recover.undo.definitions import Definitions
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.accounts import create_account
-from tests.servers.thrift import ThriftServer, thrift_server
+from tests.servers.thrift import ThriftServer
+from tests.support.browser import browser, complaints
 from tests.support.command_line import assert_sentence, binloom
+from tests.support.examples import refreshed
+from tests.support.follow.proxy import Proxy
+from tests.support.in_process import binloom_here
+from tests.support.models.typed import Typed, generated_in_own_project, value_of_type
 from tests.support.openlineage import assert_openlineage
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
 from tests.support.recover.answers import answers, undo_of_the_damage
+from tests.support.recover.built_on_cluster import ClusterHome, built_on_cluster, must_succeed
 from tests.support.recover.cluster_rows import on_cluster
 from tests.support.recover.filtered_types import all_conditions
 from tests.support.recover.questions import documented_commands, documented_questions
 from tests.support.recover.targets import COMMANDS, on_warehouse, said
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SOURCES = ("shop-mysql", "shop-mariadb")
+STREAMING = "org.apache.spark.sql.execution.streaming"
+# Follows the links of the site, to a tenth of the columns; gives the page that each has shown.
+OPEN_ALL_PAGES = """
+const done = arguments[0];
+const anchors = new Set([...document.querySelectorAll("a[href^='#']")].map((link) => link.hash.slice(1)));
+let columns = 0;
+for (const anchor of anchors) if (anchor.startsWith("column/") && columns++ % 10) anchors.delete(anchor);
+(async () => {
+  const opened = {};
+  for (const anchor of anchors) {
+    const moved = new Promise((resolve) => window.addEventListener("hashchange", resolve, { once: true }));
+    location.hash = anchor;
+    await moved;
+    opened[anchor] = document.querySelector("section.page.shown")?.id ?? null;
+  }
+  done(opened);
+})();
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +120,20 @@ def test_it_writes_sql_that_takes_the_damage_back(demo: "subprocess.CompletedPro
         assert script.read_text().count("\nUPDATE `shop`.`orders` SET ") == 52
     assert demo.stdout.count("shop.orders 1042: the row needs nothing, because it was already brought back") == 2
     assert demo.stdout.count("undo of 1 transaction: 52 UPDATE of shop.orders; proved.") == 2
+
+
+def test_its_last_lines_name_three_things_to_try(
+    demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path: Path
+) -> None:
+    *_, setting, history, query, generate = demo.stdout.splitlines()
+    assert setting == f"  export BINLOOM_HOME={home / 'demo'}"
+    (tmp_path / "dbt_project.yml").touch()
+    for line in (history, query, generate):
+        program, *words = shlex.split(line, comments=True)
+        tried = binloom(*words, home=home / "demo", cwd=tmp_path)
+        assert (program, tried.returncode) == ("binloom", 0), tried.stderr
+        assert len(tried.stdout.splitlines()) > 5
+    assert len([*(tmp_path / "models" / "tables").iterdir()]) == 12
 
 
 @pytest.mark.parametrize("words", documented_commands(), ids=lambda words: " ".join(words)[:60])
@@ -226,15 +274,24 @@ def test_undo_compares_the_damage_with_a_live_server(
     assert binloom("redo", *options, *against, home=home / "demo").returncode == 1
 
 
+@pytest.mark.postgresql
 class TestCluster:
-    """The same home behind a Thrift server, which holds the metastore until the last test of the class."""
+    """The same raw tables on a Spark cluster, whose marts dbt builds through its Thrift server."""
 
     @pytest.fixture(scope="class")
     @classmethod
-    def server(cls, demo: "subprocess.CompletedProcess[str]", home: Path) -> Iterator[ThriftServer]:
+    def there(
+        cls, demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[ClusterHome]:
         assert demo.returncode == 0
-        with thrift_server(home / "demo") as running:
+        models = ("build", "--resource-type", "model", "--resource-type", "seed")
+        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), models) as running:
             yield running
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def server(cls, there: ClusterHome) -> ThriftServer:
+        return there.server
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -245,10 +302,25 @@ class TestCluster:
     def test_a_cluster_answers_as_the_local_warehouse(
         self, server: ThriftServer, home: Path, tmp_path: Path, words: tuple[str, ...]
     ) -> None:
-        code, out, problems = said(words, on_warehouse(home / "demo"))
-        # The Thrift server holds the metastore, and `sql` on the local warehouse warns of that.
-        told = [line for line in problems.splitlines(keepends=True) if "uses the warehouse" not in line]
-        assert said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment}) == (code, out, "".join(told))
+        local = said(words, on_warehouse(home / "demo"))
+        assert said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment}) == local
+
+    def test_the_doctor_finds_nothing_wrong(self, server: ThriftServer, tmp_path: Path) -> None:
+        found = binloom("doctor", "--format", "csv", home=tmp_path, env=server.environment)
+        assert found.returncode == 0, found.stdout
+        assert re.search("cluster version,good", found.stdout) and re.search("cluster tables,good", found.stdout)
+        assert not re.search("cluster.*(warning|error)", found.stdout)
+
+    def test_the_doctor_names_settings_that_change_answers(self, server: ThriftServer) -> None:
+        wrong = {
+            "spark.sql.session.timeZone": "Asia/Tokyo",
+            "spark.sql.ansi.enabled": "false",
+            "spark.sql.sources.commitProtocolClass": f"{STREAMING}.ManifestFileCommitProtocol",
+        }
+        found = [one for one in checked(Cluster("127.0.0.1", server.port, "binloom", wrong)) if one.level != "good"]
+        assert [one.level for one in found] == ["error"] * len(wrong)
+        for name, value in wrong.items():
+            assert any(one.message.startswith(f"{name} is {value}: ") for one in found), found
 
     def test_all_questions_of_the_docs_have_the_same_rows(self, cluster: Cluster, home: Path) -> None:
         for question in documented_questions():
@@ -303,6 +375,20 @@ class TestCluster:
         others = [exp.alias_(sqlglot.parse_one(text, read="spark"), f"v{n}") for n, text in enumerate(values)]
         assert list(cluster.rows(exp.select(*literals, *others))) == [(*texts, *values.values())]
 
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_the_models_of_a_cluster_are_those_of_the_local_warehouse(
+        self, server: ThriftServer, home: Path, tmp_path: Path, source: str
+    ) -> None:
+        places = {
+            "local": on_warehouse(home / "demo"),
+            "cluster": {"BINLOOM_HOME": str(tmp_path), **server.environment},
+        }
+        for name, environment in places.items():
+            code, out, problems = said(["generate", "--source", source, "--dir", str(tmp_path / name)], environment)
+            assert (code, out.splitlines()[-1]) == (0, "12 files new"), problems
+        local, cluster = ({path.name: path.read_text() for path in (tmp_path / name).iterdir()} for name in places)
+        assert cluster == local
+
     def test_many_rows_arrive_in_their_order(self, cluster: Cluster) -> None:
         numbers = sqlglot.parse_one("select id, repeat('x', 200) from range(30000) order by id desc", read="spark")
         assert isinstance(numbers, exp.Query)
@@ -317,6 +403,34 @@ class TestCluster:
             cluster.rows(exp.select("*").from_("elsewhere.table_versions"))
         with pytest.raises(QuestionError, match=r"with name `nix` cannot be resolved.*Correct the query"):
             ask_cluster("select nix from row_changes", cluster)
+
+    def test_an_ingest_runs_beside_a_build(self, there: ClusterHome, cluster: Cluster) -> None:
+        building = there.start_dbt("run", "--select", "stg_binlog__row_events")
+        words = ("ingest", "--source", "beside", "--binlog-dir", PROJECT / "samples" / "shop-mysql", "--all")
+        landed = binloom(*words, env=there.environment)
+        assert landed.returncode == 0, landed.stderr
+        must_succeed(building)
+        count = "select count(*) from binlog_raw.row_events where source_id = 'beside'"
+        assert cluster.plain_rows(count) == [(397,)]
+
+    def test_dbt_opens_a_lost_connection_again(self, server: ThriftServer) -> None:
+        with Proxy(server) as proxy:
+            login = {"host": proxy.host, "port": proxy.port, "user": "binloom", "schema": "binloom"}
+            credentials = SparkCredentials(method=SparkConnectionMethod.THRIFT, poll_interval=1, **login)
+            handle = open_reconnecting(Connection(type="spark", name="test", credentials=credentials)).handle
+
+            def ask(statement: str) -> list[tuple[str, ...]]:
+                handle.cursor().execute(statement)
+                return [tuple(row) for row in handle.fetchall()]
+
+            ask("/* dbt */ set spark.sql.sources.partitionOverwriteMode = DYNAMIC")
+            proxy.cut()
+            assert ask("/* dbt */\n  select 1 + 1 as two") == [(2,)]
+            assert ask("set spark.sql.sources.partitionOverwriteMode")[0][1] == "DYNAMIC"
+            assert proxy.accepted == 2
+            proxy.cut(reset=True)
+            with pytest.raises(DbtRuntimeError, match=r"lost while it was writing .* it builds what is missing"):
+                handle.cursor().execute("create table binloom.x using parquet as select 1 as a")
 
     def test_a_lost_server_is_one_sentence(self, server: ThriftServer, cluster: Cluster, tmp_path: Path) -> None:
         rows = cluster.rows(sqlglot.parse_one("select id from range(100000)", read="spark"))
@@ -354,7 +468,7 @@ def test_the_site_needs_no_network(demo: "subprocess.CompletedProcess[str]", hom
 def test_the_site_shows_the_data_of_the_demo(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
     site = home / "demo" / "site"
     text = (site / "index.html").read_text()
-    assert "23 of 23 proofs hold" in text and "and all of them passed" in text
+    assert "24 of 24 proofs hold" in text and "and all of them passed" in text
     assert "can be shown" not in text and "no result is recorded" not in text
     for source in ("shop-mysql", "shop-mariadb"):
         assert f"<strong>{source}</strong>" in text
@@ -362,6 +476,43 @@ def test_the_site_shows_the_data_of_the_demo(demo: "subprocess.CompletedProcess[
     assert {path.name for path in site.iterdir()} == {
         *("index.html", "dbt.html", "manifest.json", "catalog.json", "lineage.json", "lineage.dot"),
     }
+
+
+@pytest.mark.browser
+class TestBrowser:
+    """The site as a person sees it, opened from its file."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def site(cls, demo: "subprocess.CompletedProcess[str]", home: Path) -> str:
+        return (home / "demo" / "site" / "index.html").as_uri()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def driver(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+        with browser(tmp_path_factory.mktemp("profile")) as driver:
+            yield driver
+
+    def test_every_page_opens(self, site: str, driver: Chrome) -> None:
+        driver.get(site)
+        opened = driver.execute_async_script(OPEN_ALL_PAGES)
+        assert {"table", "column"} <= {anchor.partition("/")[0] for anchor in opened} and len(opened) > 200
+        assert [anchor for anchor, page in opened.items() if page in (None, "unknown")] == []
+        assert complaints(driver) == []
+
+    def test_a_column_is_found_and_followed_to_the_event(self, site: str, driver: Chrome) -> None:
+        driver.get(site)
+        driver.find_element("id", "search").send_keys("row_changes changed_columns", Keys.ENTER)
+        page = driver.find_element("id", "column")
+        WebDriverWait(driver, 10).until(lambda _: page.is_displayed())
+        assert page.find_element("tag name", "h1").text == "changed_columns"
+        drawing = page.find_element("css selector", "svg")
+        names = [title.get_attribute("textContent") for title in drawing.find_elements("css selector", "title")]
+        assert {"binlog_raw.row_events", "before_values", "after_values"} <= {*names}
+        drawing.find_element("css selector", "a[href='#column/binlog_raw.row_events/before_values']").click()
+        WebDriverWait(driver, 10).until(lambda _: driver.title.startswith("binlog_raw.row_events.before_values"))
+        assert "changed_columns" in page.text
+        assert complaints(driver) == []
 
 
 def test_every_column_of_the_project_is_followed(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
@@ -399,6 +550,78 @@ def test_every_column_of_the_project_is_followed(demo: "subprocess.CompletedProc
     assert_openlineage(to_openlineage(lineage))
 
 
+@pytest.fixture(scope="module")
+def own_project(
+    demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Typed, dict[str, str]]:
+    """A project that uses binloom as a package, with generated models of all tables; and the results of its build."""
+    return generated_in_own_project(tmp_path_factory.mktemp("own"), home / "demo", SOURCES)
+
+
+@pytest.fixture(scope="module")
+def typed(own_project: tuple[Typed, dict[str, str]]) -> Typed:
+    return own_project[0]
+
+
+def test_a_project_of_ones_own_uses_binloom_as_a_package(own_project: tuple[Typed, dict[str, str]]) -> None:
+    typed, states = own_project
+    # The damage of the sample is many orders that were cancelled at once.
+    assert {name: state for name, state in states.items() if state not in ("success", "pass")} == {
+        "no_bulk_cancellation": "warn"
+    }
+    assert {"cancelled_orders", "orders_without_customer", *typed.stems.values()} <= {*states}
+    assert "row_changes" not in states
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("table", ["customers", "orders", "order_items"])
+def test_generated_models_have_the_rows_of_the_log(typed: Typed, home: Path, source: str, table: str) -> None:
+    state = binloom("state", f"shop.{table}", "--source", source, "--format", "json", home=home / "demo")
+    stem = typed.stems[source, "shop", table]
+    types = {column["name"]: column.get("data_type") for column in typed.properties[stem]["columns"]}
+    expected = [
+        {name: value_of_type(str(types[name]), text) for name, text in json.loads(line).items()}
+        for line in state.stdout.splitlines()
+    ]
+    found = [{name: row[name] for name in expected[0]} for row in typed.current(source, "shop", table)]
+    assert len(found) > 30
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def test_columns_of_generated_models_are_followed_to_the_event(typed: Typed, home: Path, tmp_path: Path) -> None:
+    site = home / "demo" / "site"
+    manifest = json.loads((site / "manifest.json").read_text())
+    built = json.loads((typed.project / "target" / "manifest.json").read_text())
+    models = {
+        id: node for id, node in built["nodes"].items() if node["original_file_path"].startswith("models/tables/")
+    }
+    for part in ("parent_map", "child_map"):
+        manifest[part] |= {id: built[part][id] for id in models if id in built[part]}
+    manifest["nodes"] |= models
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    shutil.copy(site / "catalog.json", tmp_path)
+    lineage = read_lineage(tmp_path)
+    assert {edge.target for edge in lineage.edges if not edge.is_exact} == set()
+    sources: dict[TableColumn, set[TableColumn]] = {}
+    for edge in lineage.edges:
+        sources.setdefault(edge.target, set()).add(edge.source)
+    orders = typed.stems["shop-mysql", "shop", "orders"]
+    assert sources[orders, "status"] == {(f"{orders}__history", "status")}
+    assert sources[f"{orders}__history", "status"] >= {("row_changes", "row_before"), ("row_changes", "row_after")}
+    assert sources[f"{orders}__changes", "after_status"] == {("row_changes", "row_after")}
+    above = sources["row_changes", "row_after"]
+    while not any(table == "binlog_raw.row_events" for table, _ in above):
+        above = set().union(*(sources.get(column, set()) for column in above))
+    assert ("binlog_raw.row_events", "after_values") in above
+
+
+def test_generating_again_changes_nothing(typed: Typed, home: Path) -> None:
+    for source in SOURCES:
+        words = ("generate", "--source", source, "--dir", str(typed.project / "models" / "tables"), "--check")
+        again = binloom(*words, home=home / "demo")
+        assert (again.returncode, again.stdout) == (0, "12 files unchanged\n"), again.stdout
+
+
 def test_the_persons_own_tables_are_left_alone(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
     assert demo.returncode == 0
     assert [path.name for path in home.iterdir()] == ["demo"]
@@ -422,9 +645,120 @@ def test_status_and_quality_go_on_where_the_demo_ended(demo: "subprocess.Complet
     assert any(not check["success"] and check["violations"] for check in checks)
 
 
+def test_the_example_of_dagster_goes_on_where_the_demo_ended(
+    demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path: Path
+) -> None:
+    assert demo.returncode == 0
+    done = refreshed(tmp_path, home / "demo", "shop-mysql", PROJECT / "samples" / "shop-mysql")
+    assert done.returncode == 0, done.stderr[-4000:]
+    lines = [
+        line.rpartition(" - ")[2]
+        for line in done.stderr.splitlines()
+        if re.search(r"INFO - .* - (ingest|build|quality) - ", line)
+    ]
+    commands = [line.split()[2] for line in lines if line.startswith("$ ")]
+    assert commands == ["ingest", "build", "quality"]
+    assert any("nothing new, all 2 files are landed" in line for line in lines)
+    # The build of the demo was a good one.
+    assert any("nothing has landed since the last good build" in line for line in lines)
+    assert "Models: 24 proofs hold" in lines
+
+
 def test_a_sample_that_is_missing_is_named(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "ingest").mkdir(parents=True)
     shutil.copy(PROJECT / "dbt_project.yml", project)
     result = binloom("demo", home=tmp_path / "home", cwd=project)
     assert_sentence(result, 2, str(project / "samples"), "git checkout")
+
+
+class TestRetention:
+    """The oldest file of one source expires, and a customer of the other is erased; then the models are built."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def before(cls, demo: "subprocess.CompletedProcess[str]", home: Path) -> dict[str, list[str]]:
+        """The rows of the tables at the end of the log, by source and table."""
+        assert demo.returncode == 0
+        return states(home / "demo")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def emails(cls, before: dict[str, list[str]]) -> set[str]:
+        """The address of customer 3."""
+        rows = (json.loads(line) for line in before["shop-mariadb customers"])
+        return {row["email"] for row in rows if row["id"] == "3"}
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def after(cls, before: dict[str, list[str]], emails: set[str], home: Path) -> Path:
+        assert len(emails) == 1 and found_in(home / "demo" / "warehouse", emails)
+        customer = ("--table", "shop.customers", "--key", "3", "--apply")
+        for words in (
+            ("expire", "--source", "shop-mysql", "--older-than", "1h", "--apply"),
+            ("erase", "--source", "shop-mariadb", *customer),
+            ("build",),
+        ):
+            done = binloom(*words, home=home / "demo")
+            assert done.returncode == 0, done.stdout + done.stderr
+        return home / "demo"
+
+    def test_the_rows_at_the_end_are_those_of_before(self, after: Path, before: dict[str, list[str]]) -> None:
+        now = states(after)
+        assert {name for name in now if now[name] != before[name]} == {"shop-mariadb customers"}
+        lost = {*before["shop-mariadb customers"]} - {*now["shop-mariadb customers"]}
+        (gained,) = {*now["shop-mariadb customers"]} - {*before["shop-mariadb customers"]}
+        assert len(lost) == 1 and json.loads(gained)["id"].startswith("erased/")
+        assert {*json.loads(gained)} == {"id", "_unknown_columns"}
+
+    def test_every_proof_holds_and_every_row_is_counted(self, after: Path) -> None:
+        quality = binloom("quality", home=after)
+        assert quality.returncode == 0, quality.stdout
+        (rows,) = ask("select count(*) from row_changes where source_id = 'shop-mariadb'", after).rows
+        (expired,) = ask("select sum(row_events), count(*) from expired_files", after).rows
+        (left,) = ask("select count(*) from row_changes where source_id = 'shop-mysql'", after).rows
+        assert rows == (397,) and left[0] + expired[0] == 397 and expired[1] == 1
+
+    def test_no_table_and_no_log_has_an_erased_value(self, after: Path, emails: set[str]) -> None:
+        assert found_in(after / "warehouse", emails) == []
+        for folder in ("target", "logs"):
+            texts = [path.read_bytes() for path in (after / folder).rglob("*") if path.is_file()]
+            assert not any(email.encode() in text for text in texts for email in emails)
+
+    def test_a_history_begins_where_the_log_does(self, after: Path) -> None:
+        history = binloom("history", "shop.orders", "1042", "--source", "shop-mysql", home=after)
+        assert_sentence(history, 0, r"the log of shop-mysql begins after binlog\.000001: older files have expired")
+
+    def test_erased_rows_are_not_taken_back(self, after: Path) -> None:
+        customers = ("query", "--source", "shop-mariadb", "--table", "shop.customers", "--format", "json")
+        changes = [json.loads(line) for line in binloom(*customers, home=after).stdout.splitlines()]
+        gtid = next(change["gtid"] for change in changes if change["pk_values"].startswith("erased/"))
+        undone = binloom("undo", "--source", "shop-mariadb", "--gtid", gtid, home=after)
+        assert undone.returncode != 0 and "were erased" in undone.stderr
+
+
+def states(home: Path) -> dict[str, list[str]]:
+    """Return the rows of the tables at the end of the log, by source and table."""
+    at = {"BINLOOM_HOME": str(home)}
+    return {
+        f"{source} {table}": sorted(
+            binloom_here("state", f"shop.{table}", "--source", source, "--format", "json", env=at).stdout.splitlines()
+        )
+        for source in SOURCES
+        for table in ("customers", "orders", "order_items")
+    }
+
+
+def found_in(warehouse: Path, texts: set[str]) -> list[str]:
+    """Return the Parquet files of a source, or of no source, that contain one of some texts.
+
+    Not of the typed tables: another project builds them.
+    """
+    connection = duckdb.connect()
+    found = []
+    for path in sorted(warehouse.rglob("*.parquet")):
+        if "source_id=shop-mysql" in str(path) or "binloom_tables.db" in path.parts:
+            continue
+        rows = connection.execute("select to_json(rows)::varchar from read_parquet(?) as rows", [str(path)]).fetchall()
+        found += [str(path) for (row,) in rows if "shop-mysql" not in row and any(text in row for text in texts)]
+    return found

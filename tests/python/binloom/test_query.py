@@ -93,6 +93,11 @@ def test_text_is_cut_and_other_formats_are_not(home: Path) -> None:
             ["--gtid", "0-1-99"],
             ["No transaction of the log has a GTID of 0-1-99", "followed has 0-1-1 to 0-1-11; landed has 5ca1ab1e-"],
         ),
+        (["--source", "landed", "--gtid", "0-1-5"], ["No transaction of landed has a GTID of 0-1-5"]),
+        (
+            ["--file", "binlog.000001", "--from-pos", "900", "--to-pos", "900"],
+            ["--from-pos 900 is not before --to-pos 900", "from the first position on"],
+        ),
         (
             ["--transaction", "binlog.000001:900"],
             ["no transaction", "The position is inside followed/0/binlog.000001/858"],

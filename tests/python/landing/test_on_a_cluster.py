@@ -1,0 +1,125 @@
+"""Landing on a standalone Spark cluster: other processes decode, and parts of the cluster die."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.errors import StoreError
+from ingest.landing import IngestOptions, IngestResult, ingest
+from ingest.landing.options import Progress
+from ingest.sources.directory import find_binlogs
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.masters import require_executor
+from ingest.warehouse.settings_file import CONF_VARIABLE
+from ingest.warehouse.spark import SparkLaunch
+from tests.servers.spark_cluster import EXECUTORS, SparkCluster, spark_cluster, write_settings
+from tests.support.landing.binlogs import SHOP
+from tests.support.landing.stored import stored
+from tests.support.permissions import GROUP_AND_OTHERS, open_to
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SMALL = IngestOptions(segment_bytes=8_000)
+
+
+def land(home: Path, progress: Progress | None = None) -> IngestResult:
+    """Land two files in several segments each."""
+    return ingest("shop", find_binlogs(SHOP), SMALL, home=home, progress=progress)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The raw tables that Spark in one process lands."""
+    home = tmp_path_factory.mktemp("embedded")
+    assert land(home).segments > 8
+    return stored(home)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, expected: dict[str, list[str]]) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def launch(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkLaunch]:
+    """A session on the cluster, which all tests use."""
+    home = tmp_path_factory.mktemp("home")
+    settings = write_settings(home.with_suffix(".conf"), {"spark.master": cluster.address, **EXECUTORS})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CONF_VARIABLE, str(settings))
+        with SparkLaunch(home) as open_launch:
+            require_executor(open_launch.context())
+            yield open_launch
+
+
+def executors(context: Any) -> dict[str, int]:
+    """Return the number of good tasks of each executor in a process of its own."""
+    found = context._jsc.sc().statusStore().executorList(True)
+    listed = (found.apply(place) for place in range(found.size()))
+    return {one.id(): one.completedTasks() for one in listed if one.id() != "driver"}
+
+
+def test_executors_in_other_processes_land_the_same_tables(launch: SparkLaunch, expected: dict[str, list[str]]) -> None:
+    result = land(launch.home)
+    assert (result.exit_code, result.problems) == (0, [])
+    assert stored(launch.home) == expected
+    done = executors(launch.context())
+    assert len(done) == 2 and all(done.values()), done
+    # The workers have a umask that is not binloom's.
+    assert open_to(GROUP_AND_OTHERS, raw_table_dir("row_events", launch.home)) == []
+    rows = launch.session().table("binlog_raw.row_events").count()
+    assert rows == len(expected["row_events"])
+
+
+def test_a_worker_that_dies_with_its_tasks_is_replaced(
+    launch: SparkLaunch, cluster: SparkCluster, expected: dict[str, list[str]], tmp_path: Path
+) -> None:
+    # A task on the first worker never ends.
+    for pid in cluster.executors_of(0):
+        os.kill(pid, signal.SIGSTOP)
+    killed = []
+
+    def kill_when_others_are_done(done: int, known: int, word: str) -> None:
+        if done and not killed:
+            cluster.kill_worker(0)
+            killed.append(done)
+
+    result = land(tmp_path / "home", kill_when_others_are_done)
+    assert (result.exit_code, result.problems) == (0, [])
+    assert killed and stored(tmp_path / "home") == expected
+
+
+def test_a_landing_goes_on_without_the_master(
+    launch: SparkLaunch, cluster: SparkCluster, expected: dict[str, list[str]], tmp_path: Path
+) -> None:
+    killed = []
+
+    def kill_at_once(done: int, known: int, word: str) -> None:
+        if word == "landing" and not killed:
+            cluster.kill_master()
+            killed.append(done)
+
+    result = land(tmp_path / "home", kill_at_once)
+    assert (result.exit_code, result.problems) == (0, [])
+    assert killed and stored(tmp_path / "home") == expected
+
+
+def test_a_master_that_is_away_is_named_at_once(launch: SparkLaunch, cluster: SparkCluster, tmp_path: Path) -> None:
+    launch.stop()
+    with pytest.raises(StoreError, match=rf"^No Spark master answers at {cluster.address}\. Start it, or set "):
+        land(tmp_path / "home")
+
+
+def test_a_cluster_without_workers_is_named(
+    launch: SparkLaunch, cluster: SparkCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ingest.warehouse.masters.EXECUTOR_SECONDS", 0.5)
+    cluster.kill_worker(1)
+    cluster.start_master()
+    with pytest.raises(StoreError, match=r"gave binloom no executor in 0\.5 seconds: no worker has 512m of memory"):
+        land(tmp_path / "home")
