@@ -1,7 +1,8 @@
 """Servers for tests, and what becomes of a test whose server is not there.
 
 A test that needs a server carries its marker (`mysql`, `mariadb`, `mysql56`, `mariadb118`), or asks for its fixture.
-Without the server it is skipped and the reason is shown; with BINLOOM_REQUIRE_SERVERS=1 it fails.
+Without the server it is skipped and the reason is shown; with BINLOOM_REQUIRE_SERVERS=1 it fails. The same holds for
+a test that needs a browser (`browser`) or a metastore in PostgreSQL (`postgresql`).
 """
 
 import os
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 from tests.servers import ALL_DISTRIBUTIONS, Distribution, Server, mariadb, mariadb118, mysql, mysql56
+from tests.servers.postgresql import why_no_postgresql
+from tests.support.browser import missing_programs, why_no_browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,12 +28,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose server is missing, or fail it where servers are required."""
+    """Skip a test whose server or browser is missing, or fail it where they are required."""
     for distribution in ALL_DISTRIBUTIONS.values():
         if item.get_closest_marker(distribution.marker) and not distribution.available():
-            if os.environ.get("BINLOOM_REQUIRE_SERVERS") == "1":
-                pytest.fail(distribution.why_not(), pytrace=False)
-            pytest.skip(distribution.why_not())
+            _skip_or_fail(distribution.why_not())
+    if item.get_closest_marker("browser") and missing_programs():
+        _skip_or_fail(why_no_browser())
+    if item.get_closest_marker("postgresql") and (reason := why_no_postgresql()):
+        _skip_or_fail(reason)
+
+
+def _skip_or_fail(reason: str) -> None:
+    if os.environ.get("BINLOOM_REQUIRE_SERVERS") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from ingest.warehouse.jvm import Jvm
+from ingest.warehouse.spark import SparkLaunch
+from tests.support.few_rows import FEW_ROWS
 from tests.support.landing.spark import spark_home
 
 # The modules of a run share one Java process: its code becomes fast only after minutes.
 Jvm.outlives_sessions = True
+SparkLaunch.further_settings = FEW_ROWS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,6 +37,10 @@ def session(home: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def own_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions of a test start a Java process, which ends with them."""
-    Jvm.end_kept()
+    """Sessions of a test start a Java process, which ends with them; the shared process is set aside for that time."""
+    from pyspark import SparkContext
+
     monkeypatch.setattr(Jvm, "outlives_sessions", False)
+    monkeypatch.setattr(Jvm, "_kept", None)
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    monkeypatch.setattr(SparkContext, "_jvm", None)

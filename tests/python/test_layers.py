@@ -11,7 +11,9 @@ from tests.support.places import PROJECT
 PACKAGES = [PROJECT / "binloom", PROJECT / "recover", PROJECT / "ingest"]
 
 # Each room and the rooms that it may import, in reverse order of the data flow.
-BYTES = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.binlog", "ingest.ddl", "ingest.sources"}
+BYTES = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.binlog", "ingest.ddl", "ingest.sources"} | {
+    "ingest.masking"
+}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 MAY_IMPORT = {
     "ingest": set(),
@@ -20,6 +22,7 @@ MAY_IMPORT = {
     "ingest.lazy": set(),
     "ingest.binlog": {"ingest.errors", "ingest.lazy"},
     "ingest.ddl": {"ingest.errors"},
+    "ingest.masking": {"ingest.errors", "ingest.binlog", "ingest.ddl", "ingest.sources"},
     "ingest.sources": {"ingest.errors", "ingest.binlog", "ingest.ddl"},
     "ingest.warehouse": BYTES,
     "ingest.landing": BYTES | {"ingest.warehouse"},
@@ -28,13 +31,20 @@ MAY_IMPORT = {
     "recover": BYTES | {"ingest.warehouse", "ingest.landing"},
     "binloom": INGEST,
     "binloom.site": INGEST | {"recover"},
-    "binloom.commands": INGEST | {"binloom", "binloom.site", "recover"},
+    "binloom.doctor": INGEST | {"recover"},
+    "binloom.typed": INGEST | {"recover"},
+    "binloom.commands": INGEST | {"binloom", "binloom.doctor", "binloom.site", "binloom.typed", "recover"},
     "binloom.options": {"binloom.commands"},
     "binloom.filter_options": {"recover"},
     "binloom.server_options": INGEST | {"binloom.options"},
+    "binloom.cli_baseline": INGEST | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_recover": INGEST
     | {"binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options", "recover"},
-    "binloom.cli": INGEST | {"binloom.commands", "binloom.options", "binloom.cli_recover"},
+    "binloom.cli_models": {"binloom.commands", "binloom.options"},
+    "binloom.cli_retention": {"binloom.commands", "binloom.options"},
+    "binloom.cli": INGEST
+    | {"binloom.commands", "binloom.options", "binloom.server_options"}
+    | {"binloom.cli_baseline", "binloom.cli_models", "binloom.cli_recover", "binloom.cli_retention"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}
 

@@ -17,7 +17,7 @@ import pytest
 from binloom.cli import app
 from binloom.commands.running import run_app
 from ingest.warehouse.spark import SparkLaunch
-from tests.support.models.invoke import run_dbt
+from tests.support.models.invoke import release_streams_of_dbt, run_dbt
 
 
 def binloom_here(*arguments: object, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
@@ -60,6 +60,7 @@ def _as_a_process(variables: Mapping[str, str]) -> Iterator[None]:
                 patch.setenv(name, value)
             yield
     finally:
+        release_streams_of_dbt()
         signal.signal(signal.SIGPIPE, pipe)
         os.umask(umask)
         logging.lastResort = last_resort

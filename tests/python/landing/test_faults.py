@@ -1,60 +1,40 @@
-"""An ingest that is killed several times and then finishes has the same tables as an uninterrupted one."""
+"""An ingest that is killed several times and then finishes has the same tables as an uninterrupted one.
 
-import json
+Most kills are copies of the home that are made while the ingest is stopped; the last ones are real.
+"""
+
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ingest.warehouse.home import raw_table_dir
-from tests.support.landing.binlogs import SHOP
-from tests.support.landing.faulted import SOURCE
+from tests.support.freezing import POLL_SECONDS, Kills, Worker
+from tests.support.landing.faulted import SOURCE, digests, land
 from tests.support.landing.stored import stored
 from tests.support.places import PROJECT
 
 KILLS = 20
-SEED = 20260101
+KILLS_OF_A_LANDING = 5
+# Kills of landings that repair what a killed one left.
+KILLS_OF_REPAIRS = 5
+REAL_KILLS = 2
+SEED = os.environ.get("BINLOOM_KILLS_SEED", "20260101")
+PAUSE_SECONDS = 0.3
+PATIENCE_SECONDS = 180
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
-def start(*arguments: str) -> "subprocess.Popen[str]":
-    """Start the program as the leader of its own process group."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.landing.faulted", *arguments],
-        cwd=PROJECT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-def finish(*arguments: str) -> str:
-    """Run the program to its end."""
-    process = start(*arguments)
-    out, err = process.communicate(timeout=180)
-    assert process.returncode == 0, err
-    return out
-
-
-def wait_until_it_writes(process: "subprocess.Popen[str]", home: Path) -> None:
-    """Return when the program records its first segments, or has ended: earlier kills leave nothing behind."""
-    folder = raw_table_dir("segments", home)
-    before = set(folder.glob("*"))
-    while process.poll() is None and set(folder.glob("*")) == before:
-        time.sleep(0.01)
-
-
-def digests(home: Path) -> dict[str, object]:
-    """Return the digests of the tables' rows."""
-    content: dict[str, object] = json.loads(finish("dump", str(home)))
-    return content
+def states_recorded(home: Path) -> int:
+    """Return the number of files with states of segments: each commit writes one."""
+    return len(list(raw_table_dir("segments", home).glob("*.parquet")))
 
 
 def committed(home: Path) -> int:
@@ -64,46 +44,85 @@ def committed(home: Path) -> int:
     return sum(one.segments.get("completed", 0) for one in status(home=home) if one.source_id == SOURCE)
 
 
-def test_killed_at_twenty_random_instants(tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
-    process = start("land", str(whole), str(SHOP))
-    wait_until_it_writes(process, whole)
-    began = time.monotonic()
-    _, err = process.communicate(timeout=180)
-    assert process.returncode == 0, err
-    duration = time.monotonic() - began
-    expected = digests(whole)
-    assert expected["row_events"][0] > 300  # type: ignore[index]
-    reference = stored(whole)
-    segments = committed(whole)
-    assert segments > 10
+class Landings:
+    """Landings of the same files into a home at the same path.
 
-    chance = random.Random(SEED)
-    homes = [tmp_path / "home-0"]
-    partial: list[Path] = []
-    killed = 0
-    # On a busy machine the commits take a smaller part of the time, so random kills hit them later.
-    while killed < KILLS or (not partial and killed < 3 * KILLS):
-        home = homes[-1]
-        process = start("land", str(home), str(SHOP))
-        wait_until_it_writes(process, home)
-        time.sleep(chance.uniform(0, duration))
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            killed += 1
-        process.communicate(timeout=60)
-        done = committed(home)
-        if 0 < done < segments:
-            partial.append(home)
-        if done == segments:
-            homes.append(tmp_path / f"home-{len(homes)}")
-    for home in homes:
-        finish("land", str(home), str(SHOP))
-        assert stored(home) == reference, home
+    Attributes
+    ----------
+    reference, expected, segments
+        Rows, digests of the tables, and number of segments of an uninterrupted landing.
+    """
+
+    def __init__(self, folder: Path, worker: Worker) -> None:
+        self.home, self._empty = folder / "home", folder / "empty"
+        self.home.mkdir()
+        self._empty.mkdir()
+        self._worker = worker
+        worker.call(land, self.home, folder / "whole")
+        self.reference = stored(self.home)
+        self.expected = worker.call(digests, self.home)
+        self.segments = committed(self.home)
+        whole = states_recorded(self.home)
+        self.kills = Kills(worker, self.home, folder, random.Random(SEED), states_recorded, whole, PAUSE_SECONDS)
+
+    def empty(self) -> None:
+        """Begin with an empty home."""
+        self.kills.return_to(self._empty)
+
+    def land(self, number: int = 0) -> list[Path]:
+        """Land what the home has not; return copies of the home at a number of instants; then it must be whole."""
+        found = f"{committed(self.home)} of {self.segments} segments were committed"
+        _, copies = self.kills.call(number, land)
+        assert stored(self.home) == self.reference, found
         # No half-written file is left in a folder that readers list.
-        assert not list((home / "warehouse").glob("**/*.tmp"))
-    # Also check the metastore, for the homes with the most kills.
-    for home in {homes[0], *([partial[-1]] if partial else [])}:
-        assert digests(home) == expected, home
-    print(f"{killed} kills over {len(homes)} homes, {len(partial)} found a part of the segments committed")
+        assert not list((self.home / "warehouse").glob("**/*.tmp")), found
+        assert self._worker.call(digests, self.home) == self.expected, found
+        return copies
+
+    def repair(self, broken: Path, number: int = 0) -> list[Path]:
+        """Land what is missing in a copy; return copies at a number of instants."""
+        self.kills.return_to(broken)
+        return self.land(number)
+
+
+@pytest.fixture(scope="module")
+def landings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Landings]:
+    """A home whose files are landed."""
+    print(f"BINLOOM_KILLS_SEED={SEED}")
+    with Worker() as worker:
+        yield Landings(tmp_path_factory.mktemp("landings"), worker)
+
+
+def test_killed_at_twenty_random_instants(landings: Landings) -> None:
+    assert landings.expected["row_events"][0] > 300
+    assert landings.segments > 10
+    first: list[Path] = []
+    while len(first) < KILLS - KILLS_OF_REPAIRS:
+        landings.empty()
+        first += landings.land(KILLS_OF_A_LANDING)
+    partial = [copy for copy in first if 0 < committed(copy) < landings.segments]
     assert partial, "no kill came between two commits: the test shows little"
+    twice = partial[:KILLS_OF_REPAIRS]
+    again = [copy for broken in first for copy in landings.repair(broken, twice.count(broken))]
+    for broken in again:
+        landings.repair(broken)
+    assert len(first + again) == KILLS
+    print(f"{KILLS} kills, {len(partial)} found a part of the segments committed")
+
+
+def test_killed_for_good(landings: Landings) -> None:
+    landings.empty()
+    for _ in range(REAL_KILLS):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.landing.faulted", "land", str(landings.home)],
+            cwd=PROJECT,
+            start_new_session=True,
+        )
+        before, deadline = states_recorded(landings.home), time.monotonic() + PATIENCE_SECONDS
+        while states_recorded(landings.home) == before:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(POLL_SECONDS)
+        time.sleep(landings.kills.chance.uniform(0, PAUSE_SECONDS))
+        os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    landings.land()

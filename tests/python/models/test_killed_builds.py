@@ -1,17 +1,17 @@
 """dbt from the command line: the next build repairs a killed build, and a failing model is reported in a paragraph.
 
-The tests of this module are one story, told in order on one warehouse. Its builds are separate processes, so no
-session is open while they run.
+Builds run in a process of their own, which is stopped at random instants. A copy of the home is what SIGKILL would
+leave at that instant; the next build must make of it what the unbroken build makes. Two real kills follow.
 """
 
-import itertools
 import os
 import random
 import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ import pytest
 
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
-from ingest.warehouse.spark import SparkLaunch
+from ingest.warehouse.spark import SparkLaunch, metastore_holder
 from tests.support.commands import DBT
+from tests.support.freezing import POLL_SECONDS, Kills, Worker, children
 from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.support.models.invoke import run_dbt
 from tests.support.models.raw import NOON, Change, RawTables, Table
@@ -31,13 +32,13 @@ from tests.support.places import PROJECT
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 KILLS = int(os.environ.get("BINLOOM_KILLS", "20"))
-FROM_NOTHING, BEFORE_MORE_LANDS = KILLS // 4, KILLS * 3 // 5
 SEED = os.environ.get("BINLOOM_KILLS_SEED", "20261122")
 PATIENCE_SECONDS = 240
 # Every kind of table: rebuilt in full, by hour, by file, with a record of its inputs, and a view below them.
 UPSTREAM = ["+row_changes", "+int_chain_breaks", "+transactions"]
 FEEDING = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "int_chain_files"]
 KILLED = [*FEEDING, "row_changes", "transactions", "int_row_change_counts", "int_chain_links", "int_chain_breaks"]
+EVERYTHING = [*UPSTREAM, *KILLED]
 TABLES = [
     "binloom.row_changes",
     "binloom.transactions",
@@ -103,18 +104,26 @@ class Build:
             assert self.process.poll() is None and time.monotonic() < deadline, self.printed()
             time.sleep(0.02)
 
-    def lives_on(self, seconds: float) -> bool:
-        """Wait; return whether it still runs then."""
-        try:
-            self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return True
-        return False
+    def kill_java(self) -> None:
+        """Kill the JVM; dbt must report this and end."""
+        (java,) = (pid for pid in children(self.process.pid) if Path(f"/proc/{pid}/comm").read_text() == "java\n")
+        os.kill(java, signal.SIGKILL)
+        printed = self.printed()
+        # The hooks at the end of the run fail too, which dbt reports with another code than a failed model.
+        assert self.process.returncode in (1, 2), printed
+        assert "ERROR creating" in printed, printed
 
-    def kill(self) -> None:
-        """Kill dbt and its JVM with SIGKILL."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+    def kill_dbt(self) -> None:
+        """Kill dbt; the JVM ends when it notices this."""
+        self.process.kill()
         self.process.communicate()
+
+    def wait_until_it_frees(self, home: Path) -> None:
+        """Wait until its JVM has ended."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while metastore_holder(home) is not None:
+            assert time.monotonic() < deadline
+            time.sleep(POLL_SECONDS)
 
     def printed(self) -> str:
         """Return its output up to its end, from both streams."""
@@ -140,59 +149,149 @@ def unowned_files(spark: Any, home: Path) -> Iterator[Path]:
 
 
 HOOKS, MODELS = "START hook", "Began running node model"
+# The log of each kind of build has about this many lines after its first hook, and that of a repair about
+# LOG_LINES_OF_A_REPAIR. If it has fewer, instants beyond its end are drawn again in another build.
+LOG_LINES = {"from nothing": 6100, "with a file again": 2100, "in full": 2450, "with more of a file": 2100}
+LOG_LINES_OF_A_REPAIR = 1500
+# With many more, no instant would be in the last part of a build.
+MOST_LINES_MORE = 1.3
+# A copy is made up to this long after the line of the log that was drawn for it.
+PAUSE_SECONDS = 1.0
+
+Contents = dict[str, list[str]]
+
+
+def build(home: Path, is_over: Path, *arguments: str) -> Contents:
+    """Run dbt in this process, create a file when it has ended, and return all rows of all tables."""
+    os.environ["BINLOOM_HOME"] = str(home)
+    with SparkLaunch(home, short_lived=True) as launch:
+        spark = launch.session()
+        states = run_dbt(home, "run", "--log-level-file", "debug", *arguments)
+        is_over.touch()
+        assert set(states.values()) == {"success"}, states
+        unowned = list(unowned_files(spark, home))
+        assert unowned == [], unowned
+        return contents(spark)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A build that was killed.
+
+    Attributes
+    ----------
+    instant
+        The kind of the build, and how far it was.
+    home
+        Copy of its home.
+    models
+        The models that it builds.
+    expected
+        The tables of an unbroken build.
+    """
+
+    instant: str
+    home: Path
+    models: Sequence[str]
+    expected: Contents
+
+
+class Story:
+    """Builds of one home that are killed, and what they leave.
+
+    Attributes
+    ----------
+    killed
+        The killed builds.
+    latest
+        The tables of the latest unbroken build.
+    """
+
+    def __init__(self, kills: Kills) -> None:
+        self.kills = kills
+        self.killed: list[Killed] = []
+        self.latest: Contents = {}
+
+    def build(self, kind: str, number: int, models: Sequence[str], *options: str) -> Contents:
+        """Build, kill the build at a number of instants, and return the tables of the unbroken build."""
+        log_of(self.kills.folder).unlink(missing_ok=True)
+        whole = LOG_LINES.get(kind)
+        self.latest, copies = self.kills.call(number, build, *options, "--select", *models, whole=whole)
+        logged = lines_logged(self.kills.folder)
+        assert whole is None or logged <= MOST_LINES_MORE * whole, f"{kind}: {logged} lines in the log, not {whole}"
+        for copy in copies:
+            last = log_of(copy).read_text(errors="replace").rstrip().rpartition("\n")[2]
+            instant = f"{kind}, after {lines_logged(copy)} lines of the log: {last}"
+            self.killed.append(Killed(instant, copy, models, self.latest))
+        return self.latest
+
+    def repair(self, broken: Killed, number: int = 0) -> str | None:
+        """Build what a killed build left, kill that build at a number of instants, and return what is wrong then."""
+        self.kills.return_to(broken.home)
+        try:
+            found = self.build(f"repair of [{broken.instant}]", number, broken.models)
+        except Exception as error:
+            return f"{broken.instant}: {error}"
+        different = [table for table in TABLES if found[table] != broken.expected[table]]
+        print(f"{broken.instant}: {different or 'repaired'}")
+        return f"{broken.instant}: {different}" if different else None
+
+
+def log_of(home: Path) -> Path:
+    """Return the log of the latest build."""
+    return home / "logs" / "dbt.log"
+
+
+def lines_logged(home: Path) -> int:
+    """Return the number of lines of a build's log after its first hook."""
+    log = log_of(home)
+    return log.read_text(errors="replace").partition(HOOKS)[2].count("\n") if log.exists() else 0
 
 
 @pytest.fixture(scope="module")
-def killed(home: Path) -> list[str]:
-    """Kill builds; return the kind of each; the last build's remains are in the home."""
+def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """A home with landed files."""
     print(f"BINLOOM_KILLS_SEED={SEED}")
-    chance = random.Random(SEED)
-    land(home)
-    kinds: list[str] = []
-    # The kill comes within this many seconds; a build that finishes earlier shortens the time.
-    length = 15.0
-    for number in itertools.count(1):
-        if len(kinds) == KILLS:
-            break
-        if len(kinds) == FROM_NOTHING:
-            # From here on only models that a kill can damage are built again.
-            build = Build(home, "run", "--select", *UPSTREAM, *KILLED)
-            build.wait_for(MODELS)
-            at_work = time.monotonic()
-            assert build.process.wait(PATIENCE_SECONDS) == 0, build.printed()
-            length = (time.monotonic() - at_work) / 2
-        kind = chance.choice([["--full-refresh"], []])
-        if not kind or len(kinds) == BEFORE_MORE_LANDS:
-            # An incremental build without anything new would write nothing.
-            complete(home, EARLY_FILE if len(kinds) < BEFORE_MORE_LANDS else LATE_FILE, number)
-        build = Build(home, "run", *kind, "--select", *(UPSTREAM if len(kinds) < FROM_NOTHING else KILLED))
-        build.wait_for(chance.choice([HOOKS, MODELS, MODELS, MODELS]))
-        at_work = time.monotonic()
-        pause = chance.uniform(0, length)
-        if build.lives_on(pause):
-            build.kill()
-            kinds.append(" ".join(kind))
-        else:
-            assert build.process.returncode == 0, build.printed()
-            length = min(length, time.monotonic() - at_work)
-    return kinds
+    with Worker() as worker:
+        worker.call(land, home)
+        copies = tmp_path_factory.mktemp("copies")
+        chance = random.Random(SEED)
+        yield Story(Kills(worker, home, copies, chance, lines_logged, LOG_LINES_OF_A_REPAIR, PAUSE_SECONDS))
 
 
-def test_the_next_build_makes_what_an_unbroken_one_makes(home: Path, killed: list[str]) -> None:
-    assert len(killed) == KILLS
-    with SparkLaunch(home, short_lived=True) as launch:
-        spark = launch.session()
-        states = run_dbt(home, "run", "--select", *UPSTREAM, *KILLED)
-        assert set(states.values()) == {"success"}, states
-        healed = contents(spark)
-        assert list(unowned_files(spark, home)) == []
-        states = run_dbt(home, "run", "--full-refresh", "--select", *UPSTREAM, *KILLED)
-        assert set(states.values()) == {"success"}, states
-        assert contents(spark) == healed
-        assert len(healed["binloom.row_changes"]) == 3 * 7
+def test_the_next_build_makes_what_an_unbroken_one_makes(home: Path, story: Story) -> None:
+    number = KILLS // 5
+    story.build("from nothing", number, EVERYTHING)
+    complete(home, EARLY_FILE, 1)
+    again = story.build("with a file again", number, KILLED)
+    assert story.build("in full", number, KILLED, "--full-refresh") == again
+    complete(home, LATE_FILE, 2)
+    whole = story.build("with more of a file", number, KILLED)
+    assert len(whole["binloom.row_changes"]) == 3 * 7
+
+    first = list(story.killed)
+    twice = story.kills.chance.sample(first, KILLS - len(first))
+    wrong = [story.repair(broken, number=broken in twice) for broken in first]
+    wrong += [story.repair(broken) for broken in story.killed[len(first) :]]
+    assert len(wrong) == KILLS
+    assert [each for each in wrong if each] == []
+
+    story.kills.return_to(first[-1].home)
+    assert story.build("in full", 0, KILLED, "--full-refresh") == whole
 
 
-def test_a_model_that_fails_is_told_in_a_paragraph(home: Path, killed: list[str], tmp_path: Path) -> None:
+def test_dbt_and_java_are_each_killed_alone(home: Path, story: Story) -> None:
+    expected = story.latest or story.build("from nothing", 0, EVERYTHING)
+    for kill in (Build.kill_java, Build.kill_dbt):
+        build = Build(home, "run", "--full-refresh", "--select", *KILLED)
+        build.wait_for(MODELS)
+        time.sleep(story.kills.chance.uniform(0, 3 * PAUSE_SECONDS))
+        kill(build)
+        build.wait_until_it_frees(home)
+    assert story.build("in order", 0, KILLED) == expected
+
+
+def test_a_model_that_fails_is_told_in_a_paragraph(home: Path, story: Story, tmp_path: Path) -> None:
     models = {"int_misspelt": ANALYSIS_ERROR, "int_spoilt": RUNTIME_ERROR}
     build = Build(home, "run", "--select", *models, project=copied_project(tmp_path, models))
     printed = build.printed()

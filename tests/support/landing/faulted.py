@@ -1,12 +1,10 @@
-"""Lands a folder of binlogs, compacts it, or prints the content of the tables; the test of faults kills this process.
+"""Lands a folder of binlogs or compacts what has landed; tests kill this process.
 
-python -m tests.support.landing.faulted land HOME DIRECTORY
+python -m tests.support.landing.faulted land HOME
 python -m tests.support.landing.faulted compact HOME OPERATIONS
-python -m tests.support.landing.faulted dump HOME
 """
 
 import hashlib
-import json
 import os
 import signal
 import sys
@@ -16,6 +14,7 @@ from ingest.landing import IngestOptions, ingest, run
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import StreamLanding
 from ingest.sources.directory import find_binlogs
+from tests.support.landing.binlogs import SHOP
 from tests.support.landing.spark import all_rows, spark_home
 
 SOURCE = "faulted"
@@ -28,20 +27,29 @@ def main() -> None:
     """Run the command from the arguments."""
     home = Path(sys.argv[2])
     if sys.argv[1] == "land":
-        # Commits are frequent, so that a kill may find some segments committed and others not.
-        run.COMMIT_SECONDS, run.COMMIT_SEGMENTS = 0.0, 2
-        ingest(SOURCE, find_binlogs(Path(sys.argv[3])), IngestOptions(segment_bytes=SEGMENT_BYTES), home=home)
-    elif sys.argv[1] == "compact":
+        land(home)
+    else:
         with StreamLanding(SOURCE, home) as landing:
             die_before(int(sys.argv[3]))
             compact_closed_files(landing)
             remove_replaced(landing)
             merge_logs(landing)
-    else:
-        with spark_home(home) as session:
-            tables = all_rows(session, SOURCE)
-        digests = {name: [len(rows), hashlib.sha256(repr(rows).encode()).hexdigest()] for name, rows in tables.items()}
-        print(json.dumps(digests))
+
+
+def land(home: Path, is_over: Path | None = None) -> None:
+    """Land the sample; create a file when it is landed."""
+    # Commits are frequent, so that a kill may find some segments committed and others not.
+    run.COMMIT_SECONDS, run.COMMIT_SEGMENTS = 0.0, 2
+    ingest(SOURCE, find_binlogs(SHOP), IngestOptions(segment_bytes=SEGMENT_BYTES), home=home)
+    if is_over is not None:
+        is_over.touch()
+
+
+def digests(home: Path) -> dict[str, tuple[int, str]]:
+    """Return the number of rows and a digest of the rows of each table."""
+    with spark_home(home) as session:
+        tables = all_rows(session, SOURCE)
+    return {name: (len(rows), hashlib.sha256(repr(rows).encode()).hexdigest()) for name, rows in tables.items()}
 
 
 def die_before(operations: int) -> None:
