@@ -13,7 +13,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export GX_ANALYTICS_ENABLED := False
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint format generate docs bench lock clean
+.PHONY: help setup demo check test lint format generate docs bench lock clean examples
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -55,5 +55,8 @@ lock:  ## requirements.lock anew from pyproject.toml
 	@test -x $(BIN)/python || $(MAKE) --no-print-directory setup
 	@bash .ci/lock $(VENV)
 
+examples:  ## .examples/ with the tools of docs/examples, so that their tests run
+	@test -x .examples/bin/dagster || { python3 -m venv .examples && .examples/bin/pip install --quiet --disable-pip-version-check -r docs/examples/requirements.txt; }
+
 clean:  ## everything that git ignores, except .servers/
-	@rm -rf $(VENV) .binloom target logs site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) .examples .binloom target logs site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
