@@ -1,15 +1,15 @@
-"""The same logs, once followed and once read from files, give the same raw tables and marts."""
+"""Marts of followed servers: the same as those of the files, and in each epoch the names and values of that epoch."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.python.follow.conftest import SERVER_OPTIONS
-from tests.servers import DISTRIBUTIONS
+from tests.servers import DISTRIBUTIONS, Distribution
 from tests.servers.accounts import create_account
 from tests.servers.load import Load
 from tests.support.commands import rows_of
+from tests.support.follow import epochs
 from tests.support.follow.follower import Follower
 from tests.support.follow.tables import Tables, assert_same_tables
 from tests.support.in_process import binloom, build
@@ -23,28 +23,42 @@ OF_THE_LANDING = {"source_id", "change_id", "table_version_id", "segment_start",
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with two sources for each server: a followed one, and one that was read from the files."""
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with three sources for each kind of server, and their marts."""
     folder = tmp_path_factory.mktemp("marts")
     home = folder / "home"
     for name, distribution in DISTRIBUTIONS.items():
-        with distribution.start(folder / name, SERVER_OPTIONS[distribution.flavor]) as server:
-            account = create_account(server, folder, f"follower_{name}")
-            with Follower(
-                home, server, account.defaults_file, "--from-oldest", source=f"followed-{name}", has_java=True
-            ) as follower:
-                with Load(server, ddl_every=15) as load:
-                    follower.start()
-                    load.wait_for(80)
-                    server.flush()
-                    load.wait_for(80)
-                follower.wait_until_landed(server)
-                assert follower.stop() == 0, follower.tail()
-            live = ["--server", server.host, "--port", str(server.port), "--defaults-file", str(account.defaults_file)]
-            binloom(home, "snapshot", "--source", f"read-{name}", *live)
-            binloom(home, "ingest", "--source", f"read-{name}", "--binlog-dir", str(server.binlog_dir), "--all")
+        follow_and_read(folder, home, name, distribution)
+        follow_epochs(folder, home, name, distribution)
     build(home, *MARTS)
-    yield home
+    return home
+
+
+def follow_and_read(folder: Path, home: Path, name: str, distribution: Distribution) -> None:
+    """Land a log as two sources: a followed one, and one that is read from the files."""
+    with distribution.start(folder / name, SERVER_OPTIONS[distribution.flavor]) as server:
+        account = create_account(server, folder, f"follower_{name}")
+        with Follower(
+            home, server, account.defaults_file, "--from-oldest", source=f"followed-{name}", has_java=True
+        ) as follower:
+            with Load(server, ddl_every=15) as load:
+                follower.start()
+                load.wait_for(80)
+                server.flush()
+                load.wait_for(80)
+            follower.wait_until_landed(server)
+            assert follower.stop() == 0, follower.tail()
+        live = ["--server", server.host, "--port", str(server.port), "--defaults-file", str(account.defaults_file)]
+        binloom(home, "snapshot", "--source", f"read-{name}", *live)
+        binloom(home, "ingest", "--source", f"read-{name}", "--binlog-dir", str(server.binlog_dir), "--all")
+
+
+def follow_epochs(folder: Path, home: Path, name: str, distribution: Distribution) -> None:
+    """Follow a server whose log begins again, without Java: the build registers what it landed."""
+    with distribution.start(folder / f"epochs_{name}", epochs.SERVER_OPTIONS) as server:
+        account = create_account(server, folder, f"follower_epochs_{name}")
+        with Follower(home, server, account.defaults_file, "--from-oldest", source=f"epochs-{name}") as follower:
+            epochs.live_through_two_epochs(server, follower)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -61,6 +75,14 @@ def test_the_marts_are_the_same(home: Path, name: str, mart: str) -> None:
     assert followed
     missing, extra = sorted(set(read) - set(followed)), sorted(set(followed) - set(read))
     assert followed == read, f"{len(missing)} are missing, {len(extra)} too many: {missing[:3]} {extra[:3]}"
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_rows_of_two_epochs_have_the_names_and_labels_of_the_snapshot_of_their_epoch(home: Path, name: str) -> None:
+    rows = rows_of(home, "row_changes", f"epochs-{name}")
+    rows.sort(key=lambda row: (row["epoch"], row["file_sequence"], row["start_pos"], row["row_ordinal"]))
+    inserted = [(row["epoch"], dict(row["row_after"])) for row in rows if row["event_type"] == "INSERT"]
+    assert inserted == epochs.INSERTED
 
 
 def test_nobody_else_can_read_what_is_in_the_home(home: Path) -> None:

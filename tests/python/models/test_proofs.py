@@ -16,7 +16,11 @@ import pytest
 
 from binloom.commands.output import Format
 from binloom.commands.quality import check
+from ingest.binlog import TableFilter
 from ingest.landing import IngestOptions, ingest, land_snapshot
+from ingest.landing.baselines import land_baseline
+from ingest.sources.address import ServerAddress
+from ingest.sources.consistent_read import ConsistentRead
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from ingest.warehouse.home import raw_table_dir
@@ -81,6 +85,22 @@ def log_without_names(server: Server) -> bytes:
     return binlogs(server)[UNNAMED]
 
 
+def write_past_the_log(server: Server, source: str, home: Path) -> Files:
+    """Land a baseline of a source, change rows with and without logging it, and land another; return the files."""
+    land_all_rows(server, source, home)
+    server.execute("update shop.orders set state = 'sent' where id = 2")
+    server.execute("set session sql_log_bin = 0", "update shop.orders set state = 'lost' where id = 5")
+    land_all_rows(server, source, home)
+    return binlogs(server)
+
+
+def land_all_rows(server: Server, source: str, home: Path) -> None:
+    """Land a baseline of the shop."""
+    address = ServerAddress("127.0.0.1", server.port, "root")
+    with ConsistentRead(address, TableFilter.of(schemas=["shop"])) as read:
+        land_baseline(source, read.snapshot, read.tables, read.rows, finish=read.assert_unchanged, home=home)
+
+
 def binlogs(server: Server) -> Files:
     """Return the server's current files."""
     return {path.name: path.read_bytes() for path in server.binlogs()}
@@ -143,7 +163,7 @@ class Source:
     snapshot: str | None = None
 
 
-def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes) -> dict[str, Source]:
+def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes, past: Files) -> dict[str, Source]:
     """Return an intact source, and a source for each kind of damage."""
     # A GTID list of MariaDB contains only the last GTID of each server and domain: a hole shows in the file itself.
     where_removed = "file_breaks" if flavor == "mysql" else "gtid_holes"
@@ -167,6 +187,7 @@ def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes) ->
         "byte_passed_over": Source(broken.each(whole, byte_flipped, [SECOND]), {"uncovered_bytes": 1}, skipping),
         "events_lost": Source(with_parts(whole, NEWEST, with_incident), {"lost_events": 1}),
         "logged_as_statement": Source(with_statement, {"statement_format_changes": 1}),
+        "written_past_the_log": Source(past, {"baseline_differences": 1, "statement_format_changes": 1}),
         "late": Source(broken.each(whole, earlier(hours=30)), {"late_sources": 1}),
         "row_event_lost": Source(whole, {"transaction_count_mismatches": 1}),
         "right_snapshot": Source({UNNAMED: unnamed}, snapshot=TABLE),
@@ -206,7 +227,8 @@ def story(spark: Any, home: Path, dbt: Dbt, tmp_path_factory: pytest.TempPathFac
             log_as_statement(server)
             with_statement = binlogs(server)
             unnamed = log_without_names(server)
-        for name, source in sources(flavor, whole, with_statement, unnamed).items():
+            past = write_past_the_log(server, f"{flavor}_written_past_the_log", home)
+        for name, source in sources(flavor, whole, with_statement, unnamed, past).items():
             place = folder / name
             place.mkdir()
             for file, data in source.files.items():
@@ -253,7 +275,14 @@ def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Sto
         "transaction_count_mismatches",
         "lost_events",
     }
-    warnings = {"late_sources", "empty_hours", "statement_format_changes", "chain_breaks", "quarantined_tables"}
+    warnings = {
+        "late_sources",
+        "empty_hours",
+        "statement_format_changes",
+        "chain_breaks",
+        "quarantined_tables",
+        "baseline_differences",
+    }
     assert of_proofs == {
         **{f"is_empty_{name}_": "fail" for name in errors},
         **{f"is_empty_{name}_": "warn" for name in warnings},

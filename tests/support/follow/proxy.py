@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tests.servers import Server
+from tests.servers.thrift import ThriftServer
 
 CHUNK = 1 << 16
 # Source: MySQL's include/my_command.h, `enum_server_command`.
@@ -48,7 +49,7 @@ class Proxy:
         Number of bytes passed on from the server; the part of it on connections that carry a binlog.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: "Server | ThriftServer") -> None:
         self.host = "127.0.0.1"
         self.port = 0
         self.accepted = self.cuts = self.corrupted = self.bytes_to_client = self.binlog_bytes = 0
