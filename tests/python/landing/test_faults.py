@@ -102,12 +102,14 @@ def test_killed_at_twenty_random_instants(landings: Landings) -> None:
         first += landings.land(KILLS_OF_A_LANDING)
     partial = [copy for copy in first if 0 < committed(copy) < landings.segments]
     assert partial, "no kill came between two commits: the test shows little"
-    twice = partial[:KILLS_OF_REPAIRS]
-    again = [copy for broken in first for copy in landings.repair(broken, twice.count(broken))]
+    again: list[Path] = []
+    for broken in first:
+        # A repair may be over before it can be killed; then another one is.
+        again += landings.repair(broken, int(broken in partial and len(again) < KILLS_OF_REPAIRS))
     for broken in again:
         landings.repair(broken)
-    assert len(first + again) == KILLS
-    print(f"{KILLS} kills, {len(partial)} found a part of the segments committed")
+    assert len(first + again) >= KILLS
+    print(f"{len(first + again)} kills, {len(partial)} found a part of the segments committed")
 
 
 def test_killed_for_good(landings: Landings) -> None:

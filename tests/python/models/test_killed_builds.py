@@ -261,6 +261,7 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stor
 
 def test_the_next_build_makes_what_an_unbroken_one_makes(home: Path, story: Story) -> None:
     number = KILLS // 5
+    # Instants that a short build does not meet are met in the repairs: KILLS is the number of all of them.
     story.build("from nothing", number, EVERYTHING)
     complete(home, EARLY_FILE, 1)
     again = story.build("with a file again", number, KILLED)
@@ -269,14 +270,13 @@ def test_the_next_build_makes_what_an_unbroken_one_makes(home: Path, story: Stor
     whole = story.build("with more of a file", number, KILLED)
     assert len(whole["binloom.row_changes"]) == 3 * 7
 
-    first = list(story.killed)
-    twice = story.kills.chance.sample(first, KILLS - len(first))
-    wrong = [story.repair(broken, number=broken in twice) for broken in first]
+    latest, first = story.killed[-1], story.kills.chance.sample(story.killed, len(story.killed))
+    wrong = [story.repair(broken, number=int(len(story.killed) < KILLS)) for broken in first]
     wrong += [story.repair(broken) for broken in story.killed[len(first) :]]
-    assert len(wrong) == KILLS
     assert [each for each in wrong if each] == []
+    assert len(wrong) == KILLS
 
-    story.kills.return_to(first[-1].home)
+    story.kills.return_to(latest.home)
     assert story.build("in full", 0, KILLED, "--full-refresh") == whole
 
 
