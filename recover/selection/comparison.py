@@ -5,6 +5,8 @@ neither true nor false.
 """
 
 import re
+import struct
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
@@ -71,6 +73,42 @@ def compare(operator: type["exp.Binary"], text: "exp.Expr", column: Column, valu
             if operator in (exp.EQ, exp.NEQ):
                 _assert_label(_text(value), column)
             return operator(this=text, expression=exp.Literal.string(canonical(value, column) or ""))
+
+
+def rank(value: str, column: Column) -> Decimal | float | int | str:
+    """Return a value of a column so that two of them are in the order of `compare`.
+
+    Raises
+    ------
+    MismatchError
+        The value does not fit the type of the column.
+    """
+    match column.kind:
+        case Kind.NUMBER | Kind.YEAR:
+            return number_of(value, column)
+        case Kind.FLOAT:
+            number = float(number_of(value, column))
+            try:
+                return float(struct.unpack("<f", struct.pack("<f", number))[0])
+            except OverflowError:
+                return number
+        case Kind.DOUBLE:
+            return float(number_of(value, column))
+        case Kind.MOMENT:
+            return _full_moment(value, column)
+        case Kind.TIME:
+            return _microseconds(value, column)
+        case _:
+            return canonical(value, column) or ""
+
+
+def is_one_of(name: str, texts: Sequence[str]) -> "exp.Expr":
+    """Return the condition that a column of `row_changes` has one of some texts."""
+    from sqlglot import exp
+
+    if len(texts) == 1:
+        return exp.EQ(this=exp.column(name), expression=exp.Literal.string(texts[0]))
+    return exp.In(this=exp.column(name), expressions=[exp.Literal.string(text) for text in texts])
 
 
 def compare_columns(

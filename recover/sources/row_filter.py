@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.errors import UsageError
 from recover.selection.catalog import TableVersion
 from recover.selection.comparison import canonical
-from recover.selection.condition import named_key
+from recover.selection.keys import named_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
