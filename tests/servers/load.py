@@ -14,11 +14,11 @@ from typing import Any, Self
 import pymysql
 
 from tests.servers.server import Server
+from tests.support.patience import PATIENCE_SECONDS
 
 SCHEMA = "load_test"
 KEYS_A_CLIENT = 1_000_000
 RETRY_SECONDS = 0.05
-WAIT_SECONDS = 120
 
 TABLES = [
     f"create database if not exists {SCHEMA} character set utf8mb4",
@@ -129,7 +129,7 @@ class Load:
 
     def wait_for(self, transactions: int) -> None:
         """Wait until this many more transactions are in the server's log."""
-        target, deadline = self.logged + transactions, time.monotonic() + WAIT_SECONDS
+        target, deadline = self.logged + transactions, time.monotonic() + PATIENCE_SECONDS
         while self.logged < target and not self._ended.wait(RETRY_SECONDS):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the clients get nowhere: {self.done}, {self._last_error}")

@@ -16,8 +16,8 @@ import pyspark
 
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, find_java
 from tests.servers.server import ServerStartError, _end_with_parent, _free_port
+from tests.support.patience import PATIENCE_SECONDS
 
-START_SECONDS = 60
 _DRIVER = Path("/usr/share/java/postgresql.jar")
 _ACCOUNT = "postgres"
 
@@ -118,7 +118,7 @@ def _create_tables(port: int, folder: Path) -> None:
 
 
 def _wait_until_it_answers(process: "subprocess.Popen[bytes]", programs: Path, port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     asked = [programs / "pg_isready", "--quiet", "--host=127.0.0.1", f"--port={port}"]
     while subprocess.run(asked, check=False).returncode != 0:
         if process.poll() is not None or time.monotonic() > deadline:

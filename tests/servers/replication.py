@@ -7,8 +7,8 @@ import pymysql
 
 from tests.servers.accounts import create_account
 from tests.servers.server import Server
+from tests.support.patience import PATIENCE_SECONDS
 
-WAIT_SECONDS = 60
 REPLICA_OPTIONS = {
     "mysql": ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--log-replica-updates=ON", "--skip-replica-start"],
     "mariadb": ["--gtid-strict-mode=ON", "--log-slave-updates=ON", "--skip-slave-start"],
@@ -48,7 +48,7 @@ def purge_before_current(server: Server) -> LogPosition:
     server.execute("flush binary logs")
     current = server.binlogs()[-1].name
     # A dump thread that still reads a file prevents its deletion.
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while len(server.binlogs()) > 1:
         if time.monotonic() > deadline:
             raise TimeoutError(f"{server.binlogs()[0]} is still read by somebody")
@@ -79,7 +79,7 @@ def replicate(primary: Server, replica: Server) -> None:
 def wait_for_replica(primary: Server, replica: Server) -> None:
     """Wait until a replica has everything that is in its primary's log now."""
     function = "wait_for_executed_gtid_set" if replica.flavor == "mysql" else "master_gtid_wait"
-    ((outcome,),) = replica.execute(f"select {function}('{executed_gtids(primary)}', {WAIT_SECONDS})")
+    ((outcome,),) = replica.execute(f"select {function}('{executed_gtids(primary)}', {PATIENCE_SECONDS})")
     if outcome != 0:
         statement = "show replica status" if replica.flavor == "mysql" else "show slave status"
         raise TimeoutError(f"The replica does not catch up: {replica.execute(statement)}")

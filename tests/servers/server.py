@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 import pymysql
 
 from tests.servers import snapshot
+from tests.support.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.servers.distribution import Distribution
 
-START_SECONDS = 60
-STOP_SECONDS = 60
 PR_SET_PDEATHSIG = 1
 SOCKET_PATH_LIMIT = 100
 
@@ -114,7 +113,7 @@ class Server:
 
     def _wait_until_it_answers(self) -> None:
         assert self._process is not None
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 self.connect(connect_timeout=5).close()
@@ -133,7 +132,7 @@ class Server:
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_SECONDS)
+                self._process.wait(PATIENCE_SECONDS)
         self.kill()
 
     def kill(self) -> None:

@@ -13,9 +13,9 @@ import pyspark
 
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command
 from tests.servers.server import ServerStartError, _end_with_parent, _free_port
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
-START_SECONDS = 60
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 
@@ -123,7 +123,7 @@ class SparkCluster:
         return path
 
     def _wait_for(self, name: str, process: "subprocess.Popen[bytes]", sign: str) -> None:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while sign not in (text := self.log(name).read_text(errors="replace")):
             if process.poll() is not None or time.monotonic() > deadline:
                 tail = "\n".join(text.splitlines()[-15:])

@@ -17,8 +17,8 @@ from pyhive import hive
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command
 from ingest.warehouse.spark import spark_settings
 from tests.servers.server import ServerStartError, _end_with_parent, _free_port
+from tests.support.patience import PATIENCE_SECONDS
 
-START_SECONDS = 120
 STOP_SECONDS = 30
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
@@ -133,7 +133,7 @@ def thrift_server(
 
 
 def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             break

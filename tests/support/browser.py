@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support.patience import PATIENCE_SECONDS
+
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-PATIENCE_SECONDS = 240
 PROGRAMS = ("chromium", "chromedriver")
 # Root may run Chromium without its sandbox only; the page is our own. A test must not look for a network.
 OPTIONS = [

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
 COMMAND = [str(Path(sys.executable).with_name("binloom"))]
@@ -43,7 +44,9 @@ def binloom(
     environment = {**os.environ, **(env or {})}
     if home is not None:
         environment["BINLOOM_HOME"] = str(home)
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=900, umask=0)
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, umask=0
+    )
 
 
 def assert_sentence(result: "subprocess.CompletedProcess[str]", code: int, *needles: str) -> None:

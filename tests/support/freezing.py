@@ -18,8 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.patience import PATIENCE_SECONDS
+
 POLL_SECONDS = 0.01
-STOP_SECONDS = 60
 ATTEMPTS = 5
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 
@@ -174,7 +175,7 @@ def children(process: int) -> list[int]:
 
 
 def _wait_until_stopped(process: int) -> None:
-    deadline = time.monotonic() + STOP_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     # A thread inside a system call stops when the call is done.
     while any(_state(path)[0] not in "TtZX" for path in Path(f"/proc/{process}/task").glob("*/stat")):
         assert time.monotonic() < deadline, f"process {process} does not stop"

@@ -11,6 +11,7 @@ import pytest
 
 from tests.servers import Server
 from tests.support.binlog import recordings, workload_tables
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import FIXTURES, PROJECT, SAMPLES
 
 MOST_MEGABYTES = 1500
@@ -25,7 +26,7 @@ def survive(seed: int, count: int, files: list[Path], environment: Mapping[str, 
         env=os.environ | dict(environment or {}),
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
     said = re.fullmatch(r"(\d+) mutations, (\d+) MB\n", done.stdout)

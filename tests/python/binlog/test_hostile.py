@@ -15,6 +15,7 @@ import pytest
 from tests.python.binlog.test_corpus import CORPUS, ROWS
 from tests.python.binlog.test_fuzz import FILES, survive
 from tests.support.binlog import hostile
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
 CHECKED = {"BINLOOM_KERNEL_CHECKS": "1"}
@@ -32,7 +33,7 @@ def outcomes(request: pytest.FixtureRequest) -> Outcomes:
         env=os.environ | request.param,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=PATIENCE_SECONDS,
     )
     found = {line["file"]: line for line in map(json.loads, done.stdout.splitlines())}
     missing = [name for name in (*hostile.HOSTILE, *map(str, files)) if name not in found]
@@ -102,7 +103,7 @@ def test_the_checked_build_finds_what_is_not_the_kernels() -> None:
         env=os.environ | CHECKED,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.stdout.splitlines() == [
         "fine reads reads writes writes fine",

@@ -14,6 +14,7 @@ from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, SCHEMA_SNAPSHOTS
 from tests.servers import Server
 from tests.support.in_process import binloom_here
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
 SHOP = (
@@ -72,7 +73,7 @@ def test_a_killed_baseline_leaves_nothing_that_is_seen(mysql_server: Server, tmp
     environment = {**os.environ, "BINLOOM_HOME": str(tmp_path), "PYTHONPATH": str(PROJECT)}
     slow = subprocess.Popen([sys.executable, "-m", "binloom.cli", *words, "--max-rate", "200k"], env=environment)
     folder = raw_table_dir(BASELINE_ROWS.name, tmp_path)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_SECONDS
     while not (folder.is_dir() and any(folder.iterdir())) and time.monotonic() < until and slow.poll() is None:
         time.sleep(0.02)
     slow.send_signal(signal.SIGKILL)

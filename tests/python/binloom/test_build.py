@@ -19,6 +19,7 @@ import pytest
 from tests.support.command_line import COMMAND, assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.models.copied import copied_project
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT, SAMPLES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -28,7 +29,6 @@ SAMPLE = SAMPLES / "shop-mysql"
 MART = ("--select", "+binlog_files")
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
 NOTHING_NEW = "nothing has landed since the last good build at "
-PATIENCE_SECONDS = 400
 
 
 @pytest.fixture(scope="module")

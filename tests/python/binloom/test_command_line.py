@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import COMMAND, assert_sentence, binloom
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT, SAMPLES
 
 SAMPLE = SAMPLES / "shop-mysql" / "binlog.000001"
@@ -103,7 +104,7 @@ def test_an_interrupt_ends_the_command_silently_with_130() -> None:
         # The rest does not fit into the pipe, so the command waits for this test to read.
         process.stdout.read(1)
         process.send_signal(signal.SIGINT)
-        _, problems = process.communicate(timeout=60)
+        _, problems = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, problems) == (130, b"")
 
 

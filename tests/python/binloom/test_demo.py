@@ -45,6 +45,7 @@ from tests.support.follow.proxy import Proxy
 from tests.support.in_process import binloom_here
 from tests.support.models.typed import Typed, generated_in_own_project, value_of_type
 from tests.support.openlineage import assert_openlineage
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
 from tests.support.recover.answers import answers, undo_of_the_damage
@@ -504,13 +505,14 @@ class TestBrowser:
         driver.get(site)
         driver.find_element("id", "search").send_keys("row_changes changed_columns", Keys.ENTER)
         page = driver.find_element("id", "column")
-        WebDriverWait(driver, 10).until(lambda _: page.is_displayed())
+        WebDriverWait(driver, PATIENCE_SECONDS).until(lambda _: page.is_displayed())
         assert page.find_element("tag name", "h1").text == "changed_columns"
         drawing = page.find_element("css selector", "svg")
         names = [title.get_attribute("textContent") for title in drawing.find_elements("css selector", "title")]
         assert {"binlog_raw.row_events", "before_values", "after_values"} <= {*names}
         drawing.find_element("css selector", "a[href='#column/binlog_raw.row_events/before_values']").click()
-        WebDriverWait(driver, 10).until(lambda _: driver.title.startswith("binlog_raw.row_events.before_values"))
+        title = "binlog_raw.row_events.before_values"
+        WebDriverWait(driver, PATIENCE_SECONDS).until(lambda _: driver.title.startswith(title))
         assert "changed_columns" in page.text
         assert complaints(driver) == []
 

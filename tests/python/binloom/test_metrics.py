@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from binloom.commands.metrics import FollowMetrics, MetricsServer
 from ingest.errors import UsageError
 from ingest.follow.lag import Lag
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
@@ -17,7 +18,7 @@ NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
 def scraped(server: MetricsServer) -> dict[str, float]:
     """Return the endpoint's values, by name and labels without the source's label."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=PATIENCE_SECONDS) as answer:
         text = answer.read().decode()
     found: dict[str, float] = {}
     for family in text_string_to_metric_families(text):

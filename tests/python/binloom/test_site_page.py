@@ -21,6 +21,7 @@ from binloom.site.lineage import Column, Edge, Lineage, Table
 from binloom.site.markup import prose
 from binloom.site.page import index_page
 from binloom.site.plots import plots
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
@@ -329,7 +330,7 @@ def test_the_script_follows_columns_in_both_directions() -> None:
     const steps = [...distances(sources, start, "sources")].map(([at, step]) => [lineage.tables[at].name, step]);
     console.log(JSON.stringify([named(sources).sort(), named(targets), steps.sort()]));
     """
-    run = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     assert json.loads(run.stdout) == [
         [
             "column/binlog_raw.row_events/after_values",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.follow.proxy import COM_BINLOG_DUMP, Proxy
+from tests.support.patience import PATIENCE_SECONDS
 
 # The packet of a client that requests a binlog.
 DUMP_COMMAND = bytes([11, 0, 0, 0, COM_BINLOG_DUMP]) + bytes(10)
@@ -58,7 +59,7 @@ def proxy(echo: Any) -> Iterator[Proxy]:
 
 def client_of(proxy: Proxy, name: bytes = b"one") -> socket.socket:
     """Return a connection through the proxy after the server's greeting."""
-    client = socket.create_connection((proxy.host, proxy.port), timeout=10)
+    client = socket.create_connection((proxy.host, proxy.port), timeout=PATIENCE_SECONDS)
     assert receive(client, len(name)) == name
     return client
 
@@ -106,7 +107,7 @@ def test_what_is_stalled_comes_later_and_whole(proxy: Proxy) -> None:
         with pytest.raises(TimeoutError):
             client.recv(1)
         proxy.resume()
-        client.settimeout(10)
+        client.settimeout(PATIENCE_SECONDS)
         assert receive(client, 4) == b"late"
 
 
@@ -122,7 +123,7 @@ def test_binlogs_alone_can_be_stalled(proxy: Proxy) -> None:
         with pytest.raises(TimeoutError):
             dump.recv(1)
         proxy.resume()
-        dump.settimeout(10)
+        dump.settimeout(PATIENCE_SECONDS)
         assert receive(dump, 9) == b"held back"
 
 
@@ -142,7 +143,7 @@ def test_refused_connections_are_refused_and_taken_again_at_the_same_port(proxy:
         port = proxy.port
         proxy.refuse()
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection((proxy.host, proxy.port), timeout=10)
+            socket.create_connection((proxy.host, proxy.port), timeout=PATIENCE_SECONDS)
         client.sendall(b"stays")
         assert receive(client, 5) == b"stays"
     proxy.accept()
@@ -182,5 +183,5 @@ def test_a_server_that_is_down_closes_the_connection(proxy: Proxy) -> None:
         unused.bind(("127.0.0.1", 0))
         host, port = unused.getsockname()
     proxy.point_to(SimpleNamespace(host=host, port=port))  # type: ignore[arg-type]
-    with socket.create_connection((proxy.host, proxy.port), timeout=10) as client:
+    with socket.create_connection((proxy.host, proxy.port), timeout=PATIENCE_SECONDS) as client:
         assert client.recv(1) == b""

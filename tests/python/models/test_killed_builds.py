@@ -27,13 +27,13 @@ from tests.support.freezing import POLL_SECONDS, Kills, Worker, children
 from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.support.models.invoke import run_dbt
 from tests.support.models.raw import NOON, Change, RawTables, Table
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 KILLS = int(os.environ.get("BINLOOM_KILLS", "20"))
 SEED = os.environ.get("BINLOOM_KILLS_SEED", "20261122")
-PATIENCE_SECONDS = 240
 # Every kind of table: rebuilt in full, by hour, by file, with a record of its inputs, and a view below them.
 UPSTREAM = ["+row_changes", "+int_chain_breaks", "+transactions"]
 FEEDING = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "int_chain_files"]

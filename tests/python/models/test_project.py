@@ -12,6 +12,7 @@ import yaml
 
 from ingest.warehouse.spark import spark_settings
 from ingest.warehouse.tables import COLUMN_DESCRIPTIONS
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 from tools.generate import generated
 
@@ -56,7 +57,7 @@ def test_build_of_an_empty_warehouse_says_what_to_do(tmp_path: Path) -> None:
         env={**os.environ, "BINLOOM_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE_SECONDS,
     )
     assert result.returncode != 0
     assert "nothing has been landed in this warehouse yet" in result.stdout

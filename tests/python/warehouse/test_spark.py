@@ -11,6 +11,7 @@ from ingest.errors import JavaMissingError, MetastoreLockedError, StoreError
 from ingest.warehouse.home import prepare_home
 from ingest.warehouse.jvm import find_java
 from ingest.warehouse.spark import SparkLaunch, metastore_holder, spark_errors, spark_settings
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def fake_java(folder: Path, release: str) -> Path:
@@ -109,7 +110,7 @@ def test_metastore_held_by_another_process(tmp_path: Path) -> None:
             SparkLaunch(tmp_path)
         assert caught.value.pid == holder.pid
     finally:
-        holder.communicate(timeout=10)
+        holder.communicate(timeout=PATIENCE_SECONDS)
     assert metastore_holder(tmp_path) is None
 
 
@@ -148,7 +149,7 @@ def test_a_session_is_quiet_lets_go_of_the_metastore_and_can_follow_another(tmp_
         [sys.executable, "-c", _TWO_SESSIONS, str(home)],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=PATIENCE_SECONDS,
         env=environment,
         cwd=tmp_path,
     )

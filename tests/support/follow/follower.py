@@ -23,10 +23,10 @@ from tests.servers import Server
 from tests.servers.replication import LogPosition, log_end
 from tests.support.follow.spool import assert_same_files
 from tests.support.follow.tables import Decoded, Tables, assert_same_tables
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
 SOURCE = "followed"
-WAIT_SECONDS = 120
 POLL_SECONDS = 0.1
 NOTHING = LogPosition("", 0)
 # Final states of a segment: landed, landed as part of a larger segment, or skipped on request.
@@ -77,7 +77,7 @@ class Follower:
         interval: str = "1s",
         source: str = SOURCE,
         has_java: bool = False,
-        patience: float = WAIT_SECONDS,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
         self.home = home
         self.address = address

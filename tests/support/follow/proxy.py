@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from tests.servers import Server
 from tests.servers.thrift import ThriftServer
+from tests.support.patience import PATIENCE_SECONDS
 
 CHUNK = 1 << 16
 # Source: MySQL's include/my_command.h, `enum_server_command`.
@@ -148,7 +149,7 @@ class Proxy:
         self.cut(reset=True)
 
     def _call(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
     async def _accept(self, listening: socket.socket) -> None:
         with listening:
