@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,26 +12,18 @@ from typing import Any
 import pytest
 
 from ingest.errors import StoreError
-from ingest.landing import IngestOptions, IngestResult, ingest
-from ingest.landing.options import Progress
-from ingest.sources.directory import find_binlogs
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.masters import require_executor
+from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.settings_file import CONF_VARIABLE
 from ingest.warehouse.spark import SparkLaunch
 from tests.servers.spark_cluster import EXECUTORS, SparkCluster, spark_cluster, write_settings
-from tests.support.landing.binlogs import SHOP
+from tests.support.landing.killed_driver import SEGMENTS_A_COMMIT, land
 from tests.support.landing.stored import stored
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
+from tests.support.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-SMALL = IngestOptions(segment_bytes=8_000)
-
-
-def land(home: Path, progress: Progress | None = None) -> IngestResult:
-    """Land two files in several segments each."""
-    return ingest("shop", find_binlogs(SHOP), SMALL, home=home, progress=progress)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +69,27 @@ def test_executors_in_other_processes_land_the_same_tables(launch: SparkLaunch, 
     assert open_to(GROUP_AND_OTHERS, raw_table_dir("row_events", launch.home) / "source_id=shop") == []
     rows = launch.session().table("binlog_raw.row_events").count()
     assert rows == len(expected["row_events"])
+
+
+def test_an_ingest_whose_driver_was_killed_is_continued(
+    launch: SparkLaunch, expected: dict[str, list[str]], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    killed = subprocess.run(
+        [sys.executable, "-m", "tests.support.landing.killed_driver", home],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        cwd=PROJECT,
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    states = SourceRecord.load("shop", home).states.values()
+    before = Counter(state.status for of_file in states for state in of_file)
+    assert 0 < before["completed"] <= SEGMENTS_A_COMMIT and before["in_progress"] > 0
+    result = land(home)
+    rest = len(expected["segments"]) - before["completed"]
+    assert (result.exit_code, result.problems, result.segments) == (0, [], rest)
+    assert stored(home) == expected
 
 
 def test_a_worker_that_dies_with_its_tasks_is_replaced(
