@@ -34,14 +34,20 @@ def print_findings(address: "ServerAddress | None", format: Format) -> int:
 
 
 def _findings(address: "ServerAddress | None") -> Iterator[Finding]:
+    from binloom.doctor.executors import check_executors
     from binloom.doctor.home import check_home
     from binloom.doctor.machine import check_machine
+    from binloom.doctor.masks import check_masks
     from binloom.doctor.session import check_session
     from recover.sources.cluster import is_cluster_target
 
     yield from check_machine()
     yield from check_home()
-    yield from check_session()
+    yield from check_masks()
+    of_session = list(check_session())
+    yield from of_session
+    if all(one.level != "error" for one in of_session):
+        yield from check_executors()
     if is_cluster_target():
         from binloom.doctor.cluster import check_cluster
 

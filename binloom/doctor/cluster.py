@@ -3,45 +3,16 @@
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
 from binloom.doctor.clocks import clock_finding
-from binloom.doctor.findings import Finding, Level
+from binloom.doctor.findings import Finding
+from binloom.doctor.settings import unfit_settings
 from ingest.errors import BinloomError
+from ingest.warehouse.table_format import FORMAT_VARIABLE
 from recover.sources.cluster import Cluster
 
-
-@dataclass(frozen=True)
-class _Setting:
-    """A setting, the values that fit, and what another value does."""
-
-    name: str
-    fits: tuple[str, ...]
-    level: Level
-    effect: str
-
-
-_SETTINGS: Final = (
-    _Setting("spark.sql.session.timeZone", ("UTC", "Etc/UTC", "GMT", "Z"), "error", "hours would be local hours"),
-    _Setting("spark.sql.ansi.enabled", ("true",), "error", "a value that does not fit becomes NULL without an error"),
-    _Setting("spark.sql.storeAssignmentPolicy", ("ANSI", "STRICT"), "error", "values are cut to fit their columns"),
-    _Setting(
-        "spark.sql.parquet.outputTimestampType",
-        ("TIMESTAMP_MICROS", "INT96"),
-        "error",
-        "times lose their microseconds",
-    ),
-    _Setting("spark.sql.parquet.compression.codec", ("zstd",), "advice", "tables are larger"),
-)
-# Hadoop's committers that write to the final folder at once. Spark's dynamic overwrite, with which models replace their
-# parts, needs a commit protocol that moves files from a folder of its own.
-_COMMIT_PROTOCOL: Final = "spark.sql.sources.commitProtocolClass"
-_MOVES_FILES: Final = (
-    "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
-    "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol",
-)
 # The catalog that makes `create table … using` work for a format, in the catalog where all tables are.
 _CATALOG: Final = "spark.sql.catalog.spark_catalog"
 _CATALOGS: Final = {
@@ -62,9 +33,7 @@ def checked(cluster: Cluster) -> Iterator[Finding]:
     """Check a cluster through a session with the settings that dbt's sessions have: the server's own."""
     yield _version(cluster)
     yield _clock(cluster)
-    for setting in _SETTINGS:
-        yield from _setting(cluster, setting)
-    yield from _commits(cluster)
+    yield from _settings(cluster)
     yield from _file_format(cluster)
     yield _tables(cluster)
 
@@ -84,26 +53,18 @@ def _clock(cluster: Cluster) -> Finding:
     return clock_finding("cluster clock", "the cluster", int(micros) / 1e6, before)
 
 
-def _setting(cluster: Cluster, setting: _Setting) -> Iterator[Finding]:
-    found = cluster.setting(setting.name)
-    if found is None or found.upper() not in (value.upper() for value in setting.fits):
-        message = f"{setting.name} is {found or 'not set'}: {setting.effect}."
-        remedy = f"Start the server with --conf {setting.name}={setting.fits[0]}."
-        yield Finding("cluster settings", setting.level, f"{message} {remedy}")
+def _settings(cluster: Cluster) -> Iterator[Finding]:
+    def remedy(name: str, fit: str) -> str:
+        return f"Start the server with --conf {name}={fit}."
 
-
-def _commits(cluster: Cluster) -> Iterator[Finding]:
-    found = cluster.setting(_COMMIT_PROTOCOL)
-    if found is not None and found not in _MOVES_FILES:
-        message = f"{_COMMIT_PROTOCOL} is {found}: a build may add rows to a part instead of replacing them."
-        yield Finding("cluster settings", "error", f"{message} Start the server without this setting.")
+    yield from unfit_settings("cluster settings", cluster.setting, remedy)
 
 
 def _file_format(cluster: Cluster) -> Iterator[Finding]:
-    chosen = os.environ.get("BINLOOM_FILE_FORMAT", "parquet")
+    chosen = os.environ.get(FORMAT_VARIABLE, "parquet")
     wanted, found = _CATALOGS.get(chosen), cluster.setting(_CATALOG)
     if wanted is not None and found != wanted:
-        message = f"BINLOOM_FILE_FORMAT is {chosen}, but {_CATALOG} is {found or 'not set'}: no table can be built."
+        message = f"{FORMAT_VARIABLE} is {chosen}, but {_CATALOG} is {found or 'not set'}: no table can be built."
         yield Finding("cluster settings", "error", f"{message} Start the server with --conf {_CATALOG}={wanted}.")
 
 

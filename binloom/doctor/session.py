@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from binloom.doctor.findings import Finding
+from binloom.doctor.settings import unfit_settings
 from ingest.errors import BinloomError
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.masters import is_local, require_master
@@ -29,7 +30,15 @@ def check_session() -> Iterator[Finding]:
         if not glob.glob(path):
             message = f"{_CLASSES} names {path}, which does not exist. Install it, or correct the setting."
             yield Finding("spark session", "error", message)
+    yield from _unfit(settings)
     yield from _readers(settings)
+
+
+def _unfit(settings: dict[str, str]) -> Iterator[Finding]:
+    def remedy(name: str, fit: str) -> str:
+        return f"Write {fit} in {settings_file()}, or remove the setting."
+
+    yield from unfit_settings("spark session", settings.get, remedy)
 
 
 def _readers(settings: dict[str, str]) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ see them only after the driver has registered the folders and recorded the segme
 
 import contextlib
 import os
+import socket
 import traceback
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,9 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.binlog.gtid_sets import GtidSet
-from ingest.errors import BinloomError, CorruptBinlogError
+from ingest.errors import BinloomError, CorruptBinlogError, StoreError
 from ingest.masking.rows import KEY_LOST, NO_NAMES
 from ingest.warehouse.files import make_folder, publish, segment_folder, store_errors, writer_options
+from ingest.warehouse.fingerprint import code_fingerprint
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.warehouse.locks import TaskLock
 from ingest.warehouse.segments import Segment
@@ -57,6 +59,8 @@ class SegmentWork:
         Whether events with a wrong checksum are skipped.
     masks
         Masks of the source, None without any.
+    code
+        Fingerprint of the code that planned the segment; only the same code lands it.
     """
 
     segment: Segment
@@ -67,6 +71,7 @@ class SegmentWork:
     tables: "TableFilter | None" = None
     skip_bad_checksum: bool = False
     masks: "Masks | None" = None
+    code: str = field(default_factory=code_fingerprint)
 
 
 @dataclass
@@ -126,12 +131,22 @@ class TaskFailure:
 def run_task(work: SegmentWork, hints: "SchemaHints | None" = None) -> SegmentResult | TaskFailure:
     """Land a segment; return an error instead of raising it, so that no detail is lost between processes."""
     try:
+        _require_same_code(work)
         with TaskLock(work.run_path, work.run_id):
             return land_segment(work, hints)
     except BinloomError as error:
         return TaskFailure(work.segment, error, traceback.format_exc())
     except Exception:
         return TaskFailure(work.segment, None, traceback.format_exc())
+
+
+def _require_same_code(work: SegmentWork) -> None:
+    if work.code != code_fingerprint():
+        raise StoreError(
+            f"The executor on {socket.gethostname()} has another version of binloom (code {code_fingerprint()}) than"
+            f" this command ({work.code}), and could decode values otherwise.",
+            hint="Install the same version on each machine, restart the workers, and run the same command again.",
+        )
 
 
 def land_segment(work: SegmentWork, hints: "SchemaHints | None" = None) -> SegmentResult:

@@ -18,6 +18,8 @@ if __name__ == "__main__":
     # When the decoder cannot be imported, the task reports the error. A daemon that dies here would hang Spark.
     with contextlib.suppress(Exception):
         from ingest.binlog import kernel
+        from ingest.warehouse.fingerprint import code_fingerprint
 
         kernel.prepare()
+        code_fingerprint()
     daemon.manager()  # type: ignore[no-untyped-call]

@@ -4,6 +4,9 @@ from pathlib import Path
 
 from ingest.errors import StoreError
 
+# The format in which dbt builds tables: see dbt_project.yml.
+FORMAT_VARIABLE = "BINLOOM_FILE_FORMAT"
+
 # Iceberg and Delta keep the list of a table's files in a folder of their own. Its other files may be old ones.
 _LISTS_OF_FILES = (("metadata", "*.metadata.json", "an Iceberg"), ("_delta_log", "*.json", "a Delta"))
 
@@ -24,6 +27,6 @@ def check_is_parquet(folder: Path) -> None:
         if any((folder / name).glob(pattern)):
             raise TableFormatError(
                 f"{folder.parent.stem}.{folder.name} is {words} table, which only a Spark cluster can read.",
-                hint="Set BINLOOM_TARGET=thrift to ask the cluster, or unset BINLOOM_FILE_FORMAT and build again.",
+                hint=f"Set BINLOOM_TARGET=thrift to ask the cluster, or unset {FORMAT_VARIABLE} and build again.",
                 path=str(folder),
             )

@@ -94,6 +94,31 @@ def test_a_session_that_cannot_start_is_an_error(tmp_path: Path) -> None:
     assert f"chmod 600 {conf}" in told(result, "warning") and "secret" not in result.stdout
 
 
+def test_settings_of_a_session_that_change_answers_are_errors(tmp_path: Path) -> None:
+    conf = tmp_path / "spark.conf"
+    conf.write_text(
+        "spark.sql.session.timeZone Asia/Tokyo\n"
+        "spark.sql.sources.commitProtocolClass org.apache.spark.internal.io.cloud.PathOutputCommitProtocol\n"
+        "spark.sql.ansi.enabled true\n"
+    )
+    result = examined(tmp_path / "home", BINLOOM_SPARK_CONF=str(conf))
+    assert result.returncode == 1 and levels(result, "spark session") == ["error", "error"]
+    for words in ("hours would be local hours", "may add rows to a part instead of replacing them"):
+        assert words in told(result, "error")
+    assert f"Write UTC in {conf}, or remove the setting." in told(result, "error")
+
+
+def test_masks_that_cannot_be_used_are_an_error(tmp_path: Path) -> None:
+    masks = tmp_path / "masks.yml"
+    assert levels(examined(tmp_path), "masks") == []
+    masks.write_text("tags: {mail: hash}\nrules: [{columns: shop.customers.email, tag: mail}]\n")
+    result = examined(tmp_path, BINLOOM_MASK_KEY="")
+    assert result.returncode == 1 and levels(result, "masks") == ["error"]
+    assert "the variable BINLOOM_MASK_KEY with their key is empty" in told(result, "error")
+    result = examined(tmp_path, BINLOOM_MASK_KEY="0123456789abcdef")
+    assert levels(result, "masks") == ["good"] and "concerns no source that is landed yet" in told(result, "good")
+
+
 def test_a_login_without_a_server_is_refused(tmp_path: Path) -> None:
     result = binloom("doctor", "--user", "ada", home=tmp_path)
     assert_sentence(result, 2, "--user goes with --server", "Give --server HOST")

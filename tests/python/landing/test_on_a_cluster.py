@@ -1,17 +1,22 @@
 """Landing on a standalone Spark cluster: other processes decode, and parts of the cluster die."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from binloom.doctor.executors import Facts, checked, facts
 from ingest.errors import StoreError
+from ingest.landing.task import SegmentWork
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.masters import require_executor
 from ingest.warehouse.record import SourceRecord
@@ -52,6 +57,12 @@ def launch(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> I
             yield open_launch
 
 
+def problems(launch: SparkLaunch, here: Facts) -> list[tuple[str, str]]:
+    """Return level and message of what the doctor finds on executors; how much is free depends on the machine."""
+    found = [(one.level, one.message) for one in checked(launch.context(), launch.home, here) if one.level != "good"]
+    return [(level, message) for level, message in found if " GiB free in " not in message]
+
+
 def executors(context: Any) -> dict[str, int]:
     """Return the number of good tasks of each executor in a process of its own."""
     found = context._jsc.sc().statusStore().executorList(True)
@@ -69,6 +80,25 @@ def test_executors_in_other_processes_land_the_same_tables(launch: SparkLaunch, 
     assert open_to(GROUP_AND_OTHERS, raw_table_dir("row_events", launch.home) / "source_id=shop") == []
     rows = launch.session().table("binlog_raw.row_events").count()
     assert rows == len(expected["row_events"])
+
+
+def test_the_doctor_finds_the_same_binloom_on_the_executors(launch: SparkLaunch, tmp_path: Path) -> None:
+    assert problems(launch, facts(launch.home)) == []
+    # Each executor has a folder of its own.
+    number = len(executors(launch.context()))
+    found = problems(launch, replace(facts(tmp_path), code="another"))
+    assert [level for level, _ in found] == ["error"] * 2 * number, found
+    for needle in (r"another version of binloom \(code \w{12}\) than this process \(another\)", "another folder at"):
+        assert sum(re.search(needle, message) is not None for _, message in found) == number, found
+
+
+def test_executors_with_another_binloom_land_nothing(
+    launch: SparkLaunch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ingest.landing.run.SegmentWork", partial(SegmentWork, code="another"))
+    with pytest.raises(StoreError, match=r"another version of binloom \(code \w{12}\) than this command"):
+        land(tmp_path / "home")
+    assert stored(tmp_path / "home")["row_events"] == []
 
 
 def test_an_ingest_whose_driver_was_killed_is_continued(
