@@ -51,6 +51,11 @@ _TYPES_WITH_SIZES: Final = frozenset(
     | {"TIME", "DATETIME", "TIMESTAMP", "YEAR"}
 )
 _LISTS_OF_LABELS: Final = frozenset({"ENUM", "SET"})
+_WORDS_BEFORE_EXPRESSIONS: Final = frozenset(
+    {"AS", "DEFAULT", "IN", "AND", "OR", "NOT", "XOR", "LIKE", "BETWEEN", "WHEN", "THEN", "ELSE", "DIV", "MOD", "IS"}
+    | {"REGEXP", "RLIKE", "SELECT", "UPDATE", "VALUES", "RETURN", "INTERVAL", "CASE", "BINARY", "WHERE", "ON", "BY"}
+    | {"DISTINCT", "ALL", "DISTINCTROW", "STRAIGHT_JOIN", "HAVING"}
+)
 _WORDS_BEFORE_CHARSETS: Final = frozenset({"CHARSET", "SET", "COLLATE"})
 
 
@@ -114,19 +119,18 @@ def _token_texts(tokens: list[Any], text: str) -> list[str]:
     from sqlglot.tokenizer_core import TokenType
 
     texts: list[str] = []
-    # The word before each open parenthesis.
+    # The word before each open parenthesis, if it can be the type of a column: it follows a name. In an expression, the
+    # same word is a function, such as char(65).
     opened: list[str] = []
     last = ""
+    is_name, follows_name = False, False
     for token in tokens:
         kind, word = token.token_type, ""
         shown = text[token.start : token.end + 1]
         if kind == TokenType.L_PAREN:
-            opened.append(last)
+            opened.append(last if follows_name else "")
         elif kind == TokenType.R_PAREN:
-            last = opened.pop() if opened else ""
-            texts.append(shown)
-            last = ""
-            continue
+            opened = opened[:-1]
         elif kind == TokenType.VAR:
             word = token.text.upper()
         elif kind == TokenType.EQ:
@@ -141,6 +145,8 @@ def _token_texts(tokens: list[Any], text: str) -> list[str]:
             shown = "0"
         texts.append(shown)
         last = word
+        follows_name = is_name
+        is_name = kind == TokenType.IDENTIFIER or (kind == TokenType.VAR and word not in _WORDS_BEFORE_EXPRESSIONS)
     return texts
 
 

@@ -125,6 +125,10 @@ DDL = [
     "create user 'alice'@'%' identified by 'alice'",
     "CREATE TRIGGER t BEFORE INSERT ON a FOR EACH ROW SET NEW.x = 'alice', NEW.engine = 'alice'",
     "rename table a to b, c to d",
+    # Words of types are functions here, except of `double precision`.
+    "create table t (`n` character varying(40) default (concat('alice', char(4711, 4711))), x double precision(8,2), "
+    "m char(5) default char(4711), y int as (year(4711)) virtual, check (n <> char(4711) and not binary(4711)))",
+    "create table t as select distinct char(4711) as c, cast('alice' as decimal(47110,2)) as d",
 ]
 
 
