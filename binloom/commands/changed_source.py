@@ -1,11 +1,13 @@
 """The landed source that `expire` and `erase` change."""
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from binloom.commands.output import say
 from ingest.errors import UsageError
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.record import SourceRecord
@@ -63,3 +65,22 @@ def changed_source(source: str, home: Path, *, apply: bool) -> Iterator[ChangedS
 def whole_log(home: Path, spill: Path) -> Log:
     """Return the log of a home with all that a state needs; a folder takes what does not fit into memory."""
     return Log.of_warehouse(home, dict.fromkeys((*VIEWS, *MARTS, *BASELINE_VIEWS)), spill=spill)
+
+
+def delete_leftovers(landing: "StreamLanding") -> None:
+    """Delete files of expired segments, and baselines before the beginning of the log once no mart lists them."""
+    from ingest.landing.expiry import delete_baselines, delete_expired
+    from ingest.warehouse.expired import expired_baselines
+
+    segments, baselines = delete_expired(landing), 0
+    if expired := set(expired_baselines(landing.home)):
+        with tempfile.TemporaryDirectory(prefix="binloom-expire-") as spill:
+            connection = whole_log(landing.home, Path(spill)).connection
+            rows = connection.execute("select distinct baseline_id from binloom.baselines").fetchall()
+        unused = expired - {row[0] for row in rows}
+        baselines = delete_baselines(landing, unused.__contains__)
+        if left := len(expired - unused):
+            commands = "`binloom expire --apply` or `binloom erase --apply`"
+            say(f"{left} older baselines are deleted by the first {commands} after the next build.")
+    if segments or baselines:
+        say(f"the files of {segments} segments and {baselines} older baselines are deleted.")

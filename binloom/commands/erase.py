@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binloom.commands.changed_source import changed_source, home_of, whole_log
+from binloom.commands.changed_source import changed_source, delete_leftovers, home_of, whole_log
 from binloom.commands.output import print_line, print_table, progress, say
 from ingest.errors import EXIT_DONE
 from ingest.warehouse.record import SourceRecord
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 def erase_rows(source: str, table_name: str, keys: Sequence[str], *, apply: bool) -> int:
     """Print where the raw tables have values of some rows; with `apply`, take them out."""
     from ingest.landing.erasure import Erasure
-    from ingest.landing.expiry import delete_expired
 
     home = home_of(source, "Rows of a cluster's warehouse are not erased with this command.")
     with ExitStack() as stack:
@@ -42,7 +41,7 @@ def erase_rows(source: str, table_name: str, keys: Sequence[str], *, apply: bool
         if landing is None:
             say("nothing was erased: --apply erases it.")
             return EXIT_DONE
-        delete_expired(landing)
+        delete_leftovers(landing)
         _erase(landing, found.erasure, "erasing")
         say("`binloom build` takes the values out of the marts.")
     return EXIT_DONE

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binloom.commands.changed_source import changed_source, home_of, whole_log
+from binloom.commands.changed_source import changed_source, delete_leftovers, home_of, whole_log
 from binloom.commands.output import human, print_line, print_table, progress, say
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.warehouse.masks import recorded_masks
@@ -18,7 +18,6 @@ from recover.retention.needed import assert_built, expiring, keep_needed
 if TYPE_CHECKING:
     from ingest.ddl.shapes import Shapes
     from ingest.landing.expiry import OldFile
-    from ingest.landing.held import StreamLanding
 
 
 def expire_files(source: str, before: datetime, *, apply: bool, drop_uncertain: bool) -> int:
@@ -76,27 +75,9 @@ def expire_files(source: str, before: datetime, *, apply: bool, drop_uncertain: 
         if landing is None:
             say("nothing was dropped: --apply drops it." if going else "nothing expires.")
         else:
-            _delete_leftovers(landing)
+            delete_leftovers(landing)
             say("`binloom build` removes the rows from the marts." if going else "nothing expires.")
     return EXIT_DONE
-
-
-def _delete_leftovers(landing: "StreamLanding") -> None:
-    """Delete files of expired segments, and baselines before the beginning of the log once no mart lists them."""
-    from ingest.landing.expiry import delete_baselines, delete_expired
-    from ingest.warehouse.expired import expired_baselines
-
-    segments, baselines = delete_expired(landing), 0
-    if expired := set(expired_baselines(landing.home)):
-        with tempfile.TemporaryDirectory(prefix="binloom-expire-") as spill:
-            connection = whole_log(landing.home, Path(spill)).connection
-            rows = connection.execute("select distinct baseline_id from binloom.baselines").fetchall()
-        unused = expired - {row[0] for row in rows}
-        baselines = delete_baselines(landing, unused.__contains__)
-        if left := len(expired - unused):
-            say(f"{left} older baselines are deleted by the first `binloom expire --apply` after the next build.")
-    if segments or baselines:
-        say(f"the files of {segments} segments and {baselines} older baselines are deleted.")
 
 
 def _shapes(record: SourceRecord, home: Path, first_kept: "OldFile") -> "Shapes":

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ingest.landing.baselines import delete_unfinished
 from ingest.landing.held import StreamLanding
 from ingest.landing.run import now
 from ingest.landing.task import GROUP_ROWS
@@ -28,6 +28,7 @@ from ingest.warehouse.files import (
     data_files,
     read_errors,
     read_part,
+    read_rows,
     replacing,
     segment_folder,
     store_errors,
@@ -37,7 +38,7 @@ from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import SourceLock, source_stem
 from ingest.warehouse.segments import SegmentState
 from ingest.warehouse.spark import assert_no_reader
-from ingest.warehouse.tables import BASELINE_ROWS, DDL_ACTIONS, ERASURES, ROW_EVENTS, STATEMENTS, RawTable
+from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, DDL_ACTIONS, ERASURES, ROW_EVENTS, STATEMENTS, RawTable
 from ingest.warehouse.tokens import TOKEN
 
 # Kinds of rows of `statements` whose text may contain values; a QUERY such as BEGIN has no targets.
@@ -47,6 +48,10 @@ _CONTROL: Final = re.compile(r"\s*(begin|start|commit|rollback|savepoint|release
 
 RowKey = tuple[int, int, int]
 """Position of a row event in its file, ordinal inside a compressed payload, and ordinal of the row."""
+
+
+BaselineTable = tuple[str, str, str]
+"""Identifier of a baseline, and schema and name of a table in it."""
 
 
 @dataclass
@@ -79,7 +84,7 @@ class Erasure:
     files
         By epoch and name of the file.
     baseline_rows
-        By identifier of the baseline: numbers of the rows.
+        By identifier of the baseline and names of the table, which may have had another one: numbers of the rows.
     secret
         Key of the tokens.
     """
@@ -89,7 +94,7 @@ class Erasure:
     table_name: str
     selection_hash: str
     files: dict[tuple[int, str], FilePlan] = field(default_factory=dict)
-    baseline_rows: dict[str, set[int]] = field(default_factory=dict)
+    baseline_rows: dict[BaselineTable, set[int]] = field(default_factory=dict)
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     erasure_id: str = field(default_factory=lambda: secrets.token_hex(16))
 
@@ -113,7 +118,7 @@ class Erasure:
                 for file in self.files.values()
                 for of in (sorted(file.transactions),)
             ],
-            "baseline_rows": {name: sorted(rows) for name, rows in self.baseline_rows.items()},
+            "baseline_rows": [[*of, sorted(rows)] for of, rows in self.baseline_rows.items()],
         }
         with replacing(plan_path(self.source_id, home)) as path:
             path.write_text(json.dumps(known))
@@ -135,7 +140,10 @@ class Erasure:
             )
             for epoch, name, rows, transactions in known.pop("files")
         }
-        baselines = {name: set(rows) for name, rows in known.pop("baseline_rows").items()}
+        listed = known.pop("baseline_rows")
+        if isinstance(listed, dict):  # An older binloom stored it.
+            listed = [[name, known["schema_name"], known["table_name"], rows] for name, rows in listed.items()]
+        baselines = {(name, schema, table): set(rows) for name, schema, table, rows in listed}
         return cls(**known, files=files, baseline_rows=baselines)
 
 
@@ -175,6 +183,9 @@ def erase(
     assert_no_reader(landing.home, "Nothing was erased.")
     with SourceLock(landing.home, landing.source_id, landing.run_id, work="baseline"):
         erasure.store(landing.home)
+        # No mart has the rows of a baseline that was not completed, so no plan has them.
+        known = read_rows(BASELINES, landing.home, source_id=landing.source_id)
+        delete_unfinished(landing.source_id, {row["baseline_id"] for row in known}, landing.home)
         changed: list[SegmentState] = []
         statements: dict[tuple[int, str], int] = {}
         for number, (key, file) in enumerate(erasure.files.items()):
@@ -324,15 +335,13 @@ def _erase_baselines(erasure: Erasure, home: Path) -> None:
 
 
 def _without_baseline_rows(rows: pa.Table, erasure: Erasure, home: Path) -> tuple[pa.Table, int]:
-    wanted = erasure.baseline_rows.get(rows["baseline_id"][0].as_py() if rows.num_rows else "", set())
-    is_of_table = pc.and_(
-        pc.equal(rows["schema_name"], erasure.schema_name), pc.equal(rows["table_name"], erasure.table_name)
-    ).to_pylist()
-    numbers = rows["row_number"].to_pylist()
-    places = [place for place, number in enumerate(numbers) if is_of_table[place] and number in wanted]
+    # All rows of a file are those of one table of one baseline.
+    of_table = tuple(rows[name][0].as_py() for name in ("baseline_id", "schema_name", "table_name") if rows.num_rows)
+    wanted = erasure.baseline_rows.get(of_table, set())
+    places = [place for place, number in enumerate(rows["row_number"].to_pylist()) if number in wanted]
     if not places:
         return rows, 0
-    key = _key_of_baseline(rows["baseline_id"][0].as_py(), erasure, home)
+    key = _key_of_baseline(of_table, home)
     found = rows.take(places).to_pylist()
     for row in found:
         row["row_values"] = [
@@ -342,13 +351,9 @@ def _without_baseline_rows(rows: pa.Table, erasure: Erasure, home: Path) -> tupl
     return _with_rows(rows, places, found), len(places)
 
 
-def _key_of_baseline(baseline_id: str, erasure: Erasure, home: Path) -> tuple[int, ...]:
-    from ingest.warehouse.files import read_rows
-    from ingest.warehouse.tables import BASELINES
-
-    (row,) = read_rows(
-        BASELINES, home, baseline_id=baseline_id, schema_name=erasure.schema_name, table_name=erasure.table_name
-    )
+def _key_of_baseline(of_table: BaselineTable, home: Path) -> tuple[int, ...]:
+    baseline_id, schema, table = of_table
+    (row,) = read_rows(BASELINES, home, baseline_id=baseline_id, schema_name=schema, table_name=table)
     return tuple(row["primary_key_ordinals"])
 
 

@@ -11,6 +11,7 @@ from recover.sources.engine import literal
 from recover.sources.key_parts import rows_of_keys
 from recover.timeline.events import Place
 from recover.timeline.history import UnknownRowError, history_of, key_of
+from recover.timeline.names import Period, periods_of
 from recover.timeline.rows import Version
 from recover.timeline.table_log import Table
 
@@ -58,6 +59,7 @@ def find(connection: "DuckDBPyConnection", table: Table, keys: Sequence[str]) ->
         The table has no primary key, or nothing has a row with a key.
     """
     asked = [key_of(connection, table, key) for key in keys]
+    periods = periods_of(connection, table)
     erasure = Erasure(
         table.source_id,
         table.schema_name,
@@ -69,9 +71,11 @@ def find(connection: "DuckDBPyConnection", table: Table, keys: Sequence[str]) ->
         versions, unknown = _versions(connection, table, key)
         before = (erasure.row_events, _baseline_rows(erasure), found.quarantined)
         _add_changes(connection, found, versions)
-        _add_unfinished(connection, found, table, key)
-        _add_baselines(connection, found, table, key, versions)
-        _add_quarantined(connection, found, table, {key, *(version.key for version in versions)})
+        all_keys = {key, *(version.key for version in versions)}
+        for period in periods:
+            _add_unfinished(connection, found, period, key)
+            _add_baselines(connection, found, period, key, versions)
+            _add_quarantined(connection, found, period, all_keys)
         if (erasure.row_events, _baseline_rows(erasure), found.quarantined) == before:
             raise unknown or UsageError(f"Nothing is known of row {text} in {table}.", hint="Check the key.")
     found.keys = tuple(sorted({*found.keys}))
@@ -99,14 +103,15 @@ def _add_changes(connection: "DuckDBPyConnection", found: Found, versions: Seque
         _add_rows(connection, found, f"select * from binloom.row_changes where {condition}")
 
 
-def _add_unfinished(connection: "DuckDBPyConnection", found: Found, table: Table, key: str) -> None:
+def _add_unfinished(connection: "DuckDBPyConnection", found: Found, period: Period, key: str) -> None:
     """Add changes that did not take effect: of transactions that were rolled back, or have not ended."""
-    rows = rows_of_keys(connection, [key])
+    rows, table = rows_of_keys(connection, [key]), period.table
     names = f"source_id = {literal(table.source_id)} and schema_name = {literal(table.schema_name)}"
     _add_rows(
         connection,
         found,
-        f"select * from ({rows}) where {names} and table_name = {literal(table.table_name)} and outcome != 'commit'",
+        f"select * from ({rows}) where {names} and table_name = {literal(table.table_name)} and outcome != 'commit'"
+        f" and {period.condition}",
     )
 
 
@@ -130,24 +135,29 @@ def _file(erasure: Erasure, epoch: int, name: str) -> FilePlan:
 
 
 def _add_baselines(
-    connection: "DuckDBPyConnection", found: Found, table: Table, key: str, versions: Sequence[Version]
+    connection: "DuckDBPyConnection", found: Found, period: Period, key: str, versions: Sequence[Version]
 ) -> None:
     """Add the row in each baseline: under its own key, and under another key that it had at that place."""
+    table = period.table
     keys = ", ".join(map(literal, sorted({key, *(version.key for version in versions)})))
     rows = connection.execute(
         f"""select baseline_id, row_number, pk_values, epoch, file_sequence, binlog_pos from binloom.baseline_rows
         where source_id = $source and schema_name = $schema and table_name = $table and pk_values in ({keys})""",
         table.parameters,
     ).fetchall()
-    for baseline_id, number, row_key, *place in rows:
+    for baseline_id, number, row_key, *numbers in rows:
+        place = None if numbers[0] is None else Place(*numbers)
+        if place is not None and not period.includes(place):
+            continue
         is_its_own = row_key == key or any(
-            version.key == row_key and place[0] is not None and version.is_at(Place(*place)) for version in versions
+            version.key == row_key and place is not None and version.is_at(place) for version in versions
         )
         if is_its_own:
-            found.erasure.baseline_rows.setdefault(baseline_id, set()).add(number)
+            of_table = (baseline_id, table.schema_name, table.table_name)
+            found.erasure.baseline_rows.setdefault(of_table, set()).add(number)
 
 
-def _add_quarantined(connection: "DuckDBPyConnection", found: Found, table: Table, keys: set[str]) -> None:
+def _add_quarantined(connection: "DuckDBPyConnection", found: Found, period: Period, keys: set[str]) -> None:
     """Add row events in quarantine that contain the values of a key anywhere: their columns are not known."""
     conditions = [
         " and ".join(
@@ -160,8 +170,8 @@ def _add_quarantined(connection: "DuckDBPyConnection", found: Found, table: Tabl
         f"""select epoch, binlog_file, start_pos, payload_ordinal, row_ordinal, transaction_pos
         from binloom.quarantined_row_events
         where source_id = $source and schema_name = $schema and table_name = $table and row_ordinal is not null
-            and ({" or ".join(conditions)})""",
-        table.parameters,
+            and {period.condition} and ({" or ".join(conditions)})""",
+        period.table.parameters,
     ).fetchall()
     for epoch, name, *place, transaction in rows:
         file = _file(found.erasure, epoch, name)

@@ -38,7 +38,11 @@ class Period:
 
     def contains(self, event: TableEvent) -> bool:
         """Return whether an event is in the range; the statements at its ends are not."""
-        return (self.since is None or self.since < event.place) and (self.until is None or event.place < self.until)
+        return self.includes(event.place)
+
+    def includes(self, place: Place) -> bool:
+        """Return whether a place is in the range."""
+        return (self.since is None or self.since < place) and (self.until is None or place < self.until)
 
     @property
     def condition(self) -> str:

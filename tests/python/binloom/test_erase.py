@@ -4,18 +4,24 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from ingest.errors import StoreError
 from ingest.landing import erasure as erasing
+from ingest.landing.baselines import land_baseline
 from ingest.landing.held import StreamLanding
+from ingest.sources.baseline_tables import BaselineTable
+from ingest.sources.snapshot_files import read_snapshot_dir
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.record import SourceRecord
+from ingest.warehouse.segments import SegmentState
 from ingest.warehouse.tables import ERASURES
 from ingest.warehouse.tokens import TOKEN
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
+from tests.support.landing.binlogs import SHOP
 from tests.support.older_warehouse import LANDED, unpack
 
 ERASE = ("erase", "--source", LANDED, "--table", "shop.customers", "--key", "3")
@@ -49,6 +55,28 @@ def personal(events: list[dict[str, object]]) -> set[str]:
     return {
         value for row in events for value in (*row["before_values"], *row["after_values"]) if value and "@" in value
     }  # type: ignore
+
+
+def tokens(home: Path) -> set[str]:
+    """Return the tokens that are keys of customers."""
+    images = [
+        row[f"{image}_values"]
+        for row in rows(home, "row_events")
+        for image in ("before", "after")
+        if row["table_name"] == "customers"
+    ]
+    return {values[0] for values in images if values and values[0] and TOKEN.fullmatch(values[0])}  # type: ignore
+
+
+def states_with(home: Path, events: list[dict[str, object]]) -> list[SegmentState]:
+    """Return the states of the segments with some row events."""
+    positions = {row["start_pos"] for row in events}
+    states = [one for states in SourceRecord.load(LANDED, home).states.values() for one in states]
+    return [
+        one
+        for one in states
+        if any(one.segment_start <= position < one.segment_end for position in positions)  # type: ignore
+    ]
 
 
 def texts(home: Path) -> Iterator[str]:
@@ -86,25 +114,55 @@ def test_the_values_go_and_the_rows_stay(home: Path) -> None:
     assert not erasing.plan_path(LANDED, home).exists()
 
 
+@pytest.mark.parametrize(
+    ("where", "step"),
+    [
+        (erasing, "_erase_segment"),
+        (erasing, "_without_texts"),
+        (erasing, "_erase_baselines"),
+        (erasing, "_record"),
+        (StreamLanding, "record_states"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
 def test_an_erasure_that_was_killed_is_finished_with_the_same_tokens(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, monkeypatch: pytest.MonkeyPatch, where: object, step: str
 ) -> None:
     environment = {"BINLOOM_HOME": str(home)}
-    events = customer(home)
+    events, values = customer(home), personal(customer(home))
 
     def killed(*_: object) -> None:
         raise StoreError("killed", hint="")
 
     with monkeypatch.context() as patch:
-        patch.setattr(erasing, "_record", killed)
+        patch.setattr(where, step, killed)
         assert binloom_here(*ERASE, "--apply", env=environment).returncode == 3
     plan = erasing.plan_path(LANDED, home)
-    assert not any(value in plan.read_text() for value in personal(events)) and plan.stat().st_mode & 0o077 == 0
-    half_way = rows(home, "row_events")
+    assert not any(value in plan.read_text() for value in values) and plan.stat().st_mode & 0o077 == 0
+    half_way = tokens(home)
+    assert bool(half_way) == (step != "_erase_segment")
     done = binloom_here(*ERASE, "--apply", env=environment)
     assert_sentence(done, 0, "an earlier erasure was interrupted and is finished now")
-    assert rows(home, "row_events") == half_way and customer(home) == []
-    assert len(read_rows(ERASURES, home)) == 1 and not plan.exists()
+    assert customer(home) == [] and not any(value in text for text in texts(home) for value in values)
+    assert len(tokens(home)) == 1 and half_way <= tokens(home)
+    (recorded,) = read_rows(ERASURES, home)
+    assert recorded["row_events"] == len(events) and not plan.exists()
+    assert not any(state.recorded_at < recorded["recorded_at"] for state in states_with(home, events))
+
+
+def test_rows_of_a_baseline_that_was_not_completed_are_deleted(home: Path) -> None:
+    table = BaselineTable("shop", "customers", ("id", "email"), ("int", "varchar"), (0,))
+
+    def killed() -> None:
+        raise StoreError("killed", hint="")
+
+    snapshot = read_snapshot_dir(SHOP / "schema")
+    given = pa.array([["3", "left@behind.example"]], pa.list_(pa.string()))
+    with pytest.raises(StoreError):
+        land_baseline(LANDED, snapshot, [table], lambda _: iter([given]), finish=killed, home=home)
+    assert any("left@behind.example" in text for text in texts(home))
+    assert binloom_here(*ERASE, "--apply", env={"BINLOOM_HOME": str(home)}).returncode == 0
+    assert not any("left@behind.example" in text for text in texts(home))
 
 
 def test_erased_rows_are_not_landed_again(home: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.retention.erased import find
 from recover.sources.log import Log
 from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.names import later_name, periods_of
@@ -14,6 +15,7 @@ from recover.timeline.rows import Version
 from recover.timeline.tables import find_table
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.recover.baselines import NO_BASELINES
 from tests.support.recover.cluster_rows import copied_history
 
 WORKLOAD = """
@@ -126,3 +128,28 @@ def test_a_table_is_decoded_under_all_of_its_names(file: tuple[Path, SchemaSnaps
     assert shown(versions(alone, "c", "3")) == shown(versions(log, "c", "3"))
     tables = {row[0] for row in alone.connection.execute("select table_name from binloom.row_changes").fetchall()}
     assert tables == {"a", "b", "c"}
+
+
+def test_rows_of_baselines_under_former_names_are_found_for_an_erasure(file: tuple[Path, SchemaSnapshot]) -> None:
+    log = Log.of_whole_files([file[0]], snapshot=file[1])
+    table = find_table(log, "named.c")
+    after, _, former = periods_of(log.connection, table)
+    assert former.until is not None and after.since is not None and str(former.table) == "named.a"
+    # Decoded files do not have these.
+    log.connection.execute(NO_BASELINES)
+    for column in ("before_values", "after_values"):
+        log.connection.execute(f"alter table binloom.quarantined_row_events add column {column} varchar[]")
+    places = {"before": former.until, "after": after.since}
+    for name, row, place in (("a", 1, "before"), ("a", 2, "before"), ("a", 3, "after"), ("c", 4, "after")):
+        # Row 2 is that of another key, and the third one is of another table, which got the name later.
+        key = {1: "1", 2: "2", 3: "1", 4: "1"}[row]
+        epoch, sequence, pos = places[place]
+        log.connection.execute(
+            "insert into binloom.baseline_rows by name select ? as baseline_id, ? as source_id, ? as epoch,"
+            " ? as file_sequence, ? as binlog_pos, 'named' as schema_name, ? as table_name, ? as row_number,"
+            " ? as pk_values",
+            [place, table.source_id, epoch, sequence, pos + (1 if place == "after" else -1), name, row, key],
+        )
+    found = find(log.connection, table, ["3"])
+    assert found.erasure.baseline_rows == {("before", "named", "a"): {1}, ("after", "named", "c"): {4}}
+    assert found.keys == ("1", "3") and found.erasure.row_events == 4
