@@ -5,11 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ingest.warehouse.jvm import Jvm
 from ingest.warehouse.spark import SparkLaunch
 from tests.support.few_rows import FEW_ROWS
 from tests.support.landing.spark import spark_home
+
+# Each run draws the same values and takes its time: no test may fail by chance, or because the machine is busy.
+settings.register_profile(
+    "binloom",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("binloom")
 
 # The modules of a run share one Java process: its code becomes fast only after minutes.
 Jvm.outlives_sessions = True

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.binlog import SchemaHints
@@ -16,9 +16,6 @@ from ingest.binlog.filters import TableFilter
 from tests.python.binlog.test_decoder import everything
 from tests.support.binlog import forge
 from tests.support.binlog.forge import FileMaker
-
-settings.register_profile("binloom", deadline=None, max_examples=60)
-settings.load_profile("binloom")
 
 WRITE, UPDATE, DELETE = 20, 21, 22
 DATE, BLOB, GEOMETRY = 10, 252, 255

@@ -21,9 +21,6 @@ from ingest.binlog import SchemaHints, open_binlog
 from ingest.binlog.charsets import decode_text
 from tests.support.binlog import forge
 
-settings.register_profile("binloom", deadline=None, max_examples=60)
-settings.load_profile("binloom")
-
 
 def known_as(column_type: str) -> SchemaHints:
     """Return a snapshot of the hand-made table, whose only column is of this type."""

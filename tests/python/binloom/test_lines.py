@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binloom.commands import lines
@@ -18,7 +18,7 @@ from ingest.escapes import json_visible, visible
 NAMES = {"named": ["id", 'a "quoted", name'], "unnamed": None}.get
 
 # The first batch imports many modules, which this does not measure.
-at_ease = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+at_ease = settings()
 
 texts = st.one_of(
     st.none(),
