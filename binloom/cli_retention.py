@@ -47,6 +47,10 @@ def erase(
     apply: Annotated[
         bool, typer.Option("--apply", help="Erase. Without it, the command only prints where the values are.")
     ] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Recorded with the erasure: the number of a ticket, not a person's name."),
+    ] = None,
 ) -> None:
     """Erase rows by key, through changes of the key, in row events, statements, baselines and quarantine.
 
@@ -55,4 +59,4 @@ def erase(
     """
     from binloom.commands.erase import erase_rows
 
-    raise typer.Exit(erase_rows(source, table, key, apply=apply))
+    raise typer.Exit(erase_rows(source, table, key, apply=apply, reason=reason))

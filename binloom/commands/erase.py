@@ -1,5 +1,7 @@
 """`binloom erase`: take the values of a person's rows out of the raw tables."""
 
+import os
+import pwd
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     from ingest.landing.held import StreamLanding
 
 
-def erase_rows(source: str, table_name: str, keys: Sequence[str], *, apply: bool) -> int:
-    """Print where the raw tables have values of some rows; with `apply`, take them out."""
+def erase_rows(source: str, table_name: str, keys: Sequence[str], *, apply: bool, reason: str | None = None) -> int:
+    """Print where the raw tables have values of some rows; with `apply`, take them out and record the reason."""
     from ingest.landing.erasure import Erasure
 
     home = home_of(source, "Rows of a cluster's warehouse are not erased with this command.")
@@ -42,6 +44,7 @@ def erase_rows(source: str, table_name: str, keys: Sequence[str], *, apply: bool
             say("nothing was erased: --apply erases it.")
             return EXIT_DONE
         delete_leftovers(landing)
+        found.erasure.erased_by, found.erasure.erasure_reason = _user_name(), reason
         _erase(landing, found.erasure, "erasing")
         say("`binloom build` takes the values out of the marts.")
     return EXIT_DONE
@@ -55,6 +58,14 @@ def _assert_built(log: Log, record: SourceRecord, home: Path) -> None:
     files = files_by_age(record, datetime.now(UTC))
     if files:
         assert_built(log.connection, record.source_id, files, home, with_carried=True)
+
+
+def _user_name() -> str:
+    """Return the name of the user of this process, which no variable changes; the number if it has no name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _erase(landing: "StreamLanding", erasure: "Erasure", label: str) -> None:

@@ -87,6 +87,8 @@ class Erasure:
         By identifier of the baseline and names of the table, which may have had another one: numbers of the rows.
     secret
         Key of the tokens.
+    erased_by, erasure_reason
+        The user who asked for it, and the reason that was given.
     """
 
     source_id: str
@@ -97,6 +99,8 @@ class Erasure:
     baseline_rows: dict[BaselineTable, set[int]] = field(default_factory=dict)
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
     erasure_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    erased_by: str | None = None
+    erasure_reason: str | None = None
 
     @property
     def row_events(self) -> int:
@@ -216,6 +220,8 @@ def _record(
         "table_name": erasure.table_name,
         "selection_hash": erasure.selection_hash,
         "recorded_at": moment,
+        "erased_by": erasure.erased_by,
+        "erasure_reason": erasure.erasure_reason,
     }
     rows: list[dict[str, Any]] = [
         {

@@ -158,6 +158,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "erasure_id": "Random identifier of an erasure",
     "selection_hash": "Salt and PBKDF2 hash of the erased keys: somebody who knows the keys can check them",
     "erased_statements": "Number of statements whose text was replaced by a token",
+    "erased_by": "Name of the user of the operating system who ran the erasure; NULL if an older binloom ran it",
+    "erasure_reason": "Reason that was given for the erasure, such as the number of a ticket; NULL without any",
     "gap_id": "Hash of the source and of the position before the gap",
     "from_epoch": "Epoch of the last transaction that was read before the gap",
     "from_file": "File of the last transaction that was read before the gap",
@@ -459,6 +461,7 @@ ERASURES = RawTable(
             *_strings("binlog_file", "selection_hash"),
             *_bigints("row_events", "erased_statements", "row_count"),
             *_timestamps("recorded_at"),
+            *_strings("erased_by", "erasure_reason"),
         ]
     ),
 )

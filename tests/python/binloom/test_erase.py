@@ -1,6 +1,8 @@
 """`binloom erase` on a home that was built before: the values leave the raw tables, and the rows stay."""
 
 import json
+import os
+import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,7 +94,7 @@ def test_the_values_go_and_the_rows_stay(home: Path) -> None:
     dry = binloom_here(*ERASE, env=environment)
     assert dry.returncode == 0, dry.stderr
     assert "nothing was erased" in dry.stderr and rows(home, "row_events") == before
-    done = binloom_here(*ERASE, "--apply", env=environment)
+    done = binloom_here(*ERASE, "--apply", "--reason", "ticket 42", env=environment | {"LOGNAME": "somebody else"})
     assert done.returncode == 0, done.stderr
     after = rows(home, "row_events")
     assert customer(home) == [] and not any(value in text for text in texts(home) for value in values)
@@ -110,6 +112,7 @@ def test_the_values_go_and_the_rows_stay(home: Path) -> None:
     (recorded,) = read_rows(ERASURES, home)
     assert recorded["row_events"] == len(events)
     assert "3" not in recorded["selection_hash"].split("$")
+    assert (recorded["erased_by"], recorded["erasure_reason"]) == (pwd.getpwuid(os.getuid()).pw_name, "ticket 42")
     assert SourceRecord.load(LANDED, home).erased == {(0, "binlog.000001")}
     assert not erasing.plan_path(LANDED, home).exists()
 
