@@ -6,7 +6,8 @@ baselines as (
 
     select
         *,
-        struct(epoch, file_sequence, binlog_pos) as position
+        struct(epoch, file_sequence, binlog_pos) as position,
+        to_json(transform(masked_columns, masked -> struct(masked.column_name, masked.fingerprint))) as masks
     from {{ ref('baselines') }}
     where epoch is not null and primary_key_ordinals is not null and is_complete
 
@@ -30,7 +31,10 @@ following as (
         ) as previous_position,
         lag(column_names) over (
             partition by source_id, schema_name, table_name order by position, taken_at
-        ) as previous_column_names
+        ) as previous_column_names,
+        lag(masks) over (
+            partition by source_id, schema_name, table_name order by position, taken_at
+        ) as previous_masks
     from baselines
 
 ),
@@ -38,7 +42,17 @@ following as (
 -- A statement that changes the schema may change rows without listing them.
 final as (
 
-    select following.*
+    select
+        following.baseline_id,
+        following.source_id,
+        following.schema_name,
+        following.table_name,
+        following.epoch,
+        following.binlog_file,
+        following.binlog_pos,
+        following.position,
+        following.previous_baseline_id,
+        following.previous_position
     from following
     left anti join schema_changes
         on
@@ -58,6 +72,8 @@ final as (
     where
         following.previous_baseline_id is not null
         and following.column_names = following.previous_column_names
+        -- Values under different masks cannot be compared.
+        and following.masks <=> following.previous_masks
 
 )
 

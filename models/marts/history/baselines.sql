@@ -106,6 +106,7 @@ final as (
         placed.primary_key_ordinals,
         placed.row_count,
         versions.table_version_id,
+        placed.masked_columns,
         placed.is_complete,
         placed.taken_at
     from kept as placed
