@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from binloom.commands.changed_source import changed_source, delete_leftovers, home_of, whole_log
 from binloom.commands.output import human, print_line, print_table, progress, say
 from ingest.errors import EXIT_DONE, UsageError
-from ingest.warehouse.masks import recorded_masks
 from ingest.warehouse.record import SourceRecord
 from recover.retention.carried import CarriedTable, land_carried, read_all, tables_at
 from recover.retention.needed import assert_built, expiring, keep_needed
@@ -37,11 +36,6 @@ def expire_files(source: str, before: datetime, *, apply: bool, drop_uncertain: 
     from ingest.landing.expiry import expire, files_by_age
 
     home = home_of(source, "Files of a cluster's warehouse do not expire with this command.")
-    if recorded_masks(source, home):
-        raise UsageError(
-            f"Source {source!r} was landed with masks, and a baseline cannot keep which of its values are masks.",
-            hint="Land the files that you need into another home, and delete this one.",
-        )
     with ExitStack() as stack:
         changed = stack.enter_context(changed_source(source, home, apply=apply))
         record, landing = changed.record, changed.landing
@@ -56,7 +50,7 @@ def expire_files(source: str, before: datetime, *, apply: bool, drop_uncertain: 
         if going := expiring(files):
             first_kept = files[len(going)]
             shapes = _shapes(record, home, first_kept)
-            tables = tables_at(log.connection, source, first_kept, shapes)
+            tables = tables_at(log.connection, record, home, first_kept, shapes)
             with progress(f"reading the rows at the beginning of {first_kept.binlog_file}") as advance:
                 if landing is None:
                     read_all(tables)

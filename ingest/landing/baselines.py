@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,7 +67,7 @@ def land_baseline(
     progress: Progress = lambda table, rows: None,
     home: Path | None = None,
     masks: Path | None = None,
-    is_masked: bool = False,
+    recorded_masks: Callable[[BaselineTable], list[dict[str, Any]] | None] | None = None,
 ) -> BaselineResult:
     """Land the rows of tables at the position of a schema snapshot, and the snapshot.
 
@@ -94,8 +94,8 @@ def land_baseline(
         Folder of all data of binloom; default `$BINLOOM_HOME`, else `.binloom`.
     masks
         File with the masks; default as for `ingest`.
-    is_masked
-        Whether the rows come from landed rows, which already have their masks.
+    recorded_masks
+        Tells, of rows that come from landed rows, which masks they have already, as `masked_columns` records them.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def land_baseline(
             counts = [row["row_count"] for row in own]
             return BaselineResult(baseline_id, own[0]["snapshot_id"], False, len(counts), sum(counts))
         delete_unfinished(source_id, {row["baseline_id"] for row in known}, home)
-        source_masks = None if is_masked else masks_of(source_id, home, masks)
+        source_masks = None if recorded_masks is not None else masks_of(source_id, home, masks)
         maskings = [TableMasking(table, source_masks) for table in tables]
         writer = _RowWriter(home, source_id, baseline_id)
         counts = [
@@ -126,7 +126,8 @@ def land_baseline(
             for table, masking in zip(tables, maskings, strict=True)
         ]
         finish()
-        snapshot_id = land_snapshot(source_id, snapshot, home, epoch, masks).snapshot_id
+        is_masked = recorded_masks is not None
+        snapshot_id = land_snapshot(source_id, snapshot, home, epoch, masks, is_masked=is_masked).snapshot_id
         record = [
             {
                 "baseline_id": baseline_id,
@@ -143,7 +144,7 @@ def land_baseline(
                 "gtid_executed": snapshot.gtid_executed,
                 "taken_at": snapshot.taken_at,
                 "recorded_at": datetime.now(UTC),
-                "masked_columns": masking.record,
+                "masked_columns": masking.record if recorded_masks is None else recorded_masks(table),
                 "is_complete": None if is_complete is None else is_complete(table),
             }
             for table, count, masking in zip(tables, counts, maskings, strict=True)

@@ -39,6 +39,8 @@ def land_snapshot(
     home: Path | None = None,
     epoch: int | None = None,
     masks: Path | None = None,
+    *,
+    is_masked: bool = False,
 ) -> SnapshotResult:
     """Land a schema snapshot under a source. Landing the same snapshot again changes nothing.
 
@@ -57,6 +59,8 @@ def land_snapshot(
         Epoch of the source that the snapshot's position belongs to, None when unknown.
     masks
         File with the masks; default as for `ingest`.
+    is_masked
+        Whether the definitions come from landed ones, which have their masks already.
 
     Raises
     ------
@@ -68,7 +72,8 @@ def land_snapshot(
     require_source_name(source_id)
     home = (home or binloom_home()).absolute()
     prepare_home(home)
-    snapshot = masked_snapshot(snapshot, masks_of(source_id, home, masks))
+    if not is_masked:
+        snapshot = masked_snapshot(snapshot, masks_of(source_id, home, masks))
     snapshot_id = snapshot.snapshot_id(source_id, epoch)
     is_new = not (raw_table_dir(SCHEMA_SNAPSHOTS.name, home) / f"{snapshot_id}.parquet").exists()
     if is_new:

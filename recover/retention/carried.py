@@ -13,18 +13,22 @@ from ingest.errors import StoreError, UsageError
 from ingest.landing.expiry import OldFile
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.warehouse.segments import FIRST_EVENT
+from recover.retention.masks import MaskRecord, masks_of_rows
 from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect, Place
 from recover.timeline.state import Row, State, state_of
 from recover.timeline.table_log import Table, events_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
     from ingest.ddl.shapes import Shape, Shapes
     from ingest.landing.baselines import BaselineResult
     from ingest.landing.held import StreamLanding
+    from ingest.warehouse.record import SourceRecord
 
 _ROWS_AT_ONCE: Final = 10_000
 
@@ -35,6 +39,10 @@ class CarriedTable:
 
     Attributes
     ----------
+    columns
+        Columns that are carried: those of the table without columns that masks dropped.
+    masks
+        The masks that the rows have.
     rows, uncertain
         Rows that are carried, and rows that are not: the log does not tell for certain that they exist, or how.
     """
@@ -44,6 +52,7 @@ class CarriedTable:
     primary_key: tuple[str, ...]
     data_types: tuple[str, ...]
     state: State = field(repr=False)
+    masks: tuple[MaskRecord, ...] = ()
     rows: int = 0
     uncertain: int = 0
 
@@ -59,6 +68,12 @@ class CarriedTable:
         return BaselineTable(
             self.table.schema_name, self.table.table_name, self.columns, self.data_types, tuple(key) or None
         )
+
+    @property
+    def masked_columns(self) -> list[dict[str, Any]] | None:
+        """The masks as `baselines` records them."""
+        places = {name: place for place, name in enumerate(self.columns)}
+        return [{**one, "ordinal": places.get(one["column_name"])} for one in self.masks] or None
 
     def read(self) -> Iterator[Row]:
         """Yield the rows that are certain."""
@@ -88,7 +103,7 @@ class CarriedTable:
 
 
 def tables_at(
-    connection: "DuckDBPyConnection", source_id: str, first_kept: OldFile, shapes: "Shapes"
+    connection: "DuckDBPyConnection", record: "SourceRecord", home: "Path", first_kept: OldFile, shapes: "Shapes"
 ) -> list[CarriedTable]:
     """Return the tables with rows at the beginning of a file.
 
@@ -96,8 +111,8 @@ def tables_at(
     ----------
     connection
         It has the tables of `table_log.MARTS` and the baselines.
-    source_id
-        The source.
+    record, home
+        The source, and the home in which it is landed.
     first_kept
         The file before which all files expire.
     shapes
@@ -106,11 +121,11 @@ def tables_at(
     Raises
     ------
     UsageError
-        The definition of a table is not known there.
+        The definition of a table is not known there, or its rows have different masks.
     """
     moment = _beginning_of(first_kept)
     found = []
-    for table, last_change in _changed_tables(connection, source_id, moment.place):
+    for table, last_change in _changed_tables(connection, record.source_id, moment.place):
         if _is_dropped(connection, table, last_change, moment.place):
             continue
         shape = shapes.tables.get((table.schema_name, table.table_name))
@@ -120,7 +135,10 @@ def tables_at(
                 " be kept.",
                 hint="Land a schema snapshot with `binloom snapshot`, run `binloom build`, and run this command again.",
             )
-        found.append(_carried(table, shape, state_of(connection, table, moment)))
+        state = state_of(connection, table, moment)
+        names = tuple(column.name for column in shape.columns)
+        masks = masks_of_rows(connection, table, names, record, home, state.baseline, state.read_until)
+        found.append(_carried(table, shape, state, masks))
     return found
 
 
@@ -135,10 +153,12 @@ def _beginning_of(file: OldFile) -> Moment:
     return Moment(Place(*file.place, FIRST_EVENT), file.binlog_file, None, None)
 
 
-def _carried(table: Table, shape: "Shape", state: State) -> CarriedTable:
-    names = tuple(column.name for column in shape.columns)
-    types = tuple(column.data_type or "" for column in shape.columns)
-    return CarriedTable(table, names, shape.primary_key, types, state)
+def _carried(table: Table, shape: "Shape", state: State, masks: Sequence[MaskRecord]) -> CarriedTable:
+    dropped = {one["column_name"] for one in masks if one["method"] == "drop"}
+    kept = [column for column in shape.columns if column.name not in dropped]
+    names = tuple(column.name for column in kept)
+    types = tuple(column.data_type or "" for column in kept)
+    return CarriedTable(table, names, shape.primary_key, types, state, tuple(masks))
 
 
 def _changed_tables(connection: "DuckDBPyConnection", source_id: str, place: Place) -> list[tuple[Table, Place]]:
@@ -225,7 +245,7 @@ def land_carried(
         finish=assert_certain,
         progress=progress,
         home=landing.home,
-        is_masked=True,
+        recorded_masks=lambda target: by_target[target].masked_columns,
     )
 
 

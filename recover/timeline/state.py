@@ -71,11 +71,15 @@ class State:
         """Return whether these are all rows of the table, as far as they were read."""
         return not (self.gaps_in_knowledge or self.rows_doubtful or self.chain_breaks)
 
+    @property
+    def read_until(self) -> Place | None:
+        """Place up to which changes are read; None: all of them."""
+        # Without the beginning of the table, the next change of a row shows how it was before.
+        return None if self.gaps_in_knowledge else self.moment.place
+
     def rows(self) -> Iterator[Row]:
         """Yield the rows in no particular order; a table without a primary key may have equal rows."""
-        # Without the beginning of the table, the next change of a row shows how it was before.
-        until = None if self.gaps_in_knowledge else self.moment.place
-        place = self.moment.place
+        until, place = self.read_until, self.moment.place
         begin = self.baseline
         found = versions(
             changes_of(self._connection, self.table, until, Rows(beginning=begin)),

@@ -1,5 +1,6 @@
 """What must stay, and what is carried, before old files expire."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,16 +8,23 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from ingest.errors import UsageError
 from ingest.landing.expiry import OldFile
 from ingest.landing.held import StreamLanding
 from ingest.landing.schema_history import SchemaHistory
 from ingest.warehouse.files import read_rows
+from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, SCHEMA_SNAPSHOTS
 from recover.retention.carried import land_carried, tables_at
+from recover.retention.masks import masks_of_rows
 from recover.retention.needed import expiring, keep_needed
 from recover.sources.log import VIEWS, Log
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
-from recover.timeline.table_log import MARTS
+from recover.timeline.baselines import Baseline
+from recover.timeline.events import Place
+from recover.timeline.table_log import MARTS, Table
+from tests.support.landing.binlogs import SHOP
+from tests.support.masking.shop import MASKS, land_shop, set_masks
 from tests.support.older_warehouse import FOLLOWED, unpack
 
 TRANSACTIONS = """create table binloom.transactions as
@@ -76,9 +84,9 @@ def test_the_rows_of_partial_images_are_carried_with_what_is_known(tmp_path: Pat
     with StreamLanding(FOLLOWED, home) as landing:
         log = Log.of_warehouse(home, dict.fromkeys((*VIEWS, *MARTS, *BASELINE_VIEWS)))
         shapes = SchemaHistory.load(landing.record, home).shapes_before(0, later.binlog_file)
-        (boats,) = tables_at(log.connection, FOLLOWED, later, shapes)
+        (boats,) = tables_at(log.connection, landing.record, home, later, shapes)
         expected = {row.values["id"]: row.values for row in boats.state.rows()}
-        (boats,) = tables_at(log.connection, FOLLOWED, later, shapes)
+        (boats,) = tables_at(log.connection, landing.record, home, later, shapes)
         land_carried(landing, [boats], [], later, shapes)
         assert not land_carried(landing, [boats], [], later, shapes).is_new
     (baseline,) = read_rows(BASELINES, home)
@@ -94,3 +102,48 @@ def test_the_rows_of_partial_images_are_carried_with_what_is_known(tmp_path: Pat
     assert carried == expected and len(carried) == 2
     newest = max(read_rows(SCHEMA_SNAPSHOTS, home, source_id=FOLLOWED), key=lambda row: row["taken_at"])
     assert (newest["origin"], newest["epoch"]) == ("binlog", 0) and newest["taken_at"] < datetime.now(UTC)
+
+
+def test_masks_that_changed_among_the_rows_stop_expiry(
+    connection: "duckdb.DuckDBPyConnection", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, first = tmp_path / "home", tmp_path / "first"
+    shutil.copytree(SHOP / "schema", first / "schema")
+    shutil.copy(SHOP / "binlog.000001", first)
+    set_masks(home, monkeypatch)
+    land_shop(home, first)
+    set_masks(home, monkeypatch, MASKS.replace("keep_first: 1", "keep_first: 2"))
+    land_shop(home)
+    connection.execute("create table binloom.row_changes (table_version_id varchar, source_id varchar, epoch int)")
+    for name, kind in (
+        *dict.fromkeys(("schema_name", "table_name", "binlog_file"), "varchar").items(),
+        ("start_pos", "bigint"),
+    ):
+        connection.execute(f"alter table binloom.row_changes add column {name} {kind}")
+    connection.execute("create table binloom.table_versions (table_version_id varchar, column_names varchar[])")
+    record, table = SourceRecord.load("shop", home), Table("shop", "shop", "customers")
+    names = ("id", "email", "full_name", "city", "birthday", "is_active", "balance", "loyalty_points")
+    second = Place(0, 2, 4)
+
+    def masks(beginning: Baseline | None, until: Place | None) -> dict[str, str]:
+        found = masks_of_rows(connection, table, names, record, home, beginning, until)
+        return {one["column_name"]: one["fingerprint"] for one in found}
+
+    with pytest.raises(UsageError, match=r"masks of shop\.customers changed .*: full_name\."):
+        masks(None, None)
+    earlier = masks(None, second)
+    later = masks(Baseline("", second, "binlog.000002", table), None)
+    assert [*earlier] == [*later] == ["email", "full_name", "city", "birthday", "balance"]
+    assert {name for name in earlier if earlier[name] != later[name]} == {"full_name"}
+    # A column without its mask may have values under another name.
+    fewer = ("id", "full_name")
+    assert [one["column_name"] for one in masks_of_rows(connection, table, fewer, record, home, None, second)] == [
+        "full_name"
+    ]
+    connection.execute("insert into binloom.schema_changes by name select 's' as source_id")
+    connection.execute(
+        "update binloom.schema_changes set source_id = 'shop', schema_name = 'shop', table_name = 'customers',"
+        " actions = ['modify_column']"
+    )
+    with pytest.raises(UsageError, match="may have another name since an ALTER TABLE: balance, birthday, city, email"):
+        masks_of_rows(connection, table, fewer, record, home, None, second)
