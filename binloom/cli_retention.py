@@ -18,6 +18,9 @@ def expire(
     before: Annotated[
         str | None, typer.Option(metavar="TIME", help="Files whose last event is before this time expire.")
     ] = None,
+    before_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Files before this binlog file expire.")
+    ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Drop the rows. Without it, the command only prints what would go.")
     ] = False,
@@ -31,10 +34,10 @@ def expire(
     The last known row of each key is carried into a baseline first, so `state`, `history` and typed models go on to
     know it. Files stay that open transactions or schema changes need. Run `binloom build` afterwards.
     """
-    from binloom.commands.expire import before_time, expire_files
+    from binloom.commands.expire import expire_files, limit_of
 
-    moment = before_time(older_than, before)
-    raise typer.Exit(expire_files(source, moment, apply=apply, drop_uncertain=drop_uncertain))
+    limit = limit_of(older_than, before, before_file)
+    raise typer.Exit(expire_files(source, limit, apply=apply, drop_uncertain=drop_uncertain))
 
 
 @commands.command(short_help="Take the values of rows out of the landed data.")

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,27 +20,43 @@ if TYPE_CHECKING:
     from ingest.landing.expiry import OldFile
 
 
-def expire_files(source: str, before: datetime, *, apply: bool, drop_uncertain: bool) -> int:
+@dataclass(frozen=True)
+class Limit:
+    """The place before which files expire.
+
+    Attributes
+    ----------
+    time
+        Files whose last event is older expire; None: it does not matter.
+    file
+        Files before this one expire, `EPOCH/FILE` if several epochs have it; None: it does not matter.
+    """
+
+    time: datetime | None = None
+    file: str | None = None
+
+
+def expire_files(source: str, limit: Limit, *, apply: bool, drop_uncertain: bool) -> int:
     """Print which files of a source expire, which stay and why; with `apply`, drop their rows.
 
     Parameters
     ----------
     source
         Name of the source.
-    before
-        Files whose last event is older expire.
+    limit
+        Files before it expire.
     apply
         Whether to drop them.
     drop_uncertain
         Whether to go on although the log does not tell for certain how some rows were.
     """
-    from ingest.landing.expiry import expire, files_by_age
+    from ingest.landing.expiry import expire
 
     home = home_of(source, "Files of a cluster's warehouse do not expire with this command.")
     with ExitStack() as stack:
         changed = stack.enter_context(changed_source(source, home, apply=apply))
         record, landing = changed.record, changed.landing
-        files = files_by_age(record, before)
+        files = _files_before(limit, record)
         if expiring(files):
             spill = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="binloom-expire-")))
             with progress("reading the log"):
@@ -108,23 +125,44 @@ def _print_tables(tables: Sequence[CarriedTable], first_kept: "OldFile") -> None
     print_table(("table", "rows", "these are", "uncertain"), rows)
 
 
-def before_time(older_than: str | None, before: str | None) -> datetime:
-    """Return the time of the options `--older-than` and `--before`, one of which must be given.
+def _files_before(limit: Limit, record: SourceRecord) -> "list[OldFile]":
+    from ingest.landing.expiry import files_by_age, keep_from
+
+    files = files_by_age(record, limit.time or datetime.max.replace(tzinfo=UTC))
+    if limit.file is None:
+        return files
+    epoch, _, name = limit.file.rpartition("/")
+    found = [file for file in files if file.binlog_file == name and epoch in ("", str(file.epoch))]
+    if len(found) != 1:
+        listed = ", ".join(f"{file.epoch}/{file.binlog_file}" for file in found or files[-3:])
+        finding = "has several files" if found else "has no landed file"
+        raise UsageError(
+            f"Source {record.source_id!r} {finding} {limit.file!r}.",
+            hint=f"Give one with its epoch: {listed}." if listed else "Its files are not landed, or have expired.",
+        )
+    keep_from(files, found[0], found[0].why_kept or "it is the file of --before-file")
+    return files
+
+
+def limit_of(older_than: str | None, before: str | None, before_file: str | None) -> Limit:
+    """Return the limit of the options `--older-than`, `--before` and `--before-file`, one of which must be given.
 
     Raises
     ------
     UsageError
-        None or both of them are given, or one is not a duration or time.
+        None or several of them are given, or one is not a duration or time.
     """
     from datetime import timedelta
 
     from binloom.commands.units import seconds
     from recover.selection.filters import moment
 
-    if (older_than is None) == (before is None):
-        given = "None of --older-than and --before is" if before is None else "Both --older-than and --before are"
-        raise UsageError(f"{given} given.", hint="Give one of them, such as --older-than 30d.")
+    given = [one for one in (older_than, before, before_file) if one is not None]
+    if len(given) != 1:
+        raise UsageError(
+            f"{'Several' if given else 'None'} of --older-than, --before and --before-file are given.",
+            hint="Give one of them, such as --older-than 30d.",
+        )
     if older_than is not None:
-        return datetime.now(UTC) - timedelta(seconds=seconds(older_than, "--older-than"))
-    assert before is not None
-    return moment(before, "--before")
+        return Limit(datetime.now(UTC) - timedelta(seconds=seconds(older_than, "--older-than")))
+    return Limit(file=before_file) if before is None else Limit(moment(before, "--before"))
