@@ -93,6 +93,7 @@ AREAS: Final = (
         "Tables of a source with their own columns and types: current rows, history and changes. `binloom generate` "
         "writes these models.",
     ),
+    Area("marts/governance", 4, "Governance", "Masked columns, with method and since when, and erasures."),
     Area("marts/statistics", 4, "Statistics", "Big and long transactions, and the load of each table by hour."),
     Area(
         "marts/quality",
