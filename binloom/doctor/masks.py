@@ -1,28 +1,51 @@
-"""Checks of the file with masks: whether it can be used, and whether a source has lost it."""
+"""Checks of `masks.yml`: whether it can be used, and whether landed rows have the masks that it gives now."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from binloom.doctor.findings import Finding
 from ingest.errors import BinloomError
-from ingest.masking.rules import masks_file
+from ingest.masking.rules import masks_file, read_masks, record_of
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.home import binloom_home
-from ingest.warehouse.masks import masks_of
+from ingest.warehouse.masks import landed_masks, masks_of
 from ingest.warehouse.tables import SOURCES
+
+_ANY_SOURCE = ""
 
 
 def check_masks() -> Iterator[Finding]:
-    """Read the masks as the next landing of each source would. Without masks, there is nothing to check."""
-    home = binloom_home()
-    path = masks_file(None, home)
+    """Check the file with the masks and its key, for each landed source."""
+    home = binloom_home().absolute()
     try:
-        sources = sorted({row["source_id"] for row in read_rows(SOURCES, home, ["source_id"])})
-        # All rules are read, also those of sources that are not landed yet.
-        masked = [name for name in sources or [""] if masks_of(name, home) is not None]
+        path = masks_file(None, home)
+        if path is not None:
+            read_masks(path, home, _ANY_SOURCE)
+        for source in sorted({row["source_id"] for row in read_rows(SOURCES, home, ["source_id"])}):
+            yield from _of_source(source, home)
     except BinloomError as error:
-        # Without a file, the next command may give one with --masks.
-        yield Finding("masks", "warning" if path is None else "error", str(error))
+        yield Finding.of_error("masks", error)
         return
-    if path is not None:
-        concerned = f"sources {', '.join(masked)}" if masked and sources else "no source that is landed yet"
-        yield Finding("masks", "good", f"{path} can be used, and concerns {concerned}.")
+    message = "No file masks columns; all values are landed." if path is None else f"{path} can be used."
+    yield Finding("masks", "good", message)
+
+
+def _of_source(source: str, home: Path) -> Iterator[Finding]:
+    masks = masks_of(source, home)
+    differing = []
+    for (schema, table), columns in landed_masks(source, home).items():
+        names = sorted(columns)
+        now = record_of(masks.columns_of(schema, table, names), masks.key) if masks is not None else []
+        fingerprints = {one["column_name"]: one["fingerprint"] for one in now}
+        differing += [
+            f"{schema}.{table}.{name}"
+            for name in names
+            if {one["fingerprint"] for one in columns[name]} != {fingerprints.get(name)}
+        ]
+    if differing:
+        yield Finding(
+            "masks",
+            "warning",
+            f"Source {source} has rows with other masks than its file gives now, in {', '.join(differing)}. Such rows"
+            " stay as they are. To mask them in the same way, land the binlogs under another --source.",
+        )

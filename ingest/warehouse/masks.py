@@ -1,6 +1,7 @@
 """The masks of a source: those of the file, and a check that they were not forgotten."""
 
 from pathlib import Path
+from typing import Any
 
 from ingest.errors import UsageError
 from ingest.masking.rules import FILE_NAME, FILE_VARIABLE, Masks, masks_file, read_masks
@@ -39,10 +40,19 @@ def masks_of(source_id: str, home: Path, given: Path | None = None) -> Masks | N
 
 def recorded_masks(source_id: str, home: Path) -> dict[tuple[str, str], dict[str, str]]:
     """Return the methods of the columns that are masked in any landed row or baseline, by schema and table."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    return {
+        table: {name: masks[-1]["method"] for name, masks in columns.items()}
+        for table, columns in landed_masks(source_id, home).items()
+    }
+
+
+def landed_masks(source_id: str, home: Path) -> dict[tuple[str, str], dict[str, list[dict[str, Any]]]]:
+    """Return all masks that landed rows and baselines have, by schema and table, and by column."""
+    found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for table in (TABLE_MAPS, BASELINES):
         rows = read_table(table, home, ["schema_name", "table_name", "masked_columns"], source_id=source_id)
         for row in rows.filter(rows["masked_columns"].is_valid()).to_pylist():
             columns = found.setdefault((row["schema_name"], row["table_name"]), {})
-            columns |= {one["column_name"]: one["method"] for one in row["masked_columns"]}
+            for one in row["masked_columns"]:
+                columns.setdefault(one["column_name"], []).append(one)
     return found

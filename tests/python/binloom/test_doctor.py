@@ -13,6 +13,7 @@ from tests.servers import Server
 from tests.servers.accounts import create_account
 from tests.servers.marked import marked
 from tests.support.command_line import assert_sentence, binloom
+from tests.support.masking.shop import MASKS, land_shop, set_masks
 
 
 def findings(result: "subprocess.CompletedProcess[str]") -> list[dict[str, Any]]:
@@ -56,6 +57,26 @@ def test_a_home_that_others_can_read_is_a_warning(tmp_path: Path) -> None:
     result = examined(tmp_path)
     assert result.returncode == 0
     assert levels(result, "privacy") == ["warning"] and str(tmp_path / "warehouse") in told(result, "warning")
+
+
+def test_masks_that_cannot_be_used_are_an_error_and_changed_ones_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    set_masks(home, monkeypatch)
+    land_shop(home)
+    assert levels(examined(home), "masks") == ["good"]
+    set_masks(home, monkeypatch, MASKS.replace("keep_first: 1", "keep_first: 2"))
+    changed = examined(home)
+    assert changed.returncode == 0 and levels(changed, "masks") == ["warning", "good"]
+    assert "in shop.customers.full_name. Such rows" in told(changed, "warning")
+    other_key = examined(home, SHOP_MASK_KEY="another key of many bytes")
+    assert "in shop.customers.email, shop.customers.full_name. Such" in told(other_key, "warning")
+    no_key = examined(home, SHOP_MASK_KEY="")
+    assert no_key.returncode == 1 and levels(no_key, "masks") == ["error"]
+    assert "SHOP_MASK_KEY with their key is empty" in told(no_key, "error")
+    (home / "masks.yml").unlink()
+    assert "now there is no file with masks" in told(examined(home), "error")
 
 
 def test_a_home_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
@@ -106,17 +127,6 @@ def test_settings_of_a_session_that_change_answers_are_errors(tmp_path: Path) ->
     for words in ("hours would be local hours", "may add rows to a part instead of replacing them"):
         assert words in told(result, "error")
     assert f"Write UTC in {conf}, or remove the setting." in told(result, "error")
-
-
-def test_masks_that_cannot_be_used_are_an_error(tmp_path: Path) -> None:
-    masks = tmp_path / "masks.yml"
-    assert levels(examined(tmp_path), "masks") == []
-    masks.write_text("tags: {mail: hash}\nrules: [{columns: shop.customers.email, tag: mail}]\n")
-    result = examined(tmp_path, BINLOOM_MASK_KEY="")
-    assert result.returncode == 1 and levels(result, "masks") == ["error"]
-    assert "the variable BINLOOM_MASK_KEY with their key is empty" in told(result, "error")
-    result = examined(tmp_path, BINLOOM_MASK_KEY="0123456789abcdef")
-    assert levels(result, "masks") == ["good"] and "concerns no source that is landed yet" in told(result, "good")
 
 
 def test_a_login_without_a_server_is_refused(tmp_path: Path) -> None:
