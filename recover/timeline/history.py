@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
+from ingest.masking.methods import HASH_DIGITS
+from ingest.warehouse.tokens import TOKEN
 from recover.selection.filters import key_parts, key_text
 from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Place
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 WHOLE_NUMBER: Final = re.compile(r"-?[0-9]+")
+# A masked key; no integer of a server has as many digits.
+_HASH: Final = re.compile(rf"[0-9a-f]{{{HASH_DIGITS}}}")
 _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 
@@ -168,7 +172,8 @@ def key_of(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
 def _key_value(part: str, name: str, column_type: str) -> str:
     start = f"{name}="
     value = part[len(start) :] if part.lower().startswith(start.lower()) else part
-    if column_type.startswith(_INTEGERS):
+    is_shown = _HASH.fullmatch(value) is not None or TOKEN.fullmatch(value) is not None
+    if column_type.startswith(_INTEGERS) and not is_shown:
         if not WHOLE_NUMBER.fullmatch(value):
             raise UnknownRowError(f"{value!r} is not a number, but {name} is {column_type}.", hint="Give a number.")
         return str(int(value))

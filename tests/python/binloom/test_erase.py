@@ -178,5 +178,10 @@ def test_unknown_rows_and_stale_marts_are_sentences(home: Path) -> None:
     environment = {"BINLOOM_HOME": str(home)}
     unknown = binloom_here(*ERASE[:-1], "300000", "--apply", env=environment)
     assert_sentence(unknown, 2, "The log contains no change of row 300000 .* nearest keys")
+    # A key of whole numbers is a hash where it is masked, and a token where it was erased.
+    for key in ("0123456789abcdef" * 2, "1" * 32, f"erased/{'a' * 32}"):
+        masked = binloom_here(*ERASE[:-1], key, env=environment)
+        assert_sentence(masked, 2, f"The log contains no change of row {key} ")
+    assert_sentence(binloom_here(*ERASE[:-1], "abc", env=environment), 2, "'abc' is not a number")
     assert binloom_here(*ERASE, "--apply", env=environment).returncode == 0
     assert_sentence(binloom_here(*ERASE, env=environment), 2, "The marts are older than the landed rows of file binlog")
