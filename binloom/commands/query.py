@@ -11,6 +11,7 @@ from recover.questions.summaries import summary
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
+from recover.timeline.masks import masks_in_filters
 
 # More are rarely read on a terminal; JSON and CSV have no limit of their own.
 _TEXT_ROWS: Final = 200
@@ -25,6 +26,8 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     columns, rows = found.columns, found.rows
     first = next(rows, None)
     _report_quarantine(log, filters)
+    if (sentence := masks_in_filters(log, filters)) is not None:
+        say(sentence)
     report_beginning(log, filters.sources, filters.since)
     if first is None and limit != 0:
         return max(_nothing(why_nothing(log.rows, selection, log.is_whole)), report_problems(log))

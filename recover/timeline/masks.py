@@ -1,10 +1,14 @@
 """Masked columns: their values in the tables are not those of the server."""
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from recover.selection.catalog import TableVersion
+    from recover.selection.filters import Filters
     from recover.sources.cluster import Cluster
     from recover.sources.log import Log
     from recover.timeline.table_log import Table
@@ -33,6 +37,29 @@ def masked_in_words(log: "Log", table: "Table") -> str | None:
 def in_words(columns: Mapping[str, str]) -> str:
     """Return columns with their methods."""
     return ", ".join(f"{name} ({method})" for name, method in sorted(columns.items()))
+
+
+def masks_in_filters(log: "Log", filters: "Filters") -> str | None:
+    """Return a sentence on the masked columns that filters compare, None if they compare none."""
+    words = {word.lower() for text in (*filters.where, *filters.changed) for word in re.findall(r"\w+", text)}
+    has_keys = bool(filters.keys or filters.key_from or filters.key_to)
+    if not words and not has_keys:
+        return None
+    versions = [one for one in log.versions if not filters.sources or one.source_id in filters.sources]
+    masks = {source: masked_tables(log, source) for source in {one.source_id for one in versions}}
+    found: dict[str, str] = {}
+    for version in versions:
+        columns = masks[version.source_id].get((version.schema_name, version.table_name), {})
+        if columns and _is_selected(version, filters.tables):
+            for name, method in columns.items():
+                if name.lower() in words or (has_keys and name in version.primary_key):
+                    found[f"{version.name}.{name}"] = method
+    return f"masked columns are compared as the tables have them: {in_words(found)}." if found else None
+
+
+def _is_selected(version: "TableVersion", patterns: Sequence[str]) -> bool:
+    names = (version.name.lower(), version.table_name.lower())
+    return not patterns or any(fnmatchcase(name, pattern.lower()) for name in names for pattern in patterns)
 
 
 def _of_cluster(cluster: "Cluster", source_id: str) -> MaskedTables:
