@@ -9,6 +9,14 @@ _LEFT_FOLDER = re.compile(r"as its associated location '([^']+)' already exists\
 # The query plan follows an analysis error after a semicolon at the end of a line. A server adds the Java stack.
 _PLAN_OR_STACK = re.compile(r"(;[ \t]*\n|\n\s*at [\w.$]+\().*", re.DOTALL)
 
+LOST_CONNECTION = "The connection to the Thrift server was lost"
+NO_SERVER = "No Thrift server answers at"
+
+
+def is_of_lost_server(message: str) -> bool:
+    """Return whether a statement failed only because its Thrift server was lost."""
+    return LOST_CONNECTION in message or NO_SERVER in message
+
 
 def without_plan(message: str) -> str:
     """Return a message without the query plan and the Java stack after it."""

@@ -428,7 +428,10 @@ class TestCluster:
             proxy.cut()
             assert ask("/* dbt */\n  select 1 + 1 as two") == [(2,)]
             assert ask("set spark.sql.sources.partitionOverwriteMode")[0][1] == "DYNAMIC"
-            assert proxy.accepted == 2
+            handle.cursor().execute("select 3 as three")
+            proxy.cut()
+            assert handle.fetchall() == [(3,)]
+            assert proxy.accepted == 3
             proxy.cut(reset=True)
             with pytest.raises(DbtRuntimeError, match=r"lost while it was writing .* it builds what is missing"):
                 handle.cursor().execute("create table binloom.x using parquet as select 1 as a")
