@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 import signal
 import sys
 import time
@@ -10,19 +11,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from binloom.commands.build_places import build_place
 from binloom.commands.metrics import BuildMetrics, MetricsServer
 from binloom.commands.output import print_line, progress, say
 from binloom.commands.project import BUILD, DbtRun, project_dir, run_dbt
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
+from binloom.commands.spark_messages import is_of_lost_server
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, UsageError
 from ingest.warehouse.files import replacing
 from ingest.warehouse.home import binloom_home, raw_table_dir
 from ingest.warehouse.raw_state import raw_state
-from ingest.warehouse.tables import RAW_TABLES, SEGMENTS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from ingest.warehouse.table_format import FORMAT_VARIABLE
+from ingest.warehouse.tables import SEGMENTS
+from recover.sources.cluster import ClusterLostError
 
 _PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
 _OWN_OPTIONS: Final = ("--target", "-t", "--project-dir", "--profiles-dir")
@@ -71,7 +73,12 @@ def build_models(
     Returns
     -------
     int
-        The exit code: 1 when a model or a test failed in the last build.
+        The exit code of the last build: 1 when a model or a test failed, 3 when the Thrift server was lost.
+
+    Raises
+    ------
+    ClusterLostError
+        Without `every`: the Thrift server of target thrift does not answer.
     """
     with contextlib.ExitStack() as stack:
         builder = _Builder(binloom_home().absolute(), dbt_options, stack)
@@ -85,17 +92,26 @@ def build_models(
 
 
 def build_inputs(home: Path) -> str:
-    """Return a hash of everything that the tables of a home are made of: raw tables, project and variables."""
+    """Return a hash of everything that the tables of a home are made of: raw tables, project and format."""
     project = project_dir()
     found = hashlib.sha256(raw_state(home).encode())
+    found.update(os.environ.get(FORMAT_VARIABLE, "").encode())
     for path in _project_files(project):
         found.update(f"{path.relative_to(project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()
 
 
-def record_good_build(home: Path, arguments: Sequence[str], inputs: str, warnings: Sequence[str]) -> None:
-    """Record that a build with some arguments of dbt was good, so that it is not repeated with the same inputs."""
-    records = _records(home) | {" ".join(arguments): GoodBuild(inputs, _now(), tuple(warnings))}
+def record_good_build(
+    home: Path, arguments: Sequence[str], inputs: str, warnings: Sequence[str], place: str = ""
+) -> None:
+    """Record that a build with some arguments of dbt was good, so that it is not repeated with the same inputs.
+
+    Parameters
+    ----------
+    place
+        Name of the place where the tables are; see `BuildPlace`.
+    """
+    records = _records(home) | {_record_key(arguments, place): GoodBuild(inputs, _now(), tuple(warnings))}
     with replacing(home / _RECORD) as draft:
         draft.write_text(json.dumps({key: asdict(each) for key, each in records.items()}, indent=2))
 
@@ -129,27 +145,33 @@ class _Builder:
             if any(word == option or word.startswith(f"{option}=") for word in dbt_options):
                 raise UsageError(
                     f"binloom build cannot take {option}: it builds the warehouse of its own home.",
-                    hint="Run `dbt build` with this option.",
+                    hint="Run `dbt build` with this option; for a Spark cluster, set BINLOOM_TARGET=thrift.",
                 )
         self.metrics = BuildMetrics()
         self._home = home
         self._arguments = [*BUILD, *dbt_options]
-        self._stack = stack
-        self._session: SparkSession | None = None
+        self._place = build_place(home, stack)
 
     def build_until_interrupted(self, every: float, force: bool) -> int:
         """Build whenever something is new, until SIGINT or SIGTERM; return the exit code of the last build."""
         code = EXIT_DONE
         is_building = False
-        tried = ""
+        tried = told = ""
         try:
             while True:
                 begun, inputs = time.monotonic(), build_inputs(self._home)
-                # A build that failed would fail again.
-                if force or (inputs != tried and self._last_good(inputs) is None):
-                    is_building, tried = True, inputs
-                    code = self._build(inputs)
-                    is_building = force = False
+                try:
+                    # A build that failed would fail again, but a lost server may be back.
+                    if force or (inputs != tried and self._last_good(inputs) is None):
+                        is_building, tried = True, inputs
+                        code = self._build(inputs)
+                        is_building = force = False
+                        tried = "" if code == EXIT_SOURCE else inputs
+                    told = ""
+                except ClusterLostError as error:
+                    if str(error) != told:
+                        say(str(error))
+                    code, told, tried, is_building = error.exit_code, str(error), "", False
                 time.sleep(max(0.0, begun + every - time.monotonic()))
         except KeyboardInterrupt:
             if is_building:
@@ -175,29 +197,18 @@ class _Builder:
         run = self._run()
         seconds = time.monotonic() - begun
         self.metrics.built(seconds, run.success, len(run.warnings))
+        if run.success:
+            record_good_build(self._home, self._arguments, inputs, run.warnings, self._place.name)
         self._print(run, seconds)
-        if not run.success:
-            say(f"the build failed. The log of dbt is {self._home / 'logs' / 'dbt.log'}.")
-            return EXIT_CHECK_FAILED
-        record_good_build(self._home, self._arguments, inputs, run.warnings)
-        return EXIT_DONE
+        if run.success:
+            return EXIT_DONE
+        say(f"the build failed. The log of dbt is {self._home / 'logs' / 'dbt.log'}.")
+        return EXIT_SOURCE if any(map(is_of_lost_server, run.failures)) else EXIT_CHECK_FAILED
 
     def _run(self) -> DbtRun:
-        self._prepare_tables()
+        self._place.prepare()
         with progress("building the models") as advance:
             return run_dbt(self._arguments, self._home, advance)
-
-    def _prepare_tables(self) -> None:
-        from ingest.warehouse.partitions import open_tables
-        from ingest.warehouse.spark import SparkLaunch, spark_errors
-
-        with spark_errors(self._home):
-            if self._session is None:
-                with progress("starting Spark"):
-                    self._session = self._stack.enter_context(SparkLaunch(self._home)).session()
-            else:
-                _forget_lists_of_files(self._session)
-            open_tables(self._session, self._home)
 
     def _print(self, run: DbtRun, seconds: float) -> None:
         print_line(f"{_now()} {'built in' if run.success else 'failed after'} {seconds:.1f} s: {run.summary}")
@@ -209,17 +220,12 @@ class _Builder:
 
     def _last_good(self, inputs: str) -> GoodBuild | None:
         """Return the last good build with the same options, if it had these inputs and its tables are still there."""
-        known = _records(self._home).get(" ".join(self._arguments))
-        if known is None or known.inputs != inputs or not (self._home / "metastore").exists():
-            return None
-        return known
+        known = _records(self._home).get(_record_key(self._arguments, self._place.name))
+        return known if known is not None and known.inputs == inputs and self._place.has_tables() else None
 
 
-def _forget_lists_of_files(session: "SparkSession") -> None:
-    """Let an open session list the files of unpartitioned raw tables again: a follower lands beside it."""
-    for table in RAW_TABLES.values():
-        if not table.partition:
-            session.catalog.refreshTable(table.qualified_name)
+def _record_key(arguments: Sequence[str], place: str) -> str:
+    return " ".join([*arguments, *([f"({place})"] if place else [])])
 
 
 def _project_files(project: Path) -> Iterator[Path]:

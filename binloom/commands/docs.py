@@ -1,10 +1,13 @@
 """`binloom docs`: build the lineage site."""
 
+import contextlib
 from pathlib import Path
 
+from binloom.commands.build_places import build_place
 from binloom.commands.output import print_line, progress
 from binloom.commands.project import build_site, project_dir
 from ingest.errors import EXIT_DONE
+from recover.sources.cluster import is_cluster_target
 
 
 def print_site(directory: Path | None) -> int:
@@ -14,9 +17,14 @@ def print_site(directory: Path | None) -> int:
     from ingest.warehouse.spark import SparkLaunch
 
     home = binloom_home()
-    with progress("drawing the lineage") as advance, SparkLaunch(home, short_lived=True) as launch:
-        # The site can be built before anything is landed: it describes tables, not their content.
-        ensure_tables(launch.session(), warehouse_dir(home))
+    with contextlib.ExitStack() as stack:
+        advance = stack.enter_context(progress("drawing the lineage"))
+        if is_cluster_target():
+            build_place(home, stack).prepare()
+        else:
+            launch = stack.enter_context(SparkLaunch(home, short_lived=True))
+            # The site can be built before anything is landed: it describes tables, not their content.
+            ensure_tables(launch.session(), warehouse_dir(home))
         page = build_site((directory or project_dir() / "site").absolute(), home, advance)
     print_line(str(page))
     return EXIT_DONE

@@ -3,14 +3,25 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES, RawTable
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+
+class Rows(Protocol):
+    """The rows of a statement."""
+
+    def collect(self) -> Sequence[Sequence[Any]]:
+        """Return them all."""
+
+
+class Statements(Protocol):
+    """Runs statements of Spark SQL: a session of this process, or one of a Thrift server."""
+
+    def sql(self, statement: str, /) -> Rows:
+        """Run a statement."""
 
 
 def spark_type(arrow_type: pa.DataType) -> str:
@@ -71,7 +82,7 @@ def create_statement(table: RawTable, folder: str | None = None) -> str:
     )
 
 
-def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
+def ensure_tables(session: Statements, warehouse: Path) -> list[str]:
     """Create schema `binlog_raw`, its missing tables, and the missing columns of its tables.
 
     Runs three statements when nothing is missing.
@@ -89,7 +100,7 @@ def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
         Names of the tables that were created.
     """
     session.sql(f"create schema if not exists {RAW_SCHEMA} comment 'What the binary logs say, as decoded'")
-    present = {row["tableName"] for row in session.sql(f"show tables in {RAW_SCHEMA}").collect()}
+    present = {row[1] for row in session.sql(f"show tables in {RAW_SCHEMA}").collect()}
     missing = [table for table in RAW_TABLES.values() if table.name not in present]
     for table in missing:
         session.sql(create_statement(table, str(warehouse / f"{RAW_SCHEMA}.db" / table.name)))
@@ -97,13 +108,13 @@ def ensure_tables(session: "SparkSession", warehouse: Path) -> list[str]:
     return [table.name for table in missing]
 
 
-def _ensure_columns(session: "SparkSession", tables: Sequence[RawTable]) -> None:
+def _ensure_columns(session: Statements, tables: Sequence[RawTable]) -> None:
     """Add the columns that existing tables lack. They are NULL in rows that are already landed."""
     layout = hashlib.sha256("".join(create_statement(table) for table in RAW_TABLES.values()).encode()).hexdigest()
-    if any(layout in row["info_value"] for row in session.sql(f"describe schema extended {RAW_SCHEMA}").collect()):
+    if any(layout in row[1] for row in session.sql(f"describe schema extended {RAW_SCHEMA}").collect()):
         return
     for table in tables:
-        known = set(session.table(table.qualified_name).columns)
+        known = {row[0] for row in session.sql(f"show columns in {table.qualified_name}").collect()}
         added = ", ".join(_column_ddl(field) for field in table.columns if field.name not in known)
         if added:
             session.sql(f"alter table {table.qualified_name} add columns ({added})")

@@ -8,17 +8,14 @@ for a plain dbt run.
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ingest.warehouse.catalog import ensure_tables, sql_literal
+from ingest.warehouse.catalog import Statements, ensure_tables, sql_literal
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.landed import LandedKind
 from ingest.warehouse.segments import Segment
 from ingest.warehouse.tables import BINLOG_FILES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PARTITIONS_A_STATEMENT = 500
 
@@ -26,7 +23,7 @@ PARTITIONS_A_STATEMENT = 500
 REGISTERED_UNTIL = "binloom.registered_until"
 
 
-def open_tables(session: "SparkSession", home: Path) -> None:
+def open_tables(session: Statements, home: Path) -> None:
     """Prepare the raw tables in a session: create missing tables, and register segments landed without Spark."""
     created = ensure_tables(session, warehouse_dir(home))
     if any(table.name in created for table in SEGMENT_TABLES.values()):
@@ -35,7 +32,7 @@ def open_tables(session: "SparkSession", home: Path) -> None:
     register_pending(session, home)
 
 
-def register_pending(session: "SparkSession", home: Path) -> bool:
+def register_pending(session: Statements, home: Path) -> bool:
     """Register the folders of segments that were landed without Spark; return whether there were any.
 
     Runs one statement when there are none. Otherwise it also drops partitions whose folders are gone. All segments that
@@ -51,15 +48,15 @@ def register_pending(session: "SparkSession", home: Path) -> bool:
     return True
 
 
-def _fix_lists_of_files(session: "SparkSession") -> None:
+def _fix_lists_of_files(session: Statements) -> None:
     # A session lists the files of an unpartitioned table once. List `binlog_files` first: a file is recorded before
     # its segments, so that a file listed here cannot lack a segment that was landed just now.
     for table in (BINLOG_FILES, SEGMENTS):
-        session.catalog.refreshTable(table.qualified_name)
-        session.table(table.qualified_name)
+        session.sql(f"refresh table {table.qualified_name}")
+        session.sql(f"select 1 from {table.qualified_name} limit 0")
 
 
-def confirm_registered(session: "SparkSession", home: Path, run_id: str) -> None:
+def confirm_registered(session: Statements, home: Path, run_id: str) -> None:
     """Record that all partitions are registered, after a run that registered its own partitions.
 
     Does nothing when another process landed segments in the meantime: only `register_pending` would find them.
@@ -70,7 +67,7 @@ def confirm_registered(session: "SparkSession", home: Path, run_id: str) -> None
         _set_registered_until(session, _latest(news))
 
 
-def register_partitions(session: "SparkSession", landed: Sequence[tuple[Segment, Collection[LandedKind]]]) -> None:
+def register_partitions(session: Statements, landed: Sequence[tuple[Segment, Collection[LandedKind]]]) -> None:
     """Register the folders of landed segments with their tables, one statement for each table.
 
     Parameters
@@ -109,14 +106,14 @@ def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
-def _registered_until(session: "SparkSession") -> str:
+def _registered_until(session: Statements) -> str:
     properties = session.sql(f"show tblproperties {ROW_EVENTS.qualified_name}").collect()
-    return next((row["value"] for row in properties if row["key"] == REGISTERED_UNTIL), "")
+    return next((value for name, value in properties if name == REGISTERED_UNTIL), "")
 
 
-def _forget_registered(session: "SparkSession") -> None:
+def _forget_registered(session: Statements) -> None:
     session.sql(f"alter table {ROW_EVENTS.qualified_name} unset tblproperties if exists ('{REGISTERED_UNTIL}')")
 
 
-def _set_registered_until(session: "SparkSession", moment: str) -> None:
+def _set_registered_until(session: Statements, moment: str) -> None:
     session.sql(f"alter table {ROW_EVENTS.qualified_name} set tblproperties ('{REGISTERED_UNTIL}' = '{moment}')")

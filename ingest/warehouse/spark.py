@@ -106,6 +106,20 @@ def uses_embedded_metastore(settings: Mapping[str, str]) -> bool:
     return _REMOTE_METASTORE not in settings and settings[_METASTORE].startswith("jdbc:derby:")
 
 
+def metastore_address(home: Path) -> str | None:
+    """Return the address of the metastore that sessions of a home use, None if it is the embedded one of the home.
+
+    Raises
+    ------
+    UsageError
+        The file of the user's settings is wrong.
+    """
+    settings = spark_settings(home)
+    if settings.get(_REMOTE_METASTORE) is None and settings[_METASTORE] == _own_settings(home)[_METASTORE]:
+        return None
+    return settings.get(_REMOTE_METASTORE) or settings[_METASTORE]
+
+
 def metastore_holder(home: Path) -> int | None:
     """Return the id of the process that holds the embedded metastore, None when no process holds it."""
     try:

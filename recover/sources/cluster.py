@@ -78,6 +78,20 @@ def is_cluster_target() -> bool:
     return target == "thrift"
 
 
+def thrift_address() -> tuple[str, int]:
+    """Return host and port of the Thrift server that the environment names, as profiles.yml does.
+
+    Raises
+    ------
+    UsageError
+        The port is not a number.
+    """
+    port = os.environ.get(PORT_VARIABLE) or "10000"
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise UsageError(f"{PORT_VARIABLE} is {port!r}, which is not a port.", hint="Give a number such as 10000.")
+    return os.environ.get(HOST_VARIABLE) or "127.0.0.1", int(port)
+
+
 class Cluster:
     """A session of a Thrift server.
 
@@ -105,7 +119,7 @@ class Cluster:
 
     @classmethod
     def of_environment(cls, settings: Mapping[str, str] = _SETTINGS) -> "Cluster":
-        """Return a session of the Thrift server that the environment names, as profiles.yml does.
+        """Return a session of the Thrift server that the environment names.
 
         Raises
         ------
@@ -114,11 +128,13 @@ class Cluster:
         ClusterLostError
             No Thrift server answers there.
         """
-        port = os.environ.get(PORT_VARIABLE) or "10000"
-        if not port.isdigit() or not 0 < int(port) < 65536:
-            raise UsageError(f"{PORT_VARIABLE} is {port!r}, which is not a port.", hint="Give a number such as 10000.")
-        host = os.environ.get(HOST_VARIABLE) or "127.0.0.1"
-        return cls(host, int(port), os.environ.get(USER_VARIABLE) or "binloom", settings)
+        host, port = thrift_address()
+        return cls(host, port, os.environ.get(USER_VARIABLE) or "binloom", settings)
+
+    def close(self) -> None:
+        """End the session; the server may have ended it before."""
+        with contextlib.suppress(Exception):
+            self._session.close()
 
     def set(self, name: str, value: str) -> None:
         """Change a setting of the session."""

@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -16,6 +17,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from binloom.commands.build import build_inputs, record_good_build
+from binloom.commands.build_places import build_place
+from binloom.commands.project import BUILD
 from tests.support.command_line import COMMAND, assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.models.copied import copied_project
@@ -68,6 +72,32 @@ def test_what_landed_is_built_once(home: Path, project: Path, monkeypatch: pytes
     again = run(home, "build", *MART, env=WITHOUT_JAVA)
     assert again.returncode == 0, again.stderr
     assert again.stdout.startswith(NOTHING_NEW)
+
+
+def test_a_thrift_server_that_is_away_is_named(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    target = {"BINLOOM_TARGET": "thrift", "BINLOOM_THRIFT_PORT": str(port)}
+    built = run(home, "build", *MART, env={**target, **WITHOUT_JAVA})
+    assert_sentence(built, 3, rf"No Thrift server answers at 127\.0\.0\.1:{port}\. Start it, or set BINLOOM_THRIFT")
+
+
+def test_another_metastore_has_builds_of_its_own(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(project)
+    conf = tmp_path / "spark.conf"
+    conf.write_text("spark.hadoop.javax.jdo.option.ConnectionURL jdbc:postgresql://db/metastore\n")
+    elsewhere = {"BINLOOM_SPARK_CONF": str(conf), **WITHOUT_JAVA}
+    assert_sentence(run(home, "build", *MART, env=elsewhere), 3, "Java")
+    monkeypatch.setenv("BINLOOM_SPARK_CONF", str(conf))
+    with contextlib.ExitStack() as stack:
+        place = build_place(home, stack)
+    record_good_build(home, [*BUILD, *MART], build_inputs(home), [], place.name)
+    assert run(home, "build", *MART, env=elsewhere).stdout.startswith(NOTHING_NEW)
+    conf.write_text("spark.hadoop.javax.jdo.option.ConnectionURL jdbc:postgresql://other/metastore\n")
+    assert_sentence(run(home, "build", *MART, env=elsewhere), 3, "Java")
 
 
 def test_other_options_are_another_build(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,125 @@
+"""The two places where `binloom build` builds: a Spark session of its own, or a cluster behind its Thrift server."""
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from binloom.commands.output import progress
+from ingest.warehouse.tables import RAW_TABLES
+from recover.sources.cluster import Cluster, is_cluster_target, thrift_address
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class BuildPlace(Protocol):
+    """The interface of a place.
+
+    Attributes
+    ----------
+    name
+        Distinguishes the good builds of this place from those of others; empty for the metastore of the home.
+    """
+
+    name: str
+
+    def has_tables(self) -> bool:
+        """Return whether the tables of the last build are still there, as far as this is known without Java."""
+
+    def prepare(self) -> None:
+        """Create missing raw tables, and register what landed without Spark."""
+
+
+def build_place(home: Path, stack: contextlib.ExitStack) -> BuildPlace:
+    """Return the place that the environment names.
+
+    Parameters
+    ----------
+    home
+        Folder of all data of binloom.
+    stack
+        Closes the session, which only a build opens.
+
+    Raises
+    ------
+    UsageError
+        There is no such target, or the file of the user's settings is wrong.
+    """
+    return _ThriftServer(home) if is_cluster_target() else _Session(home, stack)
+
+
+class _Session:
+    """A session in this process, which dbt finds and uses; the next build uses it again."""
+
+    def __init__(self, home: Path, stack: contextlib.ExitStack) -> None:
+        from ingest.warehouse.spark import metastore_address
+
+        self._home = home
+        self._stack = stack
+        self._session: SparkSession | None = None
+        address = metastore_address(home)
+        self._has_own_metastore = address is None
+        # The address may have a password.
+        self.name = "" if address is None else f"metastore {hashlib.sha256(address.encode()).hexdigest()[:16]}"
+
+    def has_tables(self) -> bool:
+        # Only a session could ask another metastore.
+        return not self._has_own_metastore or (self._home / "metastore").exists()
+
+    def prepare(self) -> None:
+        from ingest.warehouse.partitions import open_tables
+        from ingest.warehouse.spark import SparkLaunch, spark_errors
+
+        with spark_errors(self._home):
+            if self._session is None:
+                with progress("starting Spark"):
+                    self._session = self._stack.enter_context(SparkLaunch(self._home)).session()
+            else:
+                _forget_lists_of_files(self._session)
+            open_tables(self._session, self._home)
+
+
+def _forget_lists_of_files(session: "SparkSession") -> None:
+    """Let an open session list the files of unpartitioned raw tables again: a follower lands beside it."""
+    for table in RAW_TABLES.values():
+        if not table.partition:
+            session.catalog.refreshTable(table.qualified_name)
+
+
+class _ThriftServer:
+    """A Thrift server: dbt opens connections of its own, and this process needs neither Spark nor Java."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        host, port = thrift_address()
+        self.name = f"thrift {host}:{port}"
+
+    def has_tables(self) -> bool:
+        with contextlib.closing(Cluster.of_environment()) as cluster:
+            return bool(cluster.plain_rows("show schemas like 'binloom*'"))
+
+    def prepare(self) -> None:
+        from ingest.warehouse.partitions import open_tables
+
+        with contextlib.closing(Cluster.of_environment()) as cluster:
+            open_tables(_Statements(cluster), self._home)
+
+
+class _Statements:
+    """Runs statements through a Thrift server, with the interface of a session."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def sql(self, statement: str, /) -> "_Rows":
+        return _Rows(self._cluster.plain_rows(statement))
+
+
+class _Rows:
+    def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._rows = rows
+
+    def collect(self) -> Sequence[tuple[Any, ...]]:
+        return self._rows
