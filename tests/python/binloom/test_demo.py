@@ -57,6 +57,8 @@ from tests.support.recover.targets import COMMANDS, on_warehouse, said
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SOURCES = ("shop-mysql", "shop-mariadb")
+# No other build is running when the tests build on a cluster.
+CONFIRMED = ("--vars", "clear_dead_build: true")
 STREAMING = "org.apache.spark.sql.execution.streaming"
 # Follows the links of the site, to a tenth of the columns; gives the page that each has shown.
 OPEN_ALL_PAGES = """
@@ -285,8 +287,8 @@ class TestCluster:
         cls, demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[ClusterHome]:
         assert demo.returncode == 0
-        models = ("build", "--resource-type", "model", "--resource-type", "seed")
-        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), models) as running:
+        options = ("--resource-type", "model", "--resource-type", "seed", *CONFIRMED)
+        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), options) as running:
             yield running
 
     @pytest.fixture(scope="class")
@@ -298,6 +300,18 @@ class TestCluster:
     @classmethod
     def cluster(cls, server: ThriftServer) -> Cluster:
         return Cluster("127.0.0.1", server.port, "binloom")
+
+    def test_a_build_goes_on_when_another_server_takes_the_place_of_a_killed_one(self, there: ClusterHome) -> None:
+        # All statements of that moment may have been such that can be repeated.
+        *lost, built = there.told
+        assert " built in " in built and not any(" built in " in line for line in lost)
+        for failure in (line for line in lost if line.startswith("  fails: ")):
+            assert failure.endswith("it builds what is missing"), failure
+
+    def test_a_build_knows_that_nothing_is_new(self, there: ClusterHome) -> None:
+        environment = {**there.build_environment, "JAVA_HOME": "/nonexistent"}
+        code, out, problems = said(["build", *there.options], environment)
+        assert (code, problems) == (0, "") and out.startswith("nothing has landed since the last good build at ")
 
     @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:60])
     def test_a_cluster_answers_as_the_local_warehouse(
@@ -406,7 +420,7 @@ class TestCluster:
             ask_cluster("select nix from row_changes", cluster)
 
     def test_an_ingest_runs_beside_a_build(self, there: ClusterHome, cluster: Cluster) -> None:
-        building = there.start_dbt("run", "--select", "stg_binlog__row_events")
+        building = there.start_dbt("run", "--select", "stg_binlog__row_events", *CONFIRMED)
         words = ("ingest", "--source", "beside", "--binlog-dir", PROJECT / "samples" / "shop-mysql", "--all")
         landed = binloom(*words, env=there.environment)
         assert landed.returncode == 0, landed.stderr

@@ -143,7 +143,7 @@ class Proxy:
         """
         self._corruptions.append(chance)
 
-    def point_to(self, server: Server) -> None:
+    def point_to(self, server: "Server | ThriftServer") -> None:
         """Direct new connections to another server, and cut the existing ones."""
         self._target = (server.host, server.port)
         self.cut(reset=True)

@@ -1,44 +1,83 @@
-"""The marts of a home, built on a Spark cluster: with a metastore in PostgreSQL, through a Thrift server."""
+"""The marts of a home, built on a Spark cluster: with a metastore in PostgreSQL, through a Thrift server.
+
+The one build that the tests share also shows what a killed server leaves: it is killed while a table is written,
+another one takes its place, and `binloom build --every` builds the rest.
+"""
 
 import os
+import re
 import shutil
+import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.warehouse.catalog import create_statement
-from ingest.warehouse.home import prepare_home, raw_table_dir, warehouse_dir
+from ingest.warehouse.home import prepare_home, warehouse_dir
 from ingest.warehouse.settings_file import CONF_VARIABLE
-from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES
-from recover.sources.cluster import Cluster
+from ingest.warehouse.tables import RAW_SCHEMA
 from tests.servers.postgresql import postgresql
 from tests.servers.spark_cluster import EXECUTORS, SparkCluster, spark_cluster, write_settings
 from tests.servers.thrift import ThriftServer, thrift_server
+from tests.support.command_line import COMMAND
 from tests.support.commands import DBT
+from tests.support.follow.proxy import Proxy
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
+
+# The statement that writes this mart is in the log before it runs.
+KILLED_AT = re.compile(r"create table\s+\S*\brow_changes\b")
 
 
 @dataclass(frozen=True)
 class ClusterHome:
-    """A home whose tables are on a cluster, and the programs of this cluster."""
+    """A home whose tables are on a cluster, and the programs of this cluster.
+
+    Attributes
+    ----------
+    home
+        The home.
+    server
+        The Thrift server that runs now.
+    spark
+        The cluster.
+    settings
+        File with the settings of sessions.
+    proxy
+        The address of the Thrift server for `binloom build`: it stays when another server takes the place.
+    options
+        Options of `binloom build`.
+    told
+        Lines that `binloom build` has written.
+    """
 
     home: Path
     server: ThriftServer
     spark: SparkCluster
     settings: Path
+    proxy: Proxy
+    options: Sequence[str]
+    told: list[str]
 
     @property
     def environment(self) -> dict[str, str]:
         """Return the variables with which sessions of Spark use the cluster and its metastore."""
         return {"BINLOOM_HOME": str(self.home), CONF_VARIABLE: str(self.settings)}
 
+    @property
+    def build_environment(self) -> dict[str, str]:
+        """Return the variables of `binloom build`."""
+        return build_environment(self.home, self.proxy)
+
     def start_dbt(self, *words: str) -> "subprocess.Popen[str]":
         """Start a command of dbt with target thrift."""
         places = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
         places += ["--target-path", str(self.home / "target"), "--log-path", str(self.home / "logs")]
-        variables = {**self.server.environment, "BINLOOM_HOME": str(self.home), "PYTHONPATH": str(PROJECT)}
+        # With the same address and variables, dbt uses what the build has parsed.
+        variables = {**self.build_environment, "PYTHONPATH": str(PROJECT)}
         return subprocess.Popen(
             [str(DBT), *words, *places],
             env={**os.environ, **variables},
@@ -49,10 +88,6 @@ class ClusterHome:
             text=True,
         )
 
-    def dbt(self, *words: str) -> None:
-        """Run a command of dbt with target thrift, which must succeed."""
-        must_succeed(self.start_dbt(*words))
-
 
 def must_succeed(process: "subprocess.Popen[str]") -> None:
     """Wait for the end of a process."""
@@ -60,8 +95,14 @@ def must_succeed(process: "subprocess.Popen[str]") -> None:
     assert process.returncode == 0, out[-5000:]
 
 
+def build_environment(home: Path, proxy: Proxy) -> dict[str, str]:
+    """Return the variables with which `binloom build` builds through a proxy of a Thrift server."""
+    place = {"BINLOOM_THRIFT_HOST": proxy.host, "BINLOOM_THRIFT_PORT": str(proxy.port)}
+    return {"BINLOOM_HOME": str(home), "BINLOOM_TARGET": "thrift", **place}
+
+
 @contextmanager
-def built_on_cluster(landed: Path, folder: Path, build: Sequence[str]) -> Iterator[ClusterHome]:
+def built_on_cluster(landed: Path, folder: Path, options: Sequence[str]) -> Iterator[ClusterHome]:
     """Start a cluster on a copy of the raw tables of a home, and build models there.
 
     Parameters
@@ -70,27 +111,70 @@ def built_on_cluster(landed: Path, folder: Path, build: Sequence[str]) -> Iterat
         Home with the raw tables.
     folder
         An empty folder, for everything.
-    build
-        Words of dbt's command.
+    options
+        Options of `binloom build`.
     """
     home = folder / "home"
     prepare_home(home)
     raw = f"{RAW_SCHEMA}.db"
     shutil.copytree(warehouse_dir(landed) / raw, warehouse_dir(home) / raw)
     (folder / "spark").mkdir()
-    with postgresql() as metastore, spark_cluster(folder / "spark") as spark:
+    with ExitStack() as stack:
+        metastore = stack.enter_context(postgresql())
+        spark = stack.enter_context(spark_cluster(folder / "spark"))
         settings = {"spark.master": spark.address, **EXECUTORS, **metastore.metastore_settings}
         path = write_settings(folder / "spark.conf", settings)
-        with thrift_server(home, settings=settings) as server:
-            register(server, home)
-            there = ClusterHome(home, server, spark, path)
-            there.dbt(*build)
-            yield there
+        first = stack.enter_context(thrift_server(home, settings=settings))
+        proxy = stack.enter_context(Proxy(first))
+        with _building(home, proxy, options) as process:
+            _wait_until_it_writes(home, process)
+            first.kill()
+            second = stack.enter_context(thrift_server(home, settings=settings))
+            proxy.point_to(second)
+            told = _told_until_built(process)
+        yield ClusterHome(home, second, spark, path, proxy, options, told)
 
 
-def register(server: ThriftServer, home: Path) -> None:
-    """Make the raw tables of a home known to a metastore; dbt registers their partitions."""
-    cluster = Cluster("127.0.0.1", server.port, "binloom")
-    cluster.plain_rows(f"create schema {RAW_SCHEMA}")
-    for table in RAW_TABLES.values():
-        cluster.plain_rows(create_statement(table, str(raw_table_dir(table.name, home))))
+@contextmanager
+def _building(home: Path, proxy: Proxy, options: Sequence[str]) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [*COMMAND, "build", "--every", "1s", *options],
+        cwd=PROJECT,
+        env={**os.environ, **build_environment(home, proxy), "JAVA_HOME": "/nonexistent"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    timer = threading.Timer(PATIENCE_SECONDS, process.kill)
+    timer.start()
+    try:
+        yield process
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+
+
+def _wait_until_it_writes(home: Path, process: "subprocess.Popen[str]") -> None:
+    log = home / "logs" / "dbt.log"
+    while not (log.exists() and KILLED_AT.search(log.read_text(errors="replace"))):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+
+
+def _told_until_built(process: "subprocess.Popen[str]") -> list[str]:
+    """Return what a build writes until all models are good, and end it."""
+    assert process.stdout is not None
+    told: list[str] = []
+    while not (told and " built in " in told[-1]):
+        line = process.stdout.readline()
+        assert line, f"the build has ended: {told}"
+        told.append(line.rstrip("\n"))
+        is_lost = "The connection to the Thrift server was lost" in line or "No Thrift server answers" in line
+        # Anything else would not be tried again.
+        assert is_lost or not line.startswith("  fails: "), told
+    # It is recorded by now, but may not be over.
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    return told
