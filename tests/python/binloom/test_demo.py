@@ -320,10 +320,11 @@ class TestCluster:
         local = said(words, on_warehouse(home / "demo"))
         assert said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment}) == local
 
-    def test_the_doctor_finds_nothing_wrong(self, server: ThriftServer, tmp_path: Path) -> None:
-        found = binloom("doctor", "--format", "csv", home=tmp_path, env=server.environment)
+    def test_the_doctor_finds_nothing_wrong(self, there: ClusterHome) -> None:
+        found = binloom("doctor", "--format", "csv", env={**there.environment, **there.server.environment})
         assert found.returncode == 0, found.stdout
-        assert re.search("cluster version,good", found.stdout) and re.search("cluster tables,good", found.stdout)
+        for subject in ("cluster version", "cluster tables", "executors"):
+            assert re.search(f"^{subject},good", found.stdout, re.MULTILINE), found.stdout
         assert not re.search("cluster.*(warning|error)", found.stdout)
 
     def test_the_doctor_names_settings_that_change_answers(self, server: ThriftServer) -> None:
@@ -403,6 +404,17 @@ class TestCluster:
             assert (code, out.splitlines()[-1]) == (0, "12 files new"), problems
         local, cluster = ({path.name: path.read_text() for path in (tmp_path / name).iterdir()} for name in places)
         assert cluster == local
+
+    def test_status_is_that_of_the_local_warehouse(self, there: ClusterHome, home: Path) -> None:
+        local = said(["status", "--format", "json"], on_warehouse(home / "demo"))
+        assert said(["status", "--format", "json"], there.build_environment) == local and local[1]
+
+    def test_the_site_is_drawn_without_java(self, there: ClusterHome, tmp_path: Path) -> None:
+        environment = {**there.build_environment, "JAVA_HOME": "/nonexistent"}
+        code, out, problems = said(["docs", "--site-dir", str(tmp_path / "site")], environment)
+        assert (code, out) == (0, f"{tmp_path / 'site' / 'index.html'}\n"), problems
+        nodes = json.loads((tmp_path / "site" / "catalog.json").read_text())["nodes"]
+        assert "changed_columns" in nodes["model.binloom.row_changes"]["columns"]
 
     def test_many_rows_arrive_in_their_order(self, cluster: Cluster) -> None:
         numbers = sqlglot.parse_one("select id, repeat('x', 200) from range(30000) order by id desc", read="spark")
