@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ingest.warehouse.jvm import Jvm
-from ingest.warehouse.spark import SparkLaunch
-from tests.support.few_rows import FEW_ROWS
 from tests.support.landing.spark import spark_home
+from tests.support.one_jvm import keep_one_jvm
 
 # Each run draws the same values and takes its time: no test may fail by chance, or because the machine is busy.
 settings.register_profile(
@@ -22,9 +21,7 @@ settings.register_profile(
 )
 settings.load_profile("binloom")
 
-# The modules of a run share one Java process: its code becomes fast only after minutes.
-Jvm.outlives_sessions = True
-SparkLaunch.further_settings = FEW_ROWS
+keep_one_jvm()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -193,11 +193,9 @@ def _state(stat: Path) -> tuple[str, int]:
 
 def _begin() -> None:
     from ingest.warehouse import spark
-    from ingest.warehouse.jvm import Jvm
-    from tests.support.few_rows import FEW_ROWS
+    from tests.support.one_jvm import keep_one_jvm
 
-    Jvm.outlives_sessions = True
-    spark.SparkLaunch.further_settings = FEW_ROWS
+    keep_one_jvm()
     settings_of, sessions = spark.spark_settings, itertools.count(1)
 
     def settings_of_new_address(home: Path | None = None) -> dict[str, str]:

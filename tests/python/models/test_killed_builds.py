@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
-from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
 from ingest.warehouse.spark import SparkLaunch, metastore_holder
 from tests.support.commands import DBT
 from tests.support.freezing import POLL_SECONDS, Kills, Worker, children
@@ -86,11 +85,10 @@ class Build:
         places = ["--project-dir", project, "--profiles-dir", project, "--target-path", home / "target"]
         self.log = home / "logs" / "dbt.log"
         self.log.unlink(missing_ok=True)
-        options = {"BINLOOM_HOME": str(home), "JDK_JAVA_OPTIONS": " ".join(SHORT_LIVED_OPTIONS)}
         self.process = subprocess.Popen(
             [DBT, *arguments, *map(str, places), "--log-path", str(home / "logs")],
             cwd=project,
-            env={**os.environ, **options},
+            env={**os.environ, "BINLOOM_HOME": str(home)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -138,6 +139,8 @@ def generated_in_own_project(folder: Path, home: Path, sources: Iterable[str]) -
     typed = _written(project, home, dict.fromkeys(sources, ()))
     variables = {"BINLOOM_HOME": str(home), "BINLOOM_PROJECT": str(PROJECT), "DBT_PROFILES_DIR": str(PROJECT)}
     variables["PATH"] = f"{DBT.parent}{os.pathsep}{os.environ['PATH']}"
+    # The classes of Spark are there.
+    variables["VIRTUAL_ENV"] = sys.prefix
     steps = workflow_steps()
     for name in ("Build the models", "Check that the generated models fit their tables"):
         done = subprocess.run(
