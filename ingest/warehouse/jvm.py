@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -126,8 +126,9 @@ class Jvm:
         File that the process dumps its classes to when it ends: see `ingest.landing.class_archive`.
     """
 
-    # Tests set this: Java code runs several times faster in a process that has run it before.
+    # Tests set these: Java code runs several times faster in a process that has run it before.
     outlives_sessions: ClassVar[bool] = False
+    further_options: ClassVar[Sequence[str]] = ()
     _kept: ClassVar["Jvm | None"] = None
 
     def __init__(
@@ -150,6 +151,7 @@ class Jvm:
         command = [
             *java_command(java, settings["spark.driver.memory"], settings.get("spark.driver.extraClassPath")),
             *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived or self.outlives_sessions else []),
+            *self.further_options,
             *class_options(classes_into),
             # Paths may contain blanks, so the options cannot be passed as one string in a setting.
             *(option for option in re.split(r" (?=-D)", settings["spark.driver.extraJavaOptions"])),
