@@ -1,16 +1,30 @@
 """The servers that other tests depend on start, log rows, rotate, and stop."""
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from tests.servers import ALL_DISTRIBUTIONS, Distribution, Server
+from tests.servers.ports import ReservedPort
 
 EACH_SERVER = [
     pytest.param(distribution, id=name, marks=getattr(pytest.mark, distribution.marker))
     for name, distribution in ALL_DISTRIBUTIONS.items()
 ]
+
+
+def test_a_reserved_port_is_free_for_servers_only() -> None:
+    with ReservedPort() as port:
+        address = ("127.0.0.1", port.number)
+        for _ in range(2):
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(address)
+            with socket.create_server(address), socket.create_connection(address):
+                pass
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(address)
 
 
 @pytest.mark.parametrize("distribution", EACH_SERVER)

@@ -15,7 +15,8 @@ from pathlib import Path
 import pyspark
 
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, find_java
-from tests.servers.server import ServerStartError, _end_with_parent, _free_port
+from tests.servers.ports import ReservedPort
+from tests.servers.server import ServerStartError, _end_with_parent
 from tests.support.patience import PATIENCE_SECONDS
 
 _DRIVER = Path("/usr/share/java/postgresql.jar")
@@ -60,11 +61,11 @@ def postgresql() -> Iterator[PostgreSQL]:
     # PostgreSQL refuses to run as root, and its own account cannot enter the folders of the tests.
     account = _ACCOUNT if os.geteuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="binloom-postgresql-", dir="/tmp"))
-    process = None
+    process, reserved = None, ReservedPort()
     try:
         if account is not None:
             os.chown(folder, pwd.getpwnam(account).pw_uid, -1)
-        data, port = folder / "data", _free_port()
+        data, port = folder / "data", reserved.number
         options = ["--auth=trust", f"--username={_ACCOUNT}", "--encoding=UTF8", "--no-sync"]
         subprocess.run([programs / "initdb", *options, data], check=True, capture_output=True, user=account, cwd=folder)
         settings = {
@@ -95,6 +96,7 @@ def postgresql() -> Iterator[PostgreSQL]:
             # Its own children end with it.
             process.terminate()
             process.wait()
+        reserved.free()
         shutil.rmtree(folder, ignore_errors=True)
 
 

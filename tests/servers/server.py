@@ -6,7 +6,6 @@ import ctypes
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pymysql
 
 from tests.servers import snapshot
+from tests.servers.ports import ReservedPort
 from tests.support.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ class Server:
         self.binlog_dir = directory / "binlog"
         self.log = directory / "server.log"
         self.host = "127.0.0.1"
-        self.port = 0
+        # The server keeps it when it is started again.
+        self._reserved_port = ReservedPort()
+        self.port = self._reserved_port.number
         self.socket = str(directory / "socket")
         self._socket_folder: Path | None = None
         if len(self.socket) > SOCKET_PATH_LIMIT:  # a socket's path has 107 bytes at most
@@ -78,7 +80,6 @@ class Server:
         # A server that starts deletes the temporary tables of every other one in the same folder.
         scratch = self.directory / "tmp"
         scratch.mkdir(exist_ok=True)
-        self.port = self.port or _free_port()
         command = self.distribution.command(
             self.distribution.server_program,
             "--no-defaults",
@@ -157,6 +158,7 @@ class Server:
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+        self._reserved_port.free()
         if self._socket_folder is not None:
             shutil.rmtree(self._socket_folder, ignore_errors=True)
 
@@ -195,12 +197,6 @@ class Server:
         """Write the views that make up a schema snapshot: `columns.json` and so on."""
         with self.connect() as connection:
             return snapshot.write(connection, Path(directory))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _end_with_parent() -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pyspark
 
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command
-from tests.servers.server import ServerStartError, _end_with_parent, _free_port
+from tests.servers.ports import ReservedPort
+from tests.servers.server import ServerStartError, _end_with_parent
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
@@ -36,17 +37,17 @@ class SparkCluster:
 
     folder: Path
     python: str
-    port: int = field(default_factory=_free_port)
+    reserved_port: ReservedPort = field(default_factory=ReservedPort)
     master: "subprocess.Popen[bytes] | None" = None
     workers: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
     def address(self) -> str:
-        return f"spark://127.0.0.1:{self.port}"
+        return f"spark://127.0.0.1:{self.reserved_port.number}"
 
     def start_master(self) -> None:
         """Start the master and wait until it takes workers."""
-        options = ("--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0")
+        options = ("--host", "127.0.0.1", "--port", str(self.reserved_port.number), "--webui-port", "0")
         self.master = self._start("master", _MASTER, options)
         self._wait_for("master", self.master, "New state: ALIVE")
 
@@ -77,6 +78,7 @@ class SparkCluster:
             _kill_with_children(worker)
         if self.master is not None:
             _kill(self.master)
+        self.reserved_port.free()
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"

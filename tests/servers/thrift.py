@@ -16,7 +16,8 @@ from pyhive import hive
 
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command
 from ingest.warehouse.spark import spark_settings
-from tests.servers.server import ServerStartError, _end_with_parent, _free_port
+from tests.servers.ports import ReservedPort
+from tests.servers.server import ServerStartError, _end_with_parent
 from tests.support.patience import PATIENCE_SECONDS
 
 STOP_SECONDS = 30
@@ -57,7 +58,6 @@ def thrift_server(
     *,
     warehouse: Path | None = None,
     settings: Mapping[str, str] = NOTHING,
-    port: int | None = None,
 ) -> Iterator[ThriftServer]:
     """Start a server that holds the metastore of a home until the block ends.
 
@@ -69,10 +69,9 @@ def thrift_server(
         Folder of new tables; default the warehouse of the home.
     settings
         Further settings of Spark, such as the master of a cluster.
-    port
-        Where it listens; default a free port.
     """
-    port = port or _free_port()
+    reserved = ReservedPort()
+    port = reserved.number
     settings = {
         **spark_settings(home),
         "spark.master": "local[2]",
@@ -130,6 +129,7 @@ def thrift_server(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        reserved.free()
 
 
 def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from binloom.commands.metrics import FollowMetrics, MetricsServer
 from ingest.errors import UsageError
 from ingest.follow.lag import Lag
+from tests.servers.ports import ReservedPort
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
@@ -83,11 +84,12 @@ def test_the_documented_figures_are_those_that_are_served() -> None:
 
 
 def test_a_port_that_is_taken_is_a_sentence_and_a_closed_one_is_free() -> None:
-    with MetricsServer(FollowMetrics("a"), 0) as server:
-        with pytest.raises(UsageError, match=rf"cannot be served on 127\.0\.0\.1:{server.port}: .*in use"):
-            MetricsServer(FollowMetrics("b"), server.port)
-        port = server.port
-    MetricsServer(FollowMetrics("b"), port).close()
+    with ReservedPort() as port:
+        with MetricsServer(FollowMetrics("a"), port.number) as server:
+            assert server.port == port.number
+            with pytest.raises(UsageError, match=rf"cannot be served on 127\.0\.0\.1:{port.number}: .*in use"):
+                MetricsServer(FollowMetrics("b"), port.number)
+        MetricsServer(FollowMetrics("b"), port.number).close()
 
 
 def test_an_address_of_another_machine_is_a_sentence() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.servers.ports import ReservedPort
 from tests.support.follow.proxy import COM_BINLOG_DUMP, Proxy
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -133,8 +134,8 @@ def test_throttled_traffic_takes_its_time(proxy: Proxy) -> None:
         began = time.monotonic()
         client.sendall(bytes(20_000))
         assert receive(client, 20_000) == bytes(20_000)
-        # 0.2 seconds in each direction: the sleep may be longer, but not shorter.
-        assert time.monotonic() - began > 0.35
+        # 0.2 seconds in one direction; the other one can begin before they are over. A sleep is not shorter.
+        assert time.monotonic() - began >= 0.19
         proxy.throttle(None)
 
 
@@ -179,9 +180,7 @@ def test_it_can_be_pointed_to_another_server(proxy: Proxy) -> None:
 
 
 def test_a_server_that_is_down_closes_the_connection(proxy: Proxy) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        host, port = unused.getsockname()
-    proxy.point_to(SimpleNamespace(host=host, port=port))  # type: ignore[arg-type]
-    with socket.create_connection((proxy.host, proxy.port), timeout=PATIENCE_SECONDS) as client:
-        assert client.recv(1) == b""
+    with ReservedPort() as unused:
+        proxy.point_to(SimpleNamespace(host="127.0.0.1", port=unused.number))  # type: ignore[arg-type]
+        with socket.create_connection((proxy.host, proxy.port), timeout=PATIENCE_SECONDS) as client:
+            assert client.recv(1) == b""

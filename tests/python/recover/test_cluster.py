@@ -14,6 +14,7 @@ from ingest.errors import UsageError
 from recover.sources import cluster
 from recover.sources.engine import in_memory
 from recover.sources.spark_rows import Column, line_of, values_of
+from tests.servers.ports import ReservedPort
 from tests.support.command_line import assert_sentence, binloom
 
 
@@ -53,15 +54,14 @@ def test_a_server_that_wants_a_password_is_told_from_none() -> None:
 
 
 def test_a_port_without_a_server_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    target = {"BINLOOM_TARGET": "thrift", "BINLOOM_THRIFT_PORT": str(port)}
-    for words in (["query", "--by", "table"], ["sql", "select 1"]):
-        result = binloom(*words, home=tmp_path, env=target)
-        assert_sentence(
-            result, 3, rf"No Thrift server answers at 127\.0\.0\.1:{port}\. Start it, or set BINLOOM_THRIFT"
-        )
-        assert result.stdout == ""
+    with ReservedPort() as port:
+        target = {"BINLOOM_TARGET": "thrift", "BINLOOM_THRIFT_PORT": str(port.number)}
+        for words in (["query", "--by", "table"], ["sql", "select 1"]):
+            result = binloom(*words, home=tmp_path, env=target)
+            assert_sentence(
+                result, 3, rf"No Thrift server answers at 127\.0\.0\.1:{port.number}\. Start it, or set BINLOOM_THRIFT"
+            )
+            assert result.stdout == ""
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from ingest.errors import StoreError, UsageError
 from ingest.warehouse.masters import is_local, require_master
 from ingest.warehouse.settings_file import CONF_VARIABLE, users_settings
 from ingest.warehouse.spark import spark_settings, uses_embedded_metastore
-from tests.servers.server import _free_port
+from tests.servers.ports import ReservedPort
 
 POSTGRESQL = "spark.hadoop.javax.jdo.option.ConnectionURL"
 
@@ -74,9 +74,10 @@ def test_a_driver_listens_on_its_machine_only_if_the_session_is_local(conf: Path
 
 @pytest.mark.parametrize("master", ["spark://127.0.0.1:{port}", "spark://127.0.0.1:{port},nowhere", "spark://"])
 def test_a_master_that_does_not_answer_is_named(master: str) -> None:
-    address = master.format(port=_free_port())
-    with pytest.raises(StoreError, match=f"^No Spark master answers at {address}. Start it, or set BINLOOM_SPARK"):
-        require_master(address)
+    with ReservedPort() as port:
+        address = master.format(port=port.number)
+        with pytest.raises(StoreError, match=f"^No Spark master answers at {address}. Start it, or set BINLOOM_SPARK"):
+            require_master(address)
 
 
 def test_other_masters_are_left_to_spark() -> None:

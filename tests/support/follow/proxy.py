@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tests.servers import Server
+from tests.servers.ports import ReservedPort
 from tests.servers.thrift import ThriftServer
 from tests.support.patience import PATIENCE_SECONDS
 
@@ -52,7 +53,9 @@ class Proxy:
 
     def __init__(self, server: "Server | ThriftServer") -> None:
         self.host = "127.0.0.1"
-        self.port = 0
+        # It is refused, and not another program's, while the proxy does not listen.
+        self._reserved_port = ReservedPort()
+        self.port = self._reserved_port.number
         self.accepted = self.cuts = self.corrupted = self.bytes_to_client = self.binlog_bytes = 0
         self._target = (server.host, server.port)
         self._links: set[_Link] = set()
@@ -76,6 +79,7 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        self._reserved_port.free()
 
     def cut(self, *, reset: bool = False) -> int:
         """Close all connections, in order or with a reset; return their number."""
@@ -131,7 +135,6 @@ class Proxy:
             if self._listener is None:
                 listening = socket.create_server((self.host, self.port), backlog=16)
                 listening.setblocking(False)
-                self.port = listening.getsockname()[1]
                 self._listener = asyncio.create_task(self._accept(listening))
 
         self._call(listen())
