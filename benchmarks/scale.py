@@ -62,13 +62,13 @@ def land(work: Path, executors: int) -> Iterator[dict[str, Any]]:
 
 
 def _choose_cluster(home: Path, executors: int) -> None:
-    import pyspark
+    from ingest.warehouse.jvm import spark_folder
 
     os.environ["BINLOOM_HOME"] = str(home)
     os.environ["BINLOOM_SPARK_MASTER"] = f"local-cluster[{executors},1,{EXECUTOR_MEMORY}]"
     os.environ["BINLOOM_DRIVER_MEMORY"] = "1g"
     # Spark looks for these when it starts an executor.
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["SPARK_HOME"] = str(spark_folder())
     os.environ["SPARK_SCALA_VERSION"] = "2.13"
 
 

@@ -140,9 +140,6 @@ class Jvm:
         short_lived: bool,
         classes_into: Path | None = None,
     ) -> None:
-        import pyspark
-
-        spark_home = Path(pyspark.__file__).parent
         self._home = home
         # Java reads them from the user's file, so that a password is not on the command line.
         users, users_file = users_settings(), settings_file()
@@ -162,7 +159,7 @@ class Jvm:
         ]
         environment = {
             **os.environ,
-            "SPARK_HOME": str(spark_home),
+            "SPARK_HOME": str(spark_folder()),
             "SPARK_CONNECT_MODE": "0",
             **({"SPARK_LOCAL_IP": "127.0.0.1"} if is_local(settings["spark.master"]) else {}),
             "_PYSPARK_DRIVER_CONN_INFO_PATH": f"{self._folder}/connection",
@@ -248,14 +245,19 @@ class Jvm:
 
 def java_command(java: Path, memory: str, further_classes: str | None = None) -> list[str]:
     """Return the beginning of a command that runs a class of Spark, as Spark's scripts begin it."""
+    home = spark_folder()
+    # Java uses an archive of classes only with the class path that it was written with.
+    first = sorted(home.glob("jars/slf4j-api-*.jar"))
+    further = [further_classes] if further_classes else []
+    class_path = ":".join(map(str, [home / "conf", *first, home / "jars" / "*", *further]))
+    return [str(java), "-cp", class_path, f"-Xmx{memory}", *_JVM_OPTIONS]
+
+
+def spark_folder() -> Path:
+    """Return the folder of Spark's jars and scripts, in the wheel of pyspark."""
     import pyspark
 
-    spark_home = Path(pyspark.__file__).parent
-    # Java uses an archive of classes only with the class path that it was written with.
-    first = sorted(spark_home.glob("jars/slf4j-api-*.jar"))
-    further = [further_classes] if further_classes else []
-    class_path = ":".join(map(str, [spark_home / "conf", *first, spark_home / "jars" / "*", *further]))
-    return [str(java), "-cp", class_path, f"-Xmx{memory}", *_JVM_OPTIONS]
+    return Path(pyspark.__file__).parent
 
 
 def runs_in_this_process() -> bool:

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
-
-from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, find_java
+from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, find_java, spark_folder
 from tests.servers.ports import ReservedPort
 from tests.servers.server import ServerStartError, _end_with_parent
 from tests.support.patience import PATIENCE_SECONDS
@@ -106,7 +104,7 @@ def _create_tables(port: int, folder: Path) -> None:
     A session creates them when it first needs them, each in a connection of its own. On PostgreSQL such a connection
     waits for ever for the transaction that needs the table.
     """
-    jars = Path(pyspark.__file__).parent / "jars"
+    jars = spark_folder() / "jars"
     with zipfile.ZipFile(next(jars.glob("hive-metastore-*.jar"))) as archive:
         (folder / "package.jdo").write_bytes(archive.read("package.jdo"))
     (folder / "metastore.properties").write_text(

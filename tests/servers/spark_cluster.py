@@ -9,9 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyspark
-
-from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command
+from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command, spark_folder
 from tests.servers.ports import ReservedPort
 from tests.servers.server import ServerStartError, _end_with_parent
 from tests.support.patience import PATIENCE_SECONDS
@@ -95,7 +93,7 @@ class SparkCluster:
         ]
         environment = {
             **os.environ,
-            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "SPARK_HOME": str(spark_folder()),
             "SPARK_LOCAL_IP": "127.0.0.1",
             # Spark's own scripts set it. Without it, a worker looks for Scala's folder in a source tree of Spark.
             "SPARK_SCALA_VERSION": "2.13",

@@ -11,10 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-import pyspark
-from pyhive import hive
-
-from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command
+from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, class_options, find_java, java_command, spark_folder
 from ingest.warehouse.spark import spark_settings
 from tests.servers.ports import ReservedPort
 from tests.servers.server import ServerStartError, _end_with_parent
@@ -114,7 +111,7 @@ def thrift_server(
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_LOCAL_IP": "127.0.0.1"},
+            env={**os.environ, "SPARK_HOME": str(spark_folder()), "SPARK_LOCAL_IP": "127.0.0.1"},
             preexec_fn=_end_with_parent,
             # The files of a home are private, whichever program writes them.
             umask=0o077,
@@ -141,5 +138,7 @@ def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, log: P
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
             raise ServerStartError(f"the Thrift server does not answer:\n{tail}")
         time.sleep(0.1)
+    from pyhive import hive
+
     # The first session loads most of the classes.
     hive.connect("127.0.0.1", port, username="binloom").close()

@@ -1,7 +1,7 @@
 """A real browser without a screen: Debian's Chromium, driven by Selenium."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from tests.support.patience import PATIENCE_SECONDS
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
+# Selenium's `Keys.ENTER`.
+ENTER = "\ue007"
 PROGRAMS = ("chromium", "chromedriver")
 # Root may run Chromium without its sandbox only; the page is our own. A test must not look for a network.
 OPTIONS = [
@@ -56,6 +58,13 @@ def browser(profile: Path) -> Iterator["Chrome"]:
         yield driver
     finally:
         driver.quit()
+
+
+def wait(driver: "Chrome", condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, PATIENCE_SECONDS).until(lambda _: condition())
 
 
 def complaints(driver: "Chrome") -> list[dict[str, Any]]:

@@ -10,18 +10,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 import sqlglot
-from dbt.adapters.contracts.connection import Connection
-from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
-from dbt_common.exceptions import DbtRuntimeError
-from selenium.webdriver import Chrome, Keys
-from selenium.webdriver.support.ui import WebDriverWait
 from sqlglot import exp
 
-from binloom.commands.lost_connections import open_reconnecting
 from binloom.doctor.cluster import checked
 from binloom.site.exports import to_openlineage
 from binloom.site.lineage import read_lineage
@@ -38,14 +33,13 @@ from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.accounts import create_account
 from tests.servers.thrift import ThriftServer
-from tests.support.browser import browser, complaints
+from tests.support.browser import ENTER, browser, complaints, wait
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.examples import refreshed
 from tests.support.follow.proxy import Proxy
 from tests.support.in_process import binloom_here
 from tests.support.models.typed import Typed, generated_in_own_project, value_of_type
 from tests.support.openlineage import assert_openlineage
-from tests.support.patience import PATIENCE_SECONDS
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
 from tests.support.recover.answers import answers, undo_of_the_damage
@@ -441,6 +435,12 @@ class TestCluster:
         assert cluster.plain_rows(count) == [(397,)]
 
     def test_dbt_opens_a_lost_connection_again(self, server: ThriftServer) -> None:
+        from dbt.adapters.contracts.connection import Connection
+        from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+        from dbt_common.exceptions import DbtRuntimeError
+
+        from binloom.commands.lost_connections import open_reconnecting
+
         with Proxy(server) as proxy:
             login = {"host": proxy.host, "port": proxy.port, "user": "binloom", "schema": "binloom"}
             credentials = SparkCredentials(method=SparkConnectionMethod.THRIFT, poll_interval=1, **login)
@@ -519,29 +519,29 @@ class TestBrowser:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def driver(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    def driver(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         with browser(tmp_path_factory.mktemp("profile")) as driver:
             yield driver
 
-    def test_every_page_opens(self, site: str, driver: Chrome) -> None:
+    def test_every_page_opens(self, site: str, driver: Any) -> None:
         driver.get(site)
         opened = driver.execute_async_script(OPEN_ALL_PAGES)
         assert {"table", "column"} <= {anchor.partition("/")[0] for anchor in opened} and len(opened) > 200
         assert [anchor for anchor, page in opened.items() if page in (None, "unknown")] == []
         assert complaints(driver) == []
 
-    def test_a_column_is_found_and_followed_to_the_event(self, site: str, driver: Chrome) -> None:
+    def test_a_column_is_found_and_followed_to_the_event(self, site: str, driver: Any) -> None:
         driver.get(site)
-        driver.find_element("id", "search").send_keys("row_changes changed_columns", Keys.ENTER)
+        driver.find_element("id", "search").send_keys("row_changes changed_columns", ENTER)
         page = driver.find_element("id", "column")
-        WebDriverWait(driver, PATIENCE_SECONDS).until(lambda _: page.is_displayed())
+        wait(driver, page.is_displayed)
         assert page.find_element("tag name", "h1").text == "changed_columns"
         drawing = page.find_element("css selector", "svg")
         names = [title.get_attribute("textContent") for title in drawing.find_elements("css selector", "title")]
         assert {"binlog_raw.row_events", "before_values", "after_values"} <= {*names}
         drawing.find_element("css selector", "a[href='#column/binlog_raw.row_events/before_values']").click()
         title = "binlog_raw.row_events.before_values"
-        WebDriverWait(driver, PATIENCE_SECONDS).until(lambda _: driver.title.startswith(title))
+        wait(driver, lambda: driver.title.startswith(title))
         assert "changed_columns" in page.text
         assert complaints(driver) == []
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from dbt.cli.main import dbtRunner
 
 from ingest.warehouse.catalog import create_statement, ensure_tables
 from ingest.warehouse.files import append_rows
@@ -79,6 +78,8 @@ def test_every_identity_of_a_source_is_visible(raw: RawTables, dbt: Dbt, spark: 
 def test_a_warehouse_of_an_older_binloom_says_what_brings_it_up_to_date(
     raw: RawTables, dbt: Dbt, spark: Any, home: Path
 ) -> None:
+    from dbt.cli.main import dbtRunner
+
     for table, added in ((SOURCES, {"start_file", "start_pos", "gtids_before"}), (SCHEMA_SNAPSHOTS, {"epoch"})):
         older = replace(table, columns=pa.schema([field for field in table.columns if field.name not in added]))
         spark.sql(f"drop table {table.qualified_name}")

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,7 +15,6 @@ from ingest.landing import IngestOptions, ingest, land_snapshot
 from ingest.landing.compact import compact_closed_files
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.quality.gate import GateResult, _silence, _validate, run_gate
-from ingest.quality.suites import DEFINITIONS_SUITE, FILES_SUITE, SEGMENTS_SUITE
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
 from ingest.warehouse.home import raw_table_dir
@@ -223,6 +221,10 @@ def test_events_that_were_passed_over_and_encrypted_files_are_explained(
 
 
 def test_names_are_no_html_in_data_docs(tmp_path: Path) -> None:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    from ingest.quality.suites import DEFINITIONS_SUITE, FILES_SUITE, SEGMENTS_SUITE
+
     name = "<script>alert(1)</script>\x1b[2J'\"&$x{{ 1 }}"
     file = {"source_id": name, "epoch": 0, "binlog_file": name}
     counts = ("value_count_mismatches", "table_map_mismatches", "null_positions", "null_keys", "unknown_event_types")
