@@ -192,11 +192,13 @@ class KeptFiles:
                 if is_same and not is_empty_for_now:
                     return self._linked(table, handles)
                 _close(handle for handle in handles.values() if handle is not None)
-            if not has_patience or (is_same and writer is None):
+            if is_same and writer is None:
                 raise _unreadable(table, folder, seen)
             if seconds > _SILENT_SECONDS and not is_told:
                 is_told = True
                 self._tell(f"waiting until a build has written {_name_of(table)}.")
+            if not has_patience:
+                raise _unreadable(table, folder, seen)
             time.sleep(_PAUSE_SECONDS)
 
     def _nobody_writes(self, table: Path, writer: int | None) -> bool:

@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from recover.sources import kept_files
 from recover.sources.marts import open_marts
+from tests.support.patience import PATIENCE_SECONDS
 
 Answers = dict[str, str]
 """A hash of the rows of each part of each table."""
@@ -44,12 +48,16 @@ def readers_beside(home: Path) -> Iterator[list[Answers]]:
     failed: list[Exception] = []
     is_over = threading.Event()
     thread = threading.Thread(target=_ask, args=(lambda: answers_of(home), seen, failed, is_over))
-    thread.start()
-    try:
-        yield seen
-    finally:
-        is_over.set()
-        thread.join()
+    with pytest.MonkeyPatch.context() as patch:
+        # A build on a busy machine may take long to write a table that it has dropped.
+        patch.setattr(kept_files, "PATIENCE_SECONDS", float(PATIENCE_SECONDS))
+        patch.setattr(kept_files, "_MISSING_SECONDS", 120.0)
+        thread.start()
+        try:
+            yield seen
+        finally:
+            is_over.set()
+            thread.join()
     assert not failed, failed
     assert_old_or_new(seen, before, answers_of(home))
 
