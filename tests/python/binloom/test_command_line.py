@@ -1,10 +1,15 @@
 """General behaviour of the command line: help, wrong usage, streams, exit codes, start-up time."""
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -91,6 +96,17 @@ def test_a_closed_pipe_ends_the_command_silently() -> None:
     assert process.returncode != 0
 
 
+def waiting_bytes(pipe: IO[bytes]) -> int:
+    """Return the number of bytes in a pipe."""
+    (size,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+    return int(size)
+
+
+def runs(pid: int) -> bool:
+    """Whether the main thread of a process does not wait for anything."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S"
+
+
 def test_an_interrupt_ends_the_command_silently_with_130() -> None:
     with subprocess.Popen(
         [*COMMAND, "decode", *[str(SAMPLE)] * 8],
@@ -101,8 +117,10 @@ def test_an_interrupt_ends_the_command_silently_with_130() -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
-        # The rest does not fit into the pipe, so the command waits for this test to read.
-        process.stdout.read(1)
+        # The output does not fit into the pipe, so the command waits for this test to read.
+        while waiting_bytes(process.stdout) < fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ) // 2 or runs(process.pid):
+            assert process.poll() is None
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, problems = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, problems) == (130, b"")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,9 @@ def examined(home: Path, *options: object, **environment: str) -> "subprocess.Co
 def test_a_person_reads_a_conclusion(tmp_path: Path) -> None:
     result = binloom("doctor", home=tmp_path / "home")
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[-1] in ("Nothing is in the way.", "0 errors and 1 warning. Commands will run.")
+    # The machine may have little space left.
+    conclusion = r"Nothing is in the way\.|0 errors and \d warnings?\. Commands will run\."
+    assert re.fullmatch(conclusion, result.stdout.splitlines()[-1])
     assert not (tmp_path / "home").exists()
 
 

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,6 +26,7 @@ from ingest.warehouse.spark import SparkLaunch
 from tests.servers.spark_cluster import EXECUTORS, SparkCluster, spark_cluster, write_settings
 from tests.support.landing.killed_driver import SEGMENTS_A_COMMIT, land
 from tests.support.landing.stored import stored
+from tests.support.patience import PATIENCE_SECONDS
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
 
@@ -54,6 +56,11 @@ def launch(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> I
         patch.setenv(CONF_VARIABLE, str(settings))
         with SparkLaunch(home) as open_launch:
             require_executor(open_launch.context())
+            # Each of them gets a task when a landing begins, but only if it is there then.
+            until = time.monotonic() + PATIENCE_SECONDS
+            while len(executors(open_launch.context())) < len(cluster.workers):
+                assert time.monotonic() < until
+                time.sleep(0.05)
             yield open_launch
 
 

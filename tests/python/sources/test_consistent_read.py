@@ -19,6 +19,7 @@ from tests.servers.marked import marked
 from tests.support.binlog import workload, workload_own, workload_tables
 from tests.support.binlog.replay import ABSENT, Decoded
 from tests.support.binlog.workload import Table, make_column
+from tests.support.patience import PATIENCE_SECONDS
 
 # MariaDB does not show the values of these columns to any query.
 HIDDEN = "DB_ROW_HASH_"
@@ -136,7 +137,7 @@ def shop(server: Server) -> Iterator[Server]:
 def test_the_position_belongs_to_the_rows(shop: Server) -> None:
     """While a client writes, the rows are those after exactly the transactions before the position."""
     shop.flush()
-    done = threading.Event()
+    begun, done = threading.Event(), threading.Event()
 
     def write() -> None:
         with shop.connect(autocommit=False) as connection, connection.cursor() as cursor:
@@ -144,11 +145,13 @@ def test_the_position_belongs_to_the_rows(shop: Server) -> None:
                 cursor.execute("update shop.counted set n = n + 1")
                 cursor.execute("update shop.other set n = n + 1")
                 connection.commit()
+                begun.set()
 
     writer = threading.Thread(target=write)
     writer.start()
     seen = []
     try:
+        assert begun.wait(PATIENCE_SECONDS)
         for _ in range(5):
             with ConsistentRead(address(shop), TableFilter.of(schemas=["shop"])) as read:
                 rows = rows_of(read)
