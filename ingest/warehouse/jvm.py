@@ -22,7 +22,7 @@ from ingest.warehouse.privacy import private_umask
 from ingest.warehouse.settings_file import settings_file, users_settings
 
 JAVA_NEEDED = 17
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 END_SECONDS = 30.0
 # In the environment that contains the jars of these classes. Written by `ingest.landing.class_archive`.
 CLASS_ARCHIVE = Path(sys.prefix) / "spark-classes.jsa"
@@ -98,7 +98,7 @@ def _java_version(java: Path) -> int | None:
         pattern = r'JAVA_VERSION="(\d+)(?:\.(\d+))?'
     except OSError:
         try:
-            text = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30).stderr
+            text = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=120).stderr
         except (OSError, subprocess.TimeoutExpired):
             return None
         pattern = r'version "(\d+)(?:\.(\d+))?'
@@ -185,7 +185,7 @@ class Jvm:
         Raises
         ------
         StoreError
-            The process has ended, or did not answer in two minutes.
+            The process has ended, or did not answer in ten minutes.
         """
         from pyspark import SparkContext
 

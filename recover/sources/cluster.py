@@ -25,7 +25,7 @@ HOST_VARIABLE: Final = "BINLOOM_THRIFT_HOST"
 PORT_VARIABLE: Final = "BINLOOM_THRIFT_PORT"
 USER_VARIABLE: Final = "BINLOOM_THRIFT_USER"
 # A server that has just started needs seconds for its first session.
-_CONNECT_SECONDS: Final = 30
+_CONNECT_SECONDS: Final = 60
 _BYTES_AT_ONCE: Final = 8 << 20
 _FIRST_ROWS: Final = 500
 _MOST_ROWS: Final = 20_000
