@@ -21,6 +21,9 @@ from ingest.binlog import SchemaHints, open_binlog
 from ingest.binlog.charsets import decode_text
 from tests.support.binlog import forge
 
+# Each example is a list of values: these are hundreds.
+few_lists = settings(max_examples=20)
+
 
 def known_as(column_type: str) -> SchemaHints:
     """Return a snapshot of the hand-made table, whose only column is of this type."""
@@ -77,6 +80,7 @@ INTEGERS = [(forge.TINY, 1), (forge.SHORT, 2), (forge.INT24, 3), (forge.LONG, 4)
 
 @pytest.mark.parametrize(("kind", "size"), INTEGERS)
 @pytest.mark.parametrize("signed", [True, False])
+@few_lists
 @given(data=st.data())
 def test_integers_are_decimal(kind: int, size: int, signed: bool, data: st.DataObject) -> None:
     low, high = (-(1 << 8 * size - 1), (1 << 8 * size - 1) - 1) if signed else (0, (1 << 8 * size) - 1)
@@ -134,6 +138,7 @@ AWKWARD = [
 ]
 
 
+@few_lists
 @given(st.lists(finite, min_size=1, max_size=300))
 def test_doubles_read_back_and_are_no_longer_than_they_must_be(numbers: list[float]) -> None:
     numbers = numbers + AWKWARD
@@ -146,6 +151,7 @@ def test_doubles_read_back_and_are_no_longer_than_they_must_be(numbers: list[flo
         )
 
 
+@few_lists
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=300))
 def test_floats_read_back_as_the_same_32_bits(numbers: list[float]) -> None:
     found = texts(forge.FLOAT, b"\x04", [struct.pack("<f", number) for number in numbers])
@@ -179,6 +185,7 @@ def test_a_double_that_is_no_number_is_not_a_value() -> None:
     assert undecodable(forge.DOUBLE, b"\x08", struct.pack("<d", math.inf)) == "undecodable_value"
 
 
+@few_lists
 @given(
     digits=st.integers(0, 6), moments=st.lists(st.datetimes(datetime.datetime(1000, 1, 1)), min_size=1, max_size=100)
 )
@@ -200,6 +207,7 @@ def test_zero_and_invalid_datetimes_are_kept() -> None:
     assert texts(forge.DATETIME2, b"\0", encoded) == ["0000-00-00 00:00:00", "2024-02-31 00:00:00"]
 
 
+@few_lists
 @given(digits=st.integers(0, 6), seconds=st.lists(st.integers(1, 2**32 - 1), min_size=1, max_size=100))
 def test_timestamps_are_utc(digits: int, seconds: list[int]) -> None:
     encoded = [second.to_bytes(4, "big") + forge.fraction(0, digits) for second in seconds]
@@ -211,6 +219,7 @@ def test_timestamp_zero_is_the_zero_date() -> None:
     assert texts(forge.TIMESTAMP2, b"\x03", [bytes(6)]) == ["0000-00-00 00:00:00.000"]
 
 
+@few_lists
 @given(digits=st.integers(0, 6), micros=st.lists(st.integers(-3_020_399_999_999, 3_020_399_999_999), min_size=1))
 def test_times_may_be_negative_and_long(digits: int, micros: list[int]) -> None:
     step = 10 ** (6 - digits)
@@ -226,6 +235,7 @@ def test_times_may_be_negative_and_long(digits: int, micros: list[int]) -> None:
     assert texts(forge.TIME2, bytes([digits]), encoded) == expected
 
 
+@few_lists
 @given(st.lists(st.dates(datetime.date(1, 1, 1)), min_size=1))
 def test_dates(dates: list[datetime.date]) -> None:
     encoded = [(date.year << 9 | date.month << 5 | date.day).to_bytes(3, "little") for date in dates]
@@ -274,6 +284,7 @@ def test_timestamps_from_before_5_6_are_unsigned() -> None:
     ]
 
 
+@few_lists
 @given(digits=st.integers(1, 6), data=st.data())
 def test_times_of_mariadb_5_3(digits: int, data: st.DataObject) -> None:
     unit = 10**digits
@@ -288,6 +299,7 @@ def test_times_of_mariadb_5_3(digits: int, data: st.DataObject) -> None:
     assert texts(forge.OLD_TIME, b"", encoded, hints=known_as(f"time({digits}) /* mariadb-5.3 */")) == expected
 
 
+@few_lists
 @given(digits=st.integers(1, 6), moments=st.lists(st.datetimes(datetime.datetime(1, 1, 1)), min_size=1, max_size=50))
 def test_datetimes_of_mariadb_5_3(digits: int, moments: list[datetime.datetime]) -> None:
     size = (6, 6, 7, 7, 7, 8)[digits - 1]
@@ -300,6 +312,7 @@ def test_datetimes_of_mariadb_5_3(digits: int, moments: list[datetime.datetime])
     assert found == [_text(moment, digits) for moment in moments]
 
 
+@few_lists
 @given(
     digits=st.integers(1, 6),
     moments=st.lists(st.tuples(st.integers(1, 2**32 - 1), st.integers(0, 10**6 - 1)), min_size=1),
@@ -336,6 +349,7 @@ def fixed_binary(data: bytes) -> bytes:
     return bytes([len(data)]) + data
 
 
+@few_lists
 @given(st.lists(st.uuids(), min_size=1))
 def test_uuids_of_mariadb(values: list[uuid.UUID]) -> None:
     values = [*values, uuid.UUID(int=0), uuid.UUID(int=1 << 127)]
@@ -343,12 +357,14 @@ def test_uuids_of_mariadb(values: list[uuid.UUID]) -> None:
     assert found == [str(value) for value in values]
 
 
+@few_lists
 @given(st.lists(st.ip_addresses(v=4), min_size=1))
 def test_inet4_of_mariadb(values: list[ipaddress.IPv4Address]) -> None:
     found = texts(forge.STRING, b"\xfe\x04", [fixed_binary(value.packed) for value in values], hints=known_as("inet4"))
     assert found == [str(value) for value in values]
 
 
+@few_lists
 @given(st.lists(st.one_of(st.ip_addresses(v=6), st.integers(0, 255).map(few_groups)), min_size=1))
 def test_inet6_of_mariadb_is_the_same_address(values: list[ipaddress.IPv6Address]) -> None:
     found = texts(forge.STRING, b"\xfe\x10", [fixed_binary(value.packed) for value in values], hints=known_as("inet6"))
@@ -376,6 +392,7 @@ def test_bits_are_an_unsigned_number(bits: int, data: st.DataObject) -> None:
     assert texts(forge.BIT, bytes([bits % 8, bits // 8]), encoded) == [str(number) for number in numbers]
 
 
+@few_lists
 @given(st.lists(st.one_of(st.none(), st.text(max_size=80)), min_size=1, max_size=60), st.integers(1, 2))
 def test_utf8_text_is_kept(values: list[str | None], length_bytes: int) -> None:
     encoded = [None if v is None else len(v.encode()).to_bytes(length_bytes, "little") + v.encode() for v in values]
@@ -398,6 +415,7 @@ def short_value(data: bytes) -> bytes:
     return bytes([len(data)]) + data
 
 
+@few_lists
 @given(st.lists(st.text(st.characters(min_codepoint=0x10000), max_size=30), min_size=1))
 def test_gb18030_beyond_the_basic_plane(values: list[str]) -> None:
     encoded = [value.encode("gb18030") for value in values]
@@ -426,6 +444,7 @@ def test_what_is_not_gb18030_is_not_a_value(data: str) -> None:
     assert decode_text(b"ok" + bytes.fromhex(data), "gb18030").startswith("ok\\x")
 
 
+@few_lists
 @given(st.lists(st.binary(max_size=60), min_size=1, max_size=60))
 def test_binary_is_upper_case_hex(values: list[bytes]) -> None:
     encoded = [bytes([len(value)]) + value for value in values]
@@ -434,6 +453,7 @@ def test_binary_is_upper_case_hex(values: list[bytes]) -> None:
     assert texts(forge.BLOB, b"\x01", encoded, forge.charset(forge.BINARY_COLLATION)) == expected
 
 
+@few_lists
 @given(st.lists(st.binary(max_size=20), min_size=1))
 def test_fixed_binary_is_padded_to_its_length(values: list[bytes]) -> None:
     encoded = [bytes([len(value)]) + value for value in values]
@@ -551,7 +571,6 @@ documents: st.SearchStrategy[forge.JsonValue] = st.recursive(
 
 
 @given(st.lists(documents, min_size=1, max_size=20))
-@settings(max_examples=150)
 def test_json_says_what_the_document_holds(values: list[forge.JsonValue]) -> None:
     encoded = [forge.json_document(value) for value in values]
     found = texts(forge.JSON, b"\x04", [struct.pack("<I", len(data)) + data for data in encoded])

@@ -252,16 +252,16 @@ def test_a_long_statement_has_the_targets_of_a_short_one() -> None:
 
 
 HOSTILE = {
-    "parentheses": "UPDATE " + "(" * 50_000,
-    "escaped quotes": "UPDATE a, b SET x = " + "'\\'" * 50_000,
-    "comments": "/*" * 50_000,
-    "executed comments": "/*!" * 50_000,
-    "tables": f"UPDATE {','.join(f't{n}' for n in range(8_000))} SET {','.join(f't{n}.a=1' for n in range(8_000))}",
-    "targets": "DELETE " + "a," * 25_000,
-    "names": "UPDATE a, b SET " + "`" * 50_001,
-    "common tables": "WITH " + "a AS (select 1)," * 3_000,
-    "dots": "UPDATE a, b SET x" + ".a" * 25_000,
-    "definition": "CREATE TABLE t (" + "(" * 50_000,
+    "parentheses": "UPDATE " + "(" * 16_000,
+    "escaped quotes": "UPDATE a, b SET x = " + "'\\'" * 16_000,
+    "comments": "/*" * 16_000,
+    "executed comments": "/*!" * 16_000,
+    "tables": f"UPDATE {','.join(f't{n}' for n in range(2_400))} SET {','.join(f't{n}.a=1' for n in range(2_400))}",
+    "targets": "DELETE " + "a," * 8_000,
+    "names": "UPDATE a, b SET " + "`" * 16_001,
+    "common tables": "WITH " + "a AS (select 1)," * 1_000,
+    "dots": "UPDATE a, b SET x" + ".a" * 8_000,
+    "definition": "CREATE TABLE t (" + "(" * 16_000,
 }
 
 
