@@ -13,7 +13,7 @@ from ingest.errors import StoreError, UsageError
 from ingest.landing.expiry import OldFile
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.warehouse.segments import FIRST_EVENT
-from recover.retention.masks import MaskRecord, masks_of_rows
+from recover.retention.masks import LandedMaps, MaskRecord, masks_of_rows
 from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect, Place
 from recover.timeline.state import Row, State, state_of
@@ -124,6 +124,7 @@ def tables_at(
         The definition of a table is not known there, or its rows have different masks.
     """
     moment = _beginning_of(first_kept)
+    landed = LandedMaps(record, home)
     found = []
     for table, last_change in _changed_tables(connection, record.source_id, moment.place):
         if _is_dropped(connection, table, last_change, moment.place):
@@ -137,7 +138,7 @@ def tables_at(
             )
         state = state_of(connection, table, moment)
         names = tuple(column.name for column in shape.columns)
-        masks = masks_of_rows(connection, table, names, record, home, state.baseline, state.read_until)
+        masks = masks_of_rows(connection, table, names, landed, state.baseline, state.read_until)
         found.append(_carried(table, shape, state, masks))
     return found
 

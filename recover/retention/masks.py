@@ -1,7 +1,8 @@
 """The masks that the rows of a table have, for the baseline that carries these rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import UsageError
@@ -39,12 +40,52 @@ class _Rows:
     masks: Mapping[str, MaskRecord]
 
 
+class LandedMaps:
+    """The table maps of the landed row events of a source; read once for all tables, when the first one asks.
+
+    Parameters
+    ----------
+    record, home
+        The source, and the home in which it is landed.
+    """
+
+    def __init__(self, record: "SourceRecord", home: "Path") -> None:
+        self.home = home
+        self._record = record
+
+    def between(self, table: Table, since: Place | None, until: Place | None) -> dict[str, tuple[int, str, int]]:
+        """Return the maps of a table between two places, each with epoch, file and position of one of its rows.
+
+        The second place is the beginning of a file.
+        """
+        found: dict[str, tuple[int, str, int]] = {}
+        for file, name, row in self._rows.get((table.schema_name, table.table_name), ()):
+            is_early = since is not None and (*file, row["transaction_pos_max"]) < since
+            if not is_early and (until is None or file < until[:2]):
+                found[row["table_map_id"]] = (file[0], name, row["start_pos_max"])
+        return found
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str], list[tuple[tuple[int, int], str, dict[str, Any]]]]:
+        columns = ["schema_name", "table_name", "table_map_id", "transaction_pos", "start_pos"]
+        found: dict[tuple[str, str], list[tuple[tuple[int, int], str, dict[str, Any]]]] = {}
+        for (epoch, name), states in self._record.states.items():
+            file = (epoch, log_place(name, 0)[0])
+            folders = [
+                segment_folder(ROW_EVENTS, one.segment, self.home) for one in states if one.status == "completed"
+            ]
+            for path in (path for folder in folders for path in data_files(folder)):
+                rows = read_part(ROW_EVENTS, path, columns).group_by(columns[:3])
+                for row in rows.aggregate([("transaction_pos", "max"), ("start_pos", "max")]).to_pylist():
+                    found.setdefault((row["schema_name"], row["table_name"]), []).append((file, name, row))
+        return found
+
+
 def masks_of_rows(
     connection: "DuckDBPyConnection",
     table: Table,
     columns: Sequence[str],
-    record: "SourceRecord",
-    home: "Path",
+    landed: LandedMaps,
     beginning: Baseline | None,
     until: Place | None,
 ) -> list[dict[str, Any]]:
@@ -58,8 +99,8 @@ def masks_of_rows(
         The table.
     columns
         Its columns now. The masks of other columns are left out.
-    record, home
-        The source, and the home in which it is landed.
+    landed
+        The table maps of the source.
     beginning, until
         The rows are those of this baseline and of the changes since, up to a place.
 
@@ -69,13 +110,14 @@ def masks_of_rows(
         A column has different masks in these rows, or may have another name now.
     """
     names = {"schema_name": table.schema_name, "table_name": table.table_name}
+    home = landed.home
     maps = {row["table_map_id"]: row for row in read_rows(TABLE_MAPS, home, source_id=table.source_id, **names)}
     carried = read_rows(BASELINES, home, baseline_id=beginning.baseline_id, **names) if beginning is not None else []
     if not any(row["masked_columns"] for row in (*maps.values(), *carried)):
         return []
     found = [_Rows(frozenset(row["column_names"]), _by_name(row)) for row in carried]
     since = None if beginning is None else beginning.place
-    for map_id, place in _maps_of_rows(table, record, home, since, until).items():
+    for map_id, place in landed.between(table, since, until).items():
         table_map = maps[map_id]
         found.append(_Rows(_names_of(connection, table, table_map, *place), _by_name(table_map)))
     masks = {name: one for rows in found for name, one in rows.masks.items()}
@@ -102,36 +144,6 @@ def _differs(name: str, found: Sequence[_Rows]) -> bool:
     masks = {(one["method"], one["fingerprint"]) for rows in found if (one := rows.masks.get(name)) is not None}
     is_plain = any(name not in rows.masks and (rows.names is None or name in rows.names) for rows in found)
     return len(masks) > 1 or is_plain
-
-
-def _maps_of_rows(
-    table: Table, record: "SourceRecord", home: "Path", since: Place | None, until: Place | None
-) -> dict[str, tuple[int, str, int]]:
-    """Return the table maps of the row events between two places, each with epoch, file and position of one of them."""
-    columns = ["schema_name", "table_name", "table_map_id", "transaction_pos", "start_pos"]
-    found: dict[str, tuple[int, str, int]] = {}
-    for (epoch, binlog_file), states in record.states.items():
-        file = (epoch, log_place(binlog_file, 0)[0])
-        if (since is not None and file < since[:2]) or (until is not None and file >= until[:2]):
-            continue
-        first = since.pos if since is not None and file == since[:2] else 0
-        for state in states:
-            if state.status != "completed":
-                continue
-            for path in data_files(segment_folder(ROW_EVENTS, state.segment, home)):
-                for row in _distinct(read_part(ROW_EVENTS, path, columns), table, first):
-                    found[row["table_map_id"]] = (epoch, binlog_file, row["start_pos_min"])
-    return found
-
-
-def _distinct(part: Any, table: Table, first: int) -> Iterator[dict[str, Any]]:
-    import pyarrow.compute as pc
-
-    is_of_table = pc.and_(
-        pc.equal(part["schema_name"], table.schema_name), pc.equal(part["table_name"], table.table_name)
-    )
-    rows = part.filter(pc.and_(is_of_table, pc.greater_equal(part["transaction_pos"], first)))
-    yield from rows.group_by("table_map_id").aggregate([("start_pos", "min")]).to_pylist()
 
 
 def _names_of(

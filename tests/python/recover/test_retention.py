@@ -16,7 +16,7 @@ from ingest.warehouse.files import read_rows
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, SCHEMA_SNAPSHOTS
 from recover.retention.carried import land_carried, tables_at
-from recover.retention.masks import masks_of_rows
+from recover.retention.masks import LandedMaps, masks_of_rows
 from recover.retention.needed import expiring, keep_needed
 from recover.sources.log import VIEWS, Log
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
@@ -121,12 +121,12 @@ def test_masks_that_changed_among_the_rows_stop_expiry(
     ):
         connection.execute(f"alter table binloom.row_changes add column {name} {kind}")
     connection.execute("create table binloom.table_versions (table_version_id varchar, column_names varchar[])")
-    record, table = SourceRecord.load("shop", home), Table("shop", "shop", "customers")
+    landed, table = LandedMaps(SourceRecord.load("shop", home), home), Table("shop", "shop", "customers")
     names = ("id", "email", "full_name", "city", "birthday", "is_active", "balance", "loyalty_points")
     second = Place(0, 2, 4)
 
     def masks(beginning: Baseline | None, until: Place | None) -> dict[str, str]:
-        found = masks_of_rows(connection, table, names, record, home, beginning, until)
+        found = masks_of_rows(connection, table, names, landed, beginning, until)
         return {one["column_name"]: one["fingerprint"] for one in found}
 
     with pytest.raises(UsageError, match=r"masks of shop\.customers changed .*: full_name\."):
@@ -137,7 +137,7 @@ def test_masks_that_changed_among_the_rows_stop_expiry(
     assert {name for name in earlier if earlier[name] != later[name]} == {"full_name"}
     # A column without its mask may have values under another name.
     fewer = ("id", "full_name")
-    assert [one["column_name"] for one in masks_of_rows(connection, table, fewer, record, home, None, second)] == [
+    assert [one["column_name"] for one in masks_of_rows(connection, table, fewer, landed, None, second)] == [
         "full_name"
     ]
     connection.execute("insert into binloom.schema_changes by name select 's' as source_id")
@@ -146,4 +146,4 @@ def test_masks_that_changed_among_the_rows_stop_expiry(
         " actions = ['modify_column']"
     )
     with pytest.raises(UsageError, match="may have another name since an ALTER TABLE: balance, birthday, city, email"):
-        masks_of_rows(connection, table, fewer, record, home, None, second)
+        masks_of_rows(connection, table, fewer, landed, None, second)
