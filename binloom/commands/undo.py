@@ -117,7 +117,10 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
     if heading.server and not plan.problems:
         tell(f"{plan.compared} rows were compared with the server at {heading.server}: {plan.differing} differ.")
     if plan.is_printable:
-        counts = ", ".join(f"{count} {kind} of {table}" for (table, kind), count in sorted(plan.counts.items()))
+        counts = ", ".join(
+            f"{count} {'comparison' if kind == 'SELECT' else kind} of {table}"
+            for (table, kind), count in sorted(plan.counts.items())
+        )
         transactions = plan.selected.transactions
         selected = f"{transactions} transaction{'s' if transactions != 1 else ''}"
         tell(f"{verb} of {selected}: {counts or 'no statement'}; proved.")

@@ -1,9 +1,10 @@
 """Rows that a server deleted or changed by cascading foreign keys, without writing them to its log.
 
-MySQL before 9.6 and MariaDB carry out ON DELETE CASCADE and ON DELETE SET NULL inside the storage engine. The log then
-contains only the deleted parent. This module adds a change for each child whose last image refers to that parent, right
-before the deletion. It is then treated like a logged change: fold, conflicts, order and proof.
-Nothing is added if the log shows the child afterwards: the server has logged the cascade, or there was none.
+MySQL before 9.6 and MariaDB carry out CASCADE and SET NULL inside the storage engine. The log then contains only the
+deleted parent, or the parent with its new key. This module adds a change for each child whose last image refers to
+that parent, right before the change of the parent. It is then treated like a logged change: fold, conflicts, order and
+proof. Nothing is added if the log shows the child unchanged afterwards: the server has logged the cascade, or there
+was none.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from recover.timeline.events import Place
 from recover.undo.changes import ORDER, Selected, is_selected
 from recover.undo.definitions import Definitions
 from recover.undo.literals import LABELS, TEXTS
+from recover.undo.obstacles import plain_type
 from recover.undo.order import table_ranks
 from recover.undo.tables import ForeignKey, Table, TableName
 
@@ -28,7 +30,7 @@ _STEP: Final = 1_000_000
 """Distance of two rows of an event, so that the rows of a cascade have places between them."""
 _MOST_LEVELS: Final = 1000
 
-# A synthesized change has these columns of the deletion of its parent, and all others of the child's last image.
+# A synthesized change has these columns of the change of its parent, and all others of the child's last image.
 _OF_PARENT: Final = (
     *ORDER.split(", "), "binlog_file", "end_pos", "transaction_pos", "transaction_id", "gtid", "outcome",
     "event_timestamp", "committed_at", "event_hour", "thread_id", "server_id",
@@ -102,7 +104,7 @@ def add_cascades(
     missing: dict[TableName, int] = {}
     for name in sorted({key.table for key in keys}, key=ranks.__getitem__):
         table = definitions.tables[name]
-        own = [key for key in keys if key.table == name and key.delete_rule in _CASCADING]
+        own = [key for key in keys if key.table == name and (key.delete_rule in _CASCADING or _cascades_updates(key))]
         own_cuts = (cuts or {}).get(name, ())
         for _ in range(_MOST_LEVELS):
             if not own or not _add_level(connection, source_id, table, own, own_cuts):
@@ -131,7 +133,7 @@ def _assert_followable(
     parent, child = definitions.tables.get(key.parent), definitions.tables.get(key.table)
     if parent is None or child is None:
         raise CascadeError(f"no schema snapshot describes both tables of foreign key {key.name}")
-    if key.delete_rule == "UNKNOWN":
+    if "UNKNOWN" in (key.delete_rule, key.update_rule):
         raise CascadeError(f"the rule of foreign key {key.name} of {child.text} is unknown")
     if not child.primary_key:
         raise CascadeError(f"{child.text} has no primary key, so that its rows cannot be followed")
@@ -144,15 +146,30 @@ def _assert_followable(
             raise CascadeError(
                 f"images of {table.text} in the log lack columns (binlog_row_image, or a column that was added since)"
             )
-    if key.update_rule in _CASCADING:
-        moved = " or ".join(
-            f"row_before[{literal(name)}] is distinct from row_after[{literal(name)}]" for name in key.parent_columns
-        )
-        if _count(connection, source_id, key.parent, f"event_type = 'UPDATE' and ({moved})"):
-            raise CascadeError(
-                f"updates of {parent.text} changed the columns that foreign key {key.name} refers to"
-                f" (ON UPDATE {key.update_rule}), which binloom cannot follow"
-            )
+    moves = f"event_type = 'UPDATE' and ({_moved(key)})"
+    if _cascades_updates(key) and _count(connection, source_id, parent.name, moves):
+        _assert_same_types(key, parent, child)
+
+
+def _assert_same_types(key: ForeignKey, parent: Table, child: Table) -> None:
+    """Refuse a key whose values look different in parent and child: the text of one is not that of the other."""
+    for name, referenced in zip(key.columns, key.parent_columns, strict=True):
+        one, other = child.by_name[name], parent.by_name[referenced]
+        is_text = one.data_type == other.data_type and one.data_type in TEXTS
+        if not is_text and plain_type(one.column_type) != plain_type(other.column_type):
+            raise CascadeError(f"columns {name} of {child.text} and {referenced} of {parent.text} have other types")
+
+
+def _cascades_updates(key: ForeignKey) -> bool:
+    """Return whether a new key of a parent changes its children. Within one table, servers refuse the new key."""
+    return key.update_rule in _CASCADING and key.table != key.parent
+
+
+def _moved(key: ForeignKey) -> str:
+    """Return the condition that a change of the parent changed the columns that a foreign key refers to."""
+    return " or ".join(
+        f"row_before[{literal(name)}] is distinct from row_after[{literal(name)}]" for name in key.parent_columns
+    )
 
 
 def _count(connection: "DuckDBPyConnection", source_id: str, table: TableName, condition: str) -> int:
@@ -167,11 +184,15 @@ def _count(connection: "DuckDBPyConnection", source_id: str, table: TableName, c
 def _add_level(
     connection: "DuckDBPyConnection", source_id: str, table: Table, keys: Sequence[ForeignKey], cuts: Sequence[Place]
 ) -> bool:
-    """Add the first change that a deleted parent made to each version of a row; return whether there was one."""
+    """Add the first change that a parent made to each version of a row; return whether there was one."""
     _reach(connection, source_id, table, keys, cuts)
     count, inexact, crossed = connection.execute(
-        "select count(*), count(*) filter (where not is_exact),"
-        " count(*) filter (where until_change in (select change_id from synthesized_changes)) from reached_rows"
+        "select count(*), count(*) filter (where not is_exact), count(*) filter (where is_crossed"
+        " or until_change in (select change_id from synthesized_changes)) from (select *,"
+        # Two foreign keys may share a column, and give it two values.
+        "  len(list_distinct(flatten(list(new_values) over same))) >"
+        "  len(list_distinct(list_transform(flatten(list(new_values) over same), lambda one: one.key))) as is_crossed"
+        " from reached_rows window same as (partition by row_key, place))"
     ).fetchone() or (0, 0, 0)
     if inexact:
         raise CascadeError(
@@ -180,14 +201,14 @@ def _add_level(
     if crossed:
         raise CascadeError(f"several foreign keys reached the same rows of {table.text}, in an order that is unknown")
     if count:
-        connection.execute(f"insert into synthesized_changes by name {_added(connection)}")
+        connection.execute(f"insert into synthesized_changes by name {_added(connection, table)}")
     return bool(count)
 
 
 def _reach(
     connection: "DuckDBPyConnection", source_id: str, table: Table, keys: Sequence[ForeignKey], cuts: Sequence[Place]
 ) -> None:
-    """Find the versions of rows that a deleted parent ended, each with the first such parent, as `reached_rows`."""
+    """Find the versions of rows that a parent ended, each with the first such parent, as `reached_rows`."""
     schema, name = table.name
     connection.execute(
         f"create or replace temp table row_versions as {_versions(cuts)}",
@@ -196,7 +217,12 @@ def _reach(
     parameters: dict[str, object] = {"source": source_id}
     for number, key in enumerate(keys):
         parameters |= {f"schema{number}": key.parent[0], f"name{number}": key.parent[1]}
-    reached = " union all ".join(_reached(table, number, key) for number, key in enumerate(keys))
+    reached = " union all ".join(
+        _reached(table, number, key, event_type, rule)
+        for number, key in enumerate(keys)
+        for event_type, rule in (("DELETE", key.delete_rule), ("UPDATE", key.update_rule))
+        if rule in _CASCADING
+    )
     connection.execute(
         f"create or replace temp table reached_rows as select * from ({reached})"
         " qualify rank() over (partition by row_key, place order by parent_place) = 1",
@@ -237,60 +263,85 @@ def _versions(cuts: Sequence[Place]) -> str:
     )
 
 
-def _reached(table: Table, number: int, key: ForeignKey) -> str:
-    """Return a query of the versions of rows that a deleted parent ended, by one foreign key."""
+def _reached(table: Table, number: int, key: ForeignKey, event_type: str, rule: str) -> str:
+    """Return a query of the versions of rows that a deleted parent, or one with a new key, ended by a foreign key."""
     child = [f"versions.held[{literal(name)}]" for name in key.columns]
     parent = [f"parents.row_before[{literal(name)}]" for name in key.parent_columns]
     folds = [table.by_name[name].data_type in TEXTS | LABELS for name in key.columns]
     equal = " and ".join(
-        f"lower(rtrim({one}, ' ')) = lower(rtrim({other}, ' '))" if is_text else f"{one} = {other}"
+        f"{_folded(one)} = {_folded(other)}" if is_text else f"{one} = {other}"
         for one, other, is_text in zip(child, parent, folds, strict=True)
     )
     exact = " and ".join(f"{one} = {other}" for one, other in zip(child, parent, strict=True))
     place = _wide(f"parents.{name}" for name in ORDER.split(", "))
-    nulls = ", ".join(map(literal, key.columns))
+    is_deleted = event_type == "DELETE" and rule == "CASCADE"
     # The next change shows the row as it was, so the server did not change it, or it has logged how.
     unchanged = " and ".join(
         f"versions.before_next[{literal(name)}] = {one}" for name, one in zip(key.columns, child, strict=True)
     )
     was_left_alone = "versions.before_next is not null"
-    if key.delete_rule != "CASCADE":
+    if not is_deleted:
         was_left_alone += f" and {unchanged}"
+    found = f"parents.event_type = '{event_type}'"
+    if event_type == "UPDATE" and not _cascades_updates(key):
+        found += " and false"
+    new = ["null::varchar" for _ in key.columns]
+    if event_type == "UPDATE":
+        found += f" and ({_moved(key)})"
+        after = [f"parents.row_after[{literal(name)}]" for name in key.parent_columns]
+        # A key that the server finds equal is another key only for its storage engine.
+        differs = " or ".join(
+            f"{_folded(one)} is distinct from {_folded(other)}" if is_text else f"{one} is distinct from {other}"
+            for one, other, is_text in zip(parent, after, folds, strict=True)
+        )
+        exact += f" and ({differs})"
+        new = after if rule == "CASCADE" else new
+    values = ", ".join(
+        f"{{'key': {literal(name)}, 'value': {value}}}" for name, value in zip(key.columns, new, strict=True)
+    )
     return (
         "select versions.*, parents.change_id as parent_change,"
-        f" {place} as parent_place, {exact} as is_exact,"
-        f" {str(key.delete_rule == 'CASCADE').lower()} as is_deleted, [{nulls}] as emptied"
+        f" {place} as parent_place, coalesce({exact}, false) as is_exact,"
+        f" {str(is_deleted).lower()} as is_deleted, [{values}] as new_values"
         " from row_versions as versions inner join binloom.row_changes as parents"
         f" on {equal} and {place} > versions.place and (versions.until is null or {place} < versions.until)"
         f" where parents.source_id = $source and parents.schema_name = $schema{number}"
-        f" and parents.table_name = $name{number} and parents.event_type = 'DELETE' and parents.outcome = 'commit'"
+        f" and parents.table_name = $name{number} and {found} and parents.outcome = 'commit'"
         f" and not coalesce({was_left_alone}, false)"
     )
 
 
-def _added(connection: "DuckDBPyConnection") -> str:
+def _folded(text: str) -> str:
+    return f"lower(rtrim({text}, ' '))"
+
+
+def _added(connection: "DuckDBPyConnection", table: Table) -> str:
     """Return a query of the changes of `reached_rows`, with all columns of `row_changes`."""
     columns = [row[0] for row in connection.execute("describe binloom.row_changes").fetchall()]
     replaced = {name: f"parents.{name}" for name in columns if name in _OF_PARENT}
-    nulls = "map_from_entries(list_transform(emptied, lambda name: {'key': name, 'value': null::varchar}))"
+    parts = (f"row_after[{literal(name)}]" for name in table.primary_key)
+    key_after = " || '|' || ".join(f"replace(replace({part}, '\\', '\\\\'), '|', '\\|')" for part in parts)
     replaced |= {
         "change_id": "children.change_id || ' with ' || parents.change_id",
-        # A child is deleted before its parent, so that the way back begins with the parent.
+        # A child changes before its parent, so that the way back begins with the parent.
         "row_ordinal": "parents.row_ordinal - 1",
         "event_type": "if(is_deleted, 'DELETE', 'UPDATE')",
         "pk_values": "row_key",
-        "pk_values_after": "null",
+        "pk_values_after": "key_after",
         "row_before": "held",
-        "row_after": f"if(is_deleted, null, map_concat(held, {nulls}))",
+        "row_after": "changed_rows.row_after",
         "undecoded_columns": "null",
     }
     listed = ", ".join(f"{replaced.get(name, f'children.{name}')} as {name}" for name in columns)
     return (
         "with rows_once as (select row_key, place, any_value(held) as held, any_value(change_id) as change_id,"
         "  any_value(parent_change) as parent_change, bool_or(is_deleted) as is_deleted,"
-        "  list_distinct(flatten(list(emptied))) as emptied from reached_rows group by row_key, place)"
-        f" select {listed} from rows_once inner join binloom.row_changes as children using (change_id)"
-        " inner join binloom.row_changes as parents on parents.change_id = rows_once.parent_change"
+        "  list_distinct(flatten(list(new_values))) as new_values from reached_rows group by row_key, place),"
+        " images as (select *, if(is_deleted, null, map_concat(held, map_from_entries(new_values))) as row_after"
+        "  from rows_once),"
+        f" changed_rows as (select *, nullif({key_after}, row_key) as key_after from images)"
+        f" select {listed} from changed_rows inner join binloom.row_changes as children using (change_id)"
+        " inner join binloom.row_changes as parents on parents.change_id = changed_rows.parent_change"
     )
 
 

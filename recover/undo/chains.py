@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from recover.undo.carried import CarriedRows, CarryError, of_rows
 from recover.undo.classify import (
     ChainPlan,
     Conflict,
@@ -59,12 +60,15 @@ class Task:
         Whether the rows before and after each statement are needed.
     is_compared
         Whether the rows that the statements expect are needed, for a comparison with a server.
+    carried
+        What statements on other tables do to the rows of this one.
     """
 
     table: Table
     wish: Wish
     keeps_effects: bool
     is_compared: bool
+    carried: CarriedRows = field(default_factory=CarriedRows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Findings:
         # Rows that exchanged keys keep the order of their statements.
         together: Verb | None = "UPDATE" if len(chain.texts) > 1 and task.table.row_key else None
         for verb, text in chain.texts:
-            self.texts.setdefault(together or verb, []).append(text)
+            self.texts.setdefault(together or ("UPDATE" if verb == "SELECT" else verb), []).append(text)
             self.counts[verb] += 1
         if task.keeps_effects:
             self.effects += [(chain.place, now, wanted) for now, wanted in chain.plan.effects]
@@ -145,6 +149,10 @@ class ChainPlanner:
             try:
                 plan = plan_chain(table, chain, wish)
                 operations = _steps(table, chain, plan) if wish.by_transaction else plan.operations
+                adjusted = self._adjusted(plan)
+            except CarryError as error:
+                found.problems.append(str(error))
+                continue
             except ProofError as error:
                 found.problems.append(f"the plan for row {chain[0].key} of {table.text} is not proved: {error}")
                 continue
@@ -157,12 +165,26 @@ class ChainPlanner:
             found.already += plan.already
             found.done += plan.done
             try:
-                texts = [] if wish.by_transaction else [(one.verb, self._statements.text(one)) for one in operations]
+                texts = [] if wish.by_transaction else [(one.verb, self._statements.text(one)) for one in adjusted]
                 expected = expected_rows(operations, are_steps=wish.by_transaction) if self._task.is_compared else []
             except UnprintableValueError as error:
                 found.refusals.append(Refusal(table, chain[0].key if table.row_key else "", str(error)))
                 continue
             yield PlannedChain(place, chain, plan, texts, expected)
+
+    def _adjusted(self, plan: ChainPlan) -> list[Operation]:
+        """Return the statements for the rows as the server has left them when each of them runs."""
+        table, carried = self._task.table, self._task.carried
+        if not carried:
+            return plan.operations
+        carried.assert_left_alone(table, plan.left_alone)
+        rows = of_rows(plan.effects, table)
+        return [
+            one
+            if one.verb == "INSERT"
+            else carried.adjusted(one, rows.get(tuple(one.key.values()), {**one.key, **one.guard}))
+            for one in plan.operations
+        ]
 
 
 def _steps(table: Table, chain: Sequence[Change], plan: ChainPlan) -> list[Operation]:

@@ -332,12 +332,15 @@ class TableChanges:
 def selected_changes_backwards(
     connection: "DuckDBPyConnection", selected: Selected
 ) -> Iterator[tuple[TableName, Change]]:
-    """Yield the selected changes in the exact reverse of commit order."""
-    backwards = ", ".join(f"{column} desc" for column in ORDER.split(", "))
+    """Yield the selected changes in the reverse of commit order, those of `cascade_levels` after their parents."""
+    columns = ORDER.split(", ")
+    backwards = [f"coalesce(levels.{column}, changes.{column}) desc" for column in columns]
+    backwards += ["coalesce(levels.level, 0)", *(f"changes.{column} desc" for column in columns)]
     found = connection.execute(
         f"select schema_name, table_name, change_id, {_transaction_name('changes')}, event_type,"
-        f" {_IMAGES} from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
-        f" and source_id = ? and outcome = 'commit' order by {backwards}",
+        f" {_IMAGES} from binloom.row_changes as changes left join cascade_levels as levels using (change_id)"
+        f" where {is_selected(selected.is_whole)}"
+        f" and source_id = ? and outcome = 'commit' order by {', '.join(backwards)}",
         [selected.source_id],
     )
     for schema, name, *facts in fetched(found):

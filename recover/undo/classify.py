@@ -103,6 +103,8 @@ class ChainPlan:
         Rows that other transactions have already brought back.
     done
         Number of rows that need nothing.
+    left_alone
+        Rows that no statement changes.
     """
 
     operations: list[Operation] = field(default_factory=list)
@@ -112,6 +114,7 @@ class ChainPlan:
     already: list[Conflict] = field(default_factory=list)
     done: int = 0
     disjoint: int = 0
+    left_alone: list[Row] = field(default_factory=list)
 
 
 def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
@@ -157,9 +160,17 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
         planned.append(history)
     _leave_taken_keys(table, histories, planned, wish, plan)
     _add_operations(table, histories, planned, wish, plan)
+    plan.left_alone = _left_alone(histories, planned, wish)
     if not plan.refusals or plan.operations:
         _prove(table, chain, histories, planned, forced, wish, plan)
     return plan
+
+
+def _left_alone(histories: Sequence[History], planned: Sequence[History], wish: Wish) -> list[Row]:
+    chosen = {id(history) for history in planned}
+    left = (history for history in histories if id(history) not in chosen)
+    rows = (history.row if wish.direction is Direction.UNDO else history.row_before for history in left)
+    return [row for row in rows if row is not None]
 
 
 def _has_whole_images(change: Change) -> bool:
@@ -172,6 +183,7 @@ def _plan_change(table: Table, change: Change) -> ChainPlan:
     """Return the statement for a row with one change, which is most of them: the row before is its image."""
     plan = ChainPlan()
     now, wanted = change.after, change.before
+    plan.left_alone = [] if now is None else [now]
     try:
         operation = operation_between(table, now, wanted)
     except MissingValueError as missing:
@@ -189,6 +201,7 @@ def _plan_change(table: Table, change: Change) -> ChainPlan:
         raise ProofError(f"the statement for {table.text} does not give the row before")
     plan.operations.append(operation)
     plan.effects.append((now, wanted))
+    plan.left_alone.clear()
     return plan
 
 

@@ -8,12 +8,13 @@ from recover.undo.fold import UNKNOWN, History, Row
 from recover.undo.literals import Text
 from recover.undo.tables import Table
 
-Verb = Literal["INSERT", "UPDATE", "DELETE"]
+Verb = Literal["INSERT", "UPDATE", "DELETE", "SELECT"]
+"""A SELECT compares a row that the server itself has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One statement that changes exactly one row.
+    """One statement that changes, or finds, exactly one row.
 
     Attributes
     ----------

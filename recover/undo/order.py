@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 ORDERS: Final[tuple[tuple[Verb, ...], ...]] = (("INSERT", "UPDATE", "DELETE"), ("DELETE", "UPDATE", "INSERT"))
 """Orders of verbs: the first keeps foreign keys whole, the second frees unique values before they are taken."""
 
+ORDERS_THAT_CARRY: Final[tuple[tuple[Verb, ...], ...]] = (
+    ("INSERT", "UPDATE", "DELETE"),
+    ("UPDATE", "INSERT", "DELETE"),
+    ("UPDATE", "DELETE", "INSERT"),
+)
+"""Orders for a plan in which the server changes the children of updated rows: a child is deleted as it is then."""
+
 _ROWS_AT_ONCE: Final = 20_000
 
 
@@ -69,16 +76,17 @@ class Claims:
         """Return whether statements on a table can meet a unique value or a foreign key."""
         return bool(self._unique[table.name]) or any(table.name in (key.table, key.parent) for key in self.foreign_keys)
 
-    def add(self, table: Table, place: int, now: Row | None, wanted: Row | None) -> None:
-        """Record the values that a statement takes and gives up."""
+    def add(self, table: Table, place: int, now: Row | None, wanted: Row | None, rank: int | None = None) -> None:
+        """Record the values that a statement takes and gives up; `rank` is that of its table if it is another one."""
+        rank = self._ranks[table.name] if rank is None else rank
         verb: Verb = "INSERT" if now is None else "DELETE" if wanted is None else "UPDATE"
         for number, names in enumerate(self._unique[table.name]):
-            self._add(f"unique {table.text} {number}", table, names, verb, place, now, wanted)
+            self._add(f"unique {table.text} {number}", table, names, verb, (rank, place), now, wanted)
         for number, key in enumerate(self.foreign_keys):
             if key.table == table.name:
-                self._add(f"child {number}", table, key.columns, verb, place, now, wanted)
+                self._add(f"child {number}", table, key.columns, verb, (rank, place), now, wanted)
             if key.parent == table.name:
-                self._add(f"parent {number}", table, key.parent_columns, verb, place, now, wanted)
+                self._add(f"parent {number}", table, key.parent_columns, verb, (rank, place), now, wanted)
 
     def _add(
         self,
@@ -86,17 +94,16 @@ class Claims:
         table: Table,
         names: Sequence[str],
         verb: Verb,
-        place: int,
+        turn: tuple[int, int],
         now: Row | None,
         wanted: Row | None,
     ) -> None:
         left, taken = _value(table, now, names), _value(table, wanted, names)
         if left == taken:
             return
-        rank = self._ranks[table.name]
         for value, delta in ((left, -1), (taken, 1)):
             if value is not None:
-                self._waiting.append((group, value, verb, rank, place, delta))
+                self._waiting.append((group, value, verb, *turn, delta))
         if len(self._waiting) >= _ROWS_AT_ONCE:
             self._flush()
 
@@ -111,6 +118,10 @@ class Claims:
         self._writer.execute("insert into claims select * from waiting_claims")
         self._writer.unregister("waiting_claims")
         self._waiting.clear()
+
+    def has(self, table: Table) -> bool:
+        """Return whether the plan contains a table."""
+        return table.name in self._tables
 
     def rank(self, table: Table) -> int:
         """Return the rank of a table: parents have lower ranks than their children."""
@@ -151,7 +162,7 @@ class Claims:
                 " left_alone as ("
                 "  select parents.val from parents where parents.delta < 0"
                 "  and (select count(*) filter (where children.delta < 0) +"
-                "         coalesce(sum(children.delta) filter (where children.turn < parents.turn), 0)"
+                "         coalesce(sum(children.delta) filter (where children.turn <= parents.turn), 0)"
                 "       from children where children.val = parents.val) > 0)"
                 " select val from orphans union all select val from left_alone limit 1",
                 {"parent": f"parent {number}", "child": f"child {number}"},

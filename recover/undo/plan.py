@@ -13,6 +13,7 @@ from ingest.errors import UsageError
 from recover.timeline.baselines import Baseline
 from recover.undo.against import Difference, LiveServer, OtherTableError
 from recover.undo.beginnings import Beginnings, columns_of_cascades
+from recover.undo.carried import CarriedRows, CarryError, RunningRows, Turn
 from recover.undo.chains import ChainPlanner, Findings, PlannedChain, ProvedStatements, Task
 from recover.undo.changes import (
     Selected,
@@ -24,9 +25,10 @@ from recover.undo.changes import (
 )
 from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish, inverse_of
 from recover.undo.definitions import Definitions
-from recover.undo.fold import Change
+from recover.undo.fold import Change, Row
+from recover.undo.levels import find_levels
 from recover.undo.operations import Verb
-from recover.undo.order import ORDERS, Claims
+from recover.undo.order import ORDERS, ORDERS_THAT_CARRY, Claims
 from recover.undo.processes import Batch, PlanningProcesses, number_of_processes
 from recover.undo.tables import Table, TableName
 
@@ -199,6 +201,10 @@ class Planner:
         plan = Plan(selected, wish)
         tables = [self._table(name) for name in selected.tables]
         claims = Claims(self._connection, tables, self._foreign_keys, self._tables)
+        self._carried = CarriedRows.of(self._foreign_keys)
+        if any({key.table, key.parent} <= selected.tables.keys() for key in self._carried.keys):
+            # What happens to children is known when their parents are planned.
+            tables.sort(key=claims.rank)
         self._connection.execute("create or replace temp table touched_rows (table_name varchar, row_key varchar)")
         for table in tables:
             self._plan_table(table, selected, wish, claims, plan)
@@ -222,15 +228,19 @@ class Planner:
         changes = TableChanges(self._connection, selected, table, self._beginnings, uncertain)
         if changes.baseline is not None:
             plan.baselines[table.text] = changes.baseline
-        keeps_effects = claims.is_needed(table) and not wish.by_transaction
-        task = Task(table, wish, keeps_effects, is_compared=self._server is not None)
+        carried = self._carried.of_child(table.name)
+        task = Task(table, wish, claims.is_needed(table), self._server is not None, carried)
         touched: list[str] = []
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
                 self._spool(table, verb).write(_END.join(text.encode() for text in texts) + _END)
             for place, now, wanted in found.effects:
-                claims.add(table, place, now, wanted)
+                try:
+                    self._claim(claims, task, place, now, wanted)
+                except CarryError as error:
+                    if str(error) not in plan.problems:
+                        plan.problems.append(str(error))
             touched += found.touched
         if touched:
             import pyarrow as pa
@@ -243,6 +253,27 @@ class Planner:
             for verb_, count in changes.selected_by_type().items():
                 inverse: Verb = {"INSERT": "DELETE", "DELETE": "INSERT"}.get(verb_, "UPDATE")  # type: ignore[assignment]
                 plan.counts[table.text, inverse] += count
+
+    def _claim(self, claims: Claims, task: Task, place: int, now: Row | None, wanted: Row | None) -> None:
+        """Record what a statement does to keys, after those statements of other tables that change the row, too."""
+        table, row = task.table, now
+        for turn, then in task.carried.steps(table, now) if now is not None else ():
+            assert row is not None
+            claims.add(table, turn[1], row, then, rank=turn[0])
+            self._carry(claims, table, turn, row, then)
+            row = then
+        claims.add(table, place, row, wanted)
+        if row is not None and wanted is not None:
+            self._carry(claims, table, (claims.rank(table), place), row, {**row, **wanted})
+
+    def _carry(self, claims: Claims, table: Table, turn: Turn, now: Row, then: Row) -> None:
+        for key in self._carried.add(table, turn, now, then):
+            child = self._tables.get(key.table)
+            if child is not None and claims.has(child) and claims.rank(child) < claims.rank(table):
+                raise CarryError(
+                    f"the foreign keys of {table.text} and {child.text} form a circle, so that what the server itself"
+                    " changes is unknown"
+                )
 
     def _findings(self, task: Task, changes: TableChanges, plan: Plan) -> Iterator[Findings]:
         """Yield what became of the chains of a table, some of them at a time."""
@@ -258,8 +289,14 @@ class Planner:
                 yield planner.findings(first, chains_of(rows))
                 continue
             found = Findings()
+            differing = plan.differing
             for chain in self._as_on_server(self._server, planner.planned(first, chains_of(rows), found), plan):
                 found.take(chain, task)
+            if plan.differing > differing and task.carried:
+                found.problems.append(
+                    f"rows of {task.table.text} differ on the server, which itself changes rows of this table with"
+                    " their parents"
+                )
             yield found
 
     def _as_on_server(self, server: LiveServer, chains: Iterator[PlannedChain], plan: Plan) -> Iterator[PlannedChain]:
@@ -287,6 +324,8 @@ class Planner:
     def _choose_order(self, claims: Claims, plan: Plan) -> None:
         """Choose the first order of verbs in which every statement can run, or say that there is none."""
         orders = ORDERS if claims.foreign_keys else ORDERS[::-1]
+        if self._carried:
+            orders = ORDERS_THAT_CARRY
         problems = []
         for order in orders:
             problem = claims.problem(order)
@@ -309,14 +348,20 @@ class Planner:
 
     def blocks(self, plan: Plan) -> Iterator[tuple[str, Iterator[str]]]:
         """Yield each transaction with its statements, the newest first, each in the reverse of commit order."""
+        find_levels(self._connection, plan.selected, self._foreign_keys)
         changes = selected_changes_backwards(self._connection, plan.selected)
         for transaction, group in groupby(changes, key=lambda one: one[1].transaction):
             yield transaction, self._inverses(group)
 
     def _inverses(self, changes: Iterator[tuple[TableName, Change]]) -> Iterator[str]:
+        running = RunningRows(self._foreign_keys)
         for name, change in changes:
             operation = inverse_of(self._tables[name], change)
             if operation is not None:
+                try:
+                    operation = running.adjusted(operation, change.after, change.before)
+                except CarryError as error:
+                    raise SelectionError(f"The undo is impossible change by change: {error}.") from None
                 yield self._statements.text(operation)
 
 

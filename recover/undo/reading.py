@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Names, words and signs are one token up to the next literal. A word before a quote would belong to a literal.
 _TOKEN: Final = re.compile(
-    r"""(?P<fixed>(?:`(?:[^`]|``)*` | <=> | [=(),.\ ] | [A-Z]+[0-9a-z]*(?!') | utf8mb4)+)
+    r"""(?P<fixed>(?:`(?:[^`]|``)*` | <=> | [=(),.*\ ] | [A-Z]+[0-9a-z]*(?!') | utf8mb4)+)
       | (?P<text>'(?:[^'\\]|'')*')
       | (?P<introduced>_utf8mb4\ X'(?:[0-9A-F]{2})*')
       | (?P<hex>X'(?:[0-9A-F]{2})*')
@@ -111,8 +111,8 @@ def _read(sql: str, found: list[Literal]) -> Reading:
     except sqlglot.errors.SqlglotError as error:
         raise _unproved(sql, str(error)) from None
     tree = trees[0]
-    if len(trees) != 1 or not isinstance(tree, exp.Insert | exp.Update | exp.Delete):
-        raise _unproved(sql, "it is not one INSERT, UPDATE or DELETE")
+    if len(trees) != 1 or not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Select):
+        raise _unproved(sql, "it is not one INSERT, UPDATE, DELETE or SELECT")
     places = iter(range(len(found)))
     parts: list[Part] = []
     for column, form, value in _values(sql, tree):
@@ -129,14 +129,23 @@ def _read(sql: str, found: list[Literal]) -> Reading:
             raise _unproved(sql, "its limit is not 1")
     elif next(places, None) is not None:
         raise _unproved(sql, "it has a literal too many")
+    known = {"this", "expression", "expressions", "where", "limit"}
     table = tree.this.this if isinstance(tree, exp.Insert) else tree.this
-    extra = {key for key, value in tree.args.items() if value} - {"this", "expression", "expressions", "where", "limit"}
+    if isinstance(tree, exp.Select):
+        source = tree.find(exp.From)
+        table = None if source is None else source.this
+        known.add("from_")
+        if [one.sql("mysql") for one in tree.expressions] != ["COUNT(*)"]:
+            raise _unproved(sql, "it does not count rows")
+    extra = {key for key, value in tree.args.items() if value} - known
     if not isinstance(table, exp.Table) or extra:
         raise _unproved(sql, f"it has other parts: {', '.join(sorted(extra))}")
     return Reading(type(tree).__name__.upper(), (table.db, table.name), tuple(parts), limit is not None)
 
 
-def _values(sql: str, tree: "exp.Insert | exp.Update | exp.Delete") -> "Iterator[tuple[str, str, exp.Expr]]":
+def _values(
+    sql: str, tree: "exp.Insert | exp.Update | exp.Delete | exp.Select"
+) -> "Iterator[tuple[str, str, exp.Expr]]":
     """Yield column, form and value of everything that a statement sets or compares, in the order of its text."""
     from sqlglot import exp
 

@@ -75,7 +75,7 @@ def comment(text: str) -> str:
 
 
 def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -> Iterator[str]:
-    """Yield the lines of a transaction that ends only if each of its statements changed one row."""
+    """Yield the lines of a transaction that ends only if each of its statements changed, or found, one row."""
     if not is_first:
         # After a failed block, a client that goes on in spite of errors must not commit its rows.
         yield "ROLLBACK;"
@@ -84,7 +84,7 @@ def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -
     count = 0
     for texts in statements:
         count += len(texts)
-        yield "\n".join(f"{text};\nSET @binloom_rows = @binloom_rows + ROW_COUNT();" for text in texts)
+        yield "\n".join(map(_counted, texts))
     # A statement that cannot be prepared stops the client, and leaves nothing that could commit.
     end = "COMMIT" if ending == "commit" else "ROLLBACK"
     verdict = "'COMMIT'" if ending == "commit" else "'DO 0'"
@@ -97,6 +97,13 @@ def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -
     yield "DEALLOCATE PREPARE binloom_end;"
     if end == "ROLLBACK":
         yield "ROLLBACK;"
+
+
+def _counted(text: str) -> str:
+    """Return a statement that counts its row."""
+    if text.startswith("SELECT "):
+        return f"SET @binloom_rows = @binloom_rows + ({text} FOR UPDATE);"
+    return f"{text};\nSET @binloom_rows = @binloom_rows + ROW_COUNT();"
 
 
 def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
@@ -114,7 +121,10 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     if plan.added:
         yield f"with the {len(plan.added)} transactions that depend on it: {', '.join(plan.added[:20])}"
     for (table, kind), count in sorted(plan.counts.items()):
-        yield f"{kind} {table}: {count} rows"
+        if kind == "SELECT":
+            yield f"rows of {table} that the server itself changes with their parents, and that are compared: {count}"
+        else:
+            yield f"{kind} {table}: {count} rows"
     for (table, change), count in plan.synthesized.items():
         yield f"synthesized: {change} of {count} rows of {table} by a cascade, from their last images in the log"
     for table, baseline in plan.baselines.items():

@@ -74,6 +74,8 @@ class _Template:
             return
         if operation.verb == "DELETE":
             self._add(f"DELETE FROM {name}")
+        elif operation.verb == "SELECT":
+            self._add(f"SELECT COUNT(*) FROM {name}")
         else:
             self._add(f"UPDATE {name} SET ")
             sets = [_value(operation, column, f"{quoted(column)} = ") for column in operation.values]

@@ -409,7 +409,14 @@ def test_rows_whose_images_are_too_old_are_counted() -> None:
     ("changes", "words", "more"),
     [
         ([(4, {"id": "9"}, {"t": "3"})], "images of shop.t in the log lack columns", {}),
-        ([(4, row(5), row(6))], "updates of shop.t changed the columns", {"update_rule": "SET NULL"}),
+        (
+            [(4, row(5), row(6))],
+            "columns t of shop.c and id of shop.t have other types",
+            {
+                "update_rule": "SET NULL",
+                "child_table": replace(CHILD, columns=(CHILD.columns[0], Column("t", "bigint", "bigint"))),
+            },
+        ),
         ([], "the rule of foreign key c_t", {"delete_rule": "UNKNOWN"}),
         ([], "shop.c has no primary key", {"child_table": replace(CHILD, primary_key=())}),
     ],

@@ -55,14 +55,19 @@ def played(server: Server, case: Case, schema: str, is_possible_without: bool = 
     server.flush()
     transaction(server, schema, case.before)
     server.execute(f"create table {schema}.marker (a int primary key)", f"drop table {schema}.marker")
-    before = server.execute("show binary log status" if is_new(server) else "show master status")[0][1]
+    before = position_of(server)
     transaction(server, schema, case.damage)
-    end = server.execute("show binary log status" if is_new(server) else "show master status")[0][1]
+    end = position_of(server)
     transaction(server, schema, case.after)
     log = server.flush()
     if is_possible_without:
         transaction(server, f"{schema}_without", case.before, case.after)
     return log, f"schema_name = '{schema}' and transaction_pos >= {before} and transaction_pos < {end}"
+
+
+def position_of(server: Server) -> int:
+    """Return where the next event of a server's log begins."""
+    return int(server.execute("show binary log status" if is_new(server) else "show master status")[0][1])
 
 
 def is_new(server: Server) -> bool:
