@@ -19,6 +19,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("transactions", "--by", "hour", "--source", "shop-mariadb", "--format", "json"),
     ("undo", "--source", "shop-mysql", "--table", "shop.customers", "--type", "delete", "--with-dependents"),
     ("undo", "--table", "shop.orders", "--where", "after.status = 'cancelled'"),
+    ("undo", "--source", "shop-mysql", "--table", "shop.orders", "--type", "delete", "--with-cascades"),
     ("sql", "select count(*), max(committed_at), concat(table_name, '${x}') from row_changes group by all order by 3"),
     ("sql", "select cast(pk_values as int), start_pos / 0, changed_columns[9] from row_changes order by change_id"),
     # The order of the rows of documented queries is left open; their rows have a test of their own.
