@@ -125,7 +125,7 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         selected = f"{transactions} transaction{'s' if transactions != 1 else ''}"
         tell(f"{verb} of {selected}: {counts or 'no statement'}; proved.")
         for (table, kind), count in plan.synthesized.items():
-            tell(f"synthesized: {kind} of {count} rows of {table} by a cascade, from their last images in the log.")
+            tell(f"synthesized: {kind} of {count} rows of {table} by a cascade, from their images in the log.")
         for table, baseline in plan.baselines.items():
             tell(f"values of {table} that images lack are {described_baseline(baseline)}.")
         for warning in plan.warnings:

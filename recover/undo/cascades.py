@@ -104,13 +104,17 @@ def add_cascades(
     missing: dict[TableName, int] = {}
     for name in sorted({key.table for key in keys}, key=ranks.__getitem__):
         table = definitions.tables[name]
-        own = [key for key in keys if key.table == name and (key.delete_rule in _CASCADING or _cascades_updates(key))]
+        own = [key for key in keys if key.table == name and (key.delete_rule in _CASCADING or _changes_keys(key))]
         own_cuts = (cuts or {}).get(name, ())
         for _ in range(_MOST_LEVELS):
             if not own or not _add_level(connection, source_id, table, own, own_cuts):
                 break
         else:
             raise CascadeError(f"cascades in {table.text} have more than {_MOST_LEVELS} levels")
+        seen_later = [key for key in own if _shows_old_key(table, key)]
+        for _ in range(_MOST_LEVELS):
+            if not _add_unseen(connection, source_id, table, seen_later, own_cuts):
+                break
         if own and own_cuts:
             _reach(connection, source_id, table, own, (emptied or {}).get(name, ()))
             if count := _count_reached_by_selection(connection):
@@ -147,7 +151,7 @@ def _assert_followable(
                 f"images of {table.text} in the log lack columns (binlog_row_image, or a column that was added since)"
             )
     moves = f"event_type = 'UPDATE' and ({_moved(key)})"
-    if _cascades_updates(key) and _count(connection, source_id, parent.name, moves):
+    if _changes_keys(key) and _count(connection, source_id, parent.name, moves):
         _assert_same_types(key, parent, child)
 
 
@@ -160,9 +164,15 @@ def _assert_same_types(key: ForeignKey, parent: Table, child: Table) -> None:
             raise CascadeError(f"columns {name} of {child.text} and {referenced} of {parent.text} have other types")
 
 
-def _cascades_updates(key: ForeignKey) -> bool:
+def _changes_keys(key: ForeignKey) -> bool:
     """Return whether a new key of a parent changes its children. Within one table, servers refuse the new key."""
     return key.update_rule in _CASCADING and key.table != key.parent
+
+
+def _shows_old_key(table: Table, key: ForeignKey) -> bool:
+    """Return whether children had exactly the old key of a parent. The case of a text may have been another one."""
+    folds = any(table.by_name[name].data_type in TEXTS | LABELS for name in key.columns)
+    return key.update_rule == "CASCADE" and _changes_keys(key) and not folds
 
 
 def _moved(key: ForeignKey) -> str:
@@ -203,6 +213,66 @@ def _add_level(
     if count:
         connection.execute(f"insert into synthesized_changes by name {_added(connection, table)}")
     return bool(count)
+
+
+def _add_unseen(
+    connection: "DuckDBPyConnection", source_id: str, table: Table, keys: Sequence[ForeignKey], cuts: Sequence[Place]
+) -> bool:
+    """Add the last change that a parent made to each row before its first image; return whether there was one.
+
+    A row that was there before, and refers to a key that its parent got by an UPDATE, got the key together with it.
+    """
+    found = 0
+    for key in keys:
+        schema, name = table.name
+        parameters = {
+            "source": source_id, "schema": schema, "name": name,
+            "parent_schema": key.parent[0], "parent_name": key.parent[1],
+        }  # fmt: skip
+        connection.execute(f"create or replace temp table reached_rows as {_unseen(table, key, cuts)}", parameters)
+        (count,) = connection.execute("select count(*) from reached_rows").fetchone() or (0,)
+        if count:
+            connection.execute(f"insert into synthesized_changes by name {_added(connection, table)}")
+        found += count
+    return bool(found)
+
+
+def _unseen(table: Table, key: ForeignKey, cuts: Sequence[Place]) -> str:
+    """Return a query of rows as they were before a parent got another key, from their first images in the log."""
+    place = _wide(ORDER.split(", "))
+    equal = " and ".join(
+        f"parents.row_after[{literal(referenced)}] = first_images.seen[{literal(name)}]"
+        for name, referenced in zip(key.columns, key.parent_columns, strict=True)
+    )
+    uncut = ""
+    if cuts:
+        listed = ", ".join(f"({_wide(map(str, (*cut, 0, 0)))})" for cut in cuts)
+        uncut = (
+            f" and not exists (select 1 from (values {listed}) as cuts (cut) where cut between parent_place and place)"
+        )
+    pairs = [*zip(key.columns, key.parent_columns, strict=True)]
+    old = ", ".join(
+        f"{{'key': {literal(name)}, 'value': row_before[{literal(referenced)}]}}" for name, referenced in pairs
+    )
+    new = ", ".join(f"{{'key': {literal(name)}, 'value': seen[{literal(name)}]}}" for name in key.columns)
+    return (
+        f"with all_changes as (select *, {place} as place from binloom.row_changes where source_id = $source"
+        "  and schema_name = $schema and table_name = $name and outcome = 'commit'),"
+        " images as (select pk_values as row_key, place, row_before as seen, change_id from all_changes"
+        " union all select pk_values_after, place, null, change_id from all_changes where pk_values_after is not null),"
+        " first_images as (select * from images qualify row_number() over (partition by row_key order by place) = 1),"
+        f" parents as (select *, {place} as parent_place from binloom.row_changes where source_id = $source"
+        "  and schema_name = $parent_schema and table_name = $parent_name and outcome = 'commit'"
+        f"  and (event_type = 'INSERT' or event_type = 'UPDATE' and ({_moved(key)}))),"
+        " nearest as (select first_images.*, parents.* exclude (change_id), parents.change_id as parent_change"
+        f"  from first_images inner join parents on {equal} and parent_place < first_images.place"
+        "  where seen is not null"
+        "  qualify row_number() over (partition by first_images.row_key order by parent_place desc) = 1),"
+        f" rows_before as (select *, map_concat(seen, map_from_entries([{old}])) as held, [{new}] as new_values"
+        f"  from nearest where event_type = 'UPDATE'{uncut})"
+        f" select {_key_of(table, 'held')} as row_key, place, held, change_id, parent_change,"
+        " false as is_deleted, new_values from rows_before"
+    )
 
 
 def _reach(
@@ -283,7 +353,7 @@ def _reached(table: Table, number: int, key: ForeignKey, event_type: str, rule: 
     if not is_deleted:
         was_left_alone += f" and {unchanged}"
     found = f"parents.event_type = '{event_type}'"
-    if event_type == "UPDATE" and not _cascades_updates(key):
+    if event_type == "UPDATE" and not _changes_keys(key):
         found += " and false"
     new = ["null::varchar" for _ in key.columns]
     if event_type == "UPDATE":
@@ -319,8 +389,6 @@ def _added(connection: "DuckDBPyConnection", table: Table) -> str:
     """Return a query of the changes of `reached_rows`, with all columns of `row_changes`."""
     columns = [row[0] for row in connection.execute("describe binloom.row_changes").fetchall()]
     replaced = {name: f"parents.{name}" for name in columns if name in _OF_PARENT}
-    parts = (f"row_after[{literal(name)}]" for name in table.primary_key)
-    key_after = " || '|' || ".join(f"replace(replace({part}, '\\', '\\\\'), '|', '\\|')" for part in parts)
     replaced |= {
         "change_id": "children.change_id || ' with ' || parents.change_id",
         # A child changes before its parent, so that the way back begins with the parent.
@@ -339,10 +407,16 @@ def _added(connection: "DuckDBPyConnection", table: Table) -> str:
         "  list_distinct(flatten(list(new_values))) as new_values from reached_rows group by row_key, place),"
         " images as (select *, if(is_deleted, null, map_concat(held, map_from_entries(new_values))) as row_after"
         "  from rows_once),"
-        f" changed_rows as (select *, nullif({key_after}, row_key) as key_after from images)"
+        f" changed_rows as (select *, nullif({_key_of(table, 'row_after')}, row_key) as key_after from images)"
         f" select {listed} from changed_rows inner join binloom.row_changes as children using (change_id)"
         " inner join binloom.row_changes as parents on parents.change_id = changed_rows.parent_change"
     )
+
+
+def _key_of(table: Table, image: str) -> str:
+    """Return an expression of the primary key of an image, as `pk_values` has it."""
+    parts = (f"{image}[{literal(name)}]" for name in table.primary_key)
+    return " || '|' || ".join(f"replace(replace({part}, '\\', '\\\\'), '|', '\\|')" for part in parts)
 
 
 def _wide(names: Iterable[str]) -> str:

@@ -126,7 +126,7 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         else:
             yield f"{kind} {table}: {count} rows"
     for (table, change), count in plan.synthesized.items():
-        yield f"synthesized: {change} of {count} rows of {table} by a cascade, from their last images in the log"
+        yield f"synthesized: {change} of {count} rows of {table} by a cascade, from their images in the log"
     for table, baseline in plan.baselines.items():
         yield f"values of {table} that images lack: {described_baseline(baseline)}"
     yield f"rows that need nothing: {plan.done}"

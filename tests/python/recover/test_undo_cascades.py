@@ -201,6 +201,32 @@ def test_a_child_that_was_changed_since_is_a_conflict(
         assert run(server, text).returncode == 0, (reason, plan.differences, text)
 
 
+def test_children_that_the_log_shows_later_or_never_follow_their_parents(
+    mariadb_server: Server, tmp_path: Path
+) -> None:
+    case = Case(
+        "begin not logged",
+        (
+            "create table p (id int primary key, v int)",
+            "create table c (p int, i int, v int, primary key (p, i), foreign key (p) references p (id)"
+            " on update cascade)",
+            "create table g (id int primary key, p int, i int, v int, foreign key (p, i) references c (p, i)"
+            " on update cascade)",
+            "insert into p values (1, 1), (2, 2), (3, 3)",
+            "insert into c values (1, 1, 0), (1, 2, 0), (2, 1, 0), (3, 1, 0)",
+            "insert into g values (1, 1, 1, 0), (2, 1, 2, 0), (3, 2, 1, 0), (4, 3, 1, 0)",
+        ),
+        ("update p set id = id + 10 where id < 3", "update p set id = id + 10, v = 9 where id = 11"),
+        ("update c set v = 5 where i = 1", "update g set v = 6 where id in (1, 4)"),
+    )
+    log, condition = played(mariadb_server, case, SCHEMA, is_begin_logged=False)
+    plan, text = undone(mariadb_server, [log], tmp_path, condition, against=root_of(mariadb_server), with_cascades=True)
+    assert text, (plan.problems, plan.conflicts, plan.refusals, plan.differences)
+    done = run(mariadb_server, text)
+    assert done.returncode == 0, (done.stderr, text)
+    assert rows_of(mariadb_server, SCHEMA) == rows_of(mariadb_server, f"{SCHEMA}_without")
+
+
 @pytest.mark.parametrize("by_transaction", [False, True])
 @pytest.mark.parametrize(
     ("damage", "since"),

@@ -48,12 +48,16 @@ def transaction(server: Server, schema: str, *groups: tuple[str, ...]) -> None:
             connection.commit()
 
 
-def played(server: Server, case: Case, schema: str, is_possible_without: bool = True) -> tuple[Path, str]:
+def played(
+    server: Server, case: Case, schema: str, is_possible_without: bool = True, *, is_begin_logged: bool = True
+) -> tuple[Path, str]:
     """Play a case with the damage in one schema, and without it in another; return the log and the selection."""
     for name in (schema, f"{schema}_without"):
         server.execute(f"drop database if exists {name}", f"create database {name}")
     server.flush()
     transaction(server, schema, case.before)
+    if not is_begin_logged:
+        server.flush()
     server.execute(f"create table {schema}.marker (a int primary key)", f"drop table {schema}.marker")
     before = position_of(server)
     transaction(server, schema, case.damage)
