@@ -6,6 +6,7 @@ A chain does not depend on any other, so that processes may share the chains of 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from recover.undo.carried import CarriedRows, CarryError, of_rows
 from recover.undo.classify import (
@@ -24,6 +25,9 @@ from recover.undo.operations import MissingValueError, Operation, Verb
 from recover.undo.reading import StatementReader
 from recover.undo.statements import StatementWriter
 from recover.undo.tables import Table
+
+END: Final = b"\0"
+"""Ends each statement of `Findings.texts`: a statement may contain a line break in a name, but no NUL."""
 
 Effect = tuple[int, Row | None, Row | None]
 """Place of a chain, a row of it as it is now, and as it will be."""
@@ -89,7 +93,7 @@ class Findings:
     Attributes
     ----------
     texts
-        Statements by the verb of the others that they are printed with.
+        Statements by the verb of the others that they are printed with, each with its `END`.
     counts
         Number of statements by their own verb.
     conflicts, refusals, already, problems, done, disjoint
@@ -98,7 +102,7 @@ class Findings:
         Rows that statements change, and the keys of all rows of their chains, if they are needed.
     """
 
-    texts: dict[Verb, list[str]] = field(default_factory=dict)
+    texts: dict[Verb, bytearray] = field(default_factory=dict)
     counts: Counter[Verb] = field(default_factory=Counter)
     conflicts: list[Conflict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -115,7 +119,9 @@ class Findings:
         # Rows that exchanged keys keep the order of their statements.
         together: Verb | None = "UPDATE" if len(chain.texts) > 1 and task.table.row_key else None
         for verb, text in chain.texts:
-            self.texts.setdefault(together or ("UPDATE" if verb == "SELECT" else verb), []).append(text)
+            texts = self.texts.setdefault(together or ("UPDATE" if verb == "SELECT" else verb), bytearray())
+            texts += text.encode()
+            texts += END
             self.counts[verb] += 1
         if task.keeps_effects:
             self.effects += [(chain.place, now, wanted) for now, wanted in chain.plan.effects]

@@ -1,12 +1,14 @@
 """The changes of a table in commit order, row by row: from a connection with `row_changes` to `Change`.
 
-DuckDB sorts, and writes to disk what does not fit into memory; Python sees the changes of one row at a time.
+DuckDB sorts, and writes to disk what does not fit into memory. The rows of many chains are one Arrow batch, which costs
+little to make and to send to another process; only there do they become Python's.
 """
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import accumulate, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
@@ -17,6 +19,7 @@ from recover.undo.fold import Change, Row
 from recover.undo.tables import Table, TableName
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
     from recover.undo.beginnings import Beginnings
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 ORDER: Final = "epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"
 """The columns of commit order."""
 
-# A map as its names in one text and its values in a list: DuckDB gives these to Python ten times as fast.
+# A map as its names in one text and its values in a list: most rows have the same names, which are split once.
 _IMAGES: Final = ", ".join(
     [
         *(f"array_to_string(map_keys({row}), chr(0)), map_values({row})" for row in ("row_before", "row_after")),
@@ -195,10 +198,10 @@ class TableChanges:
         self._uncertain: Collection[str] = ()
         has_partial = connection.execute(
             f"select count(*) from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
-            " and schema_name = $schema and table_name = $name and ("
-            "  (row_before is not null and cardinality(row_before) < $columns)"
-            "  or (row_after is not null and cardinality(row_after) < $columns))",
-            self._names | {"columns": len(table.stored)},
+            " and schema_name = ? and table_name = ? and ("
+            f"  (row_before is not null and cardinality(row_before) < {len(table.stored)})"
+            f"  or (row_after is not null and cardinality(row_after) < {len(table.stored)}))",
+            list(table.name),
         ).fetchone()
         self._first = first_selected(connection, selected, table.name)
         self._since: tuple[int, ...] | None = self._first
@@ -214,16 +217,9 @@ class TableChanges:
         self._source = selected.source_id
         self._place_rows()
 
-    @property
-    def _names(self) -> dict[str, str]:
-        return {"schema": self._table.name[0], "name": self._table.name[1]}
-
-    @property
-    def _parameters(self) -> dict[str, object]:
-        return {**self._names, "source": self._source}
-
     def _window(self) -> str:
         """Return a query of the committed changes of the table since the first selected one, with keys."""
+        schema, name = self._table.name
         before, after = _identity(self._table, "row_before"), _identity(self._table, "row_after")
         key = f"if(event_type = 'INSERT', {after}, {before})"
         key_after = f"if(event_type = 'UPDATE', coalesce({after}, {before}), {key})"
@@ -238,8 +234,8 @@ class TableChanges:
             f"select {ORDER}, change_id, {_transaction_name('changes')} as transaction_name,"
             f" {self._is_selected} as is_selected, event_type, {key} as key, {key_after} as key_after,"
             f" {images}, undecoded_columns"
-            " from binloom.row_changes as changes where source_id = $source and schema_name = $schema"
-            f" and table_name = $name and outcome = 'commit'{since}"
+            f" from binloom.row_changes as changes where source_id = {literal(self._source)}"
+            f" and schema_name = {literal(schema)} and table_name = {literal(name)} and outcome = 'commit'{since}"
         )
 
     def _certain(self, image: str) -> str:
@@ -264,9 +260,7 @@ class TableChanges:
 
     def _place_rows(self) -> None:
         """Name the chain of rows that took each other's keys: rows of one chain are folded together."""
-        moves = self._connection.execute(
-            f"select key, key_after from ({self._window()}) where key != key_after", self._parameters
-        )
+        moves = self._connection.execute(f"select key, key_after from ({self._window()}) where key != key_after")
         chains = _Chains()
         for key, key_after in fetched(moves):
             chains.join(key, key_after)
@@ -280,7 +274,7 @@ class TableChanges:
             self._connection.execute("insert into chained_keys select key, chain from chained")
             self._connection.unregister("chained")
 
-    def batches(self) -> Iterator[list[tuple[Any, ...]]]:
+    def batches(self) -> "Iterator[pa.RecordBatch]":
         """Yield the rows of some chains at a time, which `chains_of` reads.
 
         Raises
@@ -288,43 +282,50 @@ class TableChanges:
         SelectionError
             A chain is too long.
         """
-        changes = self._window()
-        if self.baseline is not None:
-            changes = f"{changes} union all by name {self._rows_of_baseline()}"
-        found = self._connection.execute(
-            f"with window_changes as ({changes}), placed as ("
-            " select window_changes.*, coalesce(chained_keys.chain, window_changes.key) as chain"
-            " from window_changes left join chained_keys on window_changes.key = chained_keys.key)"
-            " select chain, change_id, transaction_name, is_selected, event_type, key, key_after,"
-            f" {_IMAGES}"
-            f" from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}",
-            self._parameters,
-        )
-        waiting: list[tuple[Any, ...]] = []
-        while rows := found.fetchmany(_ROWS_AT_ONCE):
-            waiting += rows
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        waiting: pa.RecordBatch | None = None
+        for rows in self._rows():
+            waiting = rows if waiting is None else pa.concat_batches([waiting, rows])
             # The last chain may go on in the next rows.
-            end = len(waiting)
-            while end and waiting[end - 1][0] == waiting[-1][0]:
-                end -= 1
+            chains = waiting.column(0)
+            end = pc.index(chains, chains[-1]).as_py()
             if end:
-                yield waiting[:end]
-                del waiting[:end]
-            if len(waiting) > _LONGEST_CHAIN:
+                yield waiting.slice(0, end)
+                waiting = waiting.slice(end)
+            if waiting.num_rows > _LONGEST_CHAIN:
                 raise SelectionError(
                     f"More than {_LONGEST_CHAIN} changes of {self._table.text} belong to rows that took each"
                     " other's keys.",
                     hint="Select less, or undo it with --by-transaction.",
                 )
-        if waiting:
+        if waiting is not None:
             yield waiting
+
+    def _rows(self) -> "Iterator[pa.RecordBatch]":
+        """Yield the rows of the chains that have a selected change, sorted by chain and in commit order."""
+        changes = self._window()
+        if self.baseline is not None:
+            changes = f"{changes} union all by name {self._rows_of_baseline()}"
+        # The rows of a query with parameters would be in memory as a whole.
+        found = self._connection.sql(
+            f"with window_changes as ({changes}), placed as ("
+            " select window_changes.*, coalesce(chained_keys.chain, window_changes.key) as chain"
+            " from window_changes left join chained_keys on window_changes.key = chained_keys.key)"
+            " select chain, change_id, transaction_name, is_selected, event_type, key, key_after,"
+            f" {_IMAGES}"
+            f" from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}"
+        )
+        for batch in found.to_arrow_reader(_ROWS_AT_ONCE):
+            for first in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                yield batch.slice(first, _ROWS_AT_ONCE)
 
     def selected_by_type(self) -> dict[str, int]:
         """Return the number of selected changes of each type that changed something."""
         rows = self._connection.execute(
             f"select event_type, count(*) from ({self._window()}) where is_selected"
-            " and row_before is distinct from row_after group by all",
-            self._parameters,
+            " and row_before is distinct from row_after group by all"
         ).fetchall()
         return {event_type: int(count) for event_type, count in rows}
 
@@ -347,10 +348,23 @@ def selected_changes_backwards(
         yield (schema, name), _change(("", facts[0], facts[1], True, facts[2], "", "", *facts[3:]))
 
 
-def chains_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[Change]]:
+def chains_of(batch: "pa.RecordBatch") -> Iterator[list[Change]]:
     """Yield the changes of one row, or of rows that took each other's keys, in commit order."""
-    for _, chain in groupby(rows, key=lambda row: row[0]):
+    rows = zip(*map(_values, batch.columns), strict=True)
+    for _, chain in groupby(rows, key=itemgetter(0)):
         yield [_change(row) for row in chain]
+
+
+def _values(column: "pa.Array") -> list[Any]:
+    """Return the values of a column in Python; of a list, all elements are converted at once."""
+    import pyarrow as pa
+
+    if not pa.types.is_list(column.type):
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    elements = column.flatten().to_numpy(zero_copy_only=False).tolist()
+    lengths = column.value_lengths().to_pylist()
+    ends = accumulate(length or 0 for length in lengths)
+    return [None if length is None else elements[end - length : end] for length, end in zip(lengths, ends, strict=True)]
 
 
 def _change(row: tuple[Any, ...]) -> Change:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Final, Self
+from typing import IO, TYPE_CHECKING, Final, Self
 
 from ingest.errors import UsageError
 from recover.timeline.baselines import Baseline
 from recover.undo.against import Difference, LiveServer, OtherTableError
 from recover.undo.beginnings import Beginnings, columns_of_cascades
 from recover.undo.carried import CarriedRows, CarryError, RunningRows, Turn
-from recover.undo.chains import ChainPlanner, Findings, PlannedChain, ProvedStatements, Task
+from recover.undo.chains import END, ChainPlanner, Findings, PlannedChain, ProvedStatements, Task
 from recover.undo.changes import (
     Selected,
     SelectionError,
@@ -29,14 +29,13 @@ from recover.undo.fold import Change, Row
 from recover.undo.levels import find_levels
 from recover.undo.operations import Verb
 from recover.undo.order import ORDERS, ORDERS_THAT_CARRY, Claims
-from recover.undo.processes import Batch, PlanningProcesses, number_of_processes
+from recover.undo.processes import PlanningProcesses, number_of_processes
 from recover.undo.tables import Table, TableName
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-# A statement may contain a line break only in a name; a NUL cannot be in any.
-_END: Final = b"\0"
 _SHOWN: Final = 1000
 _CHAINS_COMPARED_AT_ONCE: Final = 1000
 
@@ -234,7 +233,7 @@ class Planner:
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
-                self._spool(table, verb).write(_END.join(text.encode() for text in texts) + _END)
+                self._spool(table, verb).write(texts)
             for place, now, wanted in found.effects:
                 try:
                     self._claim(claims, task, place, now, wanted)
@@ -365,19 +364,19 @@ class Planner:
                 yield self._statements.text(operation)
 
 
-def _placed(batches: Iterable[list[tuple[Any, ...]]]) -> Iterator[Batch]:
+def _placed(batches: "Iterable[pa.RecordBatch]") -> "Iterator[tuple[int, pa.RecordBatch]]":
     """Yield batches with the place of their first chain: places grow, and no two chains have the same."""
     place = 0
-    for rows in batches:
-        yield place, rows
-        place += len(rows)
+    for batch in batches:
+        yield place, batch
+        place += batch.num_rows
 
 
 def _read(spool: IO[bytes]) -> Iterator[list[str]]:
     spool.seek(0)
     rest = b""
     while block := spool.read(1 << 20):
-        *whole, rest = (rest + block).split(_END)
+        *whole, rest = (rest + block).split(END)
         if whole:
             yield [text.decode() for text in whole]
     assert not rest

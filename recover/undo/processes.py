@@ -23,6 +23,8 @@ from recover.undo.changes import chains_of
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+    import pyarrow as pa
+
     _Process = Connection[object, Findings | Exception]
 
 # One process reads for the others, and cannot feed more of them.
@@ -31,9 +33,6 @@ _MOST: Final = 4
 FEWEST_CHANGES: Final = 50_000
 _PROJECT: Final = str(Path(__file__).resolve().parents[2])
 _PROGRAM: Final = "import sys; from recover.undo.processes import plan_batches; plan_batches(int(sys.argv[1]))"
-
-Batch = tuple[int, list[tuple[Any, ...]]]
-"""Place of the first chain, and the rows of some chains."""
 
 
 def number_of_processes(changes: int) -> int:
@@ -78,8 +77,13 @@ class PlanningProcesses:
     ) -> None:
         self._opened.close()
 
-    def findings(self, batches: Iterable[Batch]) -> Iterator[Findings]:
-        """Yield the findings of each batch, in their order; it also raises what planning raises.
+    def findings(self, batches: "Iterable[tuple[int, pa.RecordBatch]]") -> Iterator[Findings]:
+        """Yield the findings of each batch of rows, in their order; it also raises what planning raises.
+
+        Parameters
+        ----------
+        batches
+            Place of the first chain, and the rows of some chains.
 
         Raises
         ------
@@ -87,17 +91,27 @@ class PlanningProcesses:
             A process ended early.
         """
         busy: deque[_Process] = deque()
-        for batch in batches:
+        for first, rows in batches:
             # A process never has a second batch, so that neither side waits for the other to read.
             if not self._free:
                 yield _received(busy[0])
                 self._free.append(busy.popleft())
             process = self._free.popleft()
             with _kept(process):
-                process.send(batch)
+                process.send((first, _written(rows)))
             busy.append(process)
         for process in busy:
             yield _received(process)
+
+
+def _written(rows: "pa.RecordBatch") -> bytes:
+    import pyarrow as pa
+
+    # Pickle would send a part of a batch with the whole of it.
+    written = pa.BufferOutputStream()
+    with pa.ipc.new_stream(written, rows.schema) as stream:
+        stream.write_batch(rows)
+    return bytes(written.getvalue())
 
 
 def _received(process: "_Process") -> Findings:
@@ -131,12 +145,16 @@ def plan_batches(file: int) -> None:
         # Rows have no circles. Without the modules, little is searched for them.
         gc.freeze()
         while True:
-            first, rows = connection.recv()
-            connection.send(_outcome(planner, first, rows))
+            first, written = connection.recv()
+            connection.send(_outcome(planner, first, written))
 
 
-def _outcome(planner: ChainPlanner, first: int, rows: list[tuple[Any, ...]]) -> Findings | Exception:
+def _outcome(planner: ChainPlanner, first: int, written: bytes) -> Findings | Exception:
+    import pyarrow as pa
+
     try:
+        with pa.ipc.open_stream(written) as stream:
+            (rows,) = stream
         return planner.findings(first, chains_of(rows))
     except Exception as error:
         return error

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from ingest.errors import BinloomError
@@ -279,11 +280,12 @@ def test_processes_that_share_the_rows_give_the_same_plan(monkeypatch: pytest.Mo
 
 def test_an_error_of_a_process_is_one_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task(TABLE, Wish(), keeps_effects=False, is_compared=False)
+    batches = [(0, pa.record_batch({"chain": ["1"]}))]
     with processes.PlanningProcesses(task, 1) as some, pytest.raises(ValueError, match="unpack"):
-        [*some.findings([(0, [("1",)])])]
+        [*some.findings(batches)]
     monkeypatch.setattr(processes, "_PROGRAM", "")
     with processes.PlanningProcesses(task, 1) as some, pytest.raises(BinloomError, match="ended early"):
-        [*some.findings([(0, [("1",)])])]
+        [*some.findings(batches)]
 
 
 def test_few_changes_need_no_other_process() -> None:
