@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from binloom.commands.output import say
+from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.spark import metastore_holder
@@ -42,6 +43,7 @@ def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Pat
     if not files:
         _assert_files(more, names)
         return Log.of_cluster() if is_cluster_target() else _warehouse(VIEWS)
+    hide_pandas_from_arrow()
     return Log.of_files([*files, *(more or ())], filters, **_origin(filters.sources, names))
 
 
@@ -79,6 +81,7 @@ def asked_whole_log(
         return _warehouse((*VIEWS, *MARTS, *BASELINE_VIEWS), spill)
     if table is not None and Path(table).is_file():
         raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
+    hide_pandas_from_arrow()
     return Log.of_whole_files([*files, *(more or ())], table, spill=spill, **_origin(sources, names))
 
 
