@@ -334,7 +334,10 @@ class _Decoding:
                 self._query = None
             if version is not None and self._filters.keys:
                 texts = texts_of_keys(self._filters.keys, version)
-                self._key_texts.setdefault(table_map["table_map_id"], []).append(texts)
+                known = self._key_texts.setdefault(table_map["table_map_id"], [])
+                # Each file has the table map again.
+                if texts not in known:
+                    known.append(texts)
             columns = version.columns if version is not None else ()
             self._connection.execute(
                 "insert into bindings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

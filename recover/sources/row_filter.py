@@ -52,7 +52,7 @@ def rows_with_keys(batch: "pa.RecordBatch", texts_by_map: Mapping[str, Sequence[
     places = np.asarray(ids.indices)
     stays = np.ones(batch.num_rows, dtype=bool)
     names = ids.dictionary.to_pylist()
-    for place in np.unique(places):
+    for place in np.flatnonzero(np.bincount(places)):
         alternatives = texts_by_map.get(names[place])
         if alternatives is None:
             continue
@@ -97,7 +97,10 @@ def _has(values: Any, rows: Any, ordinal: int, wanted: Sequence[str]) -> Any:
     texts = values.values
     # Most values have another length, which costs less to find out than to copy them.
     ends = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset :]
-    has = np.isin(ends[places + 1] - ends[places], [len(text.encode()) for text in wanted])
+    sizes = ends[places + 1] - ends[places]
+    has = np.zeros(len(sizes), dtype=bool)
+    for size in {len(text.encode()) for text in wanted}:
+        has |= sizes == size
     near = np.flatnonzero(has)
     column = texts.take(pa.array(places[near]))
     has[near] = pc.is_in(column, value_set=pa.array(wanted, pa.string())).to_numpy(zero_copy_only=False)
