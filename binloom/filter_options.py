@@ -41,6 +41,7 @@ OPTIONS: Final[dict[str, Any]] = {
     "until": _one("--until", "TIME", "Only changes before this time, in UTC."),
     "gtids": _several("--gtid", "SET", "Only transactions with these GTIDs, such as uuid:1-5 or 0-1-7."),
     "transactions": _several("--transaction", "ID", "Only this transaction: a GTID, FILE:POSITION or transaction_id."),
+    "change_ids": _several("--change-id", "ID", "Only this row change, by its change_id."),
     "threads": Annotated[
         list[int] | None,
         typer.Option("--thread", metavar="N", help="Only this connection. May be repeated.", rich_help_panel=_PANEL),

@@ -123,7 +123,7 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
 
 
 def place_condition(filters: Filters) -> "exp.Expr":
-    """Return the part of the condition that `quarantined_row_events` can answer too: place, time, GTID and type."""
+    """Return the part of the condition that `quarantined_row_events` can answer too: place, time, transaction, type."""
     from sqlglot import exp
 
     conditions = list(_of_place(filters))
@@ -131,6 +131,8 @@ def place_condition(filters: Filters) -> "exp.Expr":
         conditions.append(is_in(filters.gtids, exp.column("gtid")))
     if filters.transactions:
         conditions.append(exp.or_(*(_transaction(text) for text in filters.transactions)))
+    if filters.change_ids:
+        conditions.append(exp.or_(*(_change(text) for text in filters.change_ids)))
     if filters.types:
         conditions.append(is_one_of("event_type", filters.types))
     return exp.and_(*conditions) if conditions else exp.true()
@@ -189,6 +191,25 @@ def _transaction(text: str) -> "exp.Expr":
         )
     names |= {"binlog_file": exp.Literal.string(file), "transaction_pos": exp.Literal.number(position)}
     return exp.and_(*(exp.EQ(this=exp.column(name), expression=value) for name, value in names.items()))
+
+
+def _change(text: str) -> "exp.Expr":
+    """Return the condition for one row change: `source/epoch/file/position/payload_ordinal/row_ordinal`."""
+    from sqlglot import exp
+
+    source, *places = text.rsplit("/", 5)
+    numbers = dict(zip(("epoch", "start_pos", "payload_ordinal", "row_ordinal"), places[:1] + places[2:], strict=False))
+    if len(places) != 5 or not source or not places[1] or not all(one.isdecimal() for one in numbers.values()):
+        raise UsageError(
+            f"{text!r} does not name a row change.",
+            hint="Give a change_id as `binloom query --format json` prints it:"
+            " source/epoch/file/position/payload_ordinal/row_ordinal.",
+        )
+    texts = {"source_id": source, "binlog_file": places[1]}
+    return exp.and_(
+        *(is_one_of(name, [value]) for name, value in texts.items()),
+        *(exp.EQ(this=exp.column(name), expression=exp.Literal.number(value)) for name, value in numbers.items()),
+    )
 
 
 # --- tables and columns ---

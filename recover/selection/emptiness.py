@@ -26,6 +26,7 @@ _OPTIONS: Final = {
     "types": "--type",
     "gtids": "--gtid",
     "transactions": "--transaction",
+    "change_ids": "--change-id",
     "threads": "--thread",
     "files": "--file",
 }

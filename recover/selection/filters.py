@@ -50,6 +50,8 @@ class Filters:
         Ranges of GTIDs.
     transactions
         Transactions: `transaction_id`, a GTID, or `file:position` of the transaction's start.
+    change_ids
+        Single row changes, by `change_id`.
     threads
         Connections that wrote the changes.
     files
@@ -75,6 +77,7 @@ class Filters:
     until: datetime | None = None
     gtids: tuple[GtidRange, ...] = ()
     transactions: tuple[str, ...] = ()
+    change_ids: tuple[str, ...] = ()
     threads: tuple[int, ...] = ()
     files: tuple[str, ...] = ()
     from_pos: int | None = None
@@ -120,6 +123,7 @@ class Filters:
         until: str | None = None,
         gtids: Iterable[str] = (),
         transactions: Iterable[str] = (),
+        change_ids: Iterable[str] = (),
         threads: Iterable[int] = (),
         files: Iterable[str] = (),
         from_pos: int | None = None,
@@ -147,6 +151,7 @@ class Filters:
             until=None if until is None else moment(until, "--until"),
             gtids=tuple(found for text in gtids for found in gtid_ranges(text)),
             transactions=tuple(transactions),
+            change_ids=tuple(change_ids),
             threads=tuple(threads),
             files=separated(files),
             from_pos=from_pos,

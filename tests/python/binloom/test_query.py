@@ -47,6 +47,9 @@ def test_json_and_csv_have_all_columns_in_commit_order(home: Path) -> None:
     assert all(float((row["row_after"] or row["row_before"])["total"]) > 500 for row in rows)
     lines = list(csv.DictReader(binloom(*options, "--format", "csv", "--limit", "3", home=home).stdout.splitlines()))
     assert [line["change_id"] for line in lines] == [row["change_id"] for row in rows[:3]]
+    chosen = [option for row in rows[2:4] for option in ("--change-id", row["change_id"])]
+    found = binloom("query", *chosen, "--format", "json", home=home)
+    assert [json.loads(line) for line in found.stdout.splitlines()] == rows[2:4]
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,8 @@ def test_other_filters(shop, filters: dict[str, object], found: list[int]) -> No
         ({"key_from": "2026-11-18", "key_to": "2026-11-17", "tables": ["days"]}, "Give the first key of the range"),
         ({"gtids": ["5"]}, "'5' is neither a GTID nor a set of GTIDs. MySQL writes"),
         ({"gtids": ["11111111-1111-1111-1111-111111111111:0"]}, "is neither a GTID"),
+        ({"change_ids": ["s/0/binlog.000001/4"]}, "'s/0/binlog.000001/4' does not name a row change. Give a change_id"),
+        ({"change_ids": ["s/0/binlog.000001/4/0/x"]}, "does not name a row change. Give a change_id as"),
         ({"transactions": ["x"]}, "'x' does not name a transaction. Give a GTID, file:position"),
         ({"from_pos": 4}, "Give --file NAME with --from-pos"),
         ({"since": "yesterday"}, "--since 'yesterday' is not a time. Give"),
