@@ -55,7 +55,8 @@ IMAGE = """
 """
 NO_STATEMENTS = """
     create table binloom.schema_changes using parquet as
-    select 'bench' as source_id, 0 as epoch, 1L as file_sequence, 1L as transaction_pos, 'binlog.000001' as binlog_file,
+    select 'bench' as source_id, 0 as epoch, 1L as file_sequence, 1L as transaction_pos, 1L as start_pos,
+        'binlog.000001' as binlog_file,
         cast(null as string) as gtid, current_timestamp() as event_timestamp, 'shop' as schema_name, 'x' as table_name,
         array('shop.x') as tables, array('add_column a int') as actions
     where false

@@ -1,18 +1,21 @@
 """The tables of a source for which models are generated: present columns, former columns and names, keys."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from binloom.typed.renames import FormerNames, UsedVersion, former_names, rename_steps
+from binloom.typed.renames import FormerNames, Step, UsedVersion, former_names, rename_steps
 from binloom.typed.types import spark_type
 from recover.selection.catalog import TableVersion, read_table_versions
 from recover.sources.cluster import Cluster
 from recover.sources.copies import Copies
 from recover.sources.landed_snapshot import newest_snapshot, newest_snapshot_on_cluster
 from recover.sources.marts import DDL_ACTIONS, open_marts
+from recover.timeline.events import Place
+from recover.timeline.names import Period, periods_of, renamed_tables
+from recover.timeline.table_log import Table
 from recover.undo.tables import ForeignKey, foreign_keys_of_snapshot
 
 if TYPE_CHECKING:
@@ -62,6 +65,8 @@ class SourceTable:
         Names of its columns; empty without one.
     former_names
         Names of columns in older versions.
+    periods
+        The ranges of the log in which the table had its present name and earlier ones, the last first.
     """
 
     source_id: str
@@ -71,6 +76,7 @@ class SourceTable:
     primary_key: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
     former_names: tuple[FormerNames, ...] = ()
+    periods: tuple[Period, ...] = ()
 
     @property
     def name(self) -> str:
@@ -117,11 +123,12 @@ class Catalog:
                 copies.add(name, schema=schema)
         for which in ("min", "max"):
             query = f"""
-                select source_id, table_version_id, place.epoch as epoch, place.file_sequence as file_sequence,
-                    place.start_pos as start_pos
+                select source_id, schema_name, table_name, table_version_id, place.epoch as epoch,
+                    place.file_sequence as file_sequence, place.start_pos as start_pos
                 from (
-                    select source_id, table_version_id, {which}(struct(epoch, file_sequence, start_pos)) as place
-                    from binloom.row_changes group by source_id, table_version_id
+                    select source_id, schema_name, table_name, table_version_id,
+                        {which}(struct(epoch, file_sequence, start_pos)) as place
+                    from binloom.row_changes group by source_id, schema_name, table_name, table_version_id
                 )"""
             copies.add_rows(parse_one(query, read="spark", into=exp.Select), "row_changes")
         # The copies are there as long as the catalog is.
@@ -146,11 +153,18 @@ class Catalog:
         order = self.connection.execute(_versions_in_order(), {"source": source_id}).fetchall()
         by_table: dict[tuple[str, str], list[TableVersion]] = {}
         for version_id, schema, table in order:
-            if is_wanted(schema, table):
-                by_table.setdefault((schema, table), []).append(versions[version_id])
+            by_table.setdefault((schema, table), []).append(versions[version_id])
         present = self.table_names().get(source_id, set())
-        facts = _Facts.of(self, source_id, [name for name, found in by_table.items() if len(found) > 1])
-        return [_table(by_table[name], facts) for name in sorted(by_table) if name in present]
+        wanted = [name for name in sorted(by_table) if name in present and is_wanted(*name)]
+        renamed = renamed_tables(self.connection, source_id)
+        periods = {
+            name: periods_of(self.connection, Table(source_id, *name))
+            for name in wanted
+            if ".".join(name).lower() in renamed
+        }
+        altered = [name for name in wanted if len(by_table[name]) > 1 or len(periods.get(name, ())) > 1]
+        facts = _Facts.of(self, source_id, altered)
+        return [_table(by_table, periods.get(name) or [Period(Table(source_id, *name))], facts) for name in wanted]
 
 
 @dataclass(frozen=True)
@@ -160,7 +174,7 @@ class _Facts:
     comments: Mapping[tuple[str, str, str], str]
     foreign_keys: tuple[ForeignKey, ...]
     used: Mapping[tuple[str, str], list[UsedVersion]]
-    steps: Mapping[tuple[str, str], list[Any]]
+    steps: Mapping[tuple[str, str], list[Step]]
 
     @classmethod
     def of(cls, catalog: Catalog, source_id: str, altered: Iterable[tuple[str, str]]) -> "_Facts":
@@ -178,11 +192,14 @@ class _Facts:
         )
 
 
-def _table(versions: list[TableVersion], facts: _Facts) -> SourceTable:
-    present = versions[-1]
-    name = (present.schema_name, present.table_name)
+def _table(
+    versions: Mapping[tuple[str, str], list[TableVersion]], periods: Sequence[Period], facts: _Facts
+) -> SourceTable:
+    name = (periods[0].table.schema_name, periods[0].table.table_name)
+    present = versions[name][-1]
     names = {column.name for column in present.columns}
-    former = former_names(facts.used.get(name, []), facts.steps.get(name, []), names)
+    used, steps = _under_all_names(periods, facts)
+    former = former_names(used, steps, names)
     names_by_version = {id: one.names for one in former for id in one.table_version_ids}
     columns = {
         column.name: TypedColumn(
@@ -194,12 +211,16 @@ def _table(versions: list[TableVersion], facts: _Facts) -> SourceTable:
         )
         for column in present.columns
     }
-    by_id = {version.table_version_id: version for version in versions}
+    by_id = {
+        version.table_version_id: version
+        for period in periods
+        for version in versions.get((period.table.schema_name, period.table.table_name), ())
+    }
     folded = {column.lower() for column in names}
-    for used in reversed(facts.used.get(name, [])):
-        version = by_id.get(used.table_version_id)
+    for one in reversed(used):
+        version = by_id.get(one.table_version_id)
         for column in version.columns if version else ():
-            known = names_by_version.get(used.table_version_id, {}).get(column.name, column.name)
+            known = names_by_version.get(one.table_version_id, {}).get(column.name, column.name)
             if known.lower() not in folded:
                 folded.add(known.lower())
                 columns[known] = TypedColumn(known, spark_type(column), column.shown_type, is_present=False)
@@ -210,7 +231,19 @@ def _table(versions: list[TableVersion], facts: _Facts) -> SourceTable:
         present.primary_key,
         tuple(key for key in facts.foreign_keys if key.table == name),
         former,
+        tuple(periods),
     )
+
+
+def _under_all_names(periods: Sequence[Period], facts: _Facts) -> tuple[list[UsedVersion], list[Step]]:
+    """Return the versions that rows of a table have, and its steps, in their order."""
+    used: list[UsedVersion] = []
+    steps: list[Step] = []
+    for period in reversed(periods):
+        name = (period.table.schema_name, period.table.table_name)
+        used += (one for one in facts.used.get(name, ()) if period.includes(Place(*one.first_used)))
+        steps += (one for one in facts.steps.get(name, ()) if period.includes(Place(*one.place)))
+    return used, steps
 
 
 def _versions_in_order() -> str:
@@ -252,10 +285,10 @@ def _used_versions(connection: "DuckDBPyConnection", source_id: str) -> dict[tup
     rows = connection.execute(
         """
         with used as (
-            select table_version_id, min(row(epoch, file_sequence, start_pos)) as place
+            select table_version_id, schema_name, table_name, min(row(epoch, file_sequence, start_pos)) as place
             from binloom.row_changes where source_id = $source group by all
         )
-        select schema_name, table_name, table_version_id, used.place, column_names
+        select used.schema_name, used.table_name, table_version_id, used.place, column_names
         from used join binloom.table_versions using (table_version_id)
         order by used.place, table_version_id
         """,

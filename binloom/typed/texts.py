@@ -29,8 +29,11 @@ _CHANGES = (
 # The embedded metastore keeps at most 32,700 characters of a view. The query of a table has about so many characters
 # for itself, for each column, and for each character of a column's name.
 _MOST_CHARACTERS: Final = 30_000
-_SIZE_OF_HISTORY: Final = (14_500, 160, 4)
+_SIZE_OF_HISTORY: Final = (16_500, 160, 4)
 _SIZE_OF_CHANGES: Final = (2_500, 340, 8)
+# For each former name of the table, and for each character of the arguments with former names of columns.
+_SIZE_OF_FORMER_TABLE: Final = 1_000
+_SIZE_OF_FORMER_NAMES: Final = 9
 # Types of which some values of a server do not exist in Spark.
 _DATES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _VERSION_COLUMNS = {
@@ -40,7 +43,8 @@ _VERSION_COLUMNS = {
     "operation": "INSERT, UPDATE or DELETE; NULL for a row before its first change.",
     "is_current": "Whether the row has these values at the end of the log.",
     "is_deleted": "Whether the row does not exist in this version.",
-    "valid_from": "Time of the commit that made this version; NULL for a row before its first change.",
+    "valid_from": "Time of the commit that made this version; NULL for a row before its first change, unless the table "
+    "replaced another one before: then the time of that statement.",
     "valid_to": "Time of the commit that ended this version; NULL for the last one.",
     "change_id": "The change that made this version; key of row_changes.",
     "table_version_id": "Definition of the table when the change was made; key of table_versions.",
@@ -133,8 +137,10 @@ def _changes(table: SourceTable) -> str:
 def _materialized(table: SourceTable, size: tuple[int, int, int]) -> str:
     fixed, of_column, of_character = size
     names = sum(len(_text(column.name)) for column in table.columns)
-    is_short = fixed + of_column * len(table.columns) + of_character * names <= _MOST_CHARACTERS
-    return "view" if is_short else "table"
+    characters = fixed + of_column * len(table.columns) + of_character * names
+    characters += _SIZE_OF_FORMER_TABLE * len(table.periods[1:])
+    characters += _SIZE_OF_FORMER_NAMES * sum(map(len, _former_names_argument(table)))
+    return "view" if characters <= _MOST_CHARACTERS else "table"
 
 
 def _call(macro: str, materialized: str, arguments: Iterable[str]) -> str:
@@ -150,6 +156,19 @@ def _table_arguments(table: SourceTable) -> Iterator[str]:
     yield f"columns={_dict({column.name: column.type for column in table.present_columns}, 1)}"
     if table.former_columns:
         yield f"former_columns={_dict({column.name: column.type for column in table.former_columns}, 1)}"
+    yield from _former_names_argument(table)
+    # The table had each of these names until the statement at this place.
+    former = [(period.table, [*period.until]) for period in table.periods if period.until is not None]
+    if former:
+        periods = "".join(
+            f"        {{{_text('schema')}: {_text(one.schema_name)}, {_text('name')}: {_text(one.table_name)},"
+            f" {_text('until')}: {until}}},\n"
+            for one, until in former
+        )
+        yield f"former_tables=[\n{periods}    ]"
+
+
+def _former_names_argument(table: SourceTable) -> Iterator[str]:
     if table.former_names:
         periods = "".join(
             f"        {{{_text('table_version_ids')}: [{', '.join(map(_text, one.table_version_ids))}],"

@@ -1,9 +1,9 @@
-{% macro baseline_lives(table, former_names) -%}
+{% macro baseline_lives(table, former_names, former_tables=[]) -%}
 {#- A baseline tells that a row existed, and not since when. Its position is where the next event begins. -#}
 select
         source_id,
-        schema_name,
-        table_name,
+        {{ binloom.text_literal(table.schema) }} as schema_name,
+        {{ binloom.text_literal(table.name) }} as table_name,
         pk_values,
         pk_hash,
         cast(null as string) as next_pk_values,
@@ -26,9 +26,7 @@ select
         {{ binloom.with_present_names('row', former_names) }} as row_after
     from {{ ref('baseline_rows') }}
     where
-        source_id = {{ binloom.text_literal(table.source) }}
-        and schema_name = {{ binloom.text_literal(table.schema) }}
-        and table_name = {{ binloom.text_literal(table.name) }}
+        {{ binloom.is_of_table(table, former_tables, 'binlog_pos - 1') | indent }}
         and pk_values is not null
         and epoch is not null
 {%- endmacro %}

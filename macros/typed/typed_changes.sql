@@ -1,11 +1,11 @@
-{% macro typed_changes(table, columns, former_columns={}, former_names=[]) -%}
+{% macro typed_changes(table, columns, former_columns={}, former_names=[], former_tables=[]) -%}
 {%- set all_columns = dict(columns, **former_columns) -%}
 {%- set count = all_columns | length -%}
 with
 
 changes as (
 
-    {{ binloom.changes_of_table(table, former_names) | indent }}
+    {{ binloom.changes_of_table(table, former_names, former_tables) | indent }}
         and outcome = 'commit'
 
 ),

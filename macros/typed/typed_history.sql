@@ -1,4 +1,4 @@
-{% macro typed_history(table, columns, former_columns={}, former_names=[], prefix='binloom_') -%}
+{% macro typed_history(table, columns, former_columns={}, former_names=[], former_tables=[], prefix='binloom_') -%}
 {%- set version_columns = [
     'row_version_id', 'pk_values', 'version', 'operation', 'is_current', 'is_deleted', 'valid_from', 'valid_to',
     'change_id', 'table_version_id', 'thread_id', 'valid_from_gtid', 'valid_from_binlog_file', 'valid_from_epoch',
@@ -10,7 +10,7 @@ with
 
 versions as (
 
-{{ binloom.row_versions(table, former_names) }}
+{{ binloom.row_versions(table, former_names, former_tables) }}
 
 ),
 

@@ -41,7 +41,7 @@ collected as (
     select
         *,
         collect_list(struct(row_after, undecoded_columns)) over (
-            partition by {{ row_key | join(', ') }}, stretch
+            partition by {{ row_key | join(', ') }}, age, stretch
             order by {{ order }} rows between 999 preceding and current row
         ) as changes
     from stretches

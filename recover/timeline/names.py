@@ -64,6 +64,16 @@ def periods_of(connection: "DuckDBPyConnection", table: Table) -> list[Period]:
     return periods
 
 
+def renamed_tables(connection: "DuckDBPyConnection", source_id: str) -> set[str]:
+    """Return the tables of a source that a statement renamed, under both names, in lower case."""
+    rows = connection.execute(
+        """select distinct lower(unnest(tables)) from binloom.schema_changes
+        where source_id = $source and len(list_filter(actions, lambda one: starts_with(one, 'rename_table '))) > 0""",
+        {"source": source_id},
+    ).fetchall()
+    return {name for (name,) in rows}
+
+
 def later_name(connection: "DuckDBPyConnection", table: Table) -> tuple[str, str] | None:
     """Return the name that the last RENAME TABLE gave to a table, and the position of the statement; None without."""
     for rename in _renames(connection, table):

@@ -17,7 +17,11 @@ from binloom.typed.tables import SourceTable, TypedColumn
 from binloom.typed.texts import models, prefix
 from binloom.typed.types import spark_type
 from recover.selection.catalog import Column
+from recover.timeline.events import Place
+from recover.timeline.names import Period
+from recover.timeline.table_log import Table
 from recover.undo.tables import ForeignKey
+from tests.support.models.macros import Macros
 from tests.support.places import PROJECT
 
 NASTY = "a`b' \"{{ 1 }}{% x %}{# y #}\\ \n$\x07🎂"
@@ -197,6 +201,15 @@ class TestTexts:
         one = table(primary_key=("id",), foreign_keys=(key,), former_names=self.FORMER)
         return models(one, "s__t", {(NASTY, NASTY, "parent"): "s__parent"})
 
+    def test_a_renamed_table_has_its_former_names(self) -> None:
+        former = Period(Table(NASTY, "old {{ schema }}", NASTY), None, Place(1, 2, 3))
+        periods = (Period(Table(NASTY, NASTY, "t"), Place(1, 2, 3)), former)
+        texts = models(table(primary_key=("id",), periods=periods), "s__t", {})
+        expected = [{"schema": "old {{ schema }}", "name": NASTY, "until": [1, 2, 3]}]
+        for kind in ("history", "changes"):
+            ((_, arguments),) = calls(texts[f"s__t__{kind}.sql"])
+            assert arguments["former_tables"] == expected
+
     def test_names_are_data(self) -> None:
         texts = self.texts()
         types = {"id": "decimal(20,0)", NASTY: "string", "customer_email": "string"}
@@ -233,11 +246,35 @@ class TestTexts:
             texts = models(table(columns=wide, primary_key=("column_0",)), "s", {})
             return [texts[f"s__{kind}.sql"].split("'")[1] for kind in ("history", "changes")]
 
-        assert [materialized(columns) for columns in (10, 75, 200)] == [
+        assert [materialized(columns) for columns in (10, 65, 200)] == [
             ["view", "view"],
             ["view", "table"],
             ["table", "table"],
         ]
+
+    @pytest.mark.parametrize("type", ["decimal(12,2)", "timestamp"])
+    @pytest.mark.parametrize(("columns", "former"), [(50, 0), (66, 0), (12, 3)])
+    def test_a_view_is_short_enough_for_the_metastore(self, columns: int, former: int, type: str) -> None:
+        many = tuple(TypedColumn(f"column_{number}", type, "text") for number in range(columns))
+        names = {f"before_{number}": f"column_{number}" for number in range(3)}
+        places = [Place(0, 1, 100 * number) for number in range(former, 0, -1)]
+        one = table(
+            columns=many,
+            primary_key=("column_0",),
+            former_names=tuple(FormerNames(("0" * 32, f"{number:032}"), names) for number in range(former)),
+            periods=(
+                Period(Table(NASTY, NASTY, "t"), next(iter(places), None)),
+                *(Period(Table(NASTY, "shop", f"orders_{place.pos}"), None, place) for place in places),
+            ),
+        )
+        texts = models(one, "s", {})
+        macros = Macros({}, ref=lambda name: f"`binloom`.`{name}`")
+        for kind in ("history", "changes"):
+            text = texts[f"s__{kind}.sql"]
+            if "materialized='view'" in text:
+                ((macro, arguments),) = calls(text)
+                assert len(macros.value(macro, **arguments)) < 32_700
+        assert "materialized='view'" in texts["s__history.sql"] or columns == 66
 
     def test_a_table_without_a_key_has_its_changes_only(self) -> None:
         texts = models(table(), "s__t", {})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,17 +34,18 @@ from recover.undo.classify import Wish
 from recover.undo.undoing import planned
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.support.binlog import workload
-from tests.support.binlog.workload import Table as ServerTable
 from tests.support.landing.binlogs import snapshot_of
 from tests.support.models.invoke import run_dbt
+from tests.support.models.macros import Macros
 from tests.support.models.typed import (
     EVERY_TYPE,
+    MOVED,
     ODD_NAMES,
     RENAMED_VERSIONS,
+    Made,
     Typed,
     generated,
     make_tables,
-    rows_of_server,
     typed_row,
 )
 from tests.support.places import PROJECT
@@ -89,8 +91,8 @@ class Timelines:
 
     Attributes
     ----------
-    rows
-        Tables with typed models and their last rows by id, by server and table.
+    made
+        Tables with typed models, and what they contained, by server and name.
     """
 
     home: Path
@@ -98,7 +100,7 @@ class Timelines:
     session: Any
     dumps: dict[str, list[Dump]]
     typed: Typed
-    rows: dict[tuple[str, str], tuple[ServerTable, dict[int, dict[str, str | None]]]]
+    made: dict[str, dict[str, Made]]
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +108,12 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Timelines]:
     """The marts of one workload on each server, and its dumps."""
     home = tmp_path_factory.mktemp("home")
     dumps: dict[str, list[Dump]] = {}
-    rows: dict[tuple[str, str], tuple[ServerTable, dict[int, dict[str, str | None]]]] = {}
+    made: dict[str, dict[str, Made]] = {}
     with pytest.MonkeyPatch.context() as patch, SparkLaunch(home, short_lived=True) as launch:
         patch.setenv("BINLOOM_HOME", str(home))
         for seed, name in enumerate(ALL_DISTRIBUTIONS):
             with ALL_DISTRIBUTIONS[name].start(tmp_path_factory.mktemp(name), ["--binlog-format=ROW"]) as server:
-                for table in make_tables(server):
-                    rows[name, table.name] = table, rows_of_server(server, table)
+                made[name] = make_tables(server)
                 if name in SERVERS:
                     timeline = Timeline(server, seed, has_documents=name == "mysql")
                     dumps[name] = timeline.run(TRANSACTIONS, {TRANSACTIONS // 2: baseline_of(name, server, home)})
@@ -128,16 +129,23 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Timelines]:
         built = run_dbt(home, "run", "--select", *models, "row_history", "table_statistics_hourly")
         assert set(built.values()) == {"success"}, built
         tables = {
-            name: [f"{workload.SCHEMA}.*", *([f"{SCHEMA}.*"] if name in SERVERS else [])] for name in ALL_DISTRIBUTIONS
+            name: [f"{workload.SCHEMA}.*", ".".join(MOVED), *([f"{SCHEMA}.*"] if name in SERVERS else [])]
+            for name in ALL_DISTRIBUTIONS
         }
         typed = generated(tmp_path_factory.mktemp("project"), home, tables)
-        yield Timelines(home, in_memory(home), launch.session(), dumps, typed, rows)
+        yield Timelines(home, in_memory(home), launch.session(), dumps, typed, made)
 
 
 PAST = (
     f"create table {SCHEMA}.past (id int primary key, v varchar(20), w varchar(20))",
     f"insert into {SCHEMA}.past values (1, 'a', 'x'), (2, 'a', 'x'), (3, 'a', 'x'), (4, 'a', 'x')",
     f"create table {SCHEMA}.emptied (id int primary key, v varchar(20))",
+    f"create table {SCHEMA}.swapped (id int primary key, v varchar(20), w varchar(20))",
+    f"create table {SCHEMA}._swapped_gho like {SCHEMA}.swapped",
+    f"insert into {SCHEMA}.swapped values (1, 'a', 'x'), (2, 'a', 'x')",
+    f"insert into {SCHEMA}._swapped_gho values (1, 'b', 'y'), (2, 'b', 'y')",
+    f"rename table {SCHEMA}.swapped to {SCHEMA}._swapped_del, {SCHEMA}._swapped_gho to {SCHEMA}.swapped",
+    f"drop table {SCHEMA}._swapped_del",
     "set session sql_log_bin = 0",
     f"insert into {SCHEMA}.emptied values (1, 'a'), (2, 'b')",
 )
@@ -145,6 +153,8 @@ PAST_THE_LOG = (
     f"update {SCHEMA}.past set v = 'b'",
     f"update {SCHEMA}.emptied set v = 'c' where id = 2",
     f"truncate table {SCHEMA}.emptied",
+    "set session binlog_row_image = MINIMAL",
+    f"update {SCHEMA}.swapped set v = 'c' where id = 2",
     "set session sql_log_bin = 0",
     f"update {SCHEMA}.past set w = 'y' where id = 2",
     f"delete from {SCHEMA}.past where id = 3",
@@ -248,6 +258,18 @@ def test_typed_models_have_rows_that_only_a_baseline_has(timelines: Timelines, n
 
 
 @pytest.mark.parametrize("name", SERVERS)
+def test_a_baseline_shows_the_rows_of_a_table_that_replaced_another(timelines: Timelines, name: str) -> None:
+    current = timelines.typed.current(name, SCHEMA, "swapped")
+    assert {row["id"]: (row["v"], row["w"]) for row in current} == {1: ("b", "y"), 2: ("c", "y")}
+    versions = sorted(versions_of(timelines, name, SCHEMA, "swapped"), key=itemgetter("id", "binloom_version"))
+    assert [row["v"] for row in versions] == ["a", "b", "a", "b", "c"]
+    # The rows of the second table begin with the statement that ends those of the first one.
+    ends = [(row["binloom_valid_from_pos"], row["binloom_valid_to_pos"]) for row in versions]
+    assert None not in {begin for begin, _ in ends}
+    assert ends[0][1] == ends[1][0] == ends[2][1] == ends[3][0]
+
+
+@pytest.mark.parametrize("name", SERVERS)
 def test_history_shows_a_row_that_never_changed_since_the_baseline(timelines: Timelines, name: str) -> None:
     dumps = timelines.dumps[name]
     connection = since(timelines.home, name, dumps[-1].position)
@@ -320,7 +342,8 @@ def test_a_filter_on_the_key_of_row_history_reaches_the_scan(timelines: Timeline
 @pytest.mark.parametrize("name", ALL_DISTRIBUTIONS)
 @pytest.mark.parametrize("table_name", [EVERY_TYPE, ODD_NAMES])
 def test_typed_current_rows_are_the_rows_of_the_server(timelines: Timelines, name: str, table_name: str) -> None:
-    table, rows = timelines.rows[name, table_name]
+    made = timelines.made[name][table_name]
+    table, rows = made.table, made.seen[-1].rows
     found = {row["id"]: row for row in timelines.typed.current(name, workload.SCHEMA, table_name)}
     assert found.keys() == rows.keys() and len(found) >= 2
     for id, row in rows.items():
@@ -329,6 +352,87 @@ def test_typed_current_rows_are_the_rows_of_the_server(timelines: Timelines, nam
         assert found[id]["binloom_unfit_columns"] == found[id]["binloom_unknown_columns"] == []
         zero = [column for column, value in expected.items() if value is None and row[column] is not None]
         assert found[id]["binloom_zero_dates"] == zero
+
+
+def test_no_text_makes_a_typed_value_raise_an_error_in_ansi_mode(timelines: Timelines) -> None:
+    texts = ["", "x", "0x", "0xZZ", "0x0", "-0", "1e400", "nan", "9" * 60, "-838:59:59.999999", "0000-00-00", "\0", "é"]
+    texts += ["2026-02-30", "0000-00-00 00:00:00.000000", "2026-11-01 25:00:00", "+294247-01-10 04:00:54.775807", ","]
+    types = ["int", "bigint", "decimal(20,0)", "decimal(38,38)", "float", "double", "date", "timestamp"]
+    types += ["timestamp_ntz", "binary", "array<string>", "string"]
+    macros = Macros({})
+    values = ", ".join(f"{macros.value('typed_value', 'text', type)} as `{type}`" for type in types)
+    rows = ", ".join(f"({macros.value('text_literal', text)})" for text in texts)
+    session = timelines.session.newSession()
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    found = session.sql(f"select text, {values} from values {rows}, (null) as given(text)").toArrow().to_pylist()
+    assert [row["text"] for row in found] == [*texts, None]
+    by_text = {row.pop("text"): row for row in found}
+    assert {*by_text[None].values()} == {None}
+    for text in ("x", "0000-00-00", "0000-00-00 00:00:00.000000", "2026-02-30"):
+        assert {type for type, value in by_text[text].items() if value is not None} == {"string", "array<string>"}
+
+
+@pytest.mark.parametrize("name", ALL_DISTRIBUTIONS)
+@pytest.mark.parametrize("table_name", [EVERY_TYPE, ODD_NAMES])
+def test_typed_history_of_every_type_is_what_the_server_contained(
+    timelines: Timelines, name: str, table_name: str
+) -> None:
+    made = timelines.made[name][table_name]
+    if table_name == EVERY_TYPE:
+        assert len({seen.place for seen in made.seen}) > 50
+    versions = versions_of(timelines, name, workload.SCHEMA, table_name)
+    for seen in made.seen:
+        found = {row["id"]: row for row in versions if _is_valid(row, seen.place)}
+        assert found.keys() == seen.rows.keys(), seen.place
+        for id, row in seen.rows.items():
+            expected = typed_row(made.table, row)
+            assert {column: found[id][column] for column in expected} == expected, (seen.place, id)
+
+
+@pytest.mark.parametrize("name", ALL_DISTRIBUTIONS)
+def test_a_renamed_table_is_one_table(timelines: Timelines, name: str) -> None:
+    made = timelines.made[name][MOVED[1]]
+    versions = versions_of(timelines, name, *MOVED)
+    for seen in made.seen:
+        found = [(row["id"], row["w"]) for row in versions if _is_valid(row, seen.place)]
+        expected = [(id, row.get("v", row.get("w"))) for id, row in seen.rows.items()]
+        assert sorted(found) == sorted(expected), seen.place
+    assert {row["id"]: row["w"] for row in timelines.typed.current(name, *MOVED)} == {2: "B", 3: "c"}
+
+    changes = timelines.session.sql(
+        f"select event_type, before_w, after_w from {timelines.typed.view(name, *MOVED, 'changes')}"
+        " order by file_sequence, start_pos, row_ordinal"
+    ).collect()
+    assert [tuple(row) for row in changes] == [
+        *(("INSERT", None, v) for v in ("gone", "gone", "a", "b", "c")),
+        *(("UPDATE", "a", "A"), ("UPDATE", "A", "AA"), ("UPDATE", "b", "B"), ("DELETE", "AA", None)),
+    ]
+    # The table that has the first name now.
+    first = timelines.typed.current(name, workload.SCHEMA, "first_name")
+    assert [(row["id"], row["v"]) for row in first] == [(2, "of another table")]
+    history = versions_of(timelines, name, workload.SCHEMA, "first_name")
+    assert Counter(row["binloom_is_current"] for row in history) == {True: 1, False: 6}
+
+
+@pytest.mark.parametrize("name", ALL_DISTRIBUTIONS)
+def test_a_table_that_replaced_another_has_no_row_of_it(timelines: Timelines, name: str) -> None:
+    versions = versions_of(timelines, name, workload.SCHEMA, "swapped")
+    *_, last = timelines.made[name]["swapped"].seen
+    for seen in timelines.made[name]["swapped"].seen:
+        found = {row["id"]: row for row in versions if _is_valid(row, seen.place)}
+        is_swapped = any("n" in row for row in seen.rows.values())
+        # Nobody has changed row 3 since, so the log does not have it under this name.
+        assert found.keys() == ({1, 2} if is_swapped else seen.rows.keys()), seen.place
+        for id, row in found.items():
+            known = {"id", "v", "w", "n"} - {*row["binloom_unknown_columns"]}
+            expected = {**dict.fromkeys("vwn"), **seen.rows[id]}
+            assert {c: str(row[c]) for c in known if row[c] is not None} == {
+                c: expected[c] for c in known if expected[c] is not None
+            }, (seen.place, id)
+    current = {row["id"]: row for row in timelines.typed.current(name, workload.SCHEMA, "swapped")}
+    assert last.rows[2]["w"] == "new"
+    assert (current[1]["w"], current[1]["n"]) == ("new", 5)
+    assert (current[2]["v"], current[2]["w"], current[2]["binloom_unknown_columns"]) == ("B", None, ["w", "n"])
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -356,6 +460,14 @@ def test_typed_history_is_what_the_server_contained(timelines: Timelines, name: 
     assert known > 2 * unknown
 
 
+def versions_of(timelines: Timelines, name: str, schema: str, table: str) -> list[dict[str, Any]]:
+    """Return all versions of the rows of a table that exist."""
+    history = timelines.typed.view(name, schema, table, "history")
+    rows = timelines.session.sql(f"select * from {history} where not binloom_is_deleted").toArrow()
+    found: list[dict[str, Any]] = rows.to_pylist()
+    return found
+
+
 TIMELINE_ROWS: dict[str, Any] = {
     "items": lambda row: {
         "id": int(row[0]),
@@ -374,8 +486,8 @@ def _pk_values(row: dict[str, Any], table: str) -> str:
 
 
 def _is_valid(row: Any, place: tuple[int, int]) -> bool:
-    begin = (row.binloom_valid_from_file_sequence or 0, row.binloom_valid_from_pos or 0)
-    end = (row.binloom_valid_to_file_sequence, row.binloom_valid_to_pos)
+    begin = (row["binloom_valid_from_file_sequence"] or 0, row["binloom_valid_from_pos"] or 0)
+    end = (row["binloom_valid_to_file_sequence"], row["binloom_valid_to_pos"])
     return begin < place and (end[0] is None or place <= end)
 
 

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jinja2
@@ -50,15 +52,17 @@ class Macros:
         ours: dict[str, Callable[..., Any]] = {}
         for path in sorted((PROJECT / "macros").rglob("*.sql")):
             ours.update(self._macros_of(path))
-        self._names.update({**theirs, **ours, **context, "dbt": theirs})
+        self._names.update({**theirs, **ours, **context, "dbt": theirs, "binloom": SimpleNamespace(**ours)})
 
     def _macros_of(self, path: Path) -> dict[str, Callable[..., Any]]:
         return {found[1]: self._callable(found[1], found[0]) for found in _MACRO.finditer(path.read_text())}
 
     def _callable(self, name: str, text: str) -> Callable[..., Any]:
+        template = cache(self._environment.from_string)
+
         def call(*values: Any, **named: Any) -> Any:
             try:
-                return getattr(self._environment.from_string(text).module, name)(*values, **named)
+                return getattr(template(text).module, name)(*values, **named)
             except _Returned as returned:
                 return returned.value
 
@@ -77,9 +81,9 @@ class Macros:
         """Return the text of a macro, with single spaces."""
         return " ".join(str(self.value(name, *values)).split())
 
-    def value(self, name: str, *values: Any) -> Any:
+    def value(self, name: str, *values: Any, **named: Any) -> Any:
         """Return the value of a macro."""
-        return self._names[name](*values)  # type: ignore[operator]
+        return self._names[name](*values, **named)  # type: ignore[operator]
 
 
 class Table:

@@ -19,6 +19,7 @@ import yaml
 
 from binloom.typed.files import known_stems
 from tests.servers import Server
+from tests.servers.replication import log_end
 from tests.servers.rows import table_rows
 from tests.support.binlog import workload, workload_tables
 from tests.support.binlog.workload import SCHEMA, Column, Kind, Table
@@ -50,6 +51,47 @@ RENAMED_VERSIONS = (
     {"number": 11, "a": "one", "b": Decimal("1.01"), "c": None},
 )
 
+# A table with three names, in two schemas: each with the statements after which it has this name.
+MOVED = ("moved", "last_name")
+RENAMED_TABLE = {
+    ("workload", "first_name"): (
+        "create table workload.first_name (id int primary key, v varchar(20))",
+        "insert into workload.first_name values (1, 'gone'), (7, 'gone')",
+        "truncate table workload.first_name",
+        "insert into workload.first_name values (1, 'a'), (2, 'b'), (3, 'c')",
+        "update workload.first_name set v = 'A' where id = 1",
+        "create database moved",
+        "create table moved.last_name (id int primary key)",
+        "drop table moved.last_name",
+    ),
+    ("workload", 'second "name"'): (
+        'rename table workload.first_name to workload.`second "name"`',
+        "update workload.`second \"name\"` set v = 'AA', id = 10 where id = 1",
+    ),
+    MOVED: (
+        'alter table workload.`second "name"` rename to moved.last_name',
+        "create table workload.first_name (id int primary key, v varchar(20))",
+        "insert into workload.first_name values (2, 'of another table')",
+        "alter table moved.last_name change v w varchar(20)",
+        "update moved.last_name set w = 'B' where id = 2",
+        "delete from moved.last_name where id = 10",
+    ),
+}
+# Another table takes its name.
+SWAPPED = (
+    "create table workload.swapped (id int primary key, v varchar(20), w varchar(20))",
+    "insert into workload.swapped values (1, 'a', 'old'), (2, 'b', 'old'), (3, 'c', 'old')",
+    "create table workload._swapped_gho like workload.swapped",
+    "alter table workload._swapped_gho add column n int",
+    "insert into workload._swapped_gho (id, v, w) select id, v, 'new' from workload.swapped",
+    "rename table workload.swapped to workload._swapped_del, workload._swapped_gho to workload.swapped",
+    "drop table workload._swapped_del",
+    "update workload.swapped set n = 5 where id = 1",
+    "set session binlog_row_image = MINIMAL",
+    "update workload.swapped set v = 'B' where id = 2",
+    "set session binlog_row_image = FULL",
+)
+
 
 def every_type(server: Server) -> Table:
     """Return a table with the columns of every type, and their extreme values."""
@@ -73,20 +115,66 @@ def _with_fewer_values(column: Column, chance: random.Random) -> Column:
     return replace(column, literals=values)
 
 
-def make_tables(server: Server) -> list[Table]:
-    """Make the tables on a server and fill them; return those of which all rows are compared."""
+@dataclass(frozen=True)
+class Seen:
+    """The rows of a table by id, at a position of the log."""
+
+    place: tuple[int, int]
+    rows: dict[int, dict[str, str | None]]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table on a server, with what it contained after each statement."""
+
+    table: Table
+    seen: list[Seen]
+
+
+def make_tables(server: Server) -> dict[str, Made]:
+    """Make the tables on a server and change them; return those of which all rows are compared, by name.
+
+    Tables that were renamed are under their last name, with the rows that they had under all of them.
+    """
     odd = next(table for table in workload_tables.tables(server, []) if table.name == ODD_NAMES)
-    made = [every_type(server), odd]
+    made = [Made(table, []) for table in (every_type(server), odd)]
+    moved, swapped = (Made(Table(name, ()), []) for name in (MOVED[1], "swapped"))
     server.execute(f"create database {SCHEMA} character set utf8mb4")
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"set session sql_mode = '{workload.SQL_MODE}', time_zone = '+00:00'")
-        for table in made:
-            for statement in (table.ddl(), *table.statements()):
-                if statement.startswith(("create", "insert")):
-                    cursor.execute(statement)
+        for one in made:
+            for statement in (one.table.ddl(), *one.table.statements(), *_further_changes(one.table)):
+                cursor.execute(statement)
+                one.seen.append(_seen(server, SCHEMA, one.table.name))
         for statement in RENAMED:
             cursor.execute(statement)
-    return made
+        for name, statements in RENAMED_TABLE.items():
+            for statement in statements:
+                cursor.execute(statement)
+                moved.seen.append(_seen(server, *name))
+        for statement in SWAPPED:
+            cursor.execute(statement)
+            swapped.seen.append(_seen(server, SCHEMA, "swapped"))
+    return {one.table.name: one for one in (*made, moved, swapped)}
+
+
+def _further_changes(table: Table) -> Iterable[str]:
+    """Yield further UPDATEs: each row gets other values, and half of the rows their old ones again."""
+    for shift, rows in ((2, range(table.rows)), (0, range(0, table.rows, 2))):
+        for index in rows:
+            values = ", ".join(
+                f"{workload.quoted(column.name)} = {column.literals[(index + shift) % len(column.literals)]}"
+                for column in table.columns
+                if not column.is_generated
+            )
+            yield f"update {table.quoted_name} set {values} where id = {index + 1}"
+
+
+def _seen(server: Server, schema: str, table: str) -> Seen:
+    end = log_end(server)
+    names, rows = table_rows(server, schema, table)
+    place = (int(end.binlog_file.rpartition(".")[2]), end.position)
+    return Seen(place, {int(row[0] or 0): dict(zip(names, row, strict=True)) for row in rows})
 
 
 @dataclass(frozen=True)
@@ -183,12 +271,6 @@ def typed_row(table: Table, row: dict[str, str | None]) -> dict[str, Any]:
     """Return the values that a row of a server has in the types of Spark."""
     columns = {column.name: column for column in table.all_columns}
     return {name: None if text is None else _value(columns[name], text) for name, text in row.items()}
-
-
-def rows_of_server(server: Server, table: Table) -> dict[int, dict[str, str | None]]:
-    """Return the rows of a table by id."""
-    names, rows = table_rows(server, SCHEMA, table.name)
-    return {int(row[0] or 0): dict(zip(names, row, strict=True)) for row in rows}
 
 
 def _value(column: Column, text: str) -> Any:
