@@ -1,7 +1,7 @@
 """`binloom generate`: write typed models of the tables of a source."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +64,11 @@ def generate_models(source_id: str, patterns: Sequence[str], folder: Path | None
     for table in tables:
         if not table.primary_key:
             say(f"{table.name} has no primary key, so only its changes have a model: no version of a row is one row.")
+    for name, stem in sorted(gone(known, source_id, names[source_id]).items()):
+        if is_wanted(*name):
+            later = catalog.later_name(source_id, *name)
+            fate = "does not exist any more" if later is None else f"is {later} now"
+            say(f"{'.'.join(name)} {fate}: the models {stem}* end with it. Delete their files if nothing reads them.")
     if not check:
         for one in found:
             one.write()
@@ -71,6 +76,17 @@ def generate_models(source_id: str, patterns: Sequence[str], folder: Path | None
             say(what_builds(folder))
         return EXIT_DONE
     return EXIT_DONE if all(one.outcome is Outcome.SAME for one in found) else EXIT_CHECK_FAILED
+
+
+def gone(
+    known: Mapping[TableId, str], source_id: str, present: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], str]:
+    """Return the tables of a source that have files and do not exist any more, with the names of their models."""
+    return {
+        (schema, table): stem
+        for (source, schema, table), stem in known.items()
+        if source == source_id and (schema, table) not in present
+    }
 
 
 def what_builds(folder: Path) -> str:

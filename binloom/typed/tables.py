@@ -14,7 +14,7 @@ from recover.sources.copies import Copies
 from recover.sources.landed_snapshot import newest_snapshot, newest_snapshot_on_cluster
 from recover.sources.marts import DDL_ACTIONS, open_marts
 from recover.timeline.events import Place
-from recover.timeline.names import Period, periods_of, renamed_tables
+from recover.timeline.names import Period, later_name, periods_of, renamed_tables
 from recover.timeline.table_log import Table
 from recover.undo.tables import ForeignKey, foreign_keys_of_snapshot
 
@@ -140,6 +140,11 @@ class Catalog:
         for source_id, schema, table in self.connection.execute(_present_tables()).fetchall():
             names.setdefault(source_id, set()).add((schema, table))
         return names
+
+    def later_name(self, source_id: str, schema: str, table: str) -> str | None:
+        """Return the name that a table got from the last statement that renamed it alone; None without one."""
+        found = later_name(self.connection, Table(source_id, schema, table))
+        return found[0] if found else None
 
     def tables(self, source_id: str, is_wanted: Callable[[str, str], bool]) -> list[SourceTable]:
         """Return the tables of a source that exist at the end of its log, by name.

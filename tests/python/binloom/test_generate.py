@@ -8,7 +8,7 @@ import pytest
 import yaml
 from jinja2 import Environment
 
-from binloom.commands.generate import what_builds
+from binloom.commands.generate import gone, what_builds
 from binloom.typed.files import Outcome, compared, known_stems
 from binloom.typed.names import TableId, stems
 from binloom.typed.personal import personal_data
@@ -169,6 +169,11 @@ class TestFiles:
 def test_the_command_that_builds_the_models_is_named(tmp_path: Path) -> None:
     assert what_builds(PROJECT / "models" / "tables").startswith("`binloom build` builds")
     assert what_builds(tmp_path / "models" / "tables").startswith("`dbt build` in your project builds")
+
+
+def test_files_of_tables_that_are_gone_are_found() -> None:
+    files = {("shop", "s", "here"): "s__here", ("shop", "s", "gone"): "s__gone", ("eu", "s", "gone"): "s__gone__eu"}
+    assert gone(files, "shop", {("s", "here"), ("s", "new")}) == {("s", "gone"): "s__gone"}
 
 
 def table(**others: Any) -> SourceTable:
