@@ -154,7 +154,7 @@ def assert_no_reader(home: Path, consequence: str) -> None:
         )
 
 
-def _check_metastore(home: Path, patience: float = 3.0) -> None:
+def _check_metastore(home: Path, patience: float = 10.0) -> None:
     # A command that has just ended may still be closing the metastore.
     until = time.monotonic() + patience
     while (holder := metastore_holder(home)) is not None:
