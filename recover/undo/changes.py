@@ -182,7 +182,7 @@ class TableChanges:
     Raises
     ------
     SelectionError
-        Too many rows took each other's keys.
+        Images of a selected change lack the key of its row.
     """
 
     def __init__(
@@ -222,7 +222,8 @@ class TableChanges:
         schema, name = self._table.name
         before, after = _identity(self._table, "row_before"), _identity(self._table, "row_after")
         key = f"if(event_type = 'INSERT', {after}, {before})"
-        key_after = f"if(event_type = 'UPDATE', coalesce({after}, {before}), {key})"
+        updated = _identity(self._table, "row_after", unless_absent="row_before")
+        key_after = f"if(event_type = 'UPDATE', {updated}, {key})"
         if self._table.primary_key:
             key, key_after = "pk_values", "coalesce(pk_values_after, pk_values)"
         since = ""
@@ -260,9 +261,18 @@ class TableChanges:
 
     def _place_rows(self) -> None:
         """Name the chain of rows that took each other's keys: rows of one chain are folded together."""
-        moves = self._connection.execute(f"select key, key_after from ({self._window()}) where key != key_after")
+        moves = self._connection.execute(
+            f"select key, key_after, change_id from ({self._window()})"
+            " where key != key_after or (is_selected and (key is null or key_after is null))"
+        )
         chains = _Chains()
-        for key, key_after in fetched(moves):
+        for key, key_after, change_id in fetched(moves):
+            if key is None or key_after is None:
+                raise SelectionError(
+                    f"The images of change {change_id} of {self._table.text} lack columns of the key"
+                    f" ({', '.join(self._table.row_key)}), so its row is not known.",
+                    hint="Leave out this change with --rows-only and --where, and undo it by hand.",
+                )
             chains.join(key, key_after)
         self._connection.execute("create or replace temp table chained_keys (key varchar, chain varchar)")
         if chains.parents:
@@ -384,11 +394,15 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split("\0")) if text else ()
 
 
-def _identity(table: Table, image: str) -> str:
-    """Return an expression that is equal only for images of the same row, or of equal rows if there is no key."""
+def _identity(table: Table, image: str, unless_absent: str | None = None) -> str:
+    """Return an expression that is equal only for images of the same row, or of equal rows if there is no key.
+
+    It is NULL if an image lacks columns of the key, and those of `unless_absent` too.
+    """
     if table.row_key:
-        # A partial image lacks key columns that did not change: the expression is NULL then.
-        joined = " || ' | ' || ".join(f"replace({image}[{literal(name)}], '|', '||')" for name in table.row_key)
+        images = [image] if unless_absent is None else [image, unless_absent]
+        values = (f"coalesce({', '.join(f'{one}[{literal(name)}]' for one in images)})" for name in table.row_key)
+        joined = " || ' | ' || ".join(f"replace({value}, '|', '||')" for value in values)
         return f"({joined})"
     parts = (f"coalesce('v' || replace({image}[{literal(column.name)}], '|', '||'), 'n')" for column in table.stored)
     return f"if({image} is null, null, md5(concat_ws(' | ', {', '.join(parts)})))"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pymysql.cursors import DictCursor
 
+from recover.undo.changes import SelectionError
 from recover.undo.classify import Direction, Mode, Wish
 from tests.servers import Server
 from tests.servers.marked import marked
@@ -26,6 +27,7 @@ from tests.support.recover.undo_servers import (
 ALL = marked("mysql", "mysql56", "mariadb", "mariadb118")
 TABLE = "create table t (id int primary key, a int, b varchar(40) character set utf8mb4)"
 ROWS = "insert into t values (1, 1, 'one'), (2, 2, 'two'), (3, 3, 'three')"
+MINIMAL = "set session binlog_row_image = 'MINIMAL'"
 MODE = "set sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'"
 
 
@@ -90,6 +92,14 @@ UNDONE = [
             "insert into t values (1, 'x'), (1, 'x'), (1, 'X')",
         ),
         ("delete from t where b = 'x' limit 2", "insert into t values (2, null), (2, null)"),
+    ),
+    Case(
+        "partial images of a unique key of two columns",
+        (
+            "create table t (a int not null, b int not null, c int, unique key (a, b))",
+            "insert into t values (1, 1, 1), (2, 2, 2)",
+        ),
+        (MINIMAL, "update t set a = 9 where a = 1", "update t set c = 5 where a = 9", "delete from t where a = 2"),
     ),
     Case(
         "id 0",
@@ -268,6 +278,18 @@ def test_a_row_that_was_changed_since_is_a_conflict(name: str, request: pytest.F
         assert left == {("3", "70", "three")}, reason
         plan, text = undone(server, [log], folder, condition, Wish(mode=Mode.DEPENDENTS))
         assert text and plan.added, reason
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb"))
+def test_a_change_whose_image_lacks_the_key_is_not_left_out(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    # A minimal image of an INSERT has no columns whose values are defaults.
+    table = "create table t (a int not null default 7, b int not null, unique key (a), unique key (b))"
+    log, condition = played(server, Case("default", (table,), (MINIMAL, "insert into t (b) values (1)")), "undo_no_key")
+    with pytest.raises(SelectionError, match=r"undo_no_key\.t lack columns of the key \(a\)"):
+        undone(server, [log], tmp_path, condition)
 
 
 @pytest.mark.parametrize("name", ALL)
