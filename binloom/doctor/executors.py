@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from binloom.doctor.clocks import clock_finding
 from binloom.doctor.findings import Finding
+from binloom.doctor.machine import SPACE_NEEDED, decoder_error, gib
 from ingest.errors import BinloomError
 from ingest.warehouse.fingerprint import code_fingerprint
 from ingest.warehouse.home import binloom_home
@@ -23,7 +24,6 @@ from ingest.warehouse.spark import SparkLaunch, spark_settings
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-_SPACE_NEEDED: Final = 2 << 30
 _PACKAGES: Final = ("pyarrow", "numpy", "numba", "llvmlite")
 _ROUNDS: Final = 5
 _TASKS_OF_AN_EXECUTOR: Final = 4
@@ -116,7 +116,7 @@ def facts(home: Path) -> Facts:
         place=f"{socket.gethostname()}:{os.getcwd()}",
         code=code_fingerprint(),
         versions=(("Python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)),
-        decoder_error=_decoder_error(),
+        decoder_error=decoder_error(),
         home_inode=home.stat().st_ino if home.is_dir() else None,
         can_write=os.access(home / "warehouse", os.R_OK | os.W_OK | os.X_OK),
         free=tuple(
@@ -126,16 +126,6 @@ def facts(home: Path) -> Facts:
         ),
         clock=time.time(),
     )
-
-
-def _decoder_error() -> str:
-    from ingest.binlog import kernel
-
-    try:
-        kernel.prepare()
-    except Exception as error:  # compiling can fail in any way of numba, LLVM and the machine
-        return str(error).partition("\n")[0] or type(error).__name__
-    return ""
 
 
 def _differences(there: Facts, here: Facts, home: Path) -> Iterator[Finding]:
@@ -161,8 +151,8 @@ def _differences(there: Facts, here: Facts, home: Path) -> Iterator[Finding]:
     elif not there.can_write:
         yield finding("error", f"cannot write to {home / 'warehouse'}", "Start the worker as the owner of the home.")
     for folder, free in there.free:
-        if free < _SPACE_NEEDED:
-            yield finding("warning", f"has {free / (1 << 30):.1f} GiB free in {folder}", "Free some.")
+        if free < SPACE_NEEDED:
+            yield finding("warning", f"has {gib(free)} free in {folder}", "Free some.")
 
 
 def _number_of_executors(context: Any) -> int:

@@ -15,7 +15,8 @@ from ingest.warehouse.home import HOME_VARIABLE, binloom_home
 from ingest.warehouse.jvm import CLASS_ARCHIVE, find_java
 from ingest.warehouse.spark import DEFAULT_MEMORY, MEMORY_VARIABLE
 
-_SPACE_NEEDED: Final = 2 << 30
+SPACE_NEEDED: Final = 2 << 30
+"""Bytes that are free in each folder that commands write to."""
 _UNITS: Final = {"k": 10, "m": 20, "g": 30, "t": 40}
 
 
@@ -50,14 +51,20 @@ def _packages() -> Finding:
 
 
 def _decoder() -> Finding:
+    if reason := decoder_error():
+        return Finding("decoder", "error", f"The decoder cannot be compiled here: {reason}. Run `make setup`.")
+    return Finding("decoder", "good", "The decoder is compiled for this processor.")
+
+
+def decoder_error() -> str:
+    """Return the reason why the decoder cannot be compiled in this process; empty if it can."""
     from ingest.binlog import kernel
 
     try:
         kernel.prepare()
     except Exception as error:  # compiling can fail in any way of numba, LLVM and the machine
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        return Finding("decoder", "error", f"The decoder cannot be compiled here: {reason}. Run `make setup`.")
-    return Finding("decoder", "good", "The decoder is compiled for this processor.")
+        return str(error).partition("\n")[0] or type(error).__name__
+    return ""
 
 
 def _java() -> Finding:
@@ -86,26 +93,27 @@ def _memory() -> Iterator[Finding]:
     except (OSError, ValueError):
         return  # an operating system that does not tell
     if wanted > whole:
-        message = f"Spark may take {text} ({MEMORY_VARIABLE}), but the machine has {_gib(whole)}. Give it less."
+        message = f"Spark may take {text} ({MEMORY_VARIABLE}), but the machine has {gib(whole)}. Give it less."
         yield Finding("memory", "error", message)
     else:
-        yield Finding("memory", "good", f"Spark may take {text} of {_gib(whole)}; {_gib(free)} are unused now.")
+        yield Finding("memory", "good", f"Spark may take {text} of {gib(whole)}; {gib(free)} are unused now.")
 
 
 def _space() -> Iterator[Finding]:
     places = {"home": _existing(binloom_home()), "temporary files": Path(tempfile.gettempdir())}
     for name, folder in places.items():
         free = shutil.disk_usage(folder).free
-        if free < _SPACE_NEEDED:
+        if free < SPACE_NEEDED:
             remedy = f"Free some, or set {HOME_VARIABLE if name == 'home' else 'TMPDIR'} to a folder on another disk."
-            yield Finding(f"space for {name}", "warning", f"{folder} has {_gib(free)} free. {remedy}")
+            yield Finding(f"space for {name}", "warning", f"{folder} has {gib(free)} free. {remedy}")
         else:
-            yield Finding(f"space for {name}", "good", f"{folder} has {_gib(free)} free.")
+            yield Finding(f"space for {name}", "good", f"{folder} has {gib(free)} free.")
 
 
 def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
-def _gib(size: int) -> str:
+def gib(size: int) -> str:
+    """Return a number of bytes as a person reads it."""
     return f"{size / (1 << 30):.1f} GiB"
