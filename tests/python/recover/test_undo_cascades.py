@@ -4,7 +4,6 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import pymysql
 import pytest
 
 from ingest.sources.snapshot_files import read_snapshot_dir
@@ -20,6 +19,7 @@ from tests.support.places import PROJECT
 from tests.support.recover.cascade_workload import CascadeWorkload
 from tests.support.recover.cluster_rows import LogAsCluster
 from tests.support.recover.undo_servers import Case, played, position_of, root_of, rows_of, run, undone
+from tests.support.recover.undo_workload import run_possible
 
 # More rounds: BINLOOM_CASCADE_ROUNDS=200.
 ROUNDS = int(os.environ.get("BINLOOM_CASCADE_ROUNDS", "2"))
@@ -265,9 +265,9 @@ def _round(server: Server, name: str, seed: int, folder: Path) -> bool:
         server.flush()
         for statement in work.tables():
             cursor.execute(statement)
-        _run_possible(cursor, work.rows())
+        run_possible(cursor, work.rows())
         begin, before = position_of(server), rows_of(server, SCHEMA)
-        _run_possible(cursor, work.transaction())
+        run_possible(cursor, work.transaction())
         end, damaged = position_of(server), rows_of(server, SCHEMA)
     log = server.flush()
     if damaged == before:
@@ -289,15 +289,6 @@ def _round(server: Server, name: str, seed: int, folder: Path) -> bool:
         reasons += [*plan.problems, *plan.conflicts, *plan.refusals]
     assert reasons, seed
     return False
-
-
-def _run_possible(cursor: pymysql.cursors.Cursor, statements: list[str]) -> None:
-    for statement in statements:
-        try:
-            cursor.execute(statement)
-        except pymysql.err.MySQLError:
-            continue
-    cursor.execute("commit")
 
 
 def test_rows_that_are_copied_from_a_cluster_give_the_same_cascade(monkeypatch: pytest.MonkeyPatch) -> None:
