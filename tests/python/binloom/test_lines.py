@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from binloom.commands import lines
@@ -16,9 +16,6 @@ from ingest.binlog.batches import ROW_EVENTS
 from ingest.escapes import json_visible, visible
 
 NAMES = {"named": ["id", 'a "quoted", name'], "unnamed": None}.get
-
-# The first batch imports many modules, which this does not measure.
-at_ease = settings()
 
 texts = st.one_of(
     st.none(),
@@ -84,7 +81,6 @@ def row_batches(draw: st.DrawFn) -> pa.RecordBatch:
     return batch.slice(draw(st.integers(0, max(0, len(rows) - 1))))
 
 
-@at_ease
 @given(row_batches())
 def test_json_lines_are_those_of_json_dumps(batch: pa.RecordBatch) -> None:
     expected = b"".join(lines.json_line(row, NAMES) for row in batch.to_pylist())
@@ -99,7 +95,6 @@ def test_json_lines_are_those_of_json_dumps(batch: pa.RecordBatch) -> None:
         assert row["before"] in (None, before) and row["after"] in (None, after)
 
 
-@at_ease
 @given(row_batches())
 def test_csv_lines_hold_the_same_as_the_json_lines(batch: pa.RecordBatch) -> None:
     text = b"".join(lines.csv_lines(batch, NAMES)).decode()

@@ -22,8 +22,8 @@ from ingest.errors import BinloomError
 from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.support.binlog.forge import packed
 
-PATIENCE = 120  # seconds
-"""Seconds that a file of some kilobytes may take, on a machine with other work."""
+PATIENCE = 120
+"""Seconds of processor time that a file of some kilobytes may take, with the compilation of the decoder."""
 PAYLOAD = 40
 MARIADB_COMPRESSED = range(166, 172)
 INTERESTING = (0x00, 0x01, 0x7F, 0x80, 0xFC, 0xFD, 0xFE, 0xFF)
