@@ -20,24 +20,35 @@ from ingest.warehouse.spark import SparkLaunch
 from tests.support.models.invoke import release_streams_of_dbt, run_dbt
 
 
-def binloom_here(*arguments: object, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+def binloom_here(
+    *arguments: object, home: Path | None = None, env: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     """Run a command of binloom; for tests of what it prints, because a process takes half a second to start.
 
     Parameters
     ----------
+    home
+        `BINLOOM_HOME` of the command.
     env
         Further variables in addition to the tests' own environment.
     """
     command = list(map(str, arguments))
-    out, problems = io.StringIO(), io.StringIO()
-    with _as_a_process(env or {}), redirect_stdout(out), redirect_stderr(problems):
+    out, problems = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    variables = {**({"BINLOOM_HOME": str(home)} if home else {}), **(env or {})}
+    with _as_a_process(variables), redirect_stdout(out), redirect_stderr(problems):
         code = run_app(app, command)
-    return subprocess.CompletedProcess(command, code, out.getvalue(), problems.getvalue())
+    return subprocess.CompletedProcess(command, code, _written(out), _written(problems))
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    """Return the text that a stream was given."""
+    stream.seek(0)
+    return stream.read()
 
 
 def binloom(home: Path, *arguments: str) -> None:
     """Run a command of binloom, which must succeed."""
-    done = binloom_here(*arguments, env={"BINLOOM_HOME": str(home)})
+    done = binloom_here(*arguments, home=home)
     assert done.returncode == 0, f"{' '.join(arguments)}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
 

@@ -10,6 +10,7 @@ from binloom.commands.decode import decode_files
 from binloom.commands.output import Format
 from ingest.binlog import open_binlog
 from tests.support.command_line import assert_sentence, binloom
+from tests.support.in_process import binloom_here
 from tests.support.places import SAMPLES
 
 pytestmark = pytest.mark.slow
@@ -23,24 +24,24 @@ BOTH = pytest.mark.parametrize("command", ["inspect", "decode"])
 def test_a_file_that_is_no_binlog_is_refused(command: str, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("nothing to see here\n")
-    assert_sentence(binloom(command, path), 2, "notes.txt", "[Bb]inlog")
+    assert_sentence(binloom_here(command, path), 2, "notes.txt", "[Bb]inlog")
 
 
 @BOTH
 def test_an_empty_file_is_refused(command: str, tmp_path: Path) -> None:
     path = tmp_path / "binlog.000009"
     path.touch()
-    assert_sentence(binloom(command, path), 2, "binlog.000009", "empty")
+    assert_sentence(binloom_here(command, path), 2, "binlog.000009", "empty")
 
 
 @BOTH
 def test_a_missing_file_is_named(command: str, tmp_path: Path) -> None:
-    assert_sentence(binloom(command, tmp_path / "binlog.000404"), 2, "binlog.000404")
+    assert_sentence(binloom_here(command, tmp_path / "binlog.000404"), 2, "binlog.000404")
 
 
 @BOTH
 def test_a_directory_is_not_a_file(command: str, tmp_path: Path) -> None:
-    result = binloom(command, tmp_path)
+    result = binloom_here(command, tmp_path)
     assert result.returncode in (2, 3)
     assert_sentence(result, result.returncode, str(tmp_path), "[Dd]irectory|folder")
 
@@ -71,49 +72,49 @@ def test_a_file_in_a_directory_without_permission_is_named(command: str, tmp_pat
 def test_an_encrypted_file_is_recognised(command: str, tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(b"\xfdbin" + bytes(600))
-    assert_sentence(binloom(command, path), 3, "binlog.000001", "encrypted")
+    assert_sentence(binloom_here(command, path), 3, "binlog.000001", "encrypted")
 
 
 @BOTH
 def test_a_file_of_nothing_but_the_magic_is_cut(command: str, tmp_path: Path) -> None:
     path = tmp_path / "binlog.000001"
     path.write_bytes(MAGIC)
-    result = binloom(command, path)
+    result = binloom_here(command, path)
     assert result.returncode != 0
     assert_sentence(result, result.returncode, "binlog.000001")
 
 
 def test_a_cut_file_says_where_and_keeps_what_stands_before(tmp_path: Path) -> None:
-    whole = binloom("decode", SAMPLE).stdout.splitlines()
+    whole = binloom_here("decode", SAMPLE).stdout.splitlines()
     path = tmp_path / "binlog.000002"
     content = SAMPLE.read_bytes()
     path.write_bytes(content[: len(content) // 2])
 
-    decoded = binloom("decode", path)
+    decoded = binloom_here("decode", path)
     assert_sentence(decoded, 3, r"position \d+")
     kept = decoded.stdout.splitlines()
     assert 0 < len(kept) < len(whole)
     assert kept == whole[: len(kept)]
 
-    report = binloom("inspect", path, "--format", "json")
+    report = binloom_here("inspect", path, "--format", "json")
     assert report.returncode == 1
     defect = json.loads(report.stdout)["defect"]
     assert defect is not None and json.loads(kept[-1])["end_pos"] <= defect["position"] <= len(content) // 2
 
 
 def test_a_flipped_bit_says_where_and_keeps_what_stands_before(tmp_path: Path) -> None:
-    whole = binloom("decode", SAMPLE).stdout.splitlines()
+    whole = binloom_here("decode", SAMPLE).stdout.splitlines()
     position = json.loads(whole[len(whole) // 2])["start_pos"]
     content = bytearray(SAMPLE.read_bytes())
     content[position + 25] ^= 0x10
     path = tmp_path / "binlog.000002"
     path.write_bytes(content)
 
-    decoded = binloom("decode", path)
+    decoded = binloom_here("decode", path)
     assert_sentence(decoded, 3, f"position {position}", "checksum|CRC")
     assert decoded.stdout.splitlines() == [line for line in whole if json.loads(line)["start_pos"] < position]
 
-    report = binloom("inspect", path)
+    report = binloom_here("inspect", path)
     assert report.returncode == 1
     assert f"damaged at position {position}" in report.stdout
 
@@ -123,9 +124,9 @@ def test_the_next_file_is_still_read(tmp_path: Path) -> None:
     broken.write_bytes(SAMPLE.read_bytes()[:-40])
     nothing = tmp_path / "binlog.000002"
     nothing.touch()
-    result = binloom("decode", broken, nothing, SAMPLE)
+    result = binloom_here("decode", broken, nothing, SAMPLE)
     assert_sentence(result, 3, "binlog.000001", "binlog.000002")
-    whole = binloom("decode", SAMPLE).stdout
+    whole = binloom_here("decode", SAMPLE).stdout
     assert whole and result.stdout.endswith(whole)
     assert len(result.stdout) > len(whole)
 

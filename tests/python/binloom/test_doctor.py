@@ -14,6 +14,7 @@ from tests.servers import Server
 from tests.servers.accounts import create_account
 from tests.servers.marked import marked
 from tests.support.command_line import assert_sentence, binloom
+from tests.support.in_process import binloom_here
 from tests.support.masking.shop import MASKS, land_shop, set_masks
 
 
@@ -30,11 +31,11 @@ def told(result: "subprocess.CompletedProcess[str]", level: str) -> str:
 
 
 def examined(home: Path, *options: object, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return binloom("doctor", "--format", "json", *options, home=home, env=environment)
+    return binloom_here("doctor", "--format", "json", *options, home=home, env=environment)
 
 
 def test_a_person_reads_a_conclusion(tmp_path: Path) -> None:
-    result = binloom("doctor", home=tmp_path / "home")
+    result = binloom_here("doctor", home=tmp_path / "home")
     assert (result.returncode, result.stderr) == (0, "")
     # The machine may have little space left.
     conclusion = r"Nothing is in the way\.|0 errors and \d warnings?\. Commands will run\."
@@ -133,7 +134,7 @@ def test_settings_of_a_session_that_change_answers_are_errors(tmp_path: Path) ->
 
 
 def test_a_login_without_a_server_is_refused(tmp_path: Path) -> None:
-    result = binloom("doctor", "--user", "ada", home=tmp_path)
+    result = binloom_here("doctor", "--user", "ada", home=tmp_path)
     assert_sentence(result, 2, "--user goes with --server", "Give --server HOST")
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
@@ -24,7 +25,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_history_has_each_version_with_its_transaction_and_statement(home: Path) -> None:
-    result = binloom("history", "boats", "1", "--format", "json", home=home, env=WITHOUT_JAVA)
+    result = binloom_here("history", "boats", "1", "--format", "json", home=home, env=WITHOUT_JAVA)
     assert result.returncode == 0, result.stderr
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(row["version"], row["operation"], row["gtid"], row["changed_columns"]) for row in rows] == [
@@ -39,7 +40,7 @@ def test_a_history_has_each_version_with_its_transaction_and_statement(home: Pat
 
 
 def test_text_shows_old_and_new_values_and_what_is_unknown(home: Path) -> None:
-    lines = binloom("history", "boats", "1", home=home).stdout.splitlines()
+    lines = binloom_here("history", "boats", "1", home=home).stdout.splitlines()
     assert lines[0] == "yard.boats 1 in followed"
     assert ["1.50 → 2.50" in line for line in lines].count(True) == 1
     assert ["sail → (unknown)" in line for line in lines].count(True) == 1
@@ -54,7 +55,7 @@ def test_text_shows_old_and_new_values_and_what_is_unknown(home: Path) -> None:
     ],
 )
 def test_a_row_is_followed_to_its_earlier_and_later_keys(home: Path, key: str, versions: list[tuple[str, str]]) -> None:
-    result = binloom("history", "order_items", key, "--format", "csv", home=home)
+    result = binloom_here("history", "order_items", key, "--format", "csv", home=home)
     assert [(row["operation"], row["key"]) for row in csv.DictReader(result.stdout.splitlines())] == versions
 
 
@@ -63,36 +64,36 @@ def test_a_row_is_followed_to_its_earlier_and_later_keys(home: Path, key: str, v
     [("0-1-4", "1.50"), ("0-1-5", "2.50"), ("binlog.000001:1150", "1.50"), ("binlog.000001:1398", "2.50")],
 )
 def test_as_of_prints_the_row_at_a_position(home: Path, moment: str, n: str) -> None:
-    result = binloom("history", "boats", "1", "--as-of", moment, "--format", "json", home=home)
+    result = binloom_here("history", "boats", "1", "--as-of", moment, "--format", "json", home=home)
     assert json.loads(result.stdout) == {"id": "1", "kind": "sail", "name": "Ida", "n": n}
     assert_sentence(result, 0, r"yard.boats 1 as of binlog.000001:\d+, after 0-1-\d")
 
 
 def test_a_row_that_did_not_exist_is_a_sentence(home: Path) -> None:
-    result = binloom("history", "boats", "1", "--as-of", "0-1-3", home=home)
+    result = binloom_here("history", "boats", "1", "--as-of", "0-1-3", home=home)
     assert_sentence(result, 1, "did not exist as of .*: its first change is the INSERT at binlog.000001:1061")
     assert result.stdout == ""
 
 
 def test_a_position_inside_a_transaction_excludes_it(home: Path) -> None:
-    result = binloom("state", "boats", "--as-of", "binlog.000001:1300", home=home)
+    result = binloom_here("state", "boats", "--as-of", "binlog.000001:1300", home=home)
     assert [row["n"] for row in csv.DictReader(result.stdout.splitlines())].count("1.50") == 1
     assert_sentence(result, 0, "inside the transaction at binlog.000001:1150, which is not included")
 
 
 def test_the_state_of_a_table_that_the_log_creates_is_complete(home: Path, tmp_path: Path) -> None:
-    result = binloom("state", "boats", "--format", "json", home=home, env=WITHOUT_JAVA)
+    result = binloom_here("state", "boats", "--format", "json", home=home, env=WITHOUT_JAVA)
     rows = sorted((json.loads(line) for line in result.stdout.splitlines()), key=lambda row: int(row["id"]))
     assert rows == BOATS
     assert_sentence(result, 0, r"yard.boats as of .*: 2 rows, complete\.")
     file = tmp_path / "boats.parquet"
-    binloom("state", "boats", "--format", "parquet", "--output", file, home=home)
+    binloom_here("state", "boats", "--format", "parquet", "--output", file, home=home)
     table = pq.read_table(file).drop_columns(["_unknown_columns", "_uncertain_since"])
     assert sorted(table.to_pylist(), key=lambda row: int(row["id"])) == BOATS
 
 
 def test_null_and_an_empty_text_differ_in_csv(home: Path) -> None:
-    lines = binloom("state", "shop.orders", home=home).stdout.splitlines()
+    lines = binloom_here("state", "shop.orders", home=home).stdout.splitlines()
     assert any(',"",' in line for line in lines)
     assert any(",,," in line for line in lines)
 
@@ -121,11 +122,11 @@ def test_null_and_an_empty_text_differ_in_csv(home: Path) -> None:
 def test_a_mistake_is_a_sentence_with_what_is_nearest(
     home: Path, arguments: tuple[str, ...], needles: list[str]
 ) -> None:
-    result = binloom(*arguments, home=home)
+    result = binloom_here(*arguments, home=home)
     assert_sentence(result, 2, *needles)
     assert result.stdout == ""
 
 
 def test_a_time_after_the_log_is_its_end_with_a_remark(home: Path) -> None:
-    result = binloom("state", "boats", "--as-of", "2099-01-01", home=home)
+    result = binloom_here("state", "boats", "--as-of", "2099-01-01", home=home)
     assert_sentence(result, 0, "2 rows, complete", "The known log ends before 2099-01-01")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
@@ -19,7 +20,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_text_shows_changed_values_by_transaction(home: Path) -> None:
-    result = binloom("query", "--table", "boats", "--key", "1", home=home, env=WITHOUT_JAVA)
+    result = binloom_here("query", "--table", "boats", "--key", "1", home=home, env=WITHOUT_JAVA)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "2026-11-22 18:36:15  followed/0/binlog.000001/858  gtid 0-1-4",
@@ -41,14 +42,16 @@ def test_text_shows_changed_values_by_transaction(home: Path) -> None:
 
 def test_json_and_csv_have_all_columns_in_commit_order(home: Path) -> None:
     options = ("query", "--source", "landed", "--table", "shop.orders", "--where", "total > 500")
-    rows = [json.loads(line) for line in binloom(*options, "--format", "json", home=home).stdout.splitlines()]
+    rows = [json.loads(line) for line in binloom_here(*options, "--format", "json", home=home).stdout.splitlines()]
     places = [(row["file_sequence"], row["start_pos"], row["row_ordinal"]) for row in rows]
     assert places == sorted(places) and len(rows) > 10
     assert all(float((row["row_after"] or row["row_before"])["total"]) > 500 for row in rows)
-    lines = list(csv.DictReader(binloom(*options, "--format", "csv", "--limit", "3", home=home).stdout.splitlines()))
+    lines = list(
+        csv.DictReader(binloom_here(*options, "--format", "csv", "--limit", "3", home=home).stdout.splitlines())
+    )
     assert [line["change_id"] for line in lines] == [row["change_id"] for row in rows[:3]]
     chosen = [option for row in rows[2:4] for option in ("--change-id", row["change_id"])]
-    found = binloom("query", *chosen, "--format", "json", home=home)
+    found = binloom_here("query", *chosen, "--format", "json", home=home)
     assert [json.loads(line) for line in found.stdout.splitlines()] == rows[2:4]
 
 
@@ -66,24 +69,24 @@ def test_json_and_csv_have_all_columns_in_commit_order(home: Path) -> None:
     ],
 )
 def test_sums(home: Path, by: str, expected: dict[str, object]) -> None:
-    result = binloom("query", "--table", "boats", "--key", "1", "--by", by, "--format", "json", home=home)
+    result = binloom_here("query", "--table", "boats", "--key", "1", "--by", by, "--format", "json", home=home)
     row = json.loads(result.stdout.splitlines()[0])
     assert {name: row[name] for name in expected} == expected
 
 
 def test_a_statement_selects_only_its_own_rows(home: Path) -> None:
-    result = binloom("query", "--statement", "SET n = N + 1", "--format", "json", home=home)
+    result = binloom_here("query", "--statement", "SET n = N + 1", "--format", "json", home=home)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(row["event_type"], row["pk_values"]) for row in rows] == [("UPDATE", "1")]
 
 
 def test_text_is_cut_and_other_formats_are_not(home: Path) -> None:
-    text = binloom("query", home=home)
+    text = binloom_here("query", home=home)
     assert text.stdout.count(" at ") == 200
     assert_sentence(text, 0, "these are the first 200; --limit N prints more")
-    everything = binloom("query", "--format", "json", home=home)
+    everything = binloom_here("query", "--format", "json", home=home)
     assert len(everything.stdout.splitlines()) == 259 and everything.stderr == ""
-    assert binloom("query", "--limit", "2", home=home).stdout.count(" at ") == 2
+    assert binloom_here("query", "--limit", "2", home=home).stdout.count(" at ") == 2
 
 
 @pytest.mark.parametrize(
@@ -118,16 +121,16 @@ def test_text_is_cut_and_other_formats_are_not(home: Path) -> None:
     ],
 )
 def test_unknown_names_and_times_are_explained(home: Path, options: list[str], needles: list[str]) -> None:
-    result = binloom("query", *options, home=home)
+    result = binloom_here("query", *options, home=home)
     assert_sentence(result, 2, *needles)
     assert result.stdout == ""
 
 
 def test_filters_that_fit_nothing_are_an_answer(home: Path) -> None:
-    result = binloom("query", "--table", "boats", "--where", "n > 100", home=home)
+    result = binloom_here("query", "--table", "boats", "--where", "n > 100", home=home)
     assert_sentence(result, 0, r"No row change fits all filters\. Without --where there are 6\.")
     assert result.stdout == ""
 
 
 def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
-    assert_sentence(binloom("query", home=tmp_path), 2, "nothing was built there yet", "binloom build")
+    assert_sentence(binloom_here("query", home=tmp_path), 2, "nothing was built there yet", "binloom build")

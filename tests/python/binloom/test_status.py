@@ -11,7 +11,8 @@ import pytest
 
 from ingest.follow.checkpoint import CHECKPOINT
 from ingest.warehouse.gaps import Gap, record_gap
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.landing.followed import FILES, FollowedShop
 from tests.support.places import SAMPLES
 
@@ -29,7 +30,7 @@ def shop(tmp_path: Path) -> FollowedShop:
 
 
 def test_one_row_a_source(shop: FollowedShop) -> None:
-    result = binloom("status", "--sources", "--format", "json", home=shop.home)
+    result = binloom_here("status", "--sources", "--format", "json", home=shop.home)
     assert (result.returncode, result.stderr) == (0, "")
     (source,) = map(json.loads, result.stdout.splitlines())
     landed = shop.transactions[-3]
@@ -62,53 +63,53 @@ def test_one_row_a_source(shop: FollowedShop) -> None:
         "received_at": "2026-11-20T12:00:00Z",
         "spool_files": 2,
     }
-    (row,) = csv.DictReader(StringIO(binloom("status", "--sources", "--format", "csv", home=shop.home).stdout))
+    (row,) = csv.DictReader(StringIO(binloom_here("status", "--sources", "--format", "csv", home=shop.home).stdout))
     assert (row["received_pos"], row["segments"]) == (str(shop.received), '{"completed": 2}')
 
 
 def test_one_row_a_file_as_ever(shop: FollowedShop) -> None:
-    result = binloom("status", "--format", "json", home=shop.home)
+    result = binloom_here("status", "--format", "json", home=shop.home)
     assert result.returncode == 0
     files = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(file["binlog_file"], file["state"]) for file in files] == [(FILES[0], "landed"), (FILES[1], "landed")]
 
 
 def test_in_words(shop: FollowedShop) -> None:
-    text = binloom("status", home=shop.home).stdout
+    text = binloom_here("status", home=shop.home).stdout
     assert f"server:     db1:3306, uuid {shop.server_uuid}\n" in text
     assert f"received:   {FILES[1]}:{shop.received} at 2026-11-20 12:00:00 UTC\n" in text
     assert re.search(r"lag:        \d+ \w+, [\d.]+ KiB, 2 transactions, as of 2026-11-20 12:00:05 UTC\n", text)
     assert f"GTIDs:      {shop.server_uuid}:1-" in text
     assert "in 2 files\n" in text and FILES[0] in text
-    assert FILES[0] not in binloom("status", "--sources", home=shop.home).stdout
+    assert FILES[0] not in binloom_here("status", "--sources", home=shop.home).stdout
 
     assert shop.spool.checkpoint is not None
     shop.spool.write_checkpoint(replace(shop.spool.checkpoint, position=shop.size))
     shop.land(FILES[1], shop.size)
-    assert "lag:        none, as of 2026-11-20 12:00:05 UTC\n" in binloom("status", home=shop.home).stdout
+    assert "lag:        none, as of 2026-11-20 12:00:05 UTC\n" in binloom_here("status", home=shop.home).stdout
 
 
 def test_a_gap_is_shown_and_fails_as_long_as_it_stops_following(shop: FollowedShop) -> None:
     record_gap("shop", GAP, "found", shop.home)
-    result = binloom("status", home=shop.home)
+    result = binloom_here("status", home=shop.home)
     assert result.returncode == 1
     assert (
         "gap:        found (purged) from binlog.000002:900 to binlog.000005:4, missing u:6-9: Two files are gone.\n"
         in result.stdout
     )
     record_gap("shop", GAP, "accepted", shop.home)
-    result = binloom("status", "--sources", "--format", "json", home=shop.home)
+    result = binloom_here("status", "--sources", "--format", "json", home=shop.home)
     assert (result.returncode, json.loads(result.stdout)["gaps"]) == (0, {"accepted": 1})
 
 
 def test_a_broken_checkpoint_is_a_sentence(shop: FollowedShop) -> None:
     (shop.spool.folder / CHECKPOINT).write_text("{")
-    assert_sentence(binloom("status", home=shop.home), 3, r"checkpoint\.json cannot be read")
+    assert_sentence(binloom_here("status", home=shop.home), 3, r"checkpoint\.json cannot be read")
 
 
 def test_a_source_that_nobody_follows_has_nothing_of_it(shop: FollowedShop) -> None:
     (shop.spool.folder / CHECKPOINT).unlink()
-    result = binloom("status", "--sources", "--format", "json", home=shop.home)
+    result = binloom_here("status", "--sources", "--format", "json", home=shop.home)
     source = json.loads(result.stdout)
     assert source["lag_seconds"] > 0 and source["received_file"] is source["lag_bytes"] is None
-    assert "received" not in binloom("status", home=shop.home).stdout
+    assert "received" not in binloom_here("status", home=shop.home).stdout

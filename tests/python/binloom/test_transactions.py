@@ -9,7 +9,8 @@ import pytest
 from recover.questions.statistics import Least, transactions_query
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 
 
@@ -20,7 +21,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(home: Path, *options: str) -> list[dict[str, Any]]:
-    result = binloom("transactions", *options, "--format", "json", home=home, env={"JAVA_HOME": "/nonexistent"})
+    result = binloom_here("transactions", *options, "--format", "json", home=home, env={"JAVA_HOME": "/nonexistent"})
     assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -80,5 +81,5 @@ def test_a_commit_before_the_first_event_is_not_plausible(home: Path) -> None:
 
 
 def test_a_threshold_that_nothing_reaches_and_an_unknown_table_are_sentences(home: Path) -> None:
-    assert_sentence(binloom("transactions", "--min-rows", "100000", home=home), 0, "reaches a threshold")
-    assert_sentence(binloom("transactions", "--table", "boat", home=home), 2, "boats")
+    assert_sentence(binloom_here("transactions", "--min-rows", "100000", home=home), 0, "reaches a threshold")
+    assert_sentence(binloom_here("transactions", "--table", "boat", home=home), 2, "boats")

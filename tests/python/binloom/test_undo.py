@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
@@ -33,6 +34,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_bad_input_is_explained(home: Path, options: tuple[str, ...], words: tuple[str, ...]) -> None:
-    result = binloom("undo", *options, home=home)
+    result = binloom_here("undo", *options, home=home)
     assert_sentence(result, 2, *map(re.escape, words))
     assert result.stdout == ""

@@ -19,7 +19,8 @@ from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.table_log import MARTS
 from recover.timeline.tables import find_table
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import FIRST_FILE, LANDED, SAMPLE, unpack
 from tests.support.places import FIXTURES, PROJECT
 
@@ -159,16 +160,18 @@ def test_rows_without_names_are_reported() -> None:
 
 
 def test_a_table_whose_rows_have_no_names_says_what_to_do(tmp_path: Path) -> None:
-    result = binloom("query", "--files", SHOP / "binlog.000002", "--table", "shop.orders", home=tmp_path)
+    result = binloom_here("query", "--files", SHOP / "binlog.000002", "--table", "shop.orders", home=tmp_path)
     assert_sentence(result, 2, r"All selected row events are in quarantine: \d+ of shop.orders", "--snapshot-dir")
-    named = binloom("query", "--files", SHOP / "binlog.000002", "--snapshot-dir", SHOP / "schema", "--table", "orders")
+    named = binloom_here(
+        "query", "--files", SHOP / "binlog.000002", "--snapshot-dir", SHOP / "schema", "--table", "orders"
+    )
     assert named.returncode == 0 and "UPDATE shop.orders 1042" in named.stdout
 
 
 def test_the_shell_may_expand_a_pattern(tmp_path: Path) -> None:
     files = sorted(SHOP.glob("binlog.*"))
     options = ["--table", "orders", "--key", "1042", "--by", "table", "--format", "csv"]
-    result = binloom("query", *options, "--files", *files, home=tmp_path, env={"JAVA_HOME": "/nonexistent"})
+    result = binloom_here("query", *options, "--files", *files, home=tmp_path, env={"JAVA_HOME": "/nonexistent"})
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[1].startswith("files,shop,orders,6,1,5,0,1,")
 
@@ -186,7 +189,7 @@ def test_the_shell_may_expand_a_pattern(tmp_path: Path) -> None:
     ],
 )
 def test_bad_files_are_explained(tmp_path: Path, options: list[object], needles: list[str]) -> None:
-    result = binloom("query", *options, home=tmp_path)
+    result = binloom_here("query", *options, home=tmp_path)
     assert result.returncode in (2, 3)
     assert_sentence(result, result.returncode, *needles)
 
@@ -194,7 +197,7 @@ def test_bad_files_are_explained(tmp_path: Path, options: list[object], needles:
 def test_a_cut_file_gives_the_rows_before_the_damage(tmp_path: Path) -> None:
     cut = tmp_path / FIRST_FILE
     cut.write_bytes((SHOP / FIRST_FILE).read_bytes()[:30000])
-    result = binloom("query", "--files", cut, "--by", "table", "--format", "csv", home=tmp_path)
+    result = binloom_here("query", "--files", cut, "--by", "table", "--format", "csv", home=tmp_path)
     assert_sentence(result, 3, r"rows from position \d+ on are missing", "Copy the file again")
     assert len(result.stdout.splitlines()) == 4
 
@@ -260,7 +263,7 @@ def test_an_undo_of_a_cut_file_is_refused(tmp_path: Path) -> None:
     cut = tmp_path / "binlog.000002"
     cut.write_bytes((SHOP / "binlog.000002").read_bytes()[:25000])
     options = ["--files", SHOP / FIRST_FILE, cut, "--snapshot-dir", SHOP / "schema", "--table", "orders"]
-    refused = binloom("undo", *options, "--where", "after.status = 'paid'", home=tmp_path)
+    refused = binloom_here("undo", *options, "--where", "after.status = 'paid'", home=tmp_path)
     assert_sentence(refused, 3, "changed unseen since: a part that was not read", "undo is refused")
     assert refused.stdout == ""
 
@@ -299,18 +302,18 @@ def test_files_of_two_servers_are_refused() -> None:
 
 def test_a_file_in_the_place_of_the_table_is_explained(tmp_path: Path) -> None:
     first, second = sorted(SHOP.glob("binlog.0*"))
-    result = binloom("state", "--files", first, second, "orders", home=tmp_path)
+    result = binloom_here("state", "--files", first, second, "orders", home=tmp_path)
     assert_sentence(result, 2, "binlog.000002 is a file, not a table", "before --files")
 
 
 def test_an_undo_of_files_needs_a_snapshot(tmp_path: Path) -> None:
     options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--table", "orders", "--key", "1042"]
-    assert_sentence(binloom("undo", *options, home=tmp_path), 1, "no schema snapshot describes", "--snapshot-dir")
+    assert_sentence(binloom_here("undo", *options, home=tmp_path), 1, "no schema snapshot describes", "--snapshot-dir")
 
 
 def test_an_undo_of_columns_that_no_table_has_is_refused(tmp_path: Path) -> None:
     options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--snapshot-dir", SHOP / "schema", "--table", "orders"]
-    refused = binloom("undo", *options, "--key", "1042", "--columns", "note,statuss", home=tmp_path)
+    refused = binloom_here("undo", *options, "--key", "1042", "--columns", "note,statuss", home=tmp_path)
     assert_sentence(refused, 2, "No statement can set a column 'statuss' of shop.customers", "nearest name is status")
     assert refused.stdout == ""
 
@@ -344,15 +347,15 @@ def test_gtids_show_whether_transactions_between_files_are_missing(
 def test_a_state_as_sql_has_a_statement_for_each_row(tmp_path: Path) -> None:
     options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--as-of", "binlog.000001:40000"]
     script = tmp_path / "orders.sql"
-    written = binloom(
+    written = binloom_here(
         "state", "orders", *options, "--snapshot-dir", SHOP / "schema", "--format", "sql", "--output", script
     )
-    listed = binloom("state", "orders", *options, "--snapshot-dir", SHOP / "schema", "--format", "json")
+    listed = binloom_here("state", "orders", *options, "--snapshot-dir", SHOP / "schema", "--format", "json")
     assert written.returncode == 0, written.stderr
     statements = [line for line in script.read_text().splitlines() if line.startswith("INSERT ")]
     assert len(statements) == len(listed.stdout.splitlines()) > 20
     assert all(line.startswith("INSERT INTO `shop`.`orders` (`id`, `customer_id`, ") for line in statements)
     assert f"IF(@binloom_rows = {len(statements)}, 'COMMIT'" in script.read_text()
-    refused = binloom("state", "orders", *options, "--format", "sql", home=tmp_path)
+    refused = binloom_here("state", "orders", *options, "--format", "sql", home=tmp_path)
     assert_sentence(refused, 2, "No schema snapshot describes shop.orders", "CSV and JSON need none")
     assert refused.stdout == ""

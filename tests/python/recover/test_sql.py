@@ -14,7 +14,8 @@ from ingest.warehouse.files import partition_folder
 from recover.questions.sql import FUNCTIONS, QuestionError, ask
 from recover.sources.kept_files import UnfinishedMartError
 from recover.sources.marts import NoMartError
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 from tests.support.recover.questions import QUESTIONS, documented_questions
 
@@ -30,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_rows_are_printed_in_each_format(home: Path) -> None:
     query = """select event_type, row_before['n'] as before, row_after from row_changes
     where table_name = 'boats' and pk_values = '1' order by file_sequence, start_pos limit 2"""
-    result = binloom("sql", query, "--format", "json", home=home, env=WITHOUT_JAVA)
+    result = binloom_here("sql", query, "--format", "json", home=home, env=WITHOUT_JAVA)
     assert result.returncode == 0, result.stderr
     assert [json.loads(line) for line in result.stdout.splitlines()] == [
         {
@@ -44,19 +45,19 @@ def test_rows_are_printed_in_each_format(home: Path) -> None:
             "row_after": {"id": "1", "kind": "sail", "name": "Ida", "n": "2.50"},
         },
     ]
-    table = binloom("sql", query, home=home, env=WITHOUT_JAVA)
+    table = binloom_here("sql", query, home=home, env=WITHOUT_JAVA)
     assert table.stdout.splitlines()[0].split() == ["event", "type", "before", "row", "after"]
-    assert binloom("sql", query, "--format", "csv", home=home).stdout.startswith(
+    assert binloom_here("sql", query, "--format", "csv", home=home).stdout.startswith(
         "event_type,before,row_after\nINSERT,,"
     )
 
 
 def test_a_query_may_come_from_stdin_and_many_rows_are_cut_in_text_only(home: Path) -> None:
     many = "select a.change_id from row_changes as a cross join row_changes as b"
-    text = binloom("sql", many, home=home)
+    text = binloom_here("sql", many, home=home)
     assert len(text.stdout.splitlines()) == 2 + 1000
     assert_sentence(text, 0, "these are the first 1000 rows")
-    assert len(binloom("sql", many, "--format", "csv", home=home).stdout.splitlines()) == 1 + len(
+    assert len(binloom_here("sql", many, "--format", "csv", home=home).stdout.splitlines()) == 1 + len(
         list(ask(many, home).rows)
     )
 
@@ -81,7 +82,7 @@ def test_a_query_may_come_from_stdin_and_many_rows_are_cut_in_text_only(home: Pa
     ],
 )
 def test_what_it_cannot_answer_is_refused(home: Path, query: str, needle: str) -> None:
-    result = binloom("sql", query, home=home)
+    result = binloom_here("sql", query, home=home)
     assert_sentence(result, 2, needle)
     assert result.stdout == ""
 

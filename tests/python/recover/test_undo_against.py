@@ -18,7 +18,8 @@ from recover.undo.tables import Column, Table
 from tests.servers import Server
 from tests.servers.accounts import create_account
 from tests.servers.marked import marked
-from tests.support.command_line import assert_sentence, binloom
+from tests.support.command_line import assert_sentence
+from tests.support.in_process import binloom_here
 from tests.support.landing.binlogs import SHOP
 from tests.support.recover.undo_servers import Case, marts, played, root_of, rows_of, run, statements_of, undone
 
@@ -149,7 +150,7 @@ def test_a_user_without_access_is_refused(mariadb_server: Server, tmp_path: Path
 def test_a_server_that_is_not_there_is_explained(
     command: str, options: tuple[str, ...], code: int, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    result = binloom(command, *options, "--files", SHOP / "binlog.000001", home=tmp_path)
+    result = binloom_here(command, *options, "--files", SHOP / "binlog.000001", home=tmp_path)
     assert_sentence(result, code, *map(re.escape, words))
     assert result.stdout == ""
 
