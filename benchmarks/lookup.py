@@ -163,7 +163,8 @@ def _small_marts() -> Iterator[tuple[str, str]]:
     yield (
         "binloom.db/quarantined_row_events",
         """select '' as source_id, 0 as epoch, 0 as file_sequence, '' as binlog_file, 4 as start_pos,
-        4 as transaction_pos, '' as schema_name, '' as table_name, '' as reason, '' as event_type where false""",
+        4 as transaction_pos, '' as event_hour, now() as event_timestamp, '' as schema_name, '' as table_name,
+        '' as reason, '' as event_type where false""",
     )
     for name in ("binlog_raw.db/statements", "binloom_intermediate.db/int_completed_segments"):
         yield (

@@ -104,6 +104,9 @@ def _query(home: Path, files: int, hours: int, tables: int) -> Iterator[dict[str
         answer = json.loads(asked.output)
         assert answer["rows"] == LOOKED_UP, answer
         yield {**facts, "what": f"{command} of one key", **_told(asked), "bytes_read": answer["bytes"]}
+    until = lookup.FIRST_HOUR + timedelta(hours=1)
+    of_hour = ["--since", f"{lookup.FIRST_HOUR:%F %T}", "--until", f"{until:%F %T}"]
+    yield {**facts, "what": "query of one hour", **_told(_binloom(home, "query", *of_hour, "--by", "table"))}
     hour = f"{lookup.FIRST_HOUR:%Y-%m-%d-%H}"
     sql = f"select count(*) from row_changes where event_hour = '{hour}'"
     yield {**facts, "what": "sql of one hour", **_told(_binloom(home, "sql", sql, "--format", "csv"))}

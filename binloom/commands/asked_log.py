@@ -29,7 +29,8 @@ def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Pat
     Parameters
     ----------
     filters
-        Filters of the row changes; of files, only these rows are decoded.
+        Filters of the row changes; only these rows of files are decoded, and only these partitions of the warehouse
+        are read.
     files, more
         Files of `--files`, and the words after it that are not options: a shell puts them there for a pattern.
     names
@@ -42,7 +43,7 @@ def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Pat
     """
     if not files:
         _assert_files(more, names)
-        return Log.of_cluster() if is_cluster_target() else _warehouse(VIEWS)
+        return Log.of_cluster() if is_cluster_target() else _warehouse(VIEWS, filters=filters)
     hide_pandas_from_arrow()
     return Log.of_files([*files, *(more or ())], filters, **_origin(filters.sources, names))
 
@@ -138,9 +139,9 @@ def _is_own_java(process: int) -> bool:
     return int(parent) == os.getpid()
 
 
-def _warehouse(views: Iterable[tuple[str, str]], spill: Path | None = None) -> Log:
+def _warehouse(views: Iterable[tuple[str, str]], spill: Path | None = None, filters: Filters | None = None) -> Log:
     home = binloom_home()
-    log = Log.of_warehouse(home, dict.fromkeys(views), spill=spill, tell=say)
+    log = Log.of_warehouse(home, dict.fromkeys(views), spill=spill, tell=say, filters=filters)
     report_writer(home)
     return log
 

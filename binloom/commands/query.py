@@ -8,7 +8,7 @@ from binloom.commands.asked_log import report_beginning, report_problems
 from binloom.commands.output import Format, human, print_line, print_rows, say
 from ingest.errors import EXIT_DONE
 from recover.questions.summaries import summary
-from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
+from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
 from recover.timeline.masks import masks_in_filters
@@ -30,7 +30,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
         say(sentence)
     report_beginning(log, filters.sources, filters.since)
     if first is None and limit != 0:
-        return max(_nothing(why_nothing(log.rows, selection, log.is_whole)), report_problems(log))
+        return max(_nothing(log.why_nothing(selection)), report_problems(log))
     answer = itertools.chain([first] if first is not None else [], rows)
     shown = answer if most is None else itertools.islice(answer, most)
     if format is Format.TEXT and by is By.CHANGE:

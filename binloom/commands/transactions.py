@@ -3,7 +3,7 @@
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
 from recover.questions.statistics import Least, Unit, tables_query, transactions_query
-from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError, why_nothing
+from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 
@@ -19,7 +19,7 @@ def print_transactions(log: Log, filters: Filters, by: Unit, top: int, least: Le
         if is_listed and least != Least():
             say("no transaction with selected changes reaches a threshold.")
             return EXIT_DONE
-        reason = why_nothing(log.rows, selection)
+        reason = log.why_nothing(selection)
         if not isinstance(reason, NothingSelectedError) or isinstance(reason, OutsideTheLogError):
             raise reason
         say(str(reason))

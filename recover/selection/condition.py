@@ -6,7 +6,6 @@ so that an engine skips partitions, files and row groups that no selected change
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
@@ -162,12 +161,11 @@ def _of_place(filters: Filters) -> Iterator["exp.Expr"]:
     # The partition repeats the condition on the time, for engines that prune only by the partition's own column.
     if filters.since is not None:
         moment = exp.cast(exp.Literal.string(f"{filters.since:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
-        yield exp.GTE(this=exp.column("event_hour"), expression=exp.Literal.string(f"{filters.since:%Y-%m-%d-%H}"))
+        yield exp.GTE(this=exp.column("event_hour"), expression=exp.Literal.string(filters.first_hour))
         yield exp.GTE(this=exp.column("event_timestamp"), expression=moment)
     if filters.until is not None:
         moment = exp.cast(exp.Literal.string(f"{filters.until:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
-        last = filters.until - timedelta(microseconds=1)
-        yield exp.LTE(this=exp.column("event_hour"), expression=exp.Literal.string(f"{last:%Y-%m-%d-%H}"))
+        yield exp.LTE(this=exp.column("event_hour"), expression=exp.Literal.string(filters.last_hour))
         yield exp.LT(this=exp.column("event_timestamp"), expression=moment)
 
 

@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -107,6 +107,33 @@ class Filters:
             )
         if (self.keys or self.key_from or self.key_to) and not self.tables:
             raise UsageError("A key belongs to a table.", hint="Give --table with --key, --key-from or --key-to.")
+
+    @property
+    def first_hour(self) -> str | None:
+        """Return the hour of the first change that may be selected, as in `event_hour`; None: no limit."""
+        return None if self.since is None else f"{self.since:%Y-%m-%d-%H}"
+
+    @property
+    def last_hour(self) -> str | None:
+        """Return the hour of the last change that may be selected, as in `event_hour`; None: no limit."""
+        return None if self.until is None else f"{self.until - timedelta(microseconds=1):%Y-%m-%d-%H}"
+
+    def may_select_from(self, column: str, value: str) -> bool:
+        """Return whether changes may be selected of a partition of `row_changes`, given a column and its value."""
+        match column:
+            case "event_hour":
+                is_late_enough = self.first_hour is None or self.first_hour <= value
+                return is_late_enough and (self.last_hour is None or value <= self.last_hour)
+            case "source_id":
+                return not self.sources or value in self.sources
+            case "binlog_file":
+                return not self.files or value in self.files
+        return True
+
+    @property
+    def may_select_from_all(self) -> bool:
+        """Return whether changes may be selected of every partition."""
+        return not (self.since or self.until or self.sources or self.files)
 
     @classmethod
     def of(

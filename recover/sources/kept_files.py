@@ -8,15 +8,17 @@ files.
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
+from urllib.parse import unquote
 
 from ingest.errors import StoreError
 from ingest.warehouse.home import warehouse_dir
@@ -46,8 +48,17 @@ class UnfinishedMartError(StoreError):
     """A build of a mart has not ended, or was killed."""
 
 
+NeedsPartition = Callable[[str, str], bool]
+"""Returns whether a partition is needed, given the name of a partition column and its value."""
+
+
 def ignored(sentence: str) -> None:
     """Tell nobody."""
+
+
+def all_partitions(column: str, value: str) -> bool:
+    """Need every partition."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -91,9 +102,12 @@ class _Look:
         return cls(exists=False, is_whole=False) if found is None else cls(True, True, found.files)
 
     @classmethod
-    def at_mart(cls, folder: Path) -> Self:
-        """Look at a table that Spark writes as a whole, or by partitions."""
-        found = _found(folder)
+    def at_mart(cls, folder: Path, needs: NeedsPartition = all_partitions) -> Self:
+        """Look at a table that Spark writes as a whole, or by partitions, of which only some may be needed."""
+        found = _found(folder, needs)
+        if found is not None and not found.files:
+            found = _found(folder)
+            found = found and replace(found, files=frozenset(sorted(found.files)[:1]))
         if found is None:
             return cls(exists=False, is_whole=False)
         is_partitioned = any("/" in file for file in found.files)
@@ -111,6 +125,9 @@ class KeptFiles:
         Folder of all data of binloom.
     tell
         Is told what a long wait is for.
+    needs
+        By schema and name of a mart: which of its partitions are needed. The files of others are left out. If no file
+        is needed, the table has one all the same, because a query needs its columns.
 
     Attributes
     ----------
@@ -118,7 +135,12 @@ class KeptFiles:
         Folder of the links. It has the folders of the warehouse.
     """
 
-    def __init__(self, home: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        home: Path,
+        tell: Callable[[str], None],
+        needs: Mapping[tuple[str, str], NeedsPartition] | None = None,
+    ) -> None:
         place = _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
         _delete_left_links(place)
         self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
@@ -126,6 +148,7 @@ class KeptFiles:
         fcntl.flock(self._handles[0], fcntl.LOCK_SH)
         self._home = home
         self._tell = tell
+        self._needs = needs or {}
         self._links: list[str] = []
         # In the order in which they were made.
         self._folders: dict[str, None] = {str(self.folder): None}
@@ -156,7 +179,8 @@ class KeptFiles:
         TableFormatError
             The table is in Iceberg or Delta.
         """
-        return self._table(Path(f"{schema}.db") / name, _Look.at_mart)
+        needs = self._needs.get((schema, name), all_partitions)
+        return self._table(Path(f"{schema}.db") / name, functools.partial(_Look.at_mart, needs=needs))
 
     def raw_table(self, name: str) -> KeptTable:
         """Return the files of a raw table, each of which is written at once.
@@ -262,26 +286,27 @@ class _Found:
     is_replaced: bool
 
 
-def _found(folder: Path) -> _Found | None:
-    """Return the files with rows, and whether a build replaces any; None if there is no folder."""
+def _found(folder: Path, needs: NeedsPartition = all_partitions) -> _Found | None:
+    """Return the needed files with rows, and whether a build replaces any; None if there is no folder."""
     while folder.is_dir():
         files: set[str] = set()
         # A folder may vanish while its parent is read.
         with contextlib.suppress(FileNotFoundError):
-            is_replaced = _is_replaced(str(folder), "", files)
+            is_replaced = _is_replaced(str(folder), "", files, needs)
             return _Found(frozenset(files), is_replaced)
     return None
 
 
-def _is_replaced(table: str, step: str, files: set[str]) -> bool:
-    """Return whether a folder of a table shows that files are being replaced; add the files with rows to a set."""
+def _is_replaced(table: str, step: str, files: set[str], needs: NeedsPartition) -> bool:
+    """Return whether a folder shows that needed files are being replaced; add the needed files with rows to a set."""
     is_replaced, has_rows, newest = False, False, 0
     folder = f"{table}/{step}"
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
             if "=" in name and entry.is_dir():
-                is_replaced |= _is_replaced(table, f"{step}{name}/", files)
+                if needs(*_partition(name)):
+                    is_replaced |= _is_replaced(table, f"{step}{name}/", files, needs)
             elif name == "_temporary":
                 is_replaced = True
             elif name.startswith(".spark-staging"):
@@ -292,6 +317,12 @@ def _is_replaced(table: str, step: str, files: set[str]) -> bool:
                     has_rows = True
                     files.add(f"{step}{name}")
     return is_replaced or (has_rows and _has_lost_files(folder, newest))
+
+
+def _partition(folder: str) -> tuple[str, str]:
+    """Return the column and the value of a folder's name; Hive escapes signs that a path may not have."""
+    column, _, value = folder.partition("=")
+    return column, unquote(value)
 
 
 def _replaces_partitions(staging: str) -> bool:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_table
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
+from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
 from recover.sources.beginning import Beginning, beginnings_of
 from recover.sources.cluster import Cluster
 from recover.sources.copies import Copies
 from recover.sources.engine import Answer, answer
-from recover.sources.kept_files import ignored
+from recover.sources.kept_files import all_partitions, ignored
 from recover.sources.key_parts import key_parts
 from recover.sources.marts import STATEMENTS, open_marts
 
@@ -98,6 +99,7 @@ class Log:
         *,
         spill: Path | None = None,
         tell: Callable[[str], None] = ignored,
+        filters: Filters | None = None,
     ) -> "Log":
         """Return the log of a warehouse.
 
@@ -111,6 +113,8 @@ class Log:
             Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
         tell
             Is told when a build must be waited for.
+        filters
+            Its row changes are those in partitions that the filters may select from. None: all of them.
 
         Raises
         ------
@@ -119,10 +123,12 @@ class Log:
         UnfinishedMartError
             A build was killed while it wrote a mart, or takes too long.
         """
-        connection = open_marts(home, views, spill, tell)
+        needs = all_partitions if filters is None else filters.may_select_from
+        connection = open_marts(home, views, spill, tell, needs)
         beginnings = beginnings_of(connection, home)
         versions = read_table_versions(connection)
-        return cls(connection, versions, home=home, is_landed=True, beginnings=beginnings)
+        is_whole = filters is None or filters.may_select_from_all
+        return cls(connection, versions, is_whole=is_whole, home=home, is_landed=True, beginnings=beginnings)
 
     @classmethod
     def of_cluster(cls) -> "Log":
@@ -253,6 +259,12 @@ class Log:
             for _, schema, table, reason, rows in self.rows(query)
             if is_filtered_table(filters, schema or "", table or "")
         ]
+
+    def why_nothing(self, selection: Selection) -> UsageError:
+        """Return the error for a selection without row changes; of a warehouse, all partitions are asked."""
+        is_part_of_warehouse = self.is_landed and not self.is_whole
+        log = Log.of_warehouse(self.home) if is_part_of_warehouse and self.home is not None else self
+        return why_nothing(log.rows, selection, log.is_whole)
 
     def answer(self, query: "exp.Query") -> Answer:
         """Return the answer to a query on the views; a cluster gives it from all of its rows."""

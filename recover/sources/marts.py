@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ingest.errors import UsageError
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from recover.sources.engine import escaped, in_memory, literal, quoted
-from recover.sources.kept_files import KeptFiles, KeptTable, ignored
+from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MART_SCHEMA: Final = "binloom"
 SCHEMAS: Final = (MART_SCHEMA, "binloom_quality")
+ROW_CHANGES: Final = (MART_SCHEMA, "row_changes")
 STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
 """The statements of completed segments, under the name that Spark has for them."""
 DDL_ACTIONS: Final = ("binloom_staging", "stg_binlog__ddl_actions")
@@ -43,6 +44,7 @@ def open_marts(
     tables: Iterable[tuple[str, str]],
     spill: Path | None = None,
     tell: Callable[[str], None] = ignored,
+    needs: NeedsPartition = all_partitions,
 ) -> "DuckDBPyConnection":
     """Return a connection that has some marts as views and can read nothing else.
 
@@ -58,6 +60,8 @@ def open_marts(
         Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
     tell
         Is told when a build must be waited for.
+    needs
+        Partitions of `row_changes` that queries may need.
 
     Raises
     ------
@@ -71,7 +75,7 @@ def open_marts(
     import duckdb
 
     connection = in_memory(spill)
-    kept = KeptFiles(home, tell)
+    kept = KeptFiles(home, tell, {ROW_CHANGES: needs})
     weakref.finalize(connection, kept.close)
     for schema in (*SCHEMAS, STATEMENTS[0]):
         connection.execute(f"create schema {schema}")
@@ -85,7 +89,7 @@ def open_marts(
             raise NoMartError(
                 f"{schema}.{name} has no rows yet.", hint="Land a binlog, then run `binloom build`."
             ) from None
-        if (schema, name) == (MART_SCHEMA, "row_changes"):
+        if (schema, name) == ROW_CHANGES:
             _add_parts(connection, kept)
     # DuckDB checks a pattern as it is written, and then the files that it found: links lead to the names of open files.
     warehouse = warehouse_dir(home)
@@ -153,7 +157,7 @@ def _baseline_rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
 
 def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles) -> None:
     """Add what `key_parts` needs: the footers of the files of row_changes, and the rows of some of the files."""
-    table = kept.mart(MART_SCHEMA, "row_changes")
+    table = kept.mart(*ROW_CHANGES)
     connection.execute(f"create schema {SCHEMA}")
     connection.execute(f"create view {FOOTERS} as select * from parquet_metadata({literal(table.pattern)})")
     connection.execute(f"create macro {ROWS_IN}(files) as table {_rows_in('files', table.partitions)}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
 from recover.selection.catalog import unknown_name
-from recover.selection.emptiness import why_nothing
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
@@ -65,7 +64,7 @@ def planned(
     try:
         selected = select(connection, condition, rows_only=rows_only)
     except EmptySelectionError:
-        raise why_nothing(log.rows, selection) from None
+        raise log.why_nothing(selection) from None
     _assert_columns(connection)
     definitions = Definitions.of_log(log, selected.source_id)
     _assert_known(wish, selected, definitions)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from recover.questions.summaries import summary
+from recover.selection.filters import By, Filters
+from recover.sources.log import Log
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
@@ -130,6 +133,47 @@ def test_filters_that_fit_nothing_are_an_answer(home: Path) -> None:
     result = binloom_here("query", "--table", "boats", "--where", "n > 100", home=home)
     assert_sentence(result, 0, r"No row change fits all filters\. Without --where there are 6\.")
     assert result.stdout == ""
+    # The other hours are looked at to say so.
+    result = binloom_here("query", "--table", "boats", "--until", "2026-11-20", home=home)
+    assert_sentence(result, 0, r"No row change fits all filters\. Without --until there are 6\.")
+
+
+@pytest.mark.parametrize(
+    ("options", "hours"),
+    [
+        ({"since": "2026-11-17 09:00"}, {"2026-11-17-09", "2026-11-22-18"}),
+        ({"until": "2026-11-17 09:00"}, {"2026-11-17-08"}),
+        ({"since": "2026-11-17 08:59:59.5", "until": "2026-11-17 09:00:00.5"}, {"2026-11-17-08", "2026-11-17-09"}),
+        # The columns are those of some file.
+        ({"since": "2026-11-18", "until": "2026-11-19"}, {"2026-11-17-08"}),
+    ],
+)
+def test_only_the_hours_of_the_filters_are_read(home: Path, options: dict[str, str], hours: set[str]) -> None:
+    filters = Filters.of(**options)  # type: ignore[arg-type]
+    whole, part = Log.of_warehouse(home), Log.of_warehouse(home, filters=filters)
+    opened = part.connection.execute("select distinct event_hour from binloom.row_changes").fetchall()
+    assert {hour for (hour,) in opened} == hours
+    expected, found = (list(log.rows(summary(log.select(filters), By.CHANGE))) for log in (whole, part))
+    assert found == expected
+
+
+def test_partitions_are_needed_by_hour_source_and_file() -> None:
+    filters = Filters.of(sources=["shop"], files=["binlog.000002"], since="2026-11-17 09:30", until="2026-11-17 11:00")
+    needed = {
+        "event_hour": ["2026-11-17-09", "2026-11-17-10"],
+        "source_id": ["shop"],
+        "binlog_file": ["binlog.000002"],
+        "file_part": ["0", "7"],
+    }
+    others = {
+        "event_hour": ["2026-11-17-08", "2026-11-17-11", "__HIVE_DEFAULT_PARTITION__"],
+        "source_id": ["Shop"],
+        "binlog_file": ["binlog.000003"],
+    }
+    for column, values in needed.items():
+        assert all(filters.may_select_from(column, value) for value in values), column
+    for column, values in others.items():
+        assert not any(filters.may_select_from(column, value) for value in values), column
 
 
 def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
