@@ -1,4 +1,4 @@
-"""What a volume of binlog costs: cores, memory, storage, partitions and money, from measured costs of a gigabyte.
+"""The cost of a volume of binlog: cores, memory, storage, partitions and money, from measured costs of a gigabyte.
 
 The defaults are the figures of `benchmarks/scale.md`, which tells which of them are assumptions. The prices only show
 the form of the answer: give those of your cloud.

@@ -1,1 +1,1 @@
-"""What `binloom doctor` checks: this machine, the home, a cluster and a server, without changing any of them."""
+"""The checks of `binloom doctor`: of this machine, the home, a cluster and a server. They change nothing."""

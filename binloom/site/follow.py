@@ -6,7 +6,7 @@ using of a join) and the grouping are not sources of a column, nor are the rows 
 A literal and `count(*)` have no source. An element of an array is made of what the array is made of, a field of a
 struct of what that field is made of.
 
-Whatever is not known makes a value consist of more columns, never of fewer; names that cannot be resolved raise
+If something is not known, a value consists of more columns, never of fewer; names that cannot be resolved raise
 `NotFollowedError`.
 """
 

@@ -101,7 +101,7 @@ class Catalog:
     Attributes
     ----------
     connection
-        Has `_MARTS`. Of a cluster, `row_changes` has only the first and the last change of each version of a table.
+        Has `_MARTS`. On a cluster, `row_changes` has only the first and the last change of each version of a table.
     """
 
     connection: "DuckDBPyConnection"

@@ -198,7 +198,7 @@ def _list(items: Iterable[str], level: int) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a literal of Jinja. What could begin or end a block of Jinja is written as code points."""
+    """Return a literal of Jinja. Signs that could begin or end a block of Jinja are written as code points."""
     return '"' + "".join(_coded(sign) if sign in '\\"{}%#' or not sign.isprintable() else sign for sign in text) + '"'
 
 

@@ -269,7 +269,7 @@ def _has_lost_its_end(view: ServerView, standing: Standing, size: int, accept_ga
         "diverged",
         None,
         f"The server has {size} bytes of {standing.binlog_file} and had sent {standing.position}: it lost the end of "
-        "its log in a crash. What was received of it is kept.",
+        "its log in a crash. The received part is kept.",
     )
     _refuse_unless(accept_gap, gap)
     return Decision(

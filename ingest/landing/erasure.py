@@ -56,7 +56,7 @@ BaselineTable = tuple[str, str, str]
 
 @dataclass
 class FilePlan:
-    """What is erased in one binlog file.
+    """The rows to erase in one binlog file.
 
     Attributes
     ----------

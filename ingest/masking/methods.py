@@ -71,7 +71,7 @@ def _hash(text: str, key: bytes) -> str:
 
 def _partial(text: str, mask: Mask) -> str:
     kept = mask.keep_first + mask.keep_last
-    # Of a short value, the kept characters would be most of it.
+    # The kept characters would be most of a short value.
     if len(text) < 2 * kept:
         return HIDDEN
     return f"{text[: mask.keep_first]}{HIDDEN}{text[len(text) - mask.keep_last :]}"

@@ -47,13 +47,13 @@ def segments_suite() -> ExpectationSuite:
                 column_A="first_start_pos",
                 column_B="segment_start",
                 or_equal=True,
-                description="No row stands before its segment",
+                description="No row is before its segment",
             ),
             gxe.ExpectColumnPairValuesAToBeGreaterThanB(
                 column_A="segment_end",
                 column_B="last_end_pos",
                 or_equal=True,
-                description="No row stands behind its segment",
+                description="No row is after its segment",
             ),
         ],
     )

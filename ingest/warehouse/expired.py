@@ -1,4 +1,4 @@
-"""What expired: the files whose rows were dropped, and the baselines that were taken in them."""
+"""Expired data: the files whose rows were dropped, and the baselines that were taken in them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What must be known about old files of the log before their rows are dropped."""
+"""Facts about old files of the log that must be known before their rows are dropped."""

@@ -116,7 +116,7 @@ def _gtids_of_log(ask: Ask) -> str:
 
     from ingest.binlog.gtid_sets import GtidSet
 
-    # Of each source, because sets of MySQL and MariaDB cannot be one set.
+    # One set for each source: GTIDs of MySQL and MariaDB do not fit into one.
     by_source: dict[str, GtidSet] = {}
     query = exp.select("source_id", "gtid").from_("binloom.transactions").where("gtid is not null")
     for source, gtid in ask(query.order_by("source_id")):

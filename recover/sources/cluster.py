@@ -29,7 +29,7 @@ _CONNECT_SECONDS: Final = 60
 _BYTES_AT_ONCE: Final = 8 << 20
 _FIRST_ROWS: Final = 500
 _MOST_ROWS: Final = 20_000
-# What the answers depend on, whatever the server's own settings are.
+# Answers depend on these settings, so a session overrides the server's own.
 _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",

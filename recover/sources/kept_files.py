@@ -53,7 +53,7 @@ NeedsPartition = Callable[[str, str], bool]
 
 
 def ignored(sentence: str) -> None:
-    """Tell nobody."""
+    """Ignore a message."""
 
 
 def all_partitions(column: str, value: str) -> bool:
@@ -202,7 +202,7 @@ class KeptFiles:
         check_is_parquet(folder)
         begun, is_told, existed = time.monotonic(), False, False
         while True:
-            # Whoever ends after this moment has written before the look.
+            # A build that ends after this moment has written its files before the look.
             writer = metastore_holder(self._home)
             seen = look(folder)
             handles = _opened(folder, seen.files) if seen.is_whole else None
@@ -226,7 +226,10 @@ class KeptFiles:
             time.sleep(_PAUSE_SECONDS)
 
     def _nobody_writes(self, table: Path, writer: int | None) -> bool:
-        """Return whether nobody wrote a table since it was known who has the metastore open. Raw tables need none."""
+        """Return whether no process wrote a table since the holder of the metastore was looked up.
+
+        Raw tables are written without it.
+        """
         return writer is None and table.parent.name != _RAW_SCHEMA and metastore_holder(self._home) is None
 
     def _linked(self, table: Path, handles: dict[str, int | None]) -> KeptTable:

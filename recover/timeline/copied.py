@@ -40,7 +40,7 @@ def copy_row(copies: Copies, table: Table, key: str, as_of: str | None) -> None:
     known: set[str] = set()
     new = {text}
     while new:
-        # Of all tables, because a row may have been in a table of another name.
+        # All tables are searched, because a row may have been in a table of another name.
         _copy_keys(copies, table.source_id, new, known)
         known |= new
         moved = copies.connection.execute(
@@ -51,7 +51,7 @@ def copy_row(copies: Copies, table: Table, key: str, as_of: str | None) -> None:
     _copy_statements(copies, table.source_id)
     if not copies.connection.execute("select 1 from binloom.row_changes limit 1").fetchall():
         _copy_nearest_keys(copies, table, text)
-    # What did not commit makes other rows of its table uncertain, too.
+    # A transaction that did not commit makes other rows of its tables uncertain, too.
     is_needed: exp.Expr = exp.not_(exp.Coalesce(this=exp.column("outcome").eq("commit"), expressions=[exp.false()]))
     if (first := _first_changes(copies, table.source_id)) is not None:
         is_needed = exp.or_(is_needed, exp.column("change_id").isin(query=first))

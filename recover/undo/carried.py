@@ -1,4 +1,4 @@
-"""What a server changes by itself while the statements of a plan run: children of a parent that gets another key.
+"""Rows that a server changes by itself while the statements of a plan run: children of a parent with a new key.
 
 ON UPDATE CASCADE gives children the new key, also when an undo gives the parent its old key back. ON UPDATE SET NULL
 empties their columns. A statement on such a child finds the row as the server has left it; if nothing is left to do,

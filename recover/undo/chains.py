@@ -56,7 +56,7 @@ class ProvedStatements:
 
 @dataclass(frozen=True)
 class Task:
-    """What is wanted of the chains of a table.
+    """A request for chains of a table.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class PlannedChain:
 
 @dataclass(slots=True)
 class Findings:
-    """What became of some chains.
+    """The result of following some chains.
 
     Attributes
     ----------

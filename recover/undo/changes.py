@@ -415,7 +415,7 @@ class _Chains:
         self.parents: dict[str, str] = {}
 
     def first(self, key: str) -> str:
-        """Return the key that stands for the set of a key."""
+        """Return the representative key of the set that a key belongs to."""
         root = key
         while (parent := self.parents.get(root, root)) != root:
             root = parent

@@ -1,4 +1,4 @@
-"""What becomes of each row: taken back, left alone, in conflict with other transactions, or refused."""
+"""The class of each row: taken back, left alone, in conflict with other transactions, or refused."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from recover.undo.tables import Table
 
 
 class Mode(Enum):
-    """What happens to rows that other transactions changed, too."""
+    """The treatment of rows that other transactions changed, too."""
 
     REFUSE = "refuse"
     SKIP = "skip-conflicts"

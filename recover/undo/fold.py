@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(slots=True)
 class History:
-    """What happened to one row since the first selected change of its table.
+    """The changes of one row since the first selected change of its table.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Rows:
         if not self._is_keyless:
             return found[-1]
         fitting = [history for history in found if (history.row is not None) == wants_row]
-        # Of equal rows, take one that the selection touched: rather a conflict too many than a harmed row.
+        # Among equal rows, take one that the selection touched: a needless conflict is better than a harmed row.
         return max(fitting, key=lambda history: history.changes, default=None)
 
     def place(self, history: History, change: Change) -> History | None:

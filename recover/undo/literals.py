@@ -57,7 +57,7 @@ def literal(column: Column, value: Text) -> str:
     Raises
     ------
     UnprintableValueError
-        The text is no value of the column's type, or stands for several values.
+        The text is not a value of the column's type, or means several values.
     """
     if value is None:
         return "NULL"

@@ -37,7 +37,7 @@ class Operation:
 
 
 Signature = tuple[Any, ...]
-"""What decides about a statement besides its values."""
+"""Facts that decide about a statement besides its values."""
 
 
 def signature(operation: Operation) -> Signature:

@@ -43,7 +43,7 @@ def table_ranks(tables: Iterable[TableName], foreign_keys: Sequence[ForeignKey])
 
 
 class Claims:
-    """What the statements of a plan do to unique values and foreign keys."""
+    """The effects of a plan's statements on unique values and foreign keys."""
 
     def __init__(
         self,

@@ -202,7 +202,7 @@ class Planner:
         claims = Claims(self._connection, tables, self._foreign_keys, self._tables)
         self._carried = CarriedRows.of(self._foreign_keys)
         if any({key.table, key.parent} <= selected.tables.keys() for key in self._carried.keys):
-            # What happens to children is known when their parents are planned.
+            # The fate of children is known when their parents are planned.
             tables.sort(key=claims.rank)
         self._connection.execute("create or replace temp table touched_rows (table_name varchar, row_key varchar)")
         for table in tables:

@@ -384,7 +384,7 @@ CHARSET_GB18030: Final = 9
 GB18030_BMP: Final = 39420
 """Number of gb18030's four-byte characters in the basic plane."""
 GB18030_SUPPLEMENT: Final = 189000
-"""Number that the four bytes of U+10000 stand for."""
+"""Number of the four-byte character of gb18030 that encodes U+10000."""
 
 # --- room for texts, in bytes ---
 STRING_ROOM: Final = 64

@@ -235,7 +235,7 @@ def write_old_time(out, address):
 # `Field_datetime_hires`, `Field_timestamp_hires`; sql-common/my_time.c, `pack_time`.
 
 HIRES_ZERO_SECONDS = 3020400
-"""Seconds that stand for TIME 0: one second more than the longest TIME."""
+"""Seconds that mean TIME 0: one second more than the longest TIME."""
 
 
 @njit

@@ -140,7 +140,7 @@ def behind_the_segment(rows: pa.Table) -> pa.Table:
         (position_missing, ["No row lacks a position"]),
         (map_unknown, ["Every row has the column count of its table map"]),
         (table_missing, ["No row lacks its table, table map, server or timestamp"]),
-        (behind_the_segment, ["No row stands behind its segment"]),
+        (behind_the_segment, ["No row is after its segment"]),
     ],
 )
 def test_spoilt_rows_are_named(
