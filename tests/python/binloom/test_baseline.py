@@ -87,11 +87,13 @@ def test_a_killed_baseline_leaves_nothing_that_is_seen(mysql_server: Server, tmp
     assert len(rows_of(tmp_path)) == 16002 == sum(row["row_count"] for row in read_rows(BASELINES, tmp_path))
 
 
-def test_a_dump_is_landed_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["local", "thrift"])
+def test_a_dump_is_landed_once(tmp_path: Path, target: str) -> None:
+    """A baseline is landed without Spark, so no Thrift server is asked."""
     path = tmp_path / "shop.sql"
     path.write_text(DUMP)
     words = ("baseline", "--source", "shop", "--from-dump", path, "--schema", "shop")
-    home = {"BINLOOM_HOME": str(tmp_path / "home")}
+    home = {"BINLOOM_HOME": str(tmp_path / "home"), "BINLOOM_TARGET": target}
     done = binloom_here(*words, env=home)
     assert (done.returncode, done.stdout) == (
         0,
