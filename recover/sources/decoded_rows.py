@@ -1,6 +1,8 @@
 """Decoded rows as `row_changes`: the SQL of the model, for DuckDB, on one batch of the decoder at a time.
 
-The conditions of a selection are part of the query, so that only selected rows become maps of names to values.
+The conditions of a selection are part of the query, so that only selected rows are kept. Their images are kept as a
+text of names and a list of values. DuckDB checks each key when it makes a map, which takes longer than all else here,
+so an image becomes a map only in the query that needs one.
 """
 
 from typing import Final
@@ -10,7 +12,7 @@ create schema binloom;
 create schema binloom_staging;
 create table bindings (
     binlog_file varchar, table_map_id varchar, first_pos bigint, end_pos bigint, table_version_id varchar,
-    names varchar[], key_places integer[], confidence varchar, reason varchar, detail varchar,
+    names varchar[], joined_names varchar, key_places integer[], confidence varchar, reason varchar, detail varchar,
     sign_places integer[], value_places integer[], hints_in_words varchar
 );
 create table binloom.table_versions (
@@ -26,8 +28,8 @@ create table decoded_rows (
     change_id varchar, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, start_pos bigint,
     end_pos bigint, payload_ordinal integer, row_ordinal integer, transaction_pos bigint, gtid varchar,
     event_timestamp timestamptz, event_type varchar, schema_name varchar, table_name varchar, pk_values varchar,
-    pk_hash varchar, pk_values_after varchar, changed_columns varchar[], row_before map(varchar, varchar),
-    row_after map(varchar, varchar), undecoded_columns varchar[],
+    pk_hash varchar, pk_values_after varchar, changed_columns varchar[], before_names varchar,
+    before_values varchar[], after_names varchar, after_values varchar[], undecoded_columns varchar[],
     json_changes struct(column_name varchar, operation varchar, path varchar, "value" varchar)[],
     table_version_id varchar, binding_confidence varchar, server_id bigint, event_hour varchar
 );
@@ -92,17 +94,25 @@ select
     server_id, outcome, events, row_events, inserts, updates, deletes, is_ddl, started_at, committed_at,
     original_committed_at, null::timestamptz as landed_at, source_id, epoch, binlog_file
 from resolved;
-create view binloom.row_changes as
+create macro image_of(image_names, image_values) as case
+    when len(image_values) = 0 then map([]::varchar[], []::varchar[])
+    when image_values is not null then map(string_split(image_names, chr(0)), image_values)
+end;
+create view row_images as
 select
     change_id, source_id, epoch, binlog_file, file_sequence, start_pos, end_pos, payload_ordinal, row_ordinal,
     transaction_pos, gtid, event_timestamp, transactions.committed_at, transactions.outcome, event_type, schema_name,
-    table_name, pk_values, pk_hash, pk_values_after, changed_columns, row_before, row_after, undecoded_columns,
-    json_changes, table_version_id, binding_confidence, transactions.thread_id, server_id, event_hour
+    table_name, pk_values, pk_hash, pk_values_after, changed_columns,
+    image_of(before_names, before_values) as row_before, image_of(after_names, after_values) as row_after,
+    undecoded_columns, json_changes, table_version_id, binding_confidence, transactions.thread_id, server_id,
+    event_hour, before_names, before_values, after_names, after_values
 from decoded_rows
 left join (
     select binlog_file as file, start_pos as pos, committed_at, outcome, thread_id from resolved
 ) as transactions
     on binlog_file = transactions.file and transaction_pos = transactions.pos;
+create view binloom.row_changes as
+select * exclude (before_names, before_values, after_names, after_values) from row_images;
 """
 
 _BOUND: Final = """
@@ -131,6 +141,7 @@ _BOUND: Final = """
         strftime(batch.event_timestamp, '%Y-%m-%d-%H') as event_hour,
         bindings.table_version_id,
         bindings.names,
+        bindings.joined_names,
         bindings.key_places,
         bindings.confidence as binding_confidence,
         {reason} as reason,
@@ -168,13 +179,15 @@ def _key(values: str) -> str:
     end"""
 
 
-def _image(values: str, present: str) -> str:
-    return f"""case
-        when {present} is null then map(names, {values})
-        else map(
-            list_transform({present}, lambda p: names[p + 1]), list_transform({present}, lambda p: {values}[p + 1])
-        )
-    end"""
+def _names(present: str) -> str:
+    """Return an expression of the names of an image, joined by NUL, which no name has."""
+    of_present = f"array_to_string(list_transform({present}, lambda p: names[p + 1]), chr(0))"
+    return f"case when {present} is null then joined_names else {of_present} end"
+
+
+def _values(values: str, present: str) -> str:
+    of_present = f"list_transform({present}, lambda p: {values}[p + 1])"
+    return f"case when {present} is null then {values} else {of_present} end"
 
 
 _NEW_KEY_VALUE: Final = """(case
@@ -223,7 +236,7 @@ keyed as (
     from bound
     where reason is null
 ),
-row_changes as (
+row_images as (
     select
         concat_ws('/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal) as change_id,
         source_id, epoch, binlog_file, file_sequence, start_pos, end_pos, payload_ordinal, row_ordinal,
@@ -231,8 +244,10 @@ row_changes as (
         sha256(pk_values) as pk_hash,
         case when event_type = 'UPDATE' then {_KEY_AFTER} end as pk_values_after,
         case when event_type = 'UPDATE' then {_CHANGED} end as changed_columns,
-        case when event_type != 'INSERT' then {_image("before_values", "before_columns")} end as row_before,
-        case when event_type != 'DELETE' then {_image("after_values", "after_columns")} end as row_after,
+        case when event_type != 'INSERT' then {_names("before_columns")} end as before_names,
+        case when event_type != 'INSERT' then {_values("before_values", "before_columns")} end as before_values,
+        case when event_type != 'DELETE' then {_names("after_columns")} end as after_names,
+        case when event_type != 'DELETE' then {_values("after_values", "after_columns")} end as after_values,
         list_transform(undecoded_places, lambda p: names[p + 1]) as undecoded_columns,
         list_transform(
             json_steps,
@@ -243,8 +258,13 @@ row_changes as (
         ) as json_changes,
         table_version_id, binding_confidence, server_id, event_hour
     from keyed
+),
+row_changes as (
+    select
+        *, image_of(before_names, before_values) as row_before, image_of(after_names, after_values) as row_after
+    from row_images
 )
-select * from row_changes where {condition}"""
+select * exclude (row_before, row_after) from row_changes where {condition}"""
 
 
 def quarantine_query() -> str:

@@ -340,11 +340,12 @@ class _Decoding:
                     known.append(texts)
             columns = version.columns if version is not None else ()
             self._connection.execute(
-                "insert into bindings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into bindings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     *(file.name, table_map["table_map_id"], low, high),
                     version.table_version_id if version is not None else None,
                     [column.name for column in columns],
+                    "\0".join(column.name for column in columns),
                     [column.ordinal + 1 for column in columns if column.is_primary_key],
                     *(binding.confidence, binding.reason, binding.detail),
                     [one["ordinal"] + 1 for one in unknown if one["hint"] == "sign"],

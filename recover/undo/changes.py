@@ -28,12 +28,13 @@ ORDER: Final = "epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"
 """The columns of commit order."""
 
 # A map as its names in one text and its values in a list: most rows have the same names, which are split once.
-_IMAGES: Final = ", ".join(
-    [
-        *(f"array_to_string(map_keys({row}), chr(0)), map_values({row})" for row in ("row_before", "row_after")),
-        "undecoded_columns",
-    ]
-)
+_NAMES, _VALUES = "array_to_string(map_keys({}), chr(0))", "map_values({})"
+_IMAGES: Final = {
+    "before_names": (_NAMES, "row_before"),
+    "before_values": (_VALUES, "row_before"),
+    "after_names": (_NAMES, "row_after"),
+    "after_values": (_VALUES, "row_after"),
+}
 # A chain of rows that took each other's keys is in memory as a whole.
 _LONGEST_CHAIN: Final = 100_000
 _ROWS_AT_ONCE: Final = 2000
@@ -167,6 +168,21 @@ def first_selected(connection: "DuckDBPyConnection", selected: Selected, table: 
     return tuple(row)
 
 
+def with_split_images(connection: "DuckDBPyConnection") -> str:
+    """Return a relation with the columns of `row_changes`, and each image as names in one text and a list of values.
+
+    Decoded files have their images in this form, and make maps of them only when these are asked for.
+    """
+    has_both = connection.execute(
+        "select count(*) from information_schema.tables where (table_schema, table_name) = ('main', 'row_images')"
+        " and not exists (select 1 from information_schema.tables where table_name = 'logged_row_changes')"
+    ).fetchone()
+    if has_both is not None and has_both[0]:
+        return "row_images"
+    split = ", ".join(f"{part.format(row)} as {name}" for name, (part, row) in _IMAGES.items())
+    return f"(select *, {split} from binloom.row_changes)"
+
+
 class TableChanges:
     """The changes of the rows of a table that the selection touched, since its first selected change.
 
@@ -195,12 +211,12 @@ class TableChanges:
     ) -> None:
         self._connection = connection
         self._table = table
+        self._rows_of_log = with_split_images(connection)
         self._uncertain: Collection[str] = ()
         has_partial = connection.execute(
-            f"select count(*) from binloom.row_changes as changes where {is_selected(selected.is_whole)}"
-            " and schema_name = ? and table_name = ? and ("
-            f"  (row_before is not null and cardinality(row_before) < {len(table.stored)})"
-            f"  or (row_after is not null and cardinality(row_after) < {len(table.stored)}))",
+            f"select count(*) from {self._rows_of_log} as changes where {is_selected(selected.is_whole)}"
+            " and schema_name = ? and table_name = ?"
+            f" and least(len(before_values), len(after_values)) < {len(table.stored)}",
             list(table.name),
         ).fetchone()
         self._first = first_selected(connection, selected, table.name)
@@ -230,14 +246,18 @@ class TableChanges:
         if self._since is not None:
             order = ", ".join(ORDER.split(", ")[: len(self._since)])
             since = f" and ({order}) >= ({', '.join(map(str, self._since))})"
-        images = ", ".join(f"{self._certain(image)} as {image}" for image in ("row_before", "row_after"))
         return (
             f"select {ORDER}, change_id, {_transaction_name('changes')} as transaction_name,"
             f" {self._is_selected} as is_selected, event_type, {key} as key, {key_after} as key_after,"
-            f" {images}, undecoded_columns"
-            f" from binloom.row_changes as changes where source_id = {literal(self._source)}"
+            f" {', '.join(self._images())}, undecoded_columns"
+            f" from {self._rows_of_log} as changes where source_id = {literal(self._source)}"
             f" and schema_name = {literal(schema)} and table_name = {literal(name)} and outcome = 'commit'{since}"
         )
+
+    def _images(self) -> Iterator[str]:
+        """Yield the names and values of both images, without uncertain columns before the first selected change."""
+        for name, (part, row) in _IMAGES.items():
+            yield f"{part.format(self._certain(row))} as {name}" if self._uncertain else name
 
     def _certain(self, image: str) -> str:
         """Return an expression of an image, without uncertain columns before the first selected change."""
@@ -252,9 +272,11 @@ class TableChanges:
         """Return a query of the rows of the baseline that have changes, with the columns of the window."""
         assert self.baseline is not None
         key = "pk_values" if self._table.primary_key else _identity(self._table, "row_after")
+        after = self._certain("row_after")
         return (
             f"select {ORDER}, change_id, change_id as transaction_name, false as is_selected, event_type,"
-            f" {key} as key, {key} as key_after, null as row_before, {self._certain('row_after')} as row_after,"
+            f" {key} as key, {key} as key_after, null as before_names, null as before_values,"
+            f" {_NAMES.format(after)} as after_names, {_VALUES.format(after)} as after_values,"
             f" null as undecoded_columns from ({self.baseline.rows()})"
             f" where {key} in (select key from ({self._window()}))"
         )
@@ -324,7 +346,7 @@ class TableChanges:
             " select window_changes.*, coalesce(chained_keys.chain, window_changes.key) as chain"
             " from window_changes left join chained_keys on window_changes.key = chained_keys.key)"
             " select chain, change_id, transaction_name, is_selected, event_type, key, key_after,"
-            f" {_IMAGES}"
+            f" {', '.join(_IMAGES)}, undecoded_columns"
             f" from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}"
         )
         for batch in found.to_arrow_reader(_ROWS_AT_ONCE):
@@ -335,7 +357,7 @@ class TableChanges:
         """Return the number of selected changes of each type that changed something."""
         rows = self._connection.execute(
             f"select event_type, count(*) from ({self._window()}) where is_selected"
-            " and row_before is distinct from row_after group by all"
+            " and (before_names, before_values) is distinct from (after_names, after_values) group by all"
         ).fetchall()
         return {event_type: int(count) for event_type, count in rows}
 
@@ -349,7 +371,8 @@ def selected_changes_backwards(
     backwards += ["coalesce(levels.level, 0)", *(f"changes.{column} desc" for column in columns)]
     found = connection.execute(
         f"select schema_name, table_name, change_id, {_transaction_name('changes')}, event_type,"
-        f" {_IMAGES} from binloom.row_changes as changes left join cascade_levels as levels using (change_id)"
+        f" {', '.join(_IMAGES)}, undecoded_columns"
+        f" from {with_split_images(connection)} as changes left join cascade_levels as levels using (change_id)"
         f" where {is_selected(selected.is_whole)}"
         f" and source_id = ? and outcome = 'commit' order by {', '.join(backwards)}",
         [selected.source_id],
