@@ -1,8 +1,8 @@
 """Decoded rows as `row_changes`: the SQL of the model, for DuckDB, on one batch of the decoder at a time.
 
-The conditions of a selection are part of the query, so that only selected rows are kept. Their images are kept as a
-text of names and a list of values. DuckDB checks each key when it makes a map, which takes longer than all else here,
-so an image becomes a map only in the query that needs one.
+The conditions of a selection are part of the query, so that only selected rows are kept. Of a row, only its own values
+are kept: a view adds the names and all else that rows of a table map have in common. DuckDB checks each key when it
+makes a map, which takes longer than all else here, so an image becomes a map only in the query that needs one.
 """
 
 from typing import Final
@@ -11,7 +11,8 @@ TABLES: Final = """
 create schema binloom;
 create schema binloom_staging;
 create table bindings (
-    binlog_file varchar, table_map_id varchar, first_pos bigint, end_pos bigint, table_version_id varchar,
+    number integer, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, schema_name varchar,
+    table_name varchar, table_map_id varchar, first_pos bigint, end_pos bigint, table_version_id varchar,
     names varchar[], joined_names varchar, key_places integer[], confidence varchar, reason varchar, detail varchar,
     sign_places integer[], value_places integer[], hints_in_words varchar
 );
@@ -25,13 +26,11 @@ create table binloom.table_versions (
     valid_from_binlog_file varchar, valid_from_pos bigint
 );
 create table decoded_rows (
-    change_id varchar, source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, start_pos bigint,
-    end_pos bigint, payload_ordinal integer, row_ordinal integer, transaction_pos bigint, gtid varchar,
-    event_timestamp timestamptz, event_type varchar, schema_name varchar, table_name varchar, pk_values varchar,
-    pk_hash varchar, pk_values_after varchar, changed_columns varchar[], before_names varchar,
-    before_values varchar[], after_names varchar, after_values varchar[], undecoded_columns varchar[],
-    json_changes struct(column_name varchar, operation varchar, path varchar, "value" varchar)[],
-    table_version_id varchar, binding_confidence varchar, server_id bigint, event_hour varchar
+    binding integer, start_pos bigint, end_pos bigint, payload_ordinal integer, row_ordinal integer,
+    transaction_pos bigint, gtid varchar, event_timestamp timestamptz, event_type varchar, pk_values varchar,
+    pk_values_after varchar, changed_columns varchar[], partial_before_names varchar, before_values varchar[],
+    partial_after_names varchar, after_values varchar[], undecoded_columns varchar[],
+    json_changes struct(column_name varchar, operation varchar, path varchar, "value" varchar)[], server_id bigint
 );
 create table decoded_transactions (
     start_pos bigint, end_pos bigint, gtid varchar, xid bigint, xa_xid varchar, thread_id bigint, server_id bigint,
@@ -100,13 +99,26 @@ create macro image_of(image_names, image_values) as case
 end;
 create view row_images as
 select
-    change_id, source_id, epoch, binlog_file, file_sequence, start_pos, end_pos, payload_ordinal, row_ordinal,
-    transaction_pos, gtid, event_timestamp, transactions.committed_at, transactions.outcome, event_type, schema_name,
-    table_name, pk_values, pk_hash, pk_values_after, changed_columns,
-    image_of(before_names, before_values) as row_before, image_of(after_names, after_values) as row_after,
-    undecoded_columns, json_changes, table_version_id, binding_confidence, transactions.thread_id, server_id,
-    event_hour, before_names, before_values, after_names, after_values
+    concat_ws('/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal) as change_id,
+    source_id, epoch, binlog_file, file_sequence, start_pos, end_pos, payload_ordinal, row_ordinal, transaction_pos,
+    gtid, event_timestamp, transactions.committed_at, transactions.outcome, event_type, schema_name, table_name,
+    pk_values, sha256(pk_values) as pk_hash, pk_values_after, changed_columns,
+    image_of(coalesce(partial_before_names, joined_names), before_values) as row_before,
+    image_of(coalesce(partial_after_names, joined_names), after_values) as row_after,
+    undecoded_columns, json_changes, table_version_id, confidence as binding_confidence, transactions.thread_id,
+    server_id, strftime(event_timestamp, '%Y-%m-%d-%H') as event_hour,
+    case when before_values is not null then coalesce(partial_before_names, joined_names) end as before_names,
+    before_values,
+    case when after_values is not null then coalesce(partial_after_names, joined_names) end as after_names,
+    after_values
 from decoded_rows
+inner join (
+    select
+        number, source_id, epoch, binlog_file, file_sequence, schema_name, table_name, table_version_id, confidence,
+        joined_names
+    from bindings
+) as bindings
+    on decoded_rows.binding = bindings.number
 left join (
     select binlog_file as file, start_pos as pos, committed_at, outcome, thread_id from resolved
 ) as transactions
@@ -139,6 +151,7 @@ _BOUND: Final = """
         batch.undecoded_columns as undecoded_places,
         batch.json_changes as json_steps,
         strftime(batch.event_timestamp, '%Y-%m-%d-%H') as event_hour,
+        bindings.number as binding,
         bindings.table_version_id,
         bindings.names,
         bindings.joined_names,
@@ -179,10 +192,10 @@ def _key(values: str) -> str:
     end"""
 
 
-def _names(present: str) -> str:
-    """Return an expression of the names of an image, joined by NUL, which no name has."""
+def _partial_names(present: str) -> str:
+    """Return an expression of the names of a partial image, joined by NUL, which no name has; NULL for all names."""
     of_present = f"array_to_string(list_transform({present}, lambda p: names[p + 1]), chr(0))"
-    return f"case when {present} is null then joined_names else {of_present} end"
+    return f"case when {present} is not null then {of_present} end"
 
 
 def _values(values: str, present: str) -> str:
@@ -244,9 +257,9 @@ row_images as (
         sha256(pk_values) as pk_hash,
         case when event_type = 'UPDATE' then {_KEY_AFTER} end as pk_values_after,
         case when event_type = 'UPDATE' then {_CHANGED} end as changed_columns,
-        case when event_type != 'INSERT' then {_names("before_columns")} end as before_names,
+        case when event_type != 'INSERT' then {_partial_names("before_columns")} end as partial_before_names,
         case when event_type != 'INSERT' then {_values("before_values", "before_columns")} end as before_values,
-        case when event_type != 'DELETE' then {_names("after_columns")} end as after_names,
+        case when event_type != 'DELETE' then {_partial_names("after_columns")} end as partial_after_names,
         case when event_type != 'DELETE' then {_values("after_values", "after_columns")} end as after_values,
         list_transform(undecoded_places, lambda p: names[p + 1]) as undecoded_columns,
         list_transform(
@@ -256,15 +269,21 @@ row_images as (
                 'value': step.value
             }}
         ) as json_changes,
-        table_version_id, binding_confidence, server_id, event_hour
+        binding, joined_names, table_version_id, binding_confidence, server_id, event_hour
     from keyed
 ),
 row_changes as (
     select
-        *, image_of(before_names, before_values) as row_before, image_of(after_names, after_values) as row_after
+        *,
+        image_of(coalesce(partial_before_names, joined_names), before_values) as row_before,
+        image_of(coalesce(partial_after_names, joined_names), after_values) as row_after
     from row_images
 )
-select * exclude (row_before, row_after) from row_changes where {condition}"""
+select
+    binding, start_pos, end_pos, payload_ordinal, row_ordinal, transaction_pos, gtid, event_timestamp, event_type,
+    pk_values, pk_values_after, changed_columns, partial_before_names, before_values, partial_after_names,
+    after_values, undecoded_columns, json_changes, server_id
+from row_changes where {condition}"""
 
 
 def quarantine_query() -> str:

@@ -1,6 +1,7 @@
 """Binlog files as a log: decoded on the spot, nothing is landed."""
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -220,6 +221,8 @@ class _Decoding:
         self._names = Names(source_id, None)
         self._versions: dict[str, TableVersion] = {}
         self._bound: set[tuple[str, str]] = set()
+        # Numbers of bindings.
+        self._numbers = itertools.count()
         self._query: str | None = None
         # By file and table map, the range in which its rows may be in quarantine.
         self._suspects: dict[tuple[str, str], tuple[int, int]] = {}
@@ -340,9 +343,10 @@ class _Decoding:
                     known.append(texts)
             columns = version.columns if version is not None else ()
             self._connection.execute(
-                "insert into bindings values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"insert into bindings values ({', '.join('?' * 20)})",
                 [
-                    *(file.name, table_map["table_map_id"], low, high),
+                    *(next(self._numbers), self._source_id, 0, file.name, file.sequence or 0),
+                    *(table_map["schema_name"], table_map["table_name"], table_map["table_map_id"], low, high),
                     version.table_version_id if version is not None else None,
                     [column.name for column in columns],
                     "\0".join(column.name for column in columns),
