@@ -130,11 +130,6 @@ class Filters:
                 return not self.files or value in self.files
         return True
 
-    @property
-    def may_select_from_all(self) -> bool:
-        """Return whether changes may be selected of every partition."""
-        return not (self.since or self.until or self.sources or self.files)
-
     @classmethod
     def of(
         cls,

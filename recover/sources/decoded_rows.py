@@ -93,9 +93,10 @@ select
     server_id, outcome, events, row_events, inserts, updates, deletes, is_ddl, started_at, committed_at,
     original_committed_at, null::timestamptz as landed_at, source_id, epoch, binlog_file
 from resolved;
-create macro image_of(image_names, image_values) as case
+create macro image_of(partial_names, all_names, image_values) as case
     when len(image_values) = 0 then map([]::varchar[], []::varchar[])
-    when image_values is not null then map(string_split(image_names, chr(0)), image_values)
+    when image_values is not null
+        then map(string_split(coalesce(partial_names, all_names), chr(0)), image_values)
 end;
 create view row_images as
 select
@@ -103,8 +104,8 @@ select
     source_id, epoch, binlog_file, file_sequence, start_pos, end_pos, payload_ordinal, row_ordinal, transaction_pos,
     gtid, event_timestamp, transactions.committed_at, transactions.outcome, event_type, schema_name, table_name,
     pk_values, sha256(pk_values) as pk_hash, pk_values_after, changed_columns,
-    image_of(coalesce(partial_before_names, joined_names), before_values) as row_before,
-    image_of(coalesce(partial_after_names, joined_names), after_values) as row_after,
+    image_of(partial_before_names, joined_names, before_values) as row_before,
+    image_of(partial_after_names, joined_names, after_values) as row_after,
     undecoded_columns, json_changes, table_version_id, confidence as binding_confidence, transactions.thread_id,
     server_id, strftime(event_timestamp, '%Y-%m-%d-%H') as event_hour,
     case when before_values is not null then coalesce(partial_before_names, joined_names) end as before_names,
@@ -249,7 +250,7 @@ keyed as (
     from bound
     where reason is null
 ),
-row_images as (
+named as (
     select
         concat_ws('/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal) as change_id,
         source_id, epoch, binlog_file, file_sequence, start_pos, end_pos, payload_ordinal, row_ordinal,
@@ -275,9 +276,9 @@ row_images as (
 row_changes as (
     select
         *,
-        image_of(coalesce(partial_before_names, joined_names), before_values) as row_before,
-        image_of(coalesce(partial_after_names, joined_names), after_values) as row_after
-    from row_images
+        image_of(partial_before_names, joined_names, before_values) as row_before,
+        image_of(partial_after_names, joined_names, after_values) as row_after
+    from named
 )
 select
     binding, start_pos, end_pos, payload_ordinal, row_ordinal, transaction_pos, gtid, event_timestamp, event_type,

@@ -127,8 +127,7 @@ class Log:
         connection = open_marts(home, views, spill, tell, needs)
         beginnings = beginnings_of(connection, home)
         versions = read_table_versions(connection)
-        is_whole = filters is None or filters.may_select_from_all
-        return cls(connection, versions, is_whole=is_whole, home=home, is_landed=True, beginnings=beginnings)
+        return cls(connection, versions, is_whole=filters is None, home=home, is_landed=True, beginnings=beginnings)
 
     @classmethod
     def of_cluster(cls) -> "Log":

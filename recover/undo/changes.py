@@ -173,11 +173,12 @@ def with_split_images(connection: "DuckDBPyConnection") -> str:
 
     Decoded files have their images in this form, and make maps of them only when these are asked for.
     """
-    has_both = connection.execute(
+    # Rows that cascades add are in `row_changes` alone.
+    has_lists = connection.execute(
         "select count(*) from information_schema.tables where (table_schema, table_name) = ('main', 'row_images')"
         " and not exists (select 1 from information_schema.tables where table_name = 'logged_row_changes')"
     ).fetchone()
-    if has_both is not None and has_both[0]:
+    if has_lists is not None and has_lists[0]:
         return "row_images"
     split = ", ".join(f"{part.format(row)} as {name}" for name, (part, row) in _IMAGES.items())
     return f"(select *, {split} from binloom.row_changes)"
