@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quality import SOURCE, series
+from benchmarks.warehouse import SOURCE, series
 from binloom.commands.ingest import land_files
 from binloom.commands.project import BUILD, run_dbt
 from ingest.landing import land_snapshot

@@ -3,7 +3,7 @@
     python -m benchmarks                        everything, on 1 GB: some ten minutes
     python -m benchmarks --sections decode      decoding alone
     python -m benchmarks --sections soak        a live server followed for a quarter of an hour, see benchmarks/soak.py
-    python -m benchmarks --sections history     a build after one more file, see benchmarks/quality.py
+    python -m benchmarks --sections history     a build after one more file, see benchmarks/builds.py
     python -m benchmarks --copies 2             256 MB instead of 1 GB
 
 Ratios compare measurements made next to each other on the same files; do not compare figures of different runs.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import quality, soak
+from benchmarks import builds, quality, soak
 from benchmarks.generate import generate, size_in_bytes
 from benchmarks.measure import Measured, run
 from tests.servers import DISTRIBUTIONS
@@ -235,7 +235,7 @@ def main() -> None:
             report.add(*line)
     if "history" in wanted:
         lengths = [int(length) for length in arguments.history.split(",")]
-        for line in quality.history(work, arguments.size // 32, lengths):
+        for line in builds.history(work, arguments.size // 32, lengths):
             report.add(*line)
     if "soak" in wanted:
         for line in soak.measure(work):

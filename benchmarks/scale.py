@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import scale_metadata, scale_model
 from benchmarks.measure import processor_seconds, run
-from benchmarks.quality import SOURCE, series
+from benchmarks.warehouse import SOURCE, series
 
 FILE_SIZE: Final = 8 << 20
 # Files that are landed together, one group after the other. The first warms the JVMs up.

@@ -1,0 +1,83 @@
+"""Measures the builds after one more file, with a plot: `python -m benchmarks --sections history`.
+
+The *base* is `dbt build` of a project of one view: the start of dbt and Spark. It is measured in the same run.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Measured
+from benchmarks.plot import Axis, Curve, Panel, write_svg
+from benchmarks.warehouse import Line, Warehouse, series
+
+HISTORIES = (10, 30, 100)
+BUILD = ("build", "--exclude-resource-type", "unit_test")
+CHANGES = ("run", "--select", "+row_changes", "+transactions")
+
+
+def history(work: Path, file_size: int, lengths: Sequence[int] = HISTORIES) -> Iterator[Line]:
+    """Build after one more file, with histories of several lengths; write `history.json` and `history.svg`."""
+    longest = max(lengths) + 2
+    binlogs, schema = series(work, (longest + 3) * file_size, file_size)
+    warehouse = Warehouse(work / "history", binlogs[:longest], schema)
+    warehouse.begin()
+    found: list[dict[str, Any]] = []
+    for length in sorted(lengths):
+        warehouse.land(length)
+        warehouse.dbt(*BUILD)
+        base = warehouse.base()
+        nothing_new = warehouse.dbt(*BUILD)
+        warehouse.land(length + 1)
+        measured = warehouse.dbt(*BUILD)
+        nodes = warehouse.node_seconds()
+        warehouse.land(length + 2)
+        changes = warehouse.dbt(*CHANGES)
+        found.append(
+            {
+                "files": length,
+                "row_events": warehouse.row_events(),
+                "seconds": measured.seconds,
+                "processor_seconds": measured.processor_seconds,
+                "seconds_nothing_new": nothing_new.seconds,
+                "seconds_changes": changes.seconds,
+                "seconds_base": base.seconds,
+                "chain_seconds": sum(nodes[name] for name in nodes if name.startswith("int_chain_")),
+                "nodes": nodes,
+            }
+        )
+        size = f"one more file of {file_size / 1e6:.1f} MB, {length} files before"
+        yield f"the base, {length} files", _seconds(base), ""
+        yield f"`dbt build`, nothing new, {length} files", _against(nothing_new, base), "2"
+        yield f"`dbt build` after {size}", _against(measured, base), "2.5, flat"
+        yield f"`dbt run` of `row_changes` and `transactions` after {size}", _against(changes, base), "1.5"
+    (work / "history.json").write_text(json.dumps(found, indent=1) + "\n")
+    draw(found, work / "history.svg")
+
+
+def draw(found: Sequence[dict[str, Any]], path: Path) -> None:
+    """Draw cost over length of history."""
+
+    def curve(name: str, column: str) -> Curve:
+        return Curve(name, [(each["files"], each[column]) for each in found])
+
+    builds = [
+        curve("one more file", "seconds"),
+        curve("nothing new", "seconds_nothing_new"),
+        curve("a project of one view", "seconds_base"),
+    ]
+    panels = [
+        Panel("`dbt build`, seconds", builds),
+        Panel("processor time of it, seconds", [curve("one more file", "processor_seconds")]),
+        Panel("models of the chain, seconds", [curve("one more file", "chain_seconds")]),
+    ]
+    write_svg(path, "Cost of one more file against the files before it", panels, Axis("files", 1))
+
+
+def _seconds(measured: Measured) -> str:
+    return f"{measured.seconds:.1f} s, {measured.processor_seconds:.0f} s of processor time"
+
+
+def _against(measured: Measured, peer: Measured) -> str:
+    return f"{_seconds(measured)}, {measured.seconds / peer.seconds:.2f} times"
