@@ -1,4 +1,5 @@
-"""A plugin of dbt: an error of Spark is a paragraph, without the plan behind it; a lost connection is opened again.
+"""Plugins of dbt: an error of Spark is a paragraph, without the plan behind it; a lost connection is opened again; a
+session has the settings that fit the number of new rows.
 
 dbt loads each module on Python's path whose name begins with `dbt_`; `.ci/setup` puts this folder there. Spark adds the
 plan of all models below to an error, and pyspark prints the error once more as a line of JSON. No setting reaches
@@ -15,7 +16,7 @@ from dbt.plugins.manager import dbtPlugin
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.logger import PySparkLogger
 
-from binloom.commands.lost_connections import open_reconnecting
+from binloom.commands.build_settings import FittingSettings
 from binloom.commands.spark_messages import told
 from ingest.warehouse.home import binloom_home
 
@@ -43,11 +44,12 @@ class ShortErrors(dbtPlugin):
         SparkConnectionManager.exception_handler = _without_plan
 
 
-class Reconnections(dbtPlugin):
-    """Lets dbt-spark open lost connections to a Thrift server again."""
+class Connections(dbtPlugin):
+    """Opens connections with settings that fit the run, and lost ones to a Thrift server again."""
 
     def initialize(self) -> None:
-        SparkConnectionManager.open = staticmethod(open_reconnecting)
+        # dbt does this for each run.
+        SparkConnectionManager.open = staticmethod(FittingSettings().open)
 
 
-plugins = [ShortErrors, Reconnections]
+plugins = [ShortErrors, Connections]

@@ -19,6 +19,7 @@ from binloom.commands.output import print_line, progress, say
 from binloom.commands.project import BUILD, DbtRun, project_dir, run_dbt
 from binloom.commands.spark_messages import is_of_lost_server
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, UsageError
+from ingest.warehouse.few_rows import builds_few_rows
 from ingest.warehouse.files import replacing
 from ingest.warehouse.home import binloom_home, raw_table_dir
 from ingest.warehouse.raw_state import raw_state
@@ -81,7 +82,7 @@ def build_models(
         Without `every`: the Thrift server of target thrift does not answer.
     """
     with contextlib.ExitStack() as stack:
-        builder = _Builder(binloom_home().absolute(), dbt_options, stack)
+        builder = _Builder(binloom_home().absolute(), dbt_options, stack, builds_once=every is None)
         if metrics_port is not None:
             server = stack.enter_context(MetricsServer(builder.metrics, metrics_port, metrics_address))
             say(f"metrics are on http://{metrics_address}:{server.port}/metrics")
@@ -138,9 +139,11 @@ class _Builder:
         Options of `dbt build`.
     stack
         Closes the session, which only a build opens.
+    builds_once
+        Whether the session serves a single build.
     """
 
-    def __init__(self, home: Path, dbt_options: Sequence[str], stack: contextlib.ExitStack) -> None:
+    def __init__(self, home: Path, dbt_options: Sequence[str], stack: contextlib.ExitStack, builds_once: bool) -> None:
         for option in _OWN_OPTIONS:
             if any(word == option or word.startswith(f"{option}=") for word in dbt_options):
                 raise UsageError(
@@ -150,7 +153,8 @@ class _Builder:
         self.metrics = BuildMetrics()
         self._home = home
         self._arguments = [*BUILD, *dbt_options]
-        self._place = build_place(home, stack)
+        full_refresh = not {"--full-refresh", "-f"}.isdisjoint(dbt_options)
+        self._place = build_place(home, stack, lambda: builds_once and builds_few_rows(home, full_refresh))
 
     def build_until_interrupted(self, every: float, force: bool) -> int:
         """Build whenever something is new, until SIGINT or SIGTERM; return the exit code of the last build."""

@@ -2,7 +2,7 @@
 
 import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -32,7 +32,7 @@ class BuildPlace(Protocol):
         """Create missing raw tables, and register what landed without Spark."""
 
 
-def build_place(home: Path, stack: contextlib.ExitStack) -> BuildPlace:
+def build_place(home: Path, stack: contextlib.ExitStack, is_short: Callable[[], bool] = lambda: False) -> BuildPlace:
     """Return the place that the environment names.
 
     Parameters
@@ -41,23 +41,26 @@ def build_place(home: Path, stack: contextlib.ExitStack) -> BuildPlace:
         Folder of all data of binloom.
     stack
         Closes the session, which only a build opens.
+    is_short
+        Whether a session that starts now will live for one short build.
 
     Raises
     ------
     UsageError
         There is no such target, or the file of the user's settings is wrong.
     """
-    return _ThriftServer(home) if is_cluster_target() else _Session(home, stack)
+    return _ThriftServer(home) if is_cluster_target() else _Session(home, stack, is_short)
 
 
 class _Session:
     """A session in this process, which dbt finds and uses; the next build uses it again."""
 
-    def __init__(self, home: Path, stack: contextlib.ExitStack) -> None:
+    def __init__(self, home: Path, stack: contextlib.ExitStack, is_short: Callable[[], bool]) -> None:
         from ingest.warehouse.spark import metastore_address
 
         self._home = home
         self._stack = stack
+        self._is_short = is_short
         self._session: SparkSession | None = None
         address = metastore_address(home)
         self._has_own_metastore = address is None
@@ -75,7 +78,8 @@ class _Session:
         with spark_errors(self._home):
             if self._session is None:
                 with progress("starting Spark"):
-                    self._session = self._stack.enter_context(SparkLaunch(self._home)).session()
+                    launch = SparkLaunch(self._home, short_lived=self._is_short())
+                    self._session = self._stack.enter_context(launch).session()
             else:
                 _forget_lists_of_files(self._session)
             open_tables(self._session, self._home)

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from ingest.errors import MetastoreLockedError, StoreError
+from ingest.warehouse.few_rows import MANY_ROWS
 from ingest.warehouse.home import NO_SPACE, binloom_home, comes_of_a_full_disk, prepare_home
 from ingest.warehouse.jvm import Jvm, find_java, runs_in_this_process
 from ingest.warehouse.masters import is_local, reason_of, require_executor, require_master
@@ -94,7 +95,9 @@ def _own_settings(home: Path) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.sql.shuffle.partitions": "16",
+        "spark.sql.shuffle.partitions": MANY_ROWS["spark.sql.shuffle.partitions"],
+        # Each task of an aggregation fills a page with zeros: 32 MB by default, for 2 GB of memory and two cores.
+        "spark.buffer.pageSize": "4m",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         # A build compiles several hundred classes; the next build in the same process uses those that are kept.
         "spark.sql.codegen.cache.maxEntries": "2000",

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.dataset as dataset
 import pytest
 
+from ingest.warehouse.few_rows import FEW_ROWS_VARIABLE
 from ingest.warehouse.privacy import GROUP_VARIABLE
 from tests.servers import DISTRIBUTIONS
 from tests.servers.rows import table_rows
@@ -59,6 +60,8 @@ def story(home: Path, tmp_path_factory: pytest.TempPathFactory, group_access: py
     """Run the workload on both servers, land it meanwhile, and build the models; the group may read them."""
     result = Story()
     group_access.setenv(GROUP_VARIABLE, "1")
+    # All other tests build with the settings for few rows.
+    group_access.setenv(FEW_ROWS_VARIABLE, "0")
     for name, distribution in DISTRIBUTIONS.items():
         with distribution.start(tmp_path_factory.mktemp(name)) as server:
             tables = workload_tables.tables(server, workload_tables.server_charsets(server), seed=3)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.support.few_rows import FEW_ROWS
+from ingest.warehouse.few_rows import FEW_ROWS
 from tests.support.places import PROJECT
 
 # dbt writes what it has parsed into its target folder, and parses only files that differ. The first target of this
