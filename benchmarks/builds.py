@@ -11,9 +11,9 @@ from typing import Any
 from benchmarks.measure import Measured
 from benchmarks.plot import Axis, Curve, Panel, write_svg
 from benchmarks.warehouse import Line, Warehouse, series
+from binloom.commands.project import BUILD
 
 HISTORIES = (10, 30, 100)
-BUILD = ("build", "--exclude-resource-type", "unit_test")
 CHANGES = ("run", "--select", "+row_changes", "+transactions")
 
 
