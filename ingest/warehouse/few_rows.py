@@ -75,7 +75,7 @@ def builds_few_rows(home: Path, full_refresh: bool = False) -> bool:
 
 def _few() -> int:
     text = os.environ.get(FEW_ROWS_VARIABLE) or str(_FEW)
-    if not text.isdigit():
+    if not text.isdecimal():
         raise UsageError(
             f"{FEW_ROWS_VARIABLE} is {text!r}, which is no number of rows.",
             hint=f"Set it to a number such as {_FEW}, or to 0 if no build shall count as one of few rows.",
