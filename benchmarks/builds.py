@@ -1,4 +1,7 @@
-"""Measures the builds after one more file, with a plot: `python -m benchmarks --sections history`.
+"""Measures builds: `python -m benchmarks --sections history,hour`.
+
+history  one more file after a history of files, with a plot
+hour     one more file in an hour that has little or much already
 
 The *base* is `dbt build` of a project of one view: the start of dbt and Spark. It is measured in the same run.
 """
@@ -10,7 +13,7 @@ from typing import Any
 
 from benchmarks.measure import Measured
 from benchmarks.plot import Axis, Curve, Panel, write_svg
-from benchmarks.warehouse import Line, Warehouse, series
+from benchmarks.warehouse import Line, Warehouse, busy_hour, series
 from binloom.commands.project import BUILD
 
 HISTORIES = (10, 30, 100)
@@ -54,6 +57,23 @@ def history(work: Path, file_size: int, lengths: Sequence[int] = HISTORIES) -> I
         yield f"`dbt run` of `row_changes` and `transactions` after {size}", _against(changes, base), "1.5"
     (work / "history.json").write_text(json.dumps(found, indent=1) + "\n")
     draw(found, work / "history.svg")
+
+
+def hour(work: Path, sizes: Sequence[int], file_size: int) -> Iterator[Line]:
+    """Build after one more file in the same hour as files of several sizes together."""
+    first: Measured | None = None
+    for size in sizes:
+        binlogs, schema = busy_hour(work, size, file_size)
+        warehouse = Warehouse(work / "hour", binlogs, schema)
+        warehouse.begin()
+        warehouse.land(len(binlogs) - 1)
+        warehouse.dbt(*BUILD)
+        warehouse.land(len(binlogs))
+        measured = warehouse.dbt(*BUILD)
+        found = _seconds(measured) if first is None else _against(measured, first)
+        gate = "" if first is None else "1.2"
+        yield f"`dbt build` after {file_size / 1e6:.1f} MB more in an hour with {size / 1e6:,.0f} MB", found, gate
+        first = first or measured
 
 
 def draw(found: Sequence[dict[str, Any]], path: Path) -> None:

@@ -86,14 +86,20 @@ def size_in_bytes(text: str) -> int:
     return int(float(text[:-1]) * unit) if unit else int(text)
 
 
-def write(server: Server, size: int, hourly: bool = False) -> None:
-    """Run transactions until the server has written this many bytes of binlog; `hourly`: one hour for each file."""
+def write(server: Server, size: int, hourly: bool = False, last: int = 0) -> None:
+    """Run transactions until the server has written this many bytes of binlog; `hourly`: one hour for each file.
+
+    `last`: bytes that it writes afterwards, into a file of their own.
+    """
     prepare(server)
     first_hour = int(time.time()) - HOURS_AGO * 3600
     with server.connect(autocommit=False) as connection:
         for number in rounds(connection):
             if number % 20 == 0 and log_size(server) >= size:
-                return
+                if not last:
+                    return
+                server.flush()
+                size, last = log_size(server) + last, 0
             if hourly:
                 with connection.cursor() as cursor:
                     cursor.execute("set timestamp = %s", first_hour + 3600 * len(server.binlogs()))
@@ -138,16 +144,16 @@ def rounds(connection: "pymysql.connections.Connection[Any]") -> Iterator[int]:
 
 
 def generate(
-    distribution_name: str, size: int, out: Path, options: Sequence[str] = (), *, hourly: bool = False
+    distribution_name: str, size: int, out: Path, options: Sequence[str] = (), *, hourly: bool = False, last: int = 0
 ) -> list[Path]:
-    """Write binlogs of about `size` bytes and the schema under `out`; return the binlogs."""
+    """Write binlogs of about `size` bytes, one of `last` bytes, and the schema under `out`; return the binlogs."""
     distribution = DISTRIBUTIONS[distribution_name]
     distribution.get()
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="generate-", dir=out) as work:
         limit = f"--max-binlog-size={min(LARGEST_FILE, max(4096, size * 2))}"
         with distribution.start(Path(work), [limit, *options]) as server:
-            write(server, size, hourly)
+            write(server, size, hourly, last)
             server.flush()
             files = []
             for path in server.binlogs()[:-1]:

@@ -17,6 +17,7 @@ BINLOOM = str(Path(sys.executable).with_name("binloom"))
 DBT = str(Path(sys.executable).with_name("dbt"))
 SOURCE = "bench"
 SERVER = "mysql"
+BUSY_FILE = 128 << 20
 
 # One line of the report: what, figure, gate.
 Line = tuple[str, str, str]
@@ -84,9 +85,24 @@ def series(work: Path, size: int, file_size: int) -> tuple[list[Path], Path]:
 
     Returns the files and the schema.
     """
-    folder = work / f"{SERVER}-{size >> 10}K-in-hours-of-{file_size >> 10}K"
+    name = f"{SERVER}-{size >> 10}K-in-hours-of-{file_size >> 10}K"
+    return _generated(work / name, size, file_size, hourly=True)
+
+
+def busy_hour(work: Path, size: int, last: int) -> tuple[list[Path], Path]:
+    """Let a server write files of 128 MB at most, then one of `last` bytes, in the present hour; or reuse them.
+
+    Returns the files and the schema.
+    """
+    name = f"{SERVER}-{size >> 10}K-and-{last >> 10}K"
+    return _generated(work / name, size, min(size * 2, BUSY_FILE), last=last)
+
+
+def _generated(
+    folder: Path, size: int, file_size: int, *, hourly: bool = False, last: int = 0
+) -> tuple[list[Path], Path]:
     if not (folder / "schema").exists():
         shutil.rmtree(folder, ignore_errors=True)
         print(f"generating {folder}", file=sys.stderr)
-        generate(SERVER, size, folder, [f"--max-binlog-size={file_size}"], hourly=True)
+        generate(SERVER, size, folder, [f"--max-binlog-size={file_size}"], hourly=hourly, last=last)
     return sorted(folder.glob("binlog.*")), folder / "schema"
