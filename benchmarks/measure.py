@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from tests.servers import DISTRIBUTIONS
-
 SAMPLE_SECONDS = 0.25
-ONE_CORE = {0}
 
 
 class CommandFailed(Exception):
@@ -73,12 +70,6 @@ def run(
     # Sampling misses the end of each process; the kernel's total misses processes that were not waited for.
     processor_seconds = max(_children_seconds() - used, sum(peak.processor_seconds.values()))
     return Measured(seconds, processor_seconds, peak.bytes, output or "")
-
-
-def print_by_tool(server: str, files: list[Path]) -> Measured:
-    """Run `mysqlbinlog -v` on files and discard its output, on one core."""
-    command = DISTRIBUTIONS[server].binlogtool_command("-v", "--base64-output=decode-rows", *map(str, files))
-    return run(command, environment={"TZ": "UTC"}, cores=ONE_CORE)
 
 
 def _children_seconds() -> float:

@@ -25,13 +25,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import builds, quality, soak
 from benchmarks.generate import generate, size_in_bytes
-from benchmarks.measure import ONE_CORE, Measured, print_by_tool, run
+from benchmarks.measure import Measured, run
 from tests.servers import DISTRIBUTIONS
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMPRESSION = {"mysql": "--binlog-transaction-compression=ON", "mariadb": "--log-bin-compress=ON"}
 SECTIONS = ("decode", "ingest", "models", "quality")
 LONG_SECTIONS = ("soak", "history", "hour")
+ONE_CORE = {0}
 ROUNDS = 3
 BINLOOM = str(Path(sys.executable).with_name("binloom"))
 DBT = str(Path(sys.executable).with_name("dbt"))
@@ -60,6 +61,12 @@ def prepare(server: str, size: int, work: Path, options: Sequence[str] = ()) -> 
         print(f"generating {folder}", file=sys.stderr)
         generate(server, size, folder, options)
     return folder
+
+
+def print_by_tool(server: str, files: list[Path]) -> Measured:
+    """Run `mysqlbinlog -v` on files and discard its output, on one core."""
+    command = DISTRIBUTIONS[server].binlogtool_command("-v", "--base64-output=decode-rows", *map(str, files))
+    return run(command, environment={"TZ": "UTC"}, cores=ONE_CORE)
 
 
 def decode_compressed(report: Report, server: str, plain: Path, compressed: Path) -> None:

@@ -95,7 +95,7 @@ def busy_hour(work: Path, size: int, last: int) -> tuple[list[Path], Path]:
     Returns the files and the schema.
     """
     name = f"{SERVER}-{size >> 10}K-and-{last >> 10}K"
-    return _generated(work / name, size, min(size * 2, BUSY_FILE), last=last)
+    return _generated(work / name, size, BUSY_FILE, last=last)
 
 
 def _generated(
