@@ -16,6 +16,7 @@ from ingest.errors import BinloomError, StoreError
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
 from ingest.warehouse.masters import is_local
 from ingest.warehouse.partitions import confirm_registered, open_tables, register_partitions
+from ingest.warehouse.privacy import keep_private
 from ingest.warehouse.segments import Segment
 from ingest.warehouse.spark import SparkLaunch, spark_errors
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, TABLE_MAPS
@@ -117,8 +118,13 @@ class SparkExecutor:
     def _run(self, works: Sequence[SegmentWork], hints: "Broadcast[SchemaHints | None]") -> Outcomes:
         from py4j.protocol import Py4JJavaError
 
+        def land_privately(group: Sequence[SegmentWork]) -> Outcomes:
+            # The workers of a cluster have the umask of whoever started it.
+            keep_private()
+            return [run_task(one, hints.value) for one in group]
+
         try:
-            job = self._context.parallelize([works], 1).map(lambda group: [run_task(one, hints.value) for one in group])
+            job = self._context.parallelize([works], 1).map(land_privately)
             outcomes: Outcomes = job.collect()[0]
         except Py4JJavaError as error:
             if len(works) > 1:  # a worker died: run the segments one by one to find the cause

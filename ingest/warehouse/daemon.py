@@ -10,11 +10,6 @@ import pyarrow.parquet  # noqa: F401
 from pyspark import daemon
 
 if __name__ == "__main__":
-    with contextlib.suppress(Exception):
-        from ingest.warehouse.privacy import keep_private
-
-        # The workers of a cluster have the umask of whoever started it.
-        keep_private()
     # When the decoder cannot be imported, the task reports the error. A daemon that dies here would hang Spark.
     with contextlib.suppress(Exception):
         from ingest.binlog import kernel
