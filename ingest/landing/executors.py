@@ -119,7 +119,7 @@ class SparkExecutor:
         from py4j.protocol import Py4JJavaError
 
         def land_privately(group: Sequence[SegmentWork]) -> Outcomes:
-            # The workers of a cluster have the umask of whoever started it.
+            # The user's settings may replace binloom's daemon, whose umask a worker has.
             keep_private()
             return [run_task(one, hints.value) for one in group]
 

@@ -10,6 +10,11 @@ import pyarrow.parquet  # noqa: F401
 from pyspark import daemon
 
 if __name__ == "__main__":
+    with contextlib.suppress(Exception):
+        from ingest.warehouse.privacy import keep_private
+
+        # A cluster's worker may have any umask, and nobody else may put code into the folder of compiled kernels.
+        keep_private()
     # When the decoder cannot be imported, the task reports the error. A daemon that dies here would hang Spark.
     with contextlib.suppress(Exception):
         from ingest.binlog import kernel

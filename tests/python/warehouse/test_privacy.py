@@ -1,6 +1,9 @@
 """A home is closed to other users, and nothing outside of it changes."""
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +11,9 @@ import pytest
 
 from ingest.warehouse.home import prepare_home
 from ingest.warehouse.privacy import GROUP_VARIABLE, keep_private, persons_umask
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.permissions import GROUP_AND_OTHERS, open_to
+from tests.support.places import PROJECT
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +69,20 @@ def test_files_of_a_command_are_private_but_not_those_outside_the_home(tmp_path:
         (tmp_path / "outside").touch()
     (tmp_path / "again").touch()
     assert [mode(tmp_path / name) for name in ("inside", "outside", "again")] == ["600", "666", "600"]
+
+
+def test_nobody_else_can_put_code_into_the_kernels_that_a_daemon_compiles(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    until = time.monotonic() + PATIENCE_SECONDS
+    with subprocess.Popen(
+        [sys.executable, "-m", "ingest.warehouse.daemon"],
+        env={**os.environ, "BINLOOM_CACHE": str(cache)},
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    ) as daemon:
+        while not list(cache.glob("kernel/*")):
+            assert daemon.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+        daemon.kill()
+    assert open_to(GROUP_AND_OTHERS, cache) == []
