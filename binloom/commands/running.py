@@ -24,11 +24,14 @@ from ingest.warehouse.privacy import keep_private
 
 EXIT_INTERRUPTED = 130
 
+_SILENCE = logging.NullHandler()
+
 
 def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; every error is caught here."""
     keep_private()
-    logging.lastResort = None  # Do not show warnings of libraries to the user.
+    # Users do not see what libraries log. Without a handler, those that call functions of `logging` would add one.
+    logging.getLogger().addHandler(_SILENCE)
     for stream in (sys.stdout, sys.stderr):
         # Rows are always UTF-8, but a file name may contain bytes that are not valid UTF-8.
         if isinstance(stream, io.TextIOWrapper):

@@ -1,6 +1,5 @@
 """A home and a session for each module of tests that requests them."""
 
-import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -42,12 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def restored_process() -> Iterator[None]:
     """Undo what a command changes in its process, so that no test depends on those before it."""
     signals = {number: signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM)}
-    last_resort, folder = logging.lastResort, os.getcwd()
+    folder = os.getcwd()
     yield
     release_streams_of_dbt()
     for number, handler in signals.items():
         signal.signal(number, handler)
-    logging.lastResort = last_resort
     os.chdir(folder)
     os.umask(_UMASK)
     privacy._persons_umask = None

@@ -4,7 +4,6 @@ A command changes its process: the umask, what a closed pipe does, where warning
 """
 
 import io
-import logging
 import os
 import signal
 import subprocess
@@ -64,7 +63,7 @@ def build(home: Path, *marts: str) -> None:
 @contextmanager
 def _as_a_process(variables: Mapping[str, str]) -> Iterator[None]:
     """Set variables and umask 0; afterwards undo what a command changed."""
-    pipe, umask, last_resort = signal.getsignal(signal.SIGPIPE), os.umask(0), logging.lastResort
+    pipe, umask = signal.getsignal(signal.SIGPIPE), os.umask(0)
     try:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
@@ -74,4 +73,3 @@ def _as_a_process(variables: Mapping[str, str]) -> Iterator[None]:
         release_streams_of_dbt()
         signal.signal(signal.SIGPIPE, pipe)
         os.umask(umask)
-        logging.lastResort = last_resort

@@ -190,6 +190,7 @@ def test_an_interrupted_build_is_made_again(home: Path) -> None:
         printed, _ = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0, printed
         assert "the build was interrupted; the next one repairs what it left" in printed
+        assert "Traceback" not in printed
     built = run(home, "build", "--force", *MART)
     assert built.returncode == 0, built.stdout + built.stderr
     assert "built in" in built.stdout

@@ -137,6 +137,21 @@ def test_rows_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
     assert result.returncode == 0 and "caf\\udce9.000001" in result.stdout
 
 
+@pytest.mark.parametrize("call", ["logging.exception('lost')", "logging.getLogger('library').warning('old')"])
+def test_messages_of_libraries_are_not_shown(call: str) -> None:
+    script = (
+        "import logging, typer; from binloom.commands.running import run_app\n"
+        "app = typer.Typer()\n"
+        "@app.command()\n"
+        "def asked() -> None:\n"
+        f"    {call}\n"
+        "    logging.warning('later')\n"
+        "run_app(app, [])\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
 def test_a_bug_is_one_line_and_its_traceback_is_kept(tmp_path: Path) -> None:
     script = (
         "import sys, typer; from binloom.commands.running import run_app\n"
