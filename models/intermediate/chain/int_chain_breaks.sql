@@ -51,6 +51,14 @@ table_versions as (
 
 ),
 
+-- A pair needs a first image of a stale file; the ends of all other rows need no order.
+keys_of_stale_files as (
+
+    select key_hash from {{ ref('int_chain_links') }}
+    where is_first and {{ in_stale_files() }}
+
+),
+
 placed as (
 
     select /*+ broadcast(chain_files) */
@@ -88,7 +96,9 @@ ends as (
             )
         ) over (partition by key_hash order by place, start_pos, payload_ordinal, row_ordinal) as preceding
     from placed
-    where is_first or is_last
+    where
+        (is_first or is_last)
+        and key_hash in (select keys_of_stale_files.key_hash from keys_of_stale_files)
 
 ),
 
