@@ -36,7 +36,7 @@ MANY_ROWS: Final[Mapping[str, str]] = {
 
 _FEW: Final = 200_000
 # Tests, typed tables and models of users may read all rows of a home.
-_SMALL_HOME: Final = 3_000_000
+_SMALL_HOME: Final = 10_000_000
 _BUILT_SEGMENTS: Final = "int_completed_segments"
 
 

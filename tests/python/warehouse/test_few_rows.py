@@ -54,11 +54,11 @@ def test_a_full_refresh_builds_all_rows(tmp_path: Path) -> None:
     assert not builds_few_rows(tmp_path, full_refresh=True)
 
 
-@pytest.mark.parametrize("landed", [3_000_000, 3_000_001])
+@pytest.mark.parametrize("landed", [10_000_000, 10_000_001])
 def test_a_large_home_never_has_few(tmp_path: Path, landed: int) -> None:
     _land(tmp_path, 1, landed)
     _build(tmp_path, landed)
-    assert builds_few_rows(tmp_path) == (landed == 3_000_000)
+    assert builds_few_rows(tmp_path) == (landed == 10_000_000)
 
 
 def test_rows_that_did_not_land_or_are_merged_do_not_count(tmp_path: Path) -> None:
