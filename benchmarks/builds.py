@@ -1,7 +1,8 @@
-"""Measures builds: `python -m benchmarks --sections history,hour`.
+"""Measures builds: `python -m benchmarks --sections history,hour,everything`.
 
-history  one more file after a history of files, with a plot
-hour     one more file in an hour that has little or much already
+history     one more file after a history of files, with a plot
+hour        one more file in an hour that has little or much already
+everything  landing files in an empty home and building all models and tests, beside the server's own tool
 
 The *base* is `dbt build` of a project of one view: the start of dbt and Spark. It is measured in the same run.
 """
@@ -13,7 +14,8 @@ from typing import Any
 
 from benchmarks.measure import Measured
 from benchmarks.plot import Axis, Curve, Panel, write_svg
-from benchmarks.warehouse import Line, Warehouse, busy_hour, series
+from benchmarks.tool import print_by_tool
+from benchmarks.warehouse import SERVER, Line, Warehouse, busy_hour, series
 from binloom.commands.project import BUILD
 
 HISTORIES = (10, 30, 100)
@@ -73,6 +75,24 @@ def hour(work: Path, sizes: Sequence[int], file_size: int) -> Iterator[Line]:
         first = first or measured
         what = f"`dbt build` after {file_size / 1e6:.1f} MB more in an hour with {size / 1e6:,.0f} MB"
         yield what, _against(measured, first), "1.2"
+
+
+def everything(work: Path, size: int, last: int) -> Iterator[Line]:
+    """Land the files of the busy hour and build all models and tests; print the same files with the tool."""
+    binlogs, schema = busy_hour(work, size, last)
+    warehouse = Warehouse(work / "everything", binlogs, schema)
+    warehouse.begin()
+    landed = warehouse.land(len(binlogs))
+    built = warehouse.dbt(*BUILD)
+    nodes = warehouse.node_seconds()
+    tool = print_by_tool(SERVER, binlogs)
+    files = f"{sum(path.stat().st_size for path in binlogs) / 1e9:.2f} GB"
+    yield f"`binloom ingest` of {files}, {warehouse.row_events():,} row changes", _against(landed, tool), "0.5"
+    yield "`dbt build` of everything after it", _against(built, tool), ""
+    yield "of that `row_changes`, beside other models", f"{nodes['row_changes']:.1f} s", ""
+    both = landed.seconds + built.seconds
+    yield "both", f"{both:.1f} s, {both / tool.seconds:.2f} times", "3"
+    yield "`mysqlbinlog -v` of the same files on one core", _seconds(tool), ""
 
 
 def draw(found: Sequence[dict[str, Any]], path: Path) -> None:

@@ -5,6 +5,7 @@
     python -m benchmarks --sections soak        a live server followed for a quarter of an hour, see benchmarks/soak.py
     python -m benchmarks --sections history     a build after one more file, see benchmarks/builds.py
     python -m benchmarks --sections hour        one more file in a busy hour, the same module
+    python -m benchmarks --sections everything  landing files and building all models, the same module
     python -m benchmarks --copies 2             256 MB instead of 1 GB
 
 Ratios compare measurements made next to each other on the same files; do not compare figures of different runs.
@@ -26,13 +27,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import builds, quality, soak
 from benchmarks.generate import generate, size_in_bytes
 from benchmarks.measure import Measured, run
+from benchmarks.tool import ONE_CORE, print_by_tool
 from tests.servers import DISTRIBUTIONS
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMPRESSION = {"mysql": "--binlog-transaction-compression=ON", "mariadb": "--log-bin-compress=ON"}
 SECTIONS = ("decode", "ingest", "models", "quality")
-LONG_SECTIONS = ("soak", "history", "hour")
-ONE_CORE = {0}
+LONG_SECTIONS = ("soak", "history", "hour", "everything")
 ROUNDS = 3
 BINLOOM = str(Path(sys.executable).with_name("binloom"))
 DBT = str(Path(sys.executable).with_name("dbt"))
@@ -61,12 +62,6 @@ def prepare(server: str, size: int, work: Path, options: Sequence[str] = ()) -> 
         print(f"generating {folder}", file=sys.stderr)
         generate(server, size, folder, options)
     return folder
-
-
-def print_by_tool(server: str, files: list[Path]) -> Measured:
-    """Run `mysqlbinlog -v` on files and discard its output, on one core."""
-    command = DISTRIBUTIONS[server].binlogtool_command("-v", "--base64-output=decode-rows", *map(str, files))
-    return run(command, environment={"TZ": "UTC"}, cores=ONE_CORE)
 
 
 def decode_compressed(report: Report, server: str, plain: Path, compressed: Path) -> None:
@@ -240,6 +235,9 @@ def main() -> None:
             report.add(*line)
     if "hour" in wanted:
         for line in builds.hour(work, [size_in_bytes("10M"), arguments.size * arguments.copies], arguments.size // 32):
+            report.add(*line)
+    if "everything" in wanted:
+        for line in builds.everything(work, arguments.size * arguments.copies, arguments.size // 32):
             report.add(*line)
     if "soak" in wanted:
         for line in soak.measure(work):

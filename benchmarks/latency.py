@@ -1,0 +1,283 @@
+"""Measures the time from the commit of a row until it is in `row_changes`, with a plot.
+
+    python -m benchmarks.latency --minutes 60 --rate 5M --work DIR
+
+A MySQL server under load, `binloom follow` and `binloom build --every` share the cores of this machine.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.generate import size_in_bytes
+from benchmarks.measure import processor_seconds, resident_bytes
+from benchmarks.plot import Curve, Panel, write_svg
+from benchmarks.soak import LARGEST_LOG, SAMPLE_SECONDS, Marks, Watch, load, new_shop, samples
+from benchmarks.warehouse import BINLOOM
+from tests.servers import mysql
+from tests.servers.accounts import create_account
+from tests.support.follow.follower import Follower
+
+LOOK_SECONDS = 1.0
+MINUTES_TO_WAIT = 15
+
+
+class Build:
+    """`binloom build --selector changes --every` as a process; also a context manager, which ends it."""
+
+    def __init__(self, home: Path, every: str) -> None:
+        self.log = home.with_name("build.log")
+        command = [BINLOOM, "build", "--selector", "changes", "--every", every]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command, env={**os.environ, "BINLOOM_HOME": str(home)}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(120)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def assert_running(self) -> None:
+        """Fail with the output when it has ended."""
+        if self._process.poll() is not None:
+            raise RuntimeError(f"the build has ended with {self._process.returncode}:\n{self.log.read_text()[-4000:]}")
+
+    def seconds(self) -> list[float]:
+        """Return the seconds that each build took, in order."""
+        told = [line.partition(" built in ")[2] for line in self.log.read_text().splitlines() if " built in " in line]
+        return [float(words.split(" s:")[0]) for words in told]
+
+
+@dataclass
+class Arrivals:
+    """Looks for the rows of `marks` in `row_changes`, as a reader of the table's files would.
+
+    Attributes
+    ----------
+    seen_at
+        When a row was seen first, by its binlog file and the end of its event in it.
+    """
+
+    folder: Path
+    seen_at: dict[tuple[str, int], datetime] = field(default_factory=dict)
+    _read: set[Path] = field(default_factory=set)
+
+    def look(self) -> None:
+        """Read the files that are new."""
+        for path in set(self.folder.rglob("*.parquet")) - self._read:
+            # Spark writes into hidden folders, and moves what is complete out of them.
+            if any(part.startswith((".", "_")) for part in path.relative_to(self.folder).parts):
+                continue
+            try:
+                rows = parquet.ParquetFile(path).read(["table_name", "end_pos"])
+            except FileNotFoundError:
+                continue
+            self._read.add(path)
+            binlog_file = next(part for part in path.parts if part.startswith("binlog_file=")).partition("=")[2]
+            for end in rows.filter(compute.equal(rows["table_name"], "marks"))["end_pos"].to_pylist():
+                self.seen_at.setdefault((binlog_file, end), datetime.now(UTC))
+
+    def latencies(self, marks: Marks) -> list[float]:
+        """Return for each mark the seconds from its commit until its row was seen.
+
+        The rows are in the order of the marks, because one connection writes them.
+        """
+        seen = [self.seen_at[place] for place in sorted(self.seen_at)]
+        return [(at - mark.committed_at).total_seconds() for mark, at in zip(marks.made, seen, strict=False)]
+
+
+@dataclass
+class BuildWatch:
+    """Processor time and memory of the build: (seconds, processor seconds, bytes) at each look."""
+
+    pid: int
+    began: float = field(default_factory=time.monotonic)
+    looks: list[tuple[float, float, int]] = field(default_factory=list)
+
+    def look(self) -> None:
+        """Take a sample, unless the last one is recent."""
+        seconds = time.monotonic() - self.began
+        if not self.looks or seconds - self.looks[-1][0] >= SAMPLE_SECONDS:
+            self.looks.append((seconds, processor_seconds(self.pid), resident_bytes(self.pid)))
+
+    def samples(self) -> list[dict[str, float]]:
+        """Return the samples; the share of the cores is since the last one."""
+        return [
+            {
+                "seconds": round(after[0], 1),
+                "cores": round((after[1] - before[1]) / (after[0] - before[0]), 2),
+                "megabytes": round(after[2] / 1e6, 1),
+            }
+            for before, after in zip(self.looks, self.looks[1:], strict=False)
+        ]
+
+
+def run(work: Path, *, minutes: float, rate: int, interval: str, every: str) -> dict[str, Any]:
+    """Run the server, the follower and the builds; return the measurements as they go into the JSON file."""
+    shutil.rmtree(work, ignore_errors=True)
+    home = work / "home"
+    options = [f"--max-binlog-size={LARGEST_LOG}", "--innodb-buffer-pool-size=512M"]
+    with mysql.start(work / "server", options) as server:
+        account = create_account(server, work)
+        new_shop(server)
+        with Follower(
+            home, server, account.defaults_file, "--from-now", interval=interval, source="shop", patience=900
+        ) as follower:
+            follower.start()
+            follower.wait_until_received(server)
+            arrivals = Arrivals(home / "warehouse" / "binloom.db" / "row_changes")
+            with (
+                Build(home, every) as build,
+                Marks(server) as marks,
+                Watch(server, follower) as watch,
+            ):
+                built = BuildWatch(build.pid)
+
+                def look() -> None:
+                    build.assert_running()
+                    follower.assert_running()
+                    built.look()
+                    arrivals.look()
+                    time.sleep(LOOK_SECONDS)
+
+                with load(server, rate, documents=0):
+                    while time.monotonic() < watch.began + minutes * 60:
+                        look()
+                made = len(marks.made)
+                deadline = time.monotonic() + MINUTES_TO_WAIT * 60
+                while len(arrivals.seen_at) < made and time.monotonic() < deadline:
+                    look()
+            if len(arrivals.seen_at) < made:
+                raise RuntimeError(f"{made - len(arrivals.seen_at)} of {made} rows did not arrive in row_changes")
+            follower.stop()
+            latencies = arrivals.latencies(marks)[:made]
+            first = marks.made[0].committed_at
+            result = {
+                "interval": interval,
+                "every": every,
+                "minutes": minutes,
+                "rate": rate,
+                "marks": [
+                    {"seconds": round((mark.committed_at - first).total_seconds(), 1), "latency": round(latency, 1)}
+                    for mark, latency in zip(marks.made, latencies, strict=False)
+                ],
+                "bytes_a_second": bytes_a_second(watch, minutes * 60),
+                "builds": build.seconds(),
+                "build": built.samples(),
+                "samples": samples(watch),
+            }
+    shutil.rmtree(work / "server", ignore_errors=True)
+    return result
+
+
+def bytes_a_second(watch: Watch, seconds: float) -> float:
+    """Return the bytes of binlog per second while the load ran."""
+    last = [look for look in watch.looks if look.seconds <= seconds][-1]
+    return last.written / last.seconds
+
+
+def draw(result: dict[str, Any], path: Path) -> None:
+    """Draw latency, throughput, and the share of the cores."""
+    found: Sequence[dict[str, float]] = result["samples"]
+
+    def curve(name: str, key: str) -> Curve:
+        return Curve(name, [(sample["seconds"], sample[key]) for sample in found])
+
+    def build(name: str, key: str) -> Curve:
+        return Curve(name, [(sample["seconds"], sample[key]) for sample in result["build"]])
+
+    panels = [
+        Panel(
+            "from commit to row_changes, seconds",
+            [Curve("latency", [(mark["seconds"], mark["latency"]) for mark in result["marks"]])],
+        ),
+        Panel(
+            "binlog, MB/s",
+            [
+                curve("written by the server", "written_megabytes_a_second"),
+                curve("received by binloom", "received_megabytes_a_second"),
+            ],
+        ),
+        Panel(
+            "processor, cores",
+            [build("build", "cores"), curve("server", "server_cores"), curve("follow", "follower_cores")],
+        ),
+        Panel("memory, MB", [build("build", "megabytes"), curve("follow", "follower_megabytes")]),
+    ]
+    title = f"binloom follow and build beside a MySQL server, {result['minutes']:g} minutes, all on the same cores"
+    write_svg(path, title, panels)
+
+
+def lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the lines of the table: label, value, target."""
+    inorder = [mark["latency"] for mark in result["marks"]]
+    half = len(inorder) // 2
+    builds = sorted(result["builds"])
+    return [
+        (
+            f"from the commit of a row until it is in `row_changes`, {result['minutes']:g} minutes at "
+            f"{result['bytes_a_second'] / 1e6:.1f} MB/s, --interval {result['interval']}, --every {result['every']}",
+            f"{sorted(inorder)[half]:.0f} s in the middle, {max(inorder):.0f} s at most",
+            "90 s",
+        ),
+        (
+            "the same, first and second half",
+            " and ".join(
+                f"{sorted(part)[len(part) // 2]:.0f} s in the middle, {max(part):.0f} s at most"
+                for part in (inorder[:half], inorder[half:])
+            ),
+            "flat",
+        ),
+        (
+            f"the {len(builds)} builds of that time",
+            f"{builds[len(builds) // 2]:.0f} s in the middle, {builds[-1]:.0f} s at most",
+            "",
+        ),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60, help="of load")
+    parser.add_argument("--rate", type=size_in_bytes, default=size_in_bytes("5M"), help="bytes of binlog a second")
+    parser.add_argument("--interval", default="10s", help="of the follower")
+    parser.add_argument("--every", default="5s", help="of the build")
+    parser.add_argument("--work", type=Path, required=True, help="folder for everything; latency.* stay")
+    arguments = parser.parse_args()
+    work = arguments.work.absolute()
+    settings = {name: value for name, value in vars(arguments).items() if name != "work"}
+    result = run(work / "latency", **settings)
+    (work / "latency.json").write_text(json.dumps(result, indent=1) + "\n")
+    draw(result, work / "latency.svg")
+    for what, figure, gate in lines(result):
+        print(f"| {what} | {figure} | {gate} |")
+
+
+if __name__ == "__main__":
+    main()
