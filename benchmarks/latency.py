@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,10 +90,7 @@ class Arrivals:
 
     def look(self) -> None:
         """Read the files that are new."""
-        for path in set(self.folder.rglob("*.parquet")) - self._read:
-            # Spark writes into hidden folders, and moves what is complete out of them.
-            if any(part.startswith((".", "_")) for part in path.relative_to(self.folder).parts):
-                continue
+        for path in set(self._files()) - self._read:
             try:
                 rows = parquet.ParquetFile(path).read(["table_name", "end_pos"])
             except FileNotFoundError:
@@ -102,6 +99,13 @@ class Arrivals:
             binlog_file = next(part for part in path.parts if part.startswith("binlog_file=")).partition("=")[2]
             for end in rows.filter(compute.equal(rows["table_name"], "marks"))["end_pos"].to_pylist():
                 self.seen_at.setdefault((binlog_file, end), datetime.now(UTC))
+
+    def _files(self) -> Iterator[Path]:
+        # Spark writes into hidden folders, and moves what is complete out of them. `os.walk` passes over a folder that
+        # disappears meanwhile.
+        for folder, below, names in os.walk(self.folder):
+            below[:] = [name for name in below if not name.startswith((".", "_"))]
+            yield from (Path(folder, name) for name in names if name.endswith(".parquet") and not name.startswith("."))
 
     def latencies(self, marks: Marks) -> list[float]:
         """Return for each mark the seconds from its commit until its row was seen.
