@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +31,7 @@ from benchmarks.measure import processor_seconds, resident_bytes
 from benchmarks.plot import Curve, Panel, write_svg
 from benchmarks.soak import LARGEST_LOG, SAMPLE_SECONDS, Marks, Watch, load, new_shop, samples
 from benchmarks.warehouse import BINLOOM
+from ingest.warehouse.files import data_files
 from tests.servers import mysql
 from tests.servers.accounts import create_account
 from tests.support.follow.follower import Follower
@@ -103,9 +105,9 @@ class Arrivals:
     def _files(self) -> Iterator[Path]:
         # Spark writes into hidden folders, and moves what is complete out of them. `os.walk` passes over a folder that
         # disappears meanwhile.
-        for folder, below, names in os.walk(self.folder):
+        for folder, below, _ in os.walk(self.folder):
             below[:] = [name for name in below if not name.startswith((".", "_"))]
-            yield from (Path(folder, name) for name in names if name.endswith(".parquet") and not name.startswith("."))
+            yield from data_files(Path(folder))
 
     def latencies(self, marks: Marks) -> list[float]:
         """Return for each mark the seconds from its commit until its row was seen.
@@ -138,7 +140,7 @@ class BuildWatch:
                 "cores": round((after[1] - before[1]) / (after[0] - before[0]), 2),
                 "megabytes": round(after[2] / 1e6, 1),
             }
-            for before, after in zip(self.looks, self.looks[1:], strict=False)
+            for before, after in pairwise(self.looks)
         ]
 
 

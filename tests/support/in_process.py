@@ -1,6 +1,6 @@
 """Runs commands of binloom and dbt in this process, with the Java process that all tests share.
 
-A command changes its process: the umask, what a closed pipe does, where warnings go. Here all of that is undone.
+A command changes its process: the umask, and what a closed pipe does. Here all of that is undone.
 """
 
 import io
