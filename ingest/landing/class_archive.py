@@ -16,7 +16,13 @@ from ingest.sources.directory import find_binlogs
 from ingest.warehouse.jvm import CLASS_ARCHIVE
 from ingest.warehouse.spark import SparkLaunch
 
-# This query loads most of the classes that dbt's queries need.
+# These queries load most of the classes that dbt's queries need.
+_QUERY_WITHOUT_TABLES = """
+    select id % 3 as remainder, count(*) as numbers, max(place) as longest
+    from (select id, row_number() over (partition by id % 7 order by id) as place from range(100))
+    left join (select id, array(id) as ids from range(10)) using (id)
+    group by all order by all
+"""
 _QUERY = """
     select table_name, event_type, count(*) as row_events, max(number) as longest
     from (
@@ -51,6 +57,8 @@ def write_class_archive(sample: Path, archive: Path = CLASS_ARCHIVE) -> None:
         home = Path(folder)
         try:
             with SparkLaunch(home, short_lived=True, classes_into=draft) as launch:
+                # Before the sample, because `make setup` may still be compiling the decoder that the sample needs.
+                launch.session().sql(_QUERY_WITHOUT_TABLES).write.saveAsTable("numbers")
                 ingest("sample", find_binlogs(sample), session=launch.session(), home=home)
                 launch.session().sql(_QUERY).write.saveAsTable("answer")
             if not draft.exists():

@@ -6,12 +6,13 @@ llvmlite, the processor, and whether accesses are checked (see `guard`). So any 
 """
 
 import ctypes
+import fcntl
 import hashlib
 import importlib
 import os
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -36,9 +37,24 @@ def load(module: str, name: str, arguments: int) -> EntryPoint:
     path = _cache_folder() / f"{module}.{name}"
     stored = _read(path)
     if stored is None:
-        stored = _compile(module, name, arguments)
-        _write(path, *stored)
+        with _one_at_a_time(path.parent):
+            # Another process may have compiled it in the meantime.
+            stored = _read(path)
+            if stored is None:
+                stored = _compile(module, name, arguments)
+                _write(path, *stored)
     return _callable(*stored, arguments)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait while another process compiles code for this folder; do not wait where folders cannot be locked."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            held.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def _read(path: Path) -> tuple[str, bytes] | None:

@@ -1,6 +1,7 @@
 """The compiled code of the kernel's entry points, kept in files."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,18 @@ def test_code_is_compiled_once(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [path.name for path in folder.iterdir()] == ["packets.unpack"]
     monkeypatch.delattr(compiled, "_compile")
     assert loaded_anew()
+
+
+def test_a_process_waits_for_the_code_that_another_one_compiles(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = compiled._compile("packets", "unpack", 1)
+    monkeypatch.delattr(compiled, "_compile")
+    with ThreadPoolExecutor(1) as pool:
+        with compiled._one_at_a_time(folder):
+            waiting = pool.submit(loaded_anew)
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.5)
+            compiled._write(folder / "packets.unpack", *stored)
+        assert waiting.result()
 
 
 def test_a_damaged_file_is_never_run(folder: Path) -> None:
