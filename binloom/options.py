@@ -9,14 +9,14 @@ from binloom.commands.output import Format
 
 # `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE", readable=False, help="Binlog files, in the order they were written.")
+    list[Path], typer.Argument(metavar="FILE ...", readable=False, help="Binlog files, in the order they were written.")
 ]
 FromFiles = Annotated[
     list[Path] | None,
     typer.Option("--files", metavar="FILE ...", readable=False, help="Decode these binlog files, not the warehouse."),
 ]
 # A pattern of the shell after --files becomes several words, of which an option takes only the first.
-MoreFiles = Annotated[list[Path] | None, typer.Argument(metavar="", readable=False, hidden=True)]
+MoreFiles = Annotated[list[Path] | None, typer.Argument(metavar="[--files FILE ...]", readable=False, hidden=True)]
 SnapshotDir = Annotated[
     Path | None,
     typer.Option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from binloom.commands.output import human_bytes, print_line, progress, say
 from ingest.errors import EXIT_DONE
+from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.binlog import TableFilter
@@ -107,6 +108,6 @@ def _rows_bar(label: str, estimate: int) -> "Iterator[Callable[[BaselineTable, i
 def _print_baseline(source: str, snapshot: "SchemaSnapshot", landed: "BaselineResult", how: str) -> None:
     verb = "landed" if landed.is_new else "already landed"
     print_line(
-        f"{source}: {verb} a baseline of {landed.tables} tables with {landed.rows} rows at"
+        f"{source}: {verb} a baseline of {counted(landed.tables, 'table')} with {counted(landed.rows, 'row')} at"
         f" {snapshot.binlog_file}:{snapshot.binlog_pos}{how if landed.is_new else ''}"
     )

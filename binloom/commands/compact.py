@@ -2,6 +2,7 @@
 
 from binloom.commands.output import print_line, progress
 from ingest.errors import EXIT_DONE
+from ingest.words import counted
 
 
 def compact_source(source: str, keep_seconds: float) -> int:
@@ -20,7 +21,7 @@ def compact_source(source: str, keep_seconds: float) -> int:
         kept = len(landing.record.replaced)
     later = f"; the files of {kept} are kept until later" if kept else ""
     print_line(
-        f"{source}: {len(compacted)} files compacted, {removed} small segments removed{later}, "
-        f"{merged} files of states merged"
+        f"{source}: {counted(len(compacted), 'file')} compacted, {counted(removed, 'small segment')} removed{later}, "
+        f"{counted(merged, 'file')} of states merged"
     )
     return EXIT_DONE

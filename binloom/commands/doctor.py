@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from binloom.commands.output import Format, print_line, print_rows, waiting
 from binloom.doctor.findings import Finding
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+from ingest.words import counted
 
 if TYPE_CHECKING:
     from binloom.doctor.findings import Level
@@ -61,9 +62,5 @@ def _findings(address: "ServerAddress | None") -> Iterator[Finding]:
 def _conclusion(levels: "Counter[Level]") -> str:
     if not levels["error"] + levels["warning"]:
         return "Nothing is in the way."
-    numbers = f"{_number(levels['error'], 'error')} and {_number(levels['warning'], 'warning')}"
+    numbers = f"{counted(levels['error'], 'error')} and {counted(levels['warning'], 'warning')}"
     return f"{numbers}. {'Mend the errors first.' if levels['error'] else 'Commands will run.'}"
-
-
-def _number(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -12,6 +12,7 @@ from binloom.commands.changed_source import changed_source, delete_leftovers, ho
 from binloom.commands.output import print_line, print_table, progress, say
 from ingest.errors import EXIT_DONE
 from ingest.warehouse.record import SourceRecord
+from ingest.words import counted
 from recover.retention.erased import Found, find
 from recover.retention.needed import assert_built
 from recover.sources.log import Log
@@ -78,14 +79,19 @@ def _erase(landing: "StreamLanding", erasure: "Erasure", label: str) -> None:
 def _print(found: Found) -> None:
     erasure = found.erasure
     rows = [(file.binlog_file, len(file.rows), len(file.transactions)) for file in erasure.files.values()]
-    print_line(f"{len(found.keys)} keys of {erasure.schema_name}.{erasure.table_name} in {erasure.source_id}:")
+    print_line(
+        f"{counted(len(found.keys), 'key')} of {erasure.schema_name}.{erasure.table_name} in {erasure.source_id}:"
+    )
     print_table(("file", "row events", "transactions with statements"), rows)
     if erasure.baseline_rows:
-        print_line(f"and {sum(map(len, erasure.baseline_rows.values()))} rows of baselines")
+        print_line(f"and {counted(sum(map(len, erasure.baseline_rows.values())), 'row')} of baselines")
     if found.quarantined:
         print_line(f"{found.quarantined} of these row events are in quarantine")
     for name, changes in found.children:
-        say(f"{name} refers to these rows in {changes} row changes, which stay: erase them with their own keys.")
+        say(
+            f"{name} refers to these rows in {counted(changes, 'row change')}, which stay:"
+            " erase them with their own keys."
+        )
     say(
         "the server's binlogs and backups, the follower's spool, copies, exported sites and logs stay as they are:"
         " docs/governance.md."

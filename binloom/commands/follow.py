@@ -20,6 +20,7 @@ from ingest.landing.options import IngestResult
 from ingest.sources.address import ServerAddress
 from ingest.warehouse.gaps import gaps
 from ingest.warehouse.home import binloom_home
+from ingest.words import counted
 
 
 def follow_server(
@@ -117,8 +118,9 @@ class _Watcher:
         if result.segments:
             self._totals.update(rows=result.row_events, transactions=result.transactions, bytes=result.bytes)
             print_line(
-                f"{now:%Y-%m-%d %H:%M:%S} {self._source}: {result.row_events} row changes in {result.transactions} "
-                f"transactions landed, {human_bytes(result.bytes)} ({result.seconds:.1f} s)"
+                f"{now:%Y-%m-%d %H:%M:%S} {self._source}: {counted(result.row_events, 'row change')} in "
+                f"{counted(result.transactions, 'transaction')} landed, {human_bytes(result.bytes)} "
+                f"({result.seconds:.1f} s)"
             )
             sys.stdout.flush()
 

@@ -12,6 +12,7 @@ from binloom.typed.tables import Catalog, SourceTable
 from binloom.typed.texts import models
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.warehouse.home import binloom_home
+from ingest.words import counted
 from recover.selection.catalog import unknown_source, unknown_table
 from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters
@@ -107,7 +108,7 @@ def _report(files: Sequence[Generated], check: bool) -> None:
             for line in one.diff:
                 print_line(f"    {line}")
     counts = Counter(one.outcome for one in files)
-    print_line(", ".join(f"{number} files {outcome}" for outcome, number in counts.items()))
+    print_line(", ".join(f"{counted(number, 'file')} {outcome}" for outcome, number in counts.items()))
 
 
 def _id(table: SourceTable) -> TableId:

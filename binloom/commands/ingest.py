@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binloom.commands.output import human_bytes, print_line, progress, say
+from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.binlog import TableFilter
@@ -63,11 +64,13 @@ def land_files(
 
 def summary(result: "IngestResult") -> str:
     """Return the result of an ingest in one line."""
+    changes = counted(result.row_events, "row change")
     if not result.segments and not result.problems:
-        return f"nothing new, all {result.files} files are landed ({result.seconds:.1f} s)"
+        landed_files = "its file is" if result.files == 1 else f"all {result.files:,} files are"
+        return f"nothing new, {landed_files} landed ({result.seconds:.1f} s)"
     skipped = f", {result.files_skipped} skipped as landed before" if result.files_skipped else ""
     broken = f", {len(result.problems)} with problems" if result.problems else ""
     return (
-        f"{result.row_events} row changes in {result.transactions} transactions landed,"
-        f" {human_bytes(result.bytes)} of {result.files} files{skipped}{broken} ({result.seconds:.1f} s)"
+        f"{changes} in {counted(result.transactions, 'transaction')} landed,"
+        f" {human_bytes(result.bytes)} of {counted(result.files, 'file')}{skipped}{broken} ({result.seconds:.1f} s)"
     )

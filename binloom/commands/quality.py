@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from binloom.commands.output import Format, print_line, print_rows, progress, say
 from ingest.errors import EXIT_CHECK_FAILED
+from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.quality.gate import CheckResult, GateResult
@@ -84,7 +85,7 @@ def _proof_lines(one: "Proof", name_width: int, width: int) -> Iterator[str]:
         yield from _wrapped(f"{one.name:<{name_width}}  {looked_at}", width, "  holds  ")
         return
     verdict = "  FAILS  " if one.is_error else "  warns  "
-    found = "1 violation" if one.violations == 1 else f"{one.violations:,} violations"
+    found = counted(one.violations, "violation")
     yield from _wrapped(f"{one.name:<{name_width}}  {found}, {looked_at} looked at", width, verdict)
     yield from _wrapped(f"{one.violation}.", width, _MARGIN)
     yield from _wrapped(f"Each is a row of the model {one.quality_model}.", width, _MARGIN)
@@ -116,7 +117,7 @@ def summary(gate: "GateResult") -> str:
     verdict = (
         f"{failed} of {len(gate.results)} expectations fail" if failed else f"{len(gate.results)} expectations hold"
     )
-    return f"{verdict} on {gate.segments} segments of {gate.files} files"
+    return f"{verdict} on {counted(gate.segments, 'segment')} of {counted(gate.files, 'file')}"
 
 
 def summary_of_proofs(proofs: "list[Proof]") -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from binloom.commands.output import print_line, progress, say
 from ingest.errors import EXIT_DONE
+from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.landing.snapshots import SnapshotResult
@@ -63,6 +64,6 @@ def _print_snapshot(source: str, snapshot: "SchemaSnapshot", landed: "SnapshotRe
     verb = "landed" if landed.is_new else "already landed"
     where = f", true at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file else ""
     print_line(
-        f"{source}: {verb} a schema snapshot of {landed.tables} tables with {landed.columns} columns"
-        f" and {landed.foreign_keys} foreign key columns{where}"
+        f"{source}: {verb} a schema snapshot of {counted(landed.tables, 'table')} with"
+        f" {counted(landed.columns, 'column')} and {counted(landed.foreign_keys, 'foreign key column')}{where}"
     )

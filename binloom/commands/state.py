@@ -10,6 +10,7 @@ from binloom.commands.asked_log import report_beginning, report_end, report_prob
 from binloom.commands.output import StateFormat, json_text, say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.escapes import csv_cell
+from ingest.words import counted
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.copied import copy_table
@@ -70,7 +71,7 @@ def _write_inserts(log: Log, state: State, output: Path | None) -> int:
 
 def _report(state: State) -> None:
     kind = "complete" if state.is_complete else "changed rows only"
-    say(f"{state.table} as of {state.moment}: {state.rows_read} rows, {kind}.")
+    say(f"{state.table} as of {state.moment}: {counted(state.rows_read, 'row')}, {kind}.")
     for sentence in (*state.moment.remarks, *state.gaps_in_knowledge):
         say(sentence)
     if state.chain_breaks:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from binloom.commands.output import Format, human_bytes, print_line, print_rows, print_table
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.follow.overview import FileStatus, SourceStatus
@@ -104,7 +105,7 @@ def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> Non
         print_line(f"{one.source_id}  ({server}, epoch {one.epoch or 0})")
         segments = ", ".join(f"{number} {state.replace('_', ' ')}" for state, number in sorted(one.segments.items()))
         facts = {
-            "landed": f"{one.row_events} row changes in {one.transactions} transactions",
+            "landed": f"{counted(one.row_events, 'row change')} in {counted(one.transactions, 'transaction')}",
             "segments": segments or "none",
             "up to": _up_to(one),
             **_followed(one),
@@ -150,7 +151,7 @@ def _followed(one: "SourceStatus") -> dict[str, str]:
         "received": f"{follow.received_file}:{follow.received_pos} at {_moment(follow.received_at)}",
         "lag": (_lag(one) if follow.lag_bytes else "none") + as_of,
         **({"GTIDs": follow.landed_gtids} if follow.landed_gtids else {}),
-        "spool": f"{human_bytes(follow.spool_bytes)} in {follow.spool_files} files",
+        "spool": f"{human_bytes(follow.spool_bytes)} in {counted(follow.spool_files, 'file')}",
     }
 
 
@@ -161,7 +162,7 @@ def _lag(one: "SourceStatus") -> str:
     if one.lag_seconds is not None:
         parts.insert(0, _ago(one.lag_seconds))
     if follow.lag_transactions is not None:
-        parts.append(f"{follow.lag_transactions} transactions")
+        parts.append(counted(follow.lag_transactions, "transaction"))
     return ", ".join(parts)
 
 
@@ -200,4 +201,4 @@ def _masked(source_id: str) -> str:
 def _quarantine(rows: dict[str, int] | None) -> str:
     if rows is None:
         return "not known before the first `dbt build`"
-    return ", ".join(f"{number} rows {reason}" for reason, number in sorted(rows.items())) or "empty"
+    return ", ".join(f"{counted(number, 'row')} {reason}" for reason, number in sorted(rows.items())) or "empty"

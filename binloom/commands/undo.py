@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from binloom.commands.asked_log import report_problems
 from binloom.commands.output import say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, UsageError
+from ingest.words import counted
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
 from recover.undo.against import LiveServer, in_words
@@ -121,11 +122,10 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
             f"{count} {'comparison' if kind == 'SELECT' else kind} of {table}"
             for (table, kind), count in sorted(plan.counts.items())
         )
-        transactions = plan.selected.transactions
-        selected = f"{transactions} transaction{'s' if transactions != 1 else ''}"
+        selected = counted(plan.selected.transactions, "transaction")
         tell(f"{verb} of {selected}: {counts or 'no statement'}; proved.")
         for (table, kind), count in plan.synthesized.items():
-            tell(f"synthesized: {kind} of {count} rows of {table} by a cascade, from their images in the log.")
+            tell(f"synthesized: {kind} of {counted(count, 'row')} of {table} by a cascade, from images in the log.")
         for table, baseline in plan.baselines.items():
             tell(f"values of {table} that images lack are {described_baseline(baseline)}.")
         for warning in plan.warnings:

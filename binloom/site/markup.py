@@ -30,11 +30,6 @@ def link(label: object, *parts: str, attributes: str = "") -> str:
     return f'<a href="#{anchor(*parts)}"{attributes}>{text(label)}</a>'
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 table`, `1,200 tables`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def rows(titles: Iterable[str], cells: Iterable[Iterable[str]], name: str) -> str:
     """Return a table. Titles are text, cells are HTML; a title that begins with `#` is that of a column of numbers."""
     titles = list(titles)

@@ -10,10 +10,11 @@ from typing import Final
 from binloom.site.areas import STAGES, Area, area_of, feeding_areas, tables_by_area
 from binloom.site.facts import Facts, Proof, Source
 from binloom.site.lineage import Column, Lineage
-from binloom.site.markup import anchor, counted, inline, link, rows, text
+from binloom.site.markup import anchor, inline, link, rows, text
 from binloom.site.plots import plots
 from binloom.site.tables import TablePages, badge, section
 from ingest.escapes import json_in_script
+from ingest.words import counted
 
 _STYLES: Final = ("page.css",)
 _SCRIPTS: Final = ("routes.js", "way.js", "columns.js", "search.js")

@@ -6,7 +6,8 @@ from typing import Final
 from binloom.site.areas import area_of, feeding_areas, tables_by_area
 from binloom.site.facts import Facts
 from binloom.site.lineage import Lineage, Table
-from binloom.site.markup import anchor, counted, inline, link, prose, rows, text
+from binloom.site.markup import anchor, inline, link, prose, rows, text
+from ingest.words import counted
 
 _KINDS: Final = {"source": "raw table", "seed": "seed", "model": "model"}
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from ingest.errors import UsageError
 from ingest.warehouse.tokens import TOKEN
+from ingest.words import counted
 from recover.selection.catalog import Column as LoggedColumn
 from recover.sources.log import Log
 from recover.sources.naming import wire_metadata
@@ -80,7 +81,7 @@ class Inserts:
                 yield from block(iter([statements]), "commit", is_first=number == 0)
         yield ""
         yield from closing()
-        yield comment(f"{self.written} rows, {self.left_out} rows are left out")
+        yield comment(f"{counted(self.written, 'row')}, {self.left_out:,} left out")
 
     def _head(self) -> Iterator[str]:
         yield f"binloom state: rows of {self.table.text} as of {self.state.moment}"

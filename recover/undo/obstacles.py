@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.warehouse.tokens import TOKEN
+from ingest.words import counted
 from recover.selection.catalog import TableVersion
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.table_log import Table as LoggedTable
@@ -150,4 +151,5 @@ def _prepared(connection: "DuckDBPyConnection", selected: Selected, table: Table
         [selected.source_id, *table.name],
     ).fetchone()
     if row is not None and row[0]:
-        yield f"a prepared XA transaction holds {row[0]} row changes of {table.text}: commit it or roll it back first"
+        held = counted(row[0], "row change")
+        yield f"a prepared XA transaction holds {held} of {table.text}: commit it or roll it back first"

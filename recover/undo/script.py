@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ingest.escapes import visible
+from ingest.words import counted
 from recover.timeline.baselines import Baseline
 from recover.undo.against import in_words
 from recover.undo.classify import Conflict, Direction, Mode, Refusal
@@ -109,7 +110,7 @@ def _counted(text: str) -> str:
 def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     verb = "takes back" if plan.wish.direction is Direction.UNDO else "does again"
     selected = plan.selected
-    what = f"{selected.changes} row changes of {selected.transactions} transactions"
+    what = f"{counted(selected.changes, 'row change')} of {counted(selected.transactions, 'transaction')}"
     yield f"binloom {plan.wish.direction.value}: {verb} {what}"
     yield f"source: {selected.source_id}"
     yield f"known up to: {heading.head}"
@@ -124,9 +125,9 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         if kind == "SELECT":
             yield f"rows of {table} that the server itself changes with their parents, and that are compared: {count}"
         else:
-            yield f"{kind} {table}: {count} rows"
+            yield f"{kind} {table}: {counted(count, 'row')}"
     for (table, change), count in plan.synthesized.items():
-        yield f"synthesized: {change} of {count} rows of {table} by a cascade, from their images in the log"
+        yield f"synthesized: {change} of {counted(count, 'row')} of {table} by a cascade, from images in the log"
     for table, baseline in plan.baselines.items():
         yield f"values of {table} that images lack: {described_baseline(baseline)}"
     yield f"rows that need nothing: {plan.done}"

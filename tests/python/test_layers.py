@@ -11,15 +11,15 @@ from tests.support.places import PROJECT
 PACKAGES = [PROJECT / "binloom", PROJECT / "recover", PROJECT / "ingest"]
 
 # Each room and the rooms that it may import, in reverse order of the data flow.
-BYTES = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.binlog", "ingest.ddl", "ingest.sources"} | {
-    "ingest.masking"
-}
+WORDS = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.words"}
+BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources", "ingest.masking"}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 MAY_IMPORT = {
     "ingest": set(),
     "ingest.errors": set(),
     "ingest.escapes": set(),
     "ingest.lazy": set(),
+    "ingest.words": set(),
     "ingest.binlog": {"ingest.errors", "ingest.lazy"},
     "ingest.ddl": {"ingest.errors"},
     "ingest.masking": {"ingest.errors", "ingest.binlog", "ingest.ddl", "ingest.sources"},

@@ -97,7 +97,7 @@ def test_a_dump_is_landed_once(tmp_path: Path, target: str) -> None:
     done = binloom_here(*words, env=home)
     assert (done.returncode, done.stdout) == (
         0,
-        "shop: landed a baseline of 1 tables with 3 rows at binlog.000007:1234\n",
+        "shop: landed a baseline of 1 table with 3 rows at binlog.000007:1234\n",
     ), done.stderr
     assert rows_of(tmp_path / "home") == [["1", "it's; a \n line", "0x00FF"], ["2", None, None], ["3", "", "0x"]]
     assert "already landed a baseline" in binloom_here(*words, env=home).stdout

@@ -16,7 +16,7 @@ def test_a_file_of_ddl_is_landed_once(tmp_path: Path) -> None:
     result = binloom_here("snapshot", "--source", "shop", *options, home=home)
     assert result.returncode == 0, result.stderr
     assert result.stdout == (
-        "shop: landed a schema snapshot of 1 tables with 2 columns and 0 foreign key columns,"
+        "shop: landed a schema snapshot of 1 table with 2 columns and 0 foreign key columns,"
         " true at binlog.000003:157\n"
     )
     assert "already landed" in binloom_here("snapshot", "--source", "shop", *options, home=home).stdout

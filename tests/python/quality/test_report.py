@@ -81,5 +81,5 @@ def test_words_stay_whole_on_a_narrow_terminal() -> None:
 
 def test_there_are_no_proofs_before_the_first_build() -> None:
     lines = list(text_lines(gate(failing=False), [], 120))
-    assert lines[0] == f"Raw tables: {len(expectations())} expectations hold on 1234567 segments of 4 files"
+    assert lines[0] == f"Raw tables: {len(expectations())} expectations hold on 1,234,567 segments of 4 files"
     assert len(lines) == len(expectations()) + 4

@@ -292,7 +292,7 @@ def test_history_shows_a_row_that_never_changed_since_the_baseline(timelines: Ti
         ("narrowed", "shop.narrowed was altered since by"),
         ("dropped", "no schema snapshot describes shop.dropped"),
         ("by_statement", "rows of shop.by_statement may have changed unseen since"),
-        ("prepared", "a prepared XA transaction holds 1 row changes of shop.prepared"),
+        ("prepared", "a prepared XA transaction holds 1 row change of shop.prepared"),
     ],
 )
 def test_an_undo_is_refused_after_changes_that_the_log_does_not_show(
