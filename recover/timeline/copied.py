@@ -70,7 +70,8 @@ def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> No
     Parameters
     ----------
     all_transactions
-        Copy more than the last transaction, prepared ones and those that did not commit.
+        Copy more than the last transaction, prepared ones, those that did not commit, and those with an event that
+        could not be decoded: such an event has a position and no transaction.
     """
     from sqlglot import exp
 
@@ -95,8 +96,19 @@ def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> No
             exp.column("transaction_id").isin(query=ends),
         )
     )
+    undecoded = (
+        exp.select("1")
+        .from_("binloom.quarantined_row_events as undecoded")
+        .where(
+            "undecoded.transaction_pos is null",
+            *(f"undecoded.{name} = transactions.{name}" for name in ("source_id", "epoch", "binlog_file")),
+            "undecoded.start_pos >= transactions.start_pos",
+            "undecoded.start_pos < transactions.end_pos",
+        )
+    )
     last = transactions.order_by("epoch desc", "file_sequence desc", "start_pos desc").limit(1)
-    copies.add_rows(exp.union(special, exp.select("*").from_(last.subquery("last")), distinct=True), "transactions")
+    copied = exp.union(special, transactions.where(exp.Exists(this=undecoded)), distinct=True)
+    copies.add_rows(exp.union(copied, exp.select("*").from_(last.subquery("last")), distinct=True), "transactions")
 
 
 def copy_changes(copies: Copies, source_id: str, tables: Iterable[tuple[str, str]]) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from recover.selection.condition import Selection
 from recover.sources.copies import Copies
+from recover.sources.marts import STATEMENTS
 from recover.timeline.copied import copy_changes, copy_events
 from recover.undo.cascades import cascading_keys
 from recover.undo.definitions import Definitions
@@ -27,6 +28,8 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
     with_cascades
         Copy the tables that cascading foreign keys connect with these, too.
     """
+    from sqlglot import exp
+
     copies.add_rows(selection.query("source_id", "change_id"), "selected_on_cluster")
     sources = copies.connection.execute("select distinct source_id from binloom.selected_on_cluster").fetchall()
     if len(sources) == 1:
@@ -40,6 +43,10 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
             groups += _tables_of_transactions(copies, source_id)
         copy_changes(copies, source_id, _closure(tables, groups))
         copy_events(copies, source_id, all_transactions=False)
+        schema, name = STATEMENTS
+        of_source = exp.and_(exp.column("source_id").eq(source_id), "size(dml_targets) > 0", dialect="spark")
+        columns = ("source_id", "epoch", "binlog_file", "transaction_pos", "dml_targets")
+        copies.add(name, of_source, schema=schema, columns=columns)
     else:
         # No undo; the error for it needs the selected changes at most.
         copies.add("row_changes", selection.condition)

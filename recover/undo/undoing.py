@@ -21,6 +21,7 @@ from recover.undo.changes import EmptySelectionError, Selected, is_selected, sel
 from recover.undo.classify import Mode, Wish
 from recover.undo.copied import copy_selected
 from recover.undo.definitions import Definitions
+from recover.undo.incomplete import left_out
 from recover.undo.masked import masked_obstacles
 from recover.undo.obstacles import harms, obstacles, warnings
 from recover.undo.plan import Plan, Planner
@@ -77,7 +78,7 @@ def planned(
     def problems_of(changes: Selected) -> list[str]:
         compared = server is not None
         masked = masked_obstacles(connection, changes, definitions, masks, wish, is_compared=compared)
-        return [*obstacles(connection, changes, definitions, log.versions), *masked]
+        return [*left_out(connection, changes), *obstacles(connection, changes, definitions, log.versions), *masked]
 
     problems = problems_of(selected)
     heading = Heading(

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from pymysql.cursors import DictCursor
 
+from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.selection.filters import Filters
+from recover.sources.log import Log
 from recover.undo.changes import SelectionError
 from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.recover.undo_servers import (
@@ -215,6 +219,40 @@ UNDONE = [
         ("delete from t",),
         not_on=("mysql56",),
     ),
+    Case(
+        "cycle of foreign keys",
+        (
+            "create table p (id int primary key, c int)",
+            "create table c (id int primary key, p int, foreign key (p) references p (id))",
+            "alter table p add foreign key (c) references c (id)",
+            "insert into p values (1, null)",
+            "insert into c values (1, 1)",
+            "update p set c = 1",
+        ),
+        (
+            "insert into p values (2, null)",
+            "insert into c values (2, 2)",
+            "update p set c = 2 where id = 2",
+            "update p set c = null where id = 1",
+            "delete from c where id = 1",
+            "delete from p where id = 1",
+        ),
+        by_transaction=True,
+    ),
+    Case(
+        "changes of JSON documents",
+        (
+            "create table t (id int primary key, j json, a int)",
+            """insert into t values (1, '{"a": 1, "b": [1, 2.50, "é"]}', 1), (2, null, 2)""",
+        ),
+        (
+            "set session binlog_row_value_options = 'PARTIAL_JSON'",
+            """update t set j = json_set(j, '$.a', 2, '$.b[1]', 'x') where id = 1""",
+            """update t set j = json_remove(j, '$.b[0]'), a = 7 where id = 1""",
+            """update t set j = '{"new": true}' where id = 2""",
+        ),
+        not_on=("mysql56", "mariadb", "mariadb118"),
+    ),
 ]
 
 
@@ -249,6 +287,99 @@ def test_tables_are_as_if_the_transaction_had_never_run(
             done = run(server, forward)
             assert done.returncode == 0, (case.name, done.stderr)
             assert rows_of(server, schema) == damaged, case.name
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_triggers_run_again(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    case = Case(
+        "trigger",
+        (
+            TABLE,
+            "create table notes (id int primary key auto_increment, t int, a int)",
+            "create trigger noted after update on t for each row insert into notes (t, a) values (new.id, new.a)",
+            ROWS,
+            "update t set a = 5 where id = 3",
+        ),
+        ("update t set a = a + 10 where id < 3",),
+    )
+    log, condition = played(server, case, "undo_trigger")
+    before = rows_of(server, "undo_trigger_without")
+    plan, text = undone(server, [log], tmp_path, condition)
+    assert plan.counts == {("undo_trigger.notes", "DELETE"): 2, ("undo_trigger.t", "UPDATE"): 2}
+    done = run(server, text)
+    assert done.returncode == 0, done.stderr
+    after = rows_of(server, "undo_trigger")
+    assert after["t"] == before["t"]
+    # The trigger has noted the updates of the undo: the values are those from before.
+    assert before["notes"] <= after["notes"]
+    assert sorted(row[1:] for row in (after["notes"] - before["notes"]).elements()) == [("1", "1"), ("2", "2")]
+
+
+def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, rows_only: bool = False) -> list[str]:
+    """Return why `binloom undo --files` refuses a selection; empty if it prints SQL. No file has the definitions."""
+    snapshot = read_snapshot_dir(server.snapshot_dir(folder))
+    files = Log.of_whole_files([log], snapshot=snapshot)
+    with planned(files, damage, Wish(), rows_only=rows_only) as (_, plan, _):
+        assert plan.is_printable == (not plan.problems)
+        return plan.problems
+
+
+ALTERED = [
+    ("alter table t drop column b", "undo_altered.t was altered since by ALTER TABLE"),
+    ("truncate table t", "undo_altered.t was emptied since by TRUNCATE TABLE"),
+    ("rename table t to u", "no schema snapshot describes undo_altered.t"),
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_tables_that_were_altered_since_are_refused(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    for number, (statement, reason) in enumerate(ALTERED):
+        case = Case(statement, (TABLE, ROWS), ("update t set a = a + 10",), (statement,))
+        log, _ = played(server, case, "undo_altered", is_possible_without=False)
+        damage = Filters.of(tables=["undo_altered.t"], types=["UPDATE"])
+        (first, *_) = problems_of(server, log, tmp_path / str(number), damage)
+        assert first.startswith(reason), (statement, first)
+
+
+PARTS_WITHOUT_ROWS = [
+    # No definition of `gone` is in the file or in the snapshot.
+    (
+        ("insert into gone values (1, 1, 'x'), (2, 2, 'y')", "update t set a = a + 10"),
+        ("drop table gone",),
+        "2 row events of undo_part.gone in the selected transactions are in quarantine",
+    ),
+    (
+        ("set session binlog_format = 'MIXED'", "update gone set a = 5", "update t set a = a + 10, b = uuid()"),
+        (),
+        "the selected transactions contain 1 statement without rows (UPDATE of undo_part.gone)",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_transaction_is_not_taken_back_in_part(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    before = (TABLE, ROWS, "create table gone like t", "insert into gone values (7, 7, 'x')")
+    for number, (damage, after, reason) in enumerate(PARTS_WITHOUT_ROWS):
+        case = Case(reason, before, damage, after)
+        log, _ = played(server, case, "undo_part", is_possible_without=False, is_begin_logged=False)
+        changes = Filters.of(tables=["undo_part.t"], where=["after.a = 11"])
+        (problem,) = problems_of(server, log, tmp_path / str(number), changes)
+        assert problem.startswith(reason), problem
+        assert problems_of(server, log, tmp_path / f"{number}-rows", changes, rows_only=True) == []
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb", "mariadb118"))
+def test_a_transaction_that_was_rolled_back_is_refused(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    damage = ("xa start 'x'", "update t set a = a + 10", "xa end 'x'", "xa prepare 'x'", "xa rollback 'x'")
+    log, condition = played(server, Case("xa", (TABLE, ROWS), damage), "undo_xa")
+    with pytest.raises(SelectionError, match="did not commit"):
+        undone(server, [log], tmp_path, condition)
 
 
 CONFLICTS = [

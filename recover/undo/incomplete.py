@@ -1,0 +1,71 @@
+"""Changes of the selected transactions that are not among the row changes, so that an undo would leave them out.
+
+A transaction is taken back as a whole. Rows in quarantine have no names or no values, and a statement in the log tells
+no rows. If such changes belong to a selected transaction, the rest of it can be taken back only on request.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from ingest.words import counted
+from recover.sources.engine import literal
+from recover.undo.changes import Selected
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_WAY_OUT: Final = "take back only the selected rows with --rows-only"
+
+# An event that could not be decoded has a position, and no transaction.
+_IN_QUARANTINE: Final = """
+    select schema_name, table_name, count(*)
+    from (
+        select epoch, file_sequence, transaction_pos, schema_name, table_name from binloom.quarantined_row_events
+        where source_id = $source and transaction_pos is not null
+        union all
+        select epoch, file_sequence, transactions.start_pos, found.schema_name, found.table_name
+        from binloom.quarantined_row_events as found
+        inner join binloom.transactions as transactions using (source_id, epoch, file_sequence)
+        where source_id = $source and found.transaction_pos is null
+            and found.start_pos >= transactions.start_pos and found.start_pos < transactions.end_pos
+    )
+    semi join selected_transactions using (epoch, file_sequence, transaction_pos)
+    group by all order by all"""
+
+_TRANSACTIONS_OF_FILES: Final = """
+    create or replace temp table transactions_of_files as
+    select distinct epoch, binlog_file, transaction_pos from binloom.row_changes
+    semi join selected_transactions using (source_id, epoch, file_sequence, transaction_pos)"""
+
+_STATEMENTS: Final = """
+    select target.schema_name, target.table_name, target.verb, count(*)
+    from (
+        select epoch, binlog_file, transaction_pos, unnest(dml_targets) as target
+        from binloom_staging.stg_binlog__statements where source_id = $source and {is_in_their_files}
+    )
+    semi join transactions_of_files using (epoch, binlog_file, transaction_pos)
+    group by all order by all"""
+
+
+def left_out(connection: "DuckDBPyConnection", selected: Selected) -> Iterator[str]:
+    """Yield each reason why a selection of whole transactions is not all of them, as a sentence without its end."""
+    if not selected.is_whole:
+        return
+    source = {"source": selected.source_id}
+    for schema, table, rows in connection.execute(_IN_QUARANTINE, source).fetchall():
+        where = f"of {schema}.{table} " if table is not None else ""
+        yield (
+            f"{counted(rows, 'row event')} {where}in the selected transactions {'is' if rows == 1 else 'are'} in"
+            f" quarantine, and would be left out: land the definition of the table, or {_WAY_OUT}"
+        )
+    connection.execute(_TRANSACTIONS_OF_FILES)
+    names = connection.execute("select distinct binlog_file from transactions_of_files").fetchall()
+    files = [literal(name) for (name,) in names]
+    # Literals, because DuckDB skips only the folders of other files that it knows before the query runs.
+    query = _STATEMENTS.format(is_in_their_files=f"binlog_file in ({', '.join(files)})" if files else "false")
+    for schema, table, verb, statements in connection.execute(query, source).fetchall():
+        what = f"{verb or 'a statement'} of {f'{schema}.{table}' if table is not None else 'unknown tables'}"
+        yield (
+            f"the selected transactions contain {counted(statements, 'statement')} without rows ({what}), which would"
+            f" be left out: restore from a backup, or {_WAY_OUT}"
+        )
