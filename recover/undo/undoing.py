@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
 from recover.selection.catalog import unknown_name
+from recover.selection.condition import Selection
+from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
@@ -65,7 +67,7 @@ def planned(
     try:
         selected = select(connection, condition, rows_only=rows_only)
     except EmptySelectionError:
-        raise log.why_nothing(selection) from None
+        raise _why_nothing(log, selection) from None
     _assert_columns(connection)
     definitions = Definitions.of_log(log, selected.source_id)
     _assert_known(wish, selected, definitions)
@@ -104,6 +106,20 @@ def planned(
         if log.goes_on_after is not None:
             plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")
         yield planner, plan, heading
+
+
+def _why_nothing(log: Log, selection: Selection) -> UsageError:
+    """Return the error for an empty selection; rows in quarantine may be what the filters are looking for."""
+    reason = log.why_nothing(selection)
+    if not isinstance(reason, NothingSelectedError) or isinstance(reason, OutsideTheLogError):
+        return reason
+    missing = ", ".join(map(str, log.quarantined(selection.filters)))
+    if not missing:
+        return reason
+    return NothingSelectedError(
+        f"{reason.message} Row events in quarantine are not searched: {missing}.",
+        hint="docs/questions.md tells how to see them, and docs/schema-history.md how to name their columns.",
+    )
 
 
 def _add_cascades(

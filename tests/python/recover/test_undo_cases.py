@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pymysql.cursors import DictCursor
 
+from ingest.errors import UsageError
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.log import Log
@@ -369,6 +370,10 @@ def test_a_transaction_is_not_taken_back_in_part(name: str, request: pytest.Fixt
         (problem,) = problems_of(server, log, tmp_path / str(number), changes)
         assert problem.startswith(reason), problem
         assert problems_of(server, log, tmp_path / f"{number}-rows", changes, rows_only=True) == []
+        if after:
+            changes = Filters.of(schemas=["undo_part"], threads=[0])
+            with pytest.raises(UsageError, match=r"are not searched: 2 of undo_part\.gone \(unknown table\)\. docs/"):
+                problems_of(server, log, tmp_path / f"{number}-nothing", changes)
 
 
 @pytest.mark.parametrize("name", marked("mysql", "mariadb", "mariadb118"))
