@@ -11,6 +11,7 @@ from binloom.commands.output import say
 from ingest.errors import UsageError
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.record import SourceRecord
+from ingest.words import counted
 from recover.sources.cluster import is_cluster_target
 from recover.sources.log import VIEWS, Log
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
@@ -83,4 +84,4 @@ def delete_leftovers(landing: "StreamLanding") -> None:
             commands = "`binloom expire --apply` or `binloom erase --apply`"
             say(f"{left} older baselines are deleted by the first {commands} after the next build.")
     if segments or baselines:
-        say(f"the files of {segments} segments and {baselines} older baselines are deleted.")
+        say(f"the files of {counted(segments, 'segment')} and {counted(baselines, 'older baseline')} are deleted.")

@@ -94,7 +94,8 @@ def _decode_file(
         if problems > _PROBLEMS_SHOWN:
             say(f"{path}: {problems - _PROBLEMS_SHOWN} more events or values could not be decoded.")
         if problems:
-            say(f"{path}: {problems} events or values could not be decoded; they are missing in the output.")
+            what = "One event or value" if problems == 1 else f"{problems:,} events or values"
+            say(f"{path}: {what} could not be decoded; the output is without {'it' if problems == 1 else 'them'}.")
 
 
 def _cut_before(path: Path, position: int | None, skip_bad_checksum: bool) -> int | None:
