@@ -4,7 +4,7 @@ A transaction is taken back as a whole. Rows in quarantine have no names or no v
 no rows. If such changes belong to a selected transaction, the rest of it can be taken back only on request.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from ingest.words import counted
@@ -13,6 +13,8 @@ from recover.undo.changes import Selected
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from recover.sources.log import Log
 
 _WAY_OUT: Final = "take back only the selected rows with --rows-only"
 
@@ -69,3 +71,40 @@ def left_out(connection: "DuckDBPyConnection", selected: Selected) -> Iterator[s
             f"the selected transactions contain {counted(statements, 'statement')} without rows ({what}), which would"
             f" be left out: restore from a backup, or {_WAY_OUT}"
         )
+
+
+def never_landed(log: "Log", selected: Selected) -> Iterator[str]:
+    """Yield which tables were landed alone, as a warning: rows of others in the selected transactions are not known."""
+    if not selected.is_whole:
+        return
+    names = log.connection.execute(
+        "select distinct epoch, binlog_file from binloom.row_changes"
+        " semi join selected_transactions using (source_id, epoch, file_sequence, transaction_pos)"
+    ).fetchall()
+    files = {(int(epoch), str(name)) for epoch, name in names}
+    for text in sorted({text for *file, text in _filters(log, selected.source_id) if tuple(file) in files}):
+        yield f"rows of other tables in the selected transactions, because the files were landed with a filter ({text})"
+
+
+def _filters(log: "Log", source_id: str) -> Iterable[tuple[int, str, str]]:
+    """Return the filters with which files were landed: epoch, file and filter, for each file that has one."""
+    if log.copies is not None:
+        from sqlglot import exp
+
+        return log.copies.cluster.rows(
+            exp.select("epoch", "binlog_file", "table_filter")
+            .distinct()
+            .from_("binloom_staging.stg_binlog__segments")
+            .where(exp.column("source_id").eq(source_id), "status = 'completed'", "table_filter is not null")
+        )
+    if not log.is_landed or log.home is None:
+        return ()
+    from ingest.warehouse.record import read_states
+    from ingest.warehouse.segments import latest_states
+
+    return (
+        (epoch, file, state.table_filter)
+        for (epoch, file), states in latest_states(read_states(source_id, log.home)).items()
+        for state in states
+        if state.status == "completed" and state.table_filter is not None
+    )

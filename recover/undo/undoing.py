@@ -23,7 +23,7 @@ from recover.undo.changes import EmptySelectionError, Selected, is_selected, sel
 from recover.undo.classify import Mode, Wish
 from recover.undo.copied import copy_selected
 from recover.undo.definitions import Definitions
-from recover.undo.incomplete import left_out
+from recover.undo.incomplete import left_out, never_landed
 from recover.undo.masked import masked_obstacles
 from recover.undo.obstacles import harms, obstacles, warnings
 from recover.undo.plan import Plan, Planner
@@ -96,6 +96,7 @@ def planned(
             problems = problems_of(plan.selected)
         plan.problems += problems
         plan.warnings += warnings(plan.selected, definitions, with_cascades)
+        plan.warnings += never_landed(log, plan.selected)
         if with_cascades:
             plan.synthesized = synthesized(connection, plan.selected)
         for name, count in missing.items():

@@ -1,12 +1,19 @@
 """Changes of selected transactions that an undo would leave out, in small tables."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 import duckdb
 import pytest
 
+from ingest.warehouse.files import append_rows
+from ingest.warehouse.segments import SegmentState
+from ingest.warehouse.tables import SEGMENTS
+from recover.sources.log import Log
 from recover.undo.changes import Selected
-from recover.undo.incomplete import left_out
+from recover.undo.incomplete import left_out, never_landed
 
 SELECTED = Selected("s", 1, 1, {("db", "t"): 1}, True)
 
@@ -80,3 +87,27 @@ def test_rows_in_quarantine_are_named(
 def test_statements_are_named() -> None:
     (reason,) = reasons(statements=[("s", "log.000007", 100)])
     assert reason.startswith("the selected transactions contain 1 statement without rows (INSERT of db.u)")
+
+
+def test_tables_that_were_landed_alone_are_named(tmp_path: Path) -> None:
+    landed = SegmentState(
+        source_id="s", epoch=0, binlog_file="log.000007", segment_start=4, segment_end=300, status="completed",
+        run_id="r", recorded_at=datetime(2026, 1, 1, tzinfo=UTC), table_filter="tables: db.t",
+    )  # fmt: skip
+    others = [
+        replace(landed, binlog_file="log.000008", table_filter="tables: db.other"),
+        replace(landed, source_id="other", table_filter="tables: db.other"),
+        replace(landed, segment_start=300, segment_end=400, status="failed", table_filter="tables: db.other"),
+    ]
+    append_rows(SEGMENTS, [one.row for one in (landed, *others)], "one", tmp_path)
+    with duckdb.connect() as connection:
+        connection.execute(
+            """create schema binloom; create table binloom.row_changes as select 's' as source_id, 0 as epoch,
+                7::bigint as file_sequence, 'log.000007' as binlog_file, 100::bigint as transaction_pos;
+            create temp table selected_transactions as select * exclude (binlog_file) from binloom.row_changes"""
+        )
+        log = Log(connection, (), home=tmp_path, is_landed=True)
+        (warning,) = never_landed(log, SELECTED)
+        assert warning.endswith("because the files were landed with a filter (tables: db.t)")
+        assert list(never_landed(log, replace(SELECTED, is_whole=False))) == []
+        assert list(never_landed(Log(connection, ()), SELECTED)) == []
