@@ -79,10 +79,11 @@ def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> No
     for schema, name in MARTS:
         if name not in _SELECTED_APART:
             copies.add(name, of_source, schema=schema)
-    # One row for each transaction, with what its events have in common.
+    # One row for each transaction, with what its events have in common; one for each event without a transaction.
     common = ("source_id", "epoch", "file_sequence", "binlog_file", "transaction_pos", "schema_name", "table_name")
     quarantined = exp.select(*common, "min(start_pos) as start_pos").from_("binloom.quarantined_row_events")
-    copies.add_rows(quarantined.where(of_source).group_by(*common), "quarantined_row_events")
+    groups = (*common, "if(transaction_pos is null, start_pos, null)")
+    copies.add_rows(quarantined.where(of_source).group_by(*groups), "quarantined_row_events")
     transactions = exp.select(*_TRANSACTION_COLUMNS).from_("binloom.transactions").where(of_source)
     if all_transactions:
         copies.add_rows(transactions, "transactions")

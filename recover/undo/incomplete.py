@@ -20,7 +20,7 @@ _WAY_OUT: Final = "take back only the selected rows with --rows-only"
 
 # An event that could not be decoded has a position, and no transaction.
 _IN_QUARANTINE: Final = """
-    select schema_name, table_name, count(*)
+    select distinct schema_name, table_name
     from (
         select epoch, file_sequence, transaction_pos, schema_name, table_name from binloom.quarantined_row_events
         where source_id = $source and transaction_pos is not null
@@ -32,7 +32,7 @@ _IN_QUARANTINE: Final = """
             and found.start_pos >= transactions.start_pos and found.start_pos < transactions.end_pos
     )
     semi join selected_transactions using (epoch, file_sequence, transaction_pos)
-    group by all order by all"""
+    order by all"""
 
 _TRANSACTIONS_OF_FILES: Final = """
     create or replace temp table transactions_of_files as
@@ -54,11 +54,11 @@ def left_out(connection: "DuckDBPyConnection", selected: Selected) -> Iterator[s
     if not selected.is_whole:
         return
     source = {"source": selected.source_id}
-    for schema, table, rows in connection.execute(_IN_QUARANTINE, source).fetchall():
-        where = f"of {schema}.{table} " if table is not None else ""
+    for schema, table in connection.execute(_IN_QUARANTINE, source).fetchall():
+        where = f"{schema}.{table}" if table is not None else "unknown tables"
         yield (
-            f"{counted(rows, 'row event')} {where}in the selected transactions {'is' if rows == 1 else 'are'} in"
-            f" quarantine, and would be left out: land the definition of the table, or {_WAY_OUT}"
+            f"row events of {where} in the selected transactions are in quarantine, and would be left out:"
+            f" land the definition of the table, or {_WAY_OUT}"
         )
     connection.execute(_TRANSACTIONS_OF_FILES)
     names = connection.execute("select distinct binlog_file from transactions_of_files").fetchall()
