@@ -64,13 +64,12 @@ def land_files(
 
 def summary(result: "IngestResult") -> str:
     """Return the result of an ingest in one line."""
-    changes = counted(result.row_events, "row change")
     if not result.segments and not result.problems:
         landed_files = "its file is" if result.files == 1 else f"all {result.files:,} files are"
         return f"nothing new, {landed_files} landed ({result.seconds:.1f} s)"
     skipped = f", {result.files_skipped} skipped as landed before" if result.files_skipped else ""
     broken = f", {len(result.problems)} with problems" if result.problems else ""
     return (
-        f"{changes} in {counted(result.transactions, 'transaction')} landed,"
+        f"{counted(result.row_events, 'row change')} in {counted(result.transactions, 'transaction')} landed,"
         f" {human_bytes(result.bytes)} of {counted(result.files, 'file')}{skipped}{broken} ({result.seconds:.1f} s)"
     )

@@ -83,7 +83,8 @@ def select(
     """
     connection.execute(
         "create or replace temp table selected_changes as "
-        f"select source_id, change_id, transaction_pos, {ORDER} from binloom.row_changes where {condition}",
+        f"select source_id, change_id, binlog_file, transaction_pos, {ORDER} "
+        f"from binloom.row_changes where {condition}",
         parameters,
     )
     sources = [
@@ -101,7 +102,7 @@ def select(
         )
     connection.execute(
         "create or replace temp table selected_transactions as "
-        "select distinct source_id, epoch, file_sequence, transaction_pos from selected_changes"
+        "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos from selected_changes"
     )
     return _described(connection, is_whole=not rows_only)
 
@@ -112,7 +113,8 @@ def add_transactions(connection: "DuckDBPyConnection", names: Iterable[str]) -> 
     connection.executemany("insert into further_transactions values (?)", [[name] for name in names])
     connection.execute(
         "insert into selected_transactions "
-        "select distinct source_id, epoch, file_sequence, transaction_pos from binloom.row_changes as changes "
+        "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos "
+        "from binloom.row_changes as changes "
         "where source_id = (select any_value(source_id) from selected_transactions) "
         f"and {_transaction_name('changes')} in (select name from further_transactions) "
         "and (epoch, file_sequence, transaction_pos) not in "

@@ -34,18 +34,13 @@ _IN_QUARANTINE: Final = """
     semi join selected_transactions using (epoch, file_sequence, transaction_pos)
     order by all"""
 
-_TRANSACTIONS_OF_FILES: Final = """
-    create or replace temp table transactions_of_files as
-    select distinct epoch, binlog_file, transaction_pos from binloom.row_changes
-    semi join selected_transactions using (source_id, epoch, file_sequence, transaction_pos)"""
-
 _STATEMENTS: Final = """
     select target.schema_name, target.table_name, target.verb, count(*)
     from (
         select epoch, binlog_file, transaction_pos, unnest(dml_targets) as target
         from binloom_staging.stg_binlog__statements where source_id = $source and {is_in_their_files}
     )
-    semi join transactions_of_files using (epoch, binlog_file, transaction_pos)
+    semi join selected_transactions using (epoch, binlog_file, transaction_pos)
     group by all order by all"""
 
 
@@ -60,8 +55,7 @@ def left_out(connection: "DuckDBPyConnection", selected: Selected) -> Iterator[s
             f"row events of {where} in the selected transactions are in quarantine, and would be left out:"
             f" land the definition of the table, or {_WAY_OUT}"
         )
-    connection.execute(_TRANSACTIONS_OF_FILES)
-    names = connection.execute("select distinct binlog_file from transactions_of_files").fetchall()
+    names = connection.execute("select distinct binlog_file from selected_transactions").fetchall()
     files = [literal(name) for (name,) in names]
     # Literals, because DuckDB skips only the folders of other files that it knows before the query runs.
     query = _STATEMENTS.format(is_in_their_files=f"binlog_file in ({', '.join(files)})" if files else "false")
@@ -77,10 +71,7 @@ def never_landed(log: "Log", selected: Selected) -> Iterator[str]:
     """Yield which tables were landed alone, as a warning: rows of others in the selected transactions are not known."""
     if not selected.is_whole:
         return
-    names = log.connection.execute(
-        "select distinct epoch, binlog_file from binloom.row_changes"
-        " semi join selected_transactions using (source_id, epoch, file_sequence, transaction_pos)"
-    ).fetchall()
+    names = log.connection.execute("select distinct epoch, binlog_file from selected_transactions").fetchall()
     files = {(int(epoch), str(name)) for epoch, name in names}
     for text in sorted({text for *file, text in _filters(log, selected.source_id) if tuple(file) in files}):
         yield f"rows of other tables in the selected transactions, because the files were landed with a filter ({text})"

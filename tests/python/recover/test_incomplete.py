@@ -39,7 +39,7 @@ def reasons(
                 'log.000007' as binlog_file, 100::bigint as transaction_pos;
             create table binloom.transactions as select 's' as source_id, 0 as epoch, 7::bigint as file_sequence,
                 100::bigint as start_pos, 200::bigint as end_pos;
-            create temp table selected_transactions as select * exclude (binlog_file) from binloom.row_changes;
+            create temp table selected_transactions as select * from binloom.row_changes;
             create table binloom.quarantined_row_events (source_id varchar, epoch integer, file_sequence bigint,
                 start_pos bigint, transaction_pos bigint, schema_name varchar, table_name varchar);
             create table binloom_staging.stg_binlog__statements (source_id varchar, epoch integer,
@@ -103,7 +103,7 @@ def test_tables_that_were_landed_alone_are_named(tmp_path: Path) -> None:
         connection.execute(
             """create schema binloom; create table binloom.row_changes as select 's' as source_id, 0 as epoch,
                 7::bigint as file_sequence, 'log.000007' as binlog_file, 100::bigint as transaction_pos;
-            create temp table selected_transactions as select * exclude (binlog_file) from binloom.row_changes"""
+            create temp table selected_transactions as select * from binloom.row_changes"""
         )
         log = Log(connection, (), home=tmp_path, is_landed=True)
         (warning,) = never_landed(log, SELECTED)

@@ -318,7 +318,7 @@ def test_triggers_run_again(name: str, request: pytest.FixtureRequest, tmp_path:
 
 
 def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, rows_only: bool = False) -> list[str]:
-    """Return why `binloom undo --files` refuses a selection; empty if it prints SQL. No file has the definitions."""
+    """Return why `binloom undo --files` refuses a selection; empty if it prints SQL."""
     snapshot = read_snapshot_dir(server.snapshot_dir(folder))
     files = Log.of_whole_files([log], snapshot=snapshot)
     with planned(files, damage, Wish(), rows_only=rows_only) as (_, plan, _):
