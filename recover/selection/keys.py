@@ -5,6 +5,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
+from ingest.words import counted
 from recover.selection.catalog import Column, TableVersion
 from recover.selection.comparison import canonical, compare, image_value, is_one_of, rank
 from recover.selection.filters import key_parts, key_text
@@ -201,8 +202,8 @@ def _by_versions(
 
 def _wrong_parts(key: str, version: TableVersion) -> UsageError:
     names = "|".join(column.name for column in version.key_columns)
-    count = len(version.key_columns)
+    columns = counted(len(version.key_columns), "column")
     return UsageError(
-        f"{key!r} does not fit the primary key of {version.name}, which has {count} column{'s' if count > 1 else ''}.",
+        f"{key!r} does not fit the primary key of {version.name}, which has {columns}.",
         hint=f"Give the values in the order {names}, or COLUMN=VALUE.",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ingest.errors import UsageError
 from ingest.masking.methods import HASH_DIGITS
 from ingest.warehouse.tokens import TOKEN
+from ingest.words import counted
 from recover.selection.filters import key_parts, key_text
 from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Place
@@ -162,8 +163,8 @@ def key_of(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
         parts = [text]
     if len(parts) != len(names):
         raise UnknownRowError(
-            f"The primary key of {table} has {len(names)} columns, and {text!r} has {len(parts)}"
-            f" value{'s' if len(parts) > 1 else ''}.",
+            f"The primary key of {table} has {counted(len(names), 'column')}, and {text!r} has"
+            f" {counted(len(parts), 'value')}.",
             hint=f"Give {'|'.join(names)}, with | between the values.",
         )
     return key_text(_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))
