@@ -1,7 +1,5 @@
 """A home and a session for each module of tests that requests them."""
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ingest.warehouse import privacy
 from ingest.warehouse.jvm import Jvm
+from tests.support.in_process import restored_process
 from tests.support.landing.spark import spark_home
-from tests.support.models.invoke import release_streams_of_dbt
 from tests.support.one_jvm import keep_one_jvm
 
 # Each run draws the same values and takes its time: no test may fail by chance, or because the machine is busy.
@@ -27,9 +24,6 @@ settings.load_profile("binloom")
 
 keep_one_jvm()
 
-_UMASK = os.umask(0o022)
-os.umask(_UMASK)
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with slow files, so that none of them runs alone at the end of a run on several cores."""
@@ -38,17 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def restored_process() -> Iterator[None]:
+def no_traces() -> Iterator[None]:
     """Undo what a command changes in its process, so that no test depends on those before it."""
-    signals = {number: signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM)}
-    folder = os.getcwd()
-    yield
-    release_streams_of_dbt()
-    for number, handler in signals.items():
-        signal.signal(number, handler)
-    os.chdir(folder)
-    os.umask(_UMASK)
-    privacy._persons_umask = None
+    with restored_process():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Runs commands of binloom and dbt in this process, with the Java process that all tests share.
 
-A command changes its process: the umask, and what a closed pipe does. Here all of that is undone.
+A command changes its process, for example its umask and what a closed pipe does. Here all of that is undone.
 """
 
 import io
@@ -15,6 +15,7 @@ import pytest
 
 from binloom.cli import app
 from binloom.commands.running import run_app
+from ingest.warehouse import privacy
 from ingest.warehouse.spark import SparkLaunch
 from tests.support.models.invoke import release_streams_of_dbt, run_dbt
 
@@ -61,15 +62,27 @@ def build(home: Path, *marts: str) -> None:
 
 
 @contextmanager
-def _as_a_process(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables and umask 0; afterwards undo what a command changed."""
-    pipe, umask = signal.getsignal(signal.SIGPIPE), os.umask(0)
+def restored_process() -> Iterator[None]:
+    """Undo afterwards what a command changes in its process: signals, folder, umask, and where dbt writes."""
+    signals = {number: signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM)}
+    folder, umask, persons = os.getcwd(), os.umask(0), privacy._persons_umask
+    os.umask(umask)
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in variables.items():
-                patch.setenv(name, value)
-            yield
+        yield
     finally:
         release_streams_of_dbt()
-        signal.signal(signal.SIGPIPE, pipe)
+        for number, handler in signals.items():
+            signal.signal(number, handler)
+        os.chdir(folder)
         os.umask(umask)
+        privacy._persons_umask = persons
+
+
+@contextmanager
+def _as_a_process(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables and umask 0; afterwards undo what a command changed."""
+    with restored_process(), pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        os.umask(0)
+        yield
