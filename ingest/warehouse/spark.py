@@ -90,6 +90,8 @@ def _own_settings(home: Path) -> dict[str, str]:
         _METASTORE: f"jdbc:derby:;databaseName={home}/metastore;create=true",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
+        # Hive makes this folder in each session, by default in /tmp with another name each time.
+        "spark.hadoop.hive.downloaded.resources.dir": f"{home}/tmp/resources",
         # Derby runs in this process: a write that fails on a full disk fails again. The default is 10 tries, 2 s apart.
         "spark.hadoop.hive.hmshandler.retry.attempts": "1",
         "spark.sql.session.timeZone": "UTC",

@@ -142,9 +142,12 @@ print("done")
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_session_is_quiet_lets_go_of_the_metastore_and_can_follow_another(tmp_path: Path) -> None:
-    home = tmp_path / "a home with blanks"
-    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+def test_a_session_is_quiet_lets_go_of_the_metastore_and_can_follow_another(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home, temporary = tmp_path / "a home with blanks", tmp_path_factory.mktemp("temporary")
+    java = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={temporary}"
+    environment = {**os.environ, "PYTHONPATH": os.getcwd(), "JDK_JAVA_OPTIONS": java}
     done = subprocess.run(
         [sys.executable, "-c", _TWO_SESSIONS, str(home)],
         capture_output=True,
@@ -157,3 +160,4 @@ def test_a_session_is_quiet_lets_go_of_the_metastore_and_can_follow_another(tmp_
     assert (home / "warehouse" / "one.db").is_dir() or (home / "metastore").is_dir()
     # No files are left beside the home: no metastore_db, derby.log, spark-warehouse.
     assert [path.name for path in tmp_path.iterdir()] == [home.name]
+    assert [path.name for path in temporary.iterdir()] == []
