@@ -68,6 +68,9 @@ _JVM_OPTIONS = [
 # optimiser the JVM reserves less memory for compiled code: too little for a whole `dbt build`, so the size is set.
 SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 
+# Java's default, for a process with SHORT_LIVED_OPTIONS in its environment.
+_OPTIMISING_OPTIONS = ["-XX:TieredStopAtLevel=4"]
+
 # A full space for new objects is collected, and so is the space of classes before it grows. Both are small at first:
 # Spark fills the one twice a second, and loads 200 MB of classes.
 _SPACE_OPTIONS = ["-XX:NewSize=512m", "-XX:MetaspaceSize=256m"]
@@ -150,7 +153,8 @@ class Jvm:
         self._folder = tempfile.mkdtemp(prefix="jvm-", dir=home / "tmp")
         command = [
             *java_command(java, settings["spark.driver.memory"], settings.get("spark.driver.extraClassPath")),
-            *([*SHORT_LIVED_OPTIONS, "-XX:+UseSerialGC"] if short_lived or self.outlives_sessions else []),
+            *(_OPTIMISING_OPTIONS if self.outlives_sessions else SHORT_LIVED_OPTIONS if short_lived else []),
+            *(["-XX:+UseSerialGC"] if short_lived or self.outlives_sessions else []),
             *_SPACE_OPTIONS,
             *class_options(classes_into),
             # Paths may contain blanks, so the options cannot be passed as one string in a setting.
