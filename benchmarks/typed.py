@@ -116,6 +116,8 @@ def measured(spark: Any, rows: int, work: Path) -> Iterator[tuple[str, float, fl
             sums = f"select status, count(*), sum(total) from {relation} group by status"
             yield cost(f"sums over {name}, {turn}", sums)
             yield cost(f"one row of {name}, {turn}", f"select * from {relation} where id = 77")
+        by_key = "select * from binloom.orders__history where binloom_pk_values = '77'"
+        yield cost(f"history of one row by its key, {turn}", by_key)
 
 
 def _processor_seconds(pid: int) -> float:
