@@ -68,7 +68,8 @@ _JVM_OPTIONS = [
 # optimiser the JVM reserves less memory for compiled code: too little for a whole `dbt build`, so the size is set.
 SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 
-# Java's default, for a process with SHORT_LIVED_OPTIONS in its environment.
+# The process that tests share lives long, but the environment of the tests has SHORT_LIVED_OPTIONS. This is Java's
+# default again: an option of the command line counts more than one of the environment.
 _OPTIMISING_OPTIONS = ["-XX:TieredStopAtLevel=4"]
 
 # A full space for new objects is collected, and so is the space of classes before it grows. Both are small at first:

@@ -160,4 +160,5 @@ def test_a_session_is_quiet_lets_go_of_the_metastore_and_can_follow_another(
     assert (home / "warehouse" / "one.db").is_dir() or (home / "metastore").is_dir()
     # No files are left beside the home: no metastore_db, derby.log, spark-warehouse.
     assert [path.name for path in tmp_path.iterdir()] == [home.name]
+    # Nor in Java's folder for temporary files.
     assert [path.name for path in temporary.iterdir()] == []
