@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from binloom.commands.build_places import build_place
@@ -88,8 +89,8 @@ def build_models(
             say(f"metrics are on http://{metrics_address}:{server.port}/metrics")
         if every is None:
             return builder.build_if_new(force)
-        with _interrupted_by_sigterm():
-            return builder.build_until_interrupted(every, force)
+        with _interrupted_by_sigterm() as interruption:
+            return builder.build_until_interrupted(every, force, interruption)
 
 
 def build_inputs(home: Path) -> str:
@@ -156,13 +157,13 @@ class _Builder:
         full_refresh = not {"--full-refresh", "-f"}.isdisjoint(dbt_options)
         self._place = build_place(home, stack, lambda: builds_once and builds_few_rows(home, full_refresh))
 
-    def build_until_interrupted(self, every: float, force: bool) -> int:
+    def build_until_interrupted(self, every: float, force: bool, interruption: "_Interruption") -> int:
         """Build whenever something is new, until SIGINT or SIGTERM; return the exit code of the last build."""
         code = EXIT_DONE
         is_building = False
         tried = told = ""
         try:
-            while True:
+            while not interruption.came:
                 begun, inputs = time.monotonic(), build_inputs(self._home)
                 try:
                     # A build that failed would fail again, but a lost server may be back.
@@ -176,7 +177,8 @@ class _Builder:
                     if str(error) != told:
                         say(str(error))
                     code, told, tried, is_building = error.exit_code, str(error), "", False
-                time.sleep(max(0.0, begun + every - time.monotonic()))
+                if not interruption.came:
+                    time.sleep(max(0.0, begun + every - time.monotonic()))
         except KeyboardInterrupt:
             if is_building:
                 say("the build was interrupted; the next one repairs what it left.")
@@ -246,11 +248,24 @@ def _now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
 
 
+class _Interruption:
+    """Handler of a signal, which interrupts the process and remembers that the signal came.
+
+    Python loses an exception that is raised while an object is deleted, and Spark's objects do much when they are.
+    """
+
+    came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+
 @contextlib.contextmanager
-def _interrupted_by_sigterm() -> Iterator[None]:
+def _interrupted_by_sigterm() -> Iterator[_Interruption]:
     """Let SIGTERM interrupt the process as SIGINT does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, interruption := _Interruption())
     try:
-        yield
+        yield interruption
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from binloom.commands.build import build_inputs, record_good_build
+from binloom.commands.build import build_inputs, build_models, record_good_build
 from binloom.commands.build_places import build_place
 from binloom.commands.project import BUILD
 from tests.support.command_line import COMMAND, assert_sentence
@@ -176,6 +176,31 @@ def test_builds_follow_each_landing_until_a_signal_comes(home: Path, monkeypatch
         rest, _ = process.communicate(timeout=PATIENCE_SECONDS)
         assert (process.returncode, rest.count("built in")) == (0, int(builds[1]) - 2), rest
         assert len(rest.splitlines()) == int(builds[1]) - 2, rest
+
+
+class SignalWhenDeleted:
+    """Sends SIGTERM while it is deleted, when Python loses the exception of a handler."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_whose_exception_is_lost_ends_the_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builds = []
+
+    def build(self: object, inputs: str) -> int:
+        builds.append(inputs)
+        assert len(builds) == 1, "it builds again after the signal"
+        SignalWhenDeleted()
+        return 0
+
+    monkeypatch.setenv("BINLOOM_HOME", str(home))
+    monkeypatch.setattr("binloom.commands.build._Builder._build", build)
+    # There is always something new.
+    monkeypatch.setattr("binloom.commands.build.build_inputs", lambda home: str(len(builds)))
+    assert build_models(MART, every=0.01, force=True) == 0
 
 
 def test_an_interrupted_build_is_made_again(home: Path) -> None:
