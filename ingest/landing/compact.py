@@ -43,8 +43,9 @@ from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, RawT
 # Each write adds a file to these tables. Merging this many files or fewer gains nothing.
 FEW_FILES = 32
 
-# A segment of at least this fraction (1/FEW_PARTS) of the bytes of one Parquet file is large enough to stay alone.
-FEW_PARTS = 2
+# Segments that have at least this fraction (1/FEW_PARTS) of the bytes of one Parquet file on average stay as they are:
+# the models derive all rows of a compacted file again, which a busy server has many of.
+FEW_PARTS = 8
 
 # Key columns of the tables that are logs of states. A duplicate of a row adds no information.
 _LOGS: dict[str, tuple[RawTable, list[str]]] = {
@@ -54,7 +55,7 @@ _LOGS: dict[str, tuple[RawTable, list[str]]] = {
 
 
 def compact_closed_files(landing: StreamLanding, part_bytes: int = SEGMENT_BYTES) -> list[Segment]:
-    """Merge the segments of every file that is closed, fully landed, and in more segments than it needs.
+    """Merge the segments of every file that is closed, fully landed, and in segments that are small on average.
 
     Parameters
     ----------
@@ -87,7 +88,8 @@ def compact_closed_files(landing: StreamLanding, part_bytes: int = SEGMENT_BYTES
 def _is_worth_it(record: SourceRecord, epoch: int, name: str, part_bytes: int) -> bool:
     row, states = record.files[epoch, name], record.states.get((epoch, name), [])
     return (
-        sum(state.segment.size < part_bytes // FEW_PARTS for state in states) > 1
+        len(states) > 1
+        and sum(state.segment.size for state in states) < len(states) * part_bytes // FEW_PARTS
         and all(state.status == "completed" for state in states)
         # The folder of a compacted segment is written only once: a second compaction would first delete its rows.
         and not any(state.is_compacted for state in states)

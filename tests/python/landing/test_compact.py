@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.landing.compact import FEW_FILES, compact_closed_files, merge_logs, remove_replaced
+from ingest.landing.compact import FEW_FILES, FEW_PARTS, compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions
 from ingest.warehouse.files import read_rows
@@ -39,9 +39,9 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def land_small(home: Path) -> None:
+def land_small(home: Path, options: IngestOptions = SMALL) -> None:
     """Land the sample as a follower would, in many segments."""
-    with StreamLanding(SOURCE, home, SMALL) as landing:
+    with StreamLanding(SOURCE, home, options) as landing:
         landing.open_epoch({"epoch": 0, "server_id": 1, "flavor": "mysql"})
         landing.land([SpoolFile(SHOP / name, 0, (SHOP / name).stat().st_size) for name in NAMES])
 
@@ -93,7 +93,18 @@ def test_a_compacted_file_is_landed(home: Path) -> None:
     assert (result.files_skipped, result.segments, result.problems) == (2, 0, [])
 
 
-def test_parts_have_the_size_that_is_asked_for(home: Path) -> None:
+def test_segments_that_are_large_on_average_stay(home: Path) -> None:
+    states = SourceRecord.load(SOURCE, home).states
+    average = sum(state.segment.size for state in states[0, NAMES[0]]) // len(states[0, NAMES[0]])
+    with StreamLanding(SOURCE, home) as landing:
+        assert compact_closed_files(landing, part_bytes=FEW_PARTS * average) == []
+        assert landing.record.states == states
+        compacted = compact_closed_files(landing, part_bytes=FEW_PARTS * (average + 1))
+    assert [one.binlog_file for one in compacted][:1] == [NAMES[0]]
+
+
+def test_parts_have_the_size_that_is_asked_for(tmp_path: Path) -> None:
+    land_small(home := tmp_path / "home", IngestOptions(segment_bytes=1_000))
     before = {table: current_rows(home, table, SOURCE) for table in TABLES}
     with StreamLanding(SOURCE, home) as landing:
         compact_closed_files(landing, part_bytes=20_000)
