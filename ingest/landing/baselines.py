@@ -23,9 +23,9 @@ from ingest.sources.baseline_tables import BaselineTable
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows, data_files, read_rows, replacing, store_errors, writer_options
 from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir
-from ingest.warehouse.locks import SourceLock, source_stem
+from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.masks import masks_of
-from ingest.warehouse.names import require_source_name
+from ingest.warehouse.names import require_source_name, source_stem
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES
 
 FILE_BYTES: Final = 256 << 20

@@ -34,7 +34,7 @@ from ingest.warehouse.files import (
 )
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
-from ingest.warehouse.locks import source_stem
+from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import COMPACTED_START, Segment, SegmentState, Status
 from ingest.warehouse.spark import metastore_holder

@@ -35,7 +35,8 @@ from ingest.warehouse.files import (
     writer_options,
 )
 from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.locks import SourceLock, source_stem
+from ingest.warehouse.locks import SourceLock
+from ingest.warehouse.names import source_stem
 from ingest.warehouse.segments import SegmentState
 from ingest.warehouse.spark import assert_no_reader
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, DDL_ACTIONS, ERASURES, ROW_EVENTS, STATEMENTS, RawTable

@@ -39,8 +39,9 @@ from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
 from ingest.masking.rows import KEY_LOST, NO_NAMES
 from ingest.sources.directory import BinlogPath, find_binlogs
 from ingest.warehouse.files import append_rows, append_table, delete_temporaries, read_table
-from ingest.warehouse.locks import SourceLock, source_stem
+from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.masks import masks_of
+from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import Segment, SegmentState, Status
 from ingest.warehouse.spark import SparkLaunch

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from ingest.errors import StoreError
 from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.names import partition_step
+from ingest.warehouse.names import is_of_another_source, partition_step
 from ingest.warehouse.segments import Segment
 from ingest.warehouse.tables import RawTable
 
@@ -212,6 +212,8 @@ def _read_table(
     needed = list(dict.fromkeys([*wanted.names, *equal]))
     parts = []
     for path in data_files(raw_table_dir(table.name, home)):
+        if "source_id" in equal and is_of_another_source(path.name, equal["source_id"]):
+            continue
         part = read_part(table, path, needed)
         for name, value in equal.items():
             part = part.filter(pc.equal(part[name], value))

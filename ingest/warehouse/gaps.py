@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ingest.warehouse.files import append_rows, read_rows
-from ingest.warehouse.locks import source_stem
+from ingest.warehouse.names import source_stem
 from ingest.warehouse.tables import STREAM_GAPS
 
 GapReason = Literal["purged", "reset", "diverged"]

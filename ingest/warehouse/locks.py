@@ -2,9 +2,7 @@
 
 import contextlib
 import fcntl
-import hashlib
 import os
-import re
 import time
 from pathlib import Path
 from types import TracebackType
@@ -12,15 +10,9 @@ from typing import IO, Self
 
 from ingest.errors import IngestInProgressError, StoreError
 from ingest.warehouse.files import store_errors
+from ingest.warehouse.names import source_stem
 
 ORPHAN_SECONDS = 60.0
-
-
-def source_stem(source_id: str) -> str:
-    """Return a file name for a source: readable, and distinct for distinct sources."""
-    # Spark skips files whose names begin with an underscore.
-    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", source_id)[:40].lstrip("_")
-    return f"{readable or 'source'}-{hashlib.sha256(source_id.encode()).hexdigest()[:8]}"
 
 
 class SourceLock:

@@ -4,6 +4,8 @@ A name is data: it may contain quotes, line ends, `../` or a formula. It becomes
 so it is also the name of a folder and a value in queries to the metastore.
 """
 
+import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,9 @@ LONGEST_FILE_NAME = 255
 
 # Characters that Hive and Spark escape in the names of partition folders.
 _ESCAPED = set("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
+
+# End of the stem of a source in the name of a file.
+_HASH = re.compile("-[0-9a-f]{8}(?=-)")
 
 # Folder name of a NULL partition value.
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -28,6 +33,26 @@ def escape(value: str) -> str:
 def partition_step(column: str, value: str | int) -> str:
     """Return the name of the folder of a partition value: `source_id=shop`."""
     return f"{column}={escape(str(value))}"
+
+
+def source_stem(source_id: str) -> str:
+    """Return a file name for a source: readable, and distinct for distinct sources."""
+    # Spark skips files whose names begin with an underscore.
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", source_id)[:40].lstrip("_")
+    return f"{readable or 'source'}-{hashlib.sha256(source_id.encode()).hexdigest()[:8]}"
+
+
+def is_of_another_source(file_name: str, source_id: str) -> bool:
+    """Return whether the name of a file tells that it was written for another source.
+
+    The names of some files tell nothing: those of a source whose name has unusual characters, and of files that other
+    programs wrote.
+    """
+    if file_name.startswith(f"{source_stem(source_id)}-"):
+        return False
+    return any(
+        source_stem(file_name[: found.start()]) == file_name[: found.end()] for found in _HASH.finditer(file_name)
+    )
 
 
 def require_source_name(source_id: str) -> None:

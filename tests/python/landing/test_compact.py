@@ -15,7 +15,7 @@ from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.locks import source_stem
+from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import Segment
 from ingest.warehouse.tables import SEGMENTS

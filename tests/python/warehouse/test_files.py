@@ -12,8 +12,8 @@ from ingest.warehouse.catalog import create_statement, spark_type, sql_literal
 from ingest.warehouse.files import append_rows, delete_temporaries, partition_folder, read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.landed import LANDED_SCHEMAS
-from ingest.warehouse.locks import SourceLock, TaskLock, source_stem
-from ingest.warehouse.names import escape
+from ingest.warehouse.locks import SourceLock, TaskLock
+from ingest.warehouse.names import escape, source_stem
 from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES, SEGMENT_TABLES, SEGMENTS, SOURCES
 
 
@@ -48,6 +48,20 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     # The same rows give the same file again.
     append_rows(SOURCES, [row], "one", tmp_path)
     assert len(read_rows(SOURCES, tmp_path)) == 2
+
+
+def test_files_of_other_sources_are_not_opened(tmp_path: Path) -> None:
+    row = {"source_id": "s", "epoch": 1, "flavor": "mysql", "observed_at": datetime(2026, 1, 2, tzinfo=UTC)}
+    folder = raw_table_dir("sources", tmp_path)
+    append_rows(SOURCES, [row], f"{source_stem('s')}-20260102-0a1b2c3d-00001", tmp_path)
+    (folder / f"{source_stem('shop-eu')}-20260102-0a1b2c3d-00001.parquet").write_text("no Parquet")
+    # The names of these files do not tell whose rows they have.
+    append_rows(SOURCES, [{**row, "epoch": 2}], "part-00000-0a1b2c3d-0123-4567", tmp_path)
+    append_rows(SOURCES, [{**row, "epoch": 3}], f"{source_stem('a b')}-20260102-0a1b2c3d-00001", tmp_path)
+    assert {row["epoch"] for row in read_rows(SOURCES, tmp_path, source_id="s")} == {1, 2, 3}
+    assert read_rows(SOURCES, tmp_path, source_id="t") == []
+    with pytest.raises(StoreError):
+        read_rows(SOURCES, tmp_path, source_id="shop-eu")
 
 
 def test_half_written_and_hidden_files_are_not_read(tmp_path: Path) -> None:
