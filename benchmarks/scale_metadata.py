@@ -1,7 +1,7 @@
 """Simulates the metadata of years: many files, hours and tables with hardly any rows in them.
 
 `status` has the records of files that were landed hour by hour. `query` has a `row_changes` whose files are mostly hard
-links of a few.
+links of a few. `metastore` registers the partitions of the same table, and plans and writes with them.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 from typing import Any, Final
 
 from benchmarks import lookup
-from benchmarks.measure import Measured, run
+from benchmarks.measure import Measured, processor_seconds, run
 
 BINLOOM: Final = str(Path(sys.executable).with_name("binloom"))
 SOURCE: Final = lookup.SOURCE
@@ -112,6 +112,44 @@ def _query(home: Path, files: int, hours: int, tables: int) -> Iterator[dict[str
     yield {**facts, "what": "sql of one hour", **_told(_binloom(home, "sql", sql, "--format", "csv"))}
 
 
+def _metastore(home: Path, files: int, hours: int, tables: int) -> Iterator[dict[str, Any]]:
+    from ingest.warehouse.spark import SparkLaunch
+
+    lookup.generate(home, ROWS * hours, hours)
+    _add_files(home, files - hours, hours)
+    table = home / "warehouse" / "binloom.db" / "row_changes"
+    hour = f"event_hour = '{lookup.FIRST_HOUR:%Y-%m-%d-%H}'"
+    parts = "event_hour, source_id, epoch, binlog_file, file_part"
+    with SparkLaunch(home) as launch:
+        session = launch.session()
+        session.sql("create schema if not exists binloom")
+        schema = session.read.parquet(str(next(table.rglob("*.parquet")))).schema
+        columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
+        partitioned = "event_hour string, source_id string, epoch int, binlog_file string, file_part int"
+        session.sql(
+            f"create table binloom.row_changes ({columns}, {partitioned}) using parquet partitioned by ({parts})"
+            f" location '{table}'"
+        )
+        session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        statements = {
+            "register all partitions": "msck repair table binloom.row_changes",
+            "plan a query of one hour": f"explain select * from binloom.row_changes where {hour}",
+            "count the rows of one hour": f"select count(*) from binloom.row_changes where {hour}",
+            "plan a query of all hours": "explain select * from binloom.row_changes",
+            "write the parts of one hour again": (
+                f"insert overwrite table binloom.row_changes partition ({parts})"
+                f" select * from binloom.row_changes where {hour} and binlog_file = '{lookup.FILE}'"
+            ),
+        }
+        for what, statement in statements.items():
+            started, used = perf_counter(), processor_seconds(os.getpid())
+            session.sql(statement).collect()
+            figures = {"seconds": perf_counter() - started, "processor_seconds": processor_seconds(os.getpid()) - used}
+            yield {"partitions": files, "hours": hours, "what": what, **figures}
+    stored = sum(path.stat().st_size for path in (home / "metastore").rglob("*") if path.is_file())
+    yield {"partitions": files, "hours": hours, "what": "the metastore", "bytes": stored}
+
+
 def _add_files(home: Path, files: int, hours: int) -> None:
     """Add files to the hours: links of files of other hours that do not have the keys that are looked up."""
     changes = home / "warehouse" / "binloom.db" / "row_changes"
@@ -143,7 +181,7 @@ def _told(measured: Measured) -> dict[str, float]:
     return {**figures, "peak_bytes": measured.peak_bytes}
 
 
-PARTS: Final = {"status": _status, "query": _query}
+PARTS: Final = {"status": _status, "query": _query, "metastore": _metastore}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
