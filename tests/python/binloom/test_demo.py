@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -22,6 +23,7 @@ from binloom.site.exports import to_openlineage
 from binloom.site.lineage import read_lineage
 from binloom.site.origins import TableColumn
 from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.warehouse.spark import SparkLaunch
 from recover.questions.sql import QuestionError, ask, ask_cluster
 from recover.selection.filters import Filters
 from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableError
@@ -271,6 +273,16 @@ def test_undo_compares_the_damage_with_a_live_server(
     assert binloom("redo", *options, *against, home=home / "demo").returncode == 1
 
 
+def results_of_tests(home: Path) -> dict[str, tuple[str, int]]:
+    """Return status and number of failures of each test in the last build of a home."""
+    results = json.loads((home / "target" / "run_results.json").read_text())["results"]
+    return {
+        one["unique_id"]: (one["status"], one["failures"] or 0)
+        for one in results
+        if one["unique_id"].startswith("test.")
+    }
+
+
 @pytest.mark.postgresql
 class TestCluster:
     """The same raw tables on a Spark cluster, whose marts dbt builds through its Thrift server."""
@@ -281,8 +293,7 @@ class TestCluster:
         cls, demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[ClusterHome]:
         assert demo.returncode == 0
-        options = ("--resource-type", "model", "--resource-type", "seed", *CONFIRMED)
-        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), options) as running:
+        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), CONFIRMED) as running:
             yield running
 
     @pytest.fixture(scope="class")
@@ -306,6 +317,26 @@ class TestCluster:
         environment = {**there.build_environment, "JAVA_HOME": "/nonexistent"}
         code, out, problems = said(["build", *there.options], environment)
         assert (code, problems) == (0, "") and out.startswith("nothing has landed since the last good build at ")
+
+    def test_all_tests_of_the_project_have_the_same_results(self, there: ClusterHome, home: Path) -> None:
+        local, found = results_of_tests(home / "demo"), results_of_tests(there.home)
+        assert found == local and len(found) > 80
+
+    def test_every_mart_has_the_same_rows(self, there: ClusterHome, cluster: Cluster, home: Path) -> None:
+        manifest = json.loads((there.home / "target" / "manifest.json").read_text())
+        marts = [
+            f"{node['schema']}.{node['alias']}"
+            for node in manifest["nodes"].values()
+            if node["resource_type"] == "model" and node["path"].startswith("marts/")
+        ]
+        rows = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+        query = " union all ".join(f"select '{mart}' as mart, {rows} as row from {mart}" for mart in marts)
+        with SparkLaunch(home / "demo", short_lived=True) as launch:
+            local = Counter((row.mart, row.row) for row in launch.session().sql(query).collect())
+        found = Counter(cluster.plain_rows(query))
+        assert found - local == Counter() and local - found == Counter()
+        assert len(marts) > 40
+        assert {"binloom.row_changes", "binloom.transactions", "binloom.binlog_files"} <= {mart for mart, _ in local}
 
     @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:60])
     def test_a_cluster_answers_as_the_local_warehouse(
