@@ -163,7 +163,7 @@ class _Builder:
         is_building = False
         tried = told = ""
         try:
-            while not interruption.came:
+            while True:
                 begun, inputs = time.monotonic(), build_inputs(self._home)
                 try:
                     # A build that failed would fail again, but a lost server may be back.
@@ -177,8 +177,9 @@ class _Builder:
                     if str(error) != told:
                         say(str(error))
                     code, told, tried, is_building = error.exit_code, str(error), "", False
-                if not interruption.came:
-                    time.sleep(max(0.0, begun + every - time.monotonic()))
+                if interruption.came:
+                    return code
+                time.sleep(max(0.0, begun + every - time.monotonic()))
         except KeyboardInterrupt:
             if is_building:
                 say("the build was interrupted; the next one repairs what it left.")
