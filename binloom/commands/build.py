@@ -169,7 +169,7 @@ class _Builder:
                     # A build that failed would fail again, but a lost server may be back.
                     if force or (inputs != tried and self._last_good(inputs) is None):
                         is_building, tried = True, inputs
-                        code = self._build(inputs)
+                        code = self._build()
                         is_building = force = False
                         tried = "" if code == EXIT_SOURCE else inputs
                     told = ""
@@ -193,14 +193,17 @@ class _Builder:
             warned = f"; {_listed(good.warnings)} warned" if good.warnings else ""
             print_line(f"nothing has landed since the last good build at {good.built_at}{warned}")
             return EXIT_DONE
-        return self._build(inputs)
+        return self._build()
 
-    def _build(self, inputs: str) -> int:
-        """Build; return the exit code. Data that lands after `inputs` was taken counts as new for the next build."""
+    def _build(self) -> int:
+        """Build; return the exit code."""
         if not raw_table_dir(SEGMENTS.name, self._home).exists():
             say("nothing has landed in this home yet. Land a binlog with `binloom ingest` or `binloom follow`.")
             return EXIT_DONE
         begun = time.monotonic()
+        self._place.open()
+        # Opening the place may merge files. Data that lands from here on counts as new for the next build.
+        inputs = build_inputs(self._home)
         run = self._run()
         seconds = time.monotonic() - begun
         self.metrics.built(seconds, run.success, len(run.warnings))

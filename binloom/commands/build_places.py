@@ -28,8 +28,11 @@ class BuildPlace(Protocol):
     def has_tables(self) -> bool:
         """Return whether the tables of the last build are still there, as far as this is known without Java."""
 
+    def open(self) -> None:
+        """Start the session, unless it is open, and merge small files that no other process can merge."""
+
     def prepare(self) -> None:
-        """Create missing raw tables, and register what landed without Spark."""
+        """Create missing raw tables, and register what landed without Spark. Call `open` first."""
 
 
 def build_place(home: Path, stack: contextlib.ExitStack, is_short: Callable[[], bool] = lambda: False) -> BuildPlace:
@@ -62,6 +65,7 @@ class _Session:
         self._stack = stack
         self._is_short = is_short
         self._session: SparkSession | None = None
+        self._has_built = False
         address = metastore_address(home)
         self._has_own_metastore = address is None
         # The address may have a password.
@@ -71,18 +75,28 @@ class _Session:
         # Only a session could ask another metastore.
         return not self._has_own_metastore or (self._home / "metastore").exists()
 
-    def prepare(self) -> None:
-        from ingest.warehouse.partitions import open_tables
+    def open(self) -> None:
+        from ingest.landing.compact import merge_all_logs
         from ingest.warehouse.spark import SparkLaunch, spark_errors
 
+        if self._session is None:
+            with spark_errors(self._home), progress("starting Spark"):
+                launch = SparkLaunch(self._home, short_lived=self._is_short())
+                self._session = self._stack.enter_context(launch).session()
+        if self._has_own_metastore:
+            # Each landing adds files. No other process merges them while this one holds the metastore.
+            merge_all_logs(self._home)
+
+    def prepare(self) -> None:
+        from ingest.warehouse.partitions import open_tables
+        from ingest.warehouse.spark import spark_errors
+
+        assert self._session is not None
         with spark_errors(self._home):
-            if self._session is None:
-                with progress("starting Spark"):
-                    launch = SparkLaunch(self._home, short_lived=self._is_short())
-                    self._session = self._stack.enter_context(launch).session()
-            else:
+            if self._has_built:
                 _forget_lists_of_files(self._session)
             open_tables(self._session, self._home)
+        self._has_built = True
 
 
 def _forget_lists_of_files(session: "SparkSession") -> None:
@@ -103,6 +117,9 @@ class _ThriftServer:
     def has_tables(self) -> bool:
         with contextlib.closing(Cluster.of_environment()) as cluster:
             return bool(cluster.plain_rows("show schemas like 'binloom*'"))
+
+    def open(self) -> None:
+        """Nothing: dbt connects by itself."""
 
     def prepare(self) -> None:
         from ingest.warehouse.partitions import open_tables

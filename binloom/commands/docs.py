@@ -20,7 +20,9 @@ def print_site(directory: Path | None) -> int:
     with contextlib.ExitStack() as stack:
         advance = stack.enter_context(progress("drawing the lineage"))
         if is_cluster_target():
-            build_place(home, stack).prepare()
+            place = build_place(home, stack)
+            place.open()
+            place.prepare()
         else:
             launch = stack.enter_context(SparkLaunch(home, short_lived=True))
             # The site can be built before anything is landed: it describes tables, not their content.

@@ -28,6 +28,7 @@ from ingest.warehouse.files import (
     data_files,
     read_errors,
     read_part,
+    read_rows,
     segment_folder,
     store_errors,
     sync_folder,
@@ -38,7 +39,7 @@ from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import COMPACTED_START, Segment, SegmentState, Status
 from ingest.warehouse.spark import metastore_holder
-from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, RawTable
+from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, RawTable
 
 # Each write adds a file to these tables. Merging this many files or fewer gains nothing.
 FEW_FILES = 32
@@ -224,26 +225,57 @@ def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> 
 def merge_logs(landing: StreamLanding) -> int:
     """Merge the source's small files of `segments` and `binlog_files`; return the number of merged files.
 
-    Rows are duplicated for a moment, or until the next call if this call is killed. That is harmless: both tables are
-    logs of states, in which the latest row counts. Merges nothing while a process holds the embedded metastore, because
-    it may be reading the files.
+    Merges nothing while a process holds the embedded metastore, because it may be reading the files: `merge_all_logs`
+    is for that process.
+
+    Raises
+    ------
+    StoreError
+        The warehouse cannot be read or written.
     """
-    merged = 0
-    for table, key in _LOGS.values():
-        folder = raw_table_dir(table.name, landing.home)
-        stem = source_stem(landing.source_id)
-        paths = [path for path in data_files(folder) if path.name.startswith(f"{stem}-")]
-        if len(paths) <= FEW_FILES or metastore_holder(landing.home) is not None:
-            continue
+    return 0 if metastore_holder(landing.home) is not None else _merge_logs(landing.source_id, landing.home)
+
+
+def merge_all_logs(home: Path) -> int:
+    """Merge the small files of `segments` and `binlog_files` of all sources; return the number of merged files.
+
+    For the process that holds the embedded metastore, at a moment when it does not read these tables. Another process
+    may be landing meanwhile: it only adds files.
+
+    Raises
+    ------
+    StoreError
+        The warehouse cannot be read or written.
+    """
+    sources = {row["source_id"] for row in read_rows(SOURCES, home, ["source_id"])}
+    return sum(_merge_logs(source_id, home) for source_id in sorted(sources))
+
+
+def _merge_logs(source_id: str, home: Path) -> int:
+    # Rows are duplicated for a moment, or until the next call if this call is killed. That is harmless: both tables are
+    # logs of states, in which the latest row counts. Two processes may even merge the same files at the same time: each
+    # deletes only files whose rows are in a file that it has published.
+    return sum(_merge_log(table, key, source_id, home) for table, key in _LOGS.values())
+
+
+def _merge_log(table: RawTable, key: Sequence[str], source_id: str, home: Path) -> int:
+    folder = raw_table_dir(table.name, home)
+    stem = source_stem(source_id)
+    paths = [path for path in data_files(folder) if path.name.startswith(f"{stem}-")]
+    if len(paths) <= FEW_FILES:
+        return 0
+    try:
         rows = _distinct(pa.concat_tables(read_part(table, path, table.columns.names) for path in paths), key)
-        digest = hashlib.sha256("\n".join(path.name for path in paths).encode()).hexdigest()[:16]
-        append_table(table, rows, f"{stem}-merged-{digest}", landing.home)
-        with store_errors(folder):
-            for path in paths:
-                path.unlink()
-            sync_folder(folder)
-        merged += len(paths)
-    return merged
+    except FileNotFoundError:
+        # Another process is merging them.
+        return 0
+    digest = hashlib.sha256("\n".join(path.name for path in paths).encode()).hexdigest()[:16]
+    append_table(table, rows, f"{stem}-merged-{digest}", home)
+    with store_errors(folder):
+        for path in paths:
+            path.unlink(missing_ok=True)
+        sync_folder(folder)
+    return len(paths)
 
 
 def _distinct(rows: pa.Table, key: Sequence[str]) -> pa.Table:

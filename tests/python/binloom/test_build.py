@@ -6,6 +6,7 @@ The tests of this module are one story, told in order on one home. Only builds t
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +21,11 @@ import pytest
 from binloom.commands.build import build_inputs, build_models, record_good_build
 from binloom.commands.build_places import build_place
 from binloom.commands.project import BUILD
+from ingest.landing.compact import FEW_FILES
+from ingest.warehouse.files import data_files, read_rows, replacing
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.names import source_stem
+from ingest.warehouse.tables import SEGMENTS
 from tests.support.command_line import COMMAND, assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.models.copied import copied_project
@@ -152,6 +158,22 @@ def ended_after_patience(process: "subprocess.Popen[str]") -> Iterator[None]:
         timer.cancel()
 
 
+def wait_until_nothing_is_new(home: Path, process: "subprocess.Popen[str]") -> None:
+    """Wait until the process has built everything."""
+    while not run(home, "build", *MART, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW):
+        assert process.poll() is None
+        time.sleep(0.1)
+
+
+def add_small_files_of_states(home: Path) -> None:
+    """Add as many files to `segments` as many landings do: copies, because a state that comes twice counts once."""
+    folder = raw_table_dir("segments", home)
+    landed = next(iter(data_files(folder)))
+    for number in range(FEW_FILES + 1):
+        with replacing(folder / f"{source_stem('shop')}-copy-{number}.parquet") as path:
+            shutil.copy(landed, path)
+
+
 def test_builds_follow_each_landing_until_a_signal_comes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     with building(home, "--metrics-port", "0") as process, ended_after_patience(process):
@@ -164,9 +186,13 @@ def test_builds_follow_each_landing_until_a_signal_comes(home: Path, monkeypatch
         assert snapshot.returncode == 0, snapshot.stderr
         assert "built in" in process.stdout.readline()
         # A snapshot is several files. If a look has met some of them, another build follows.
-        while not run(home, "build", *MART, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW):
-            assert process.poll() is None
-            time.sleep(0.1)
+        wait_until_nothing_is_new(home, process)
+        states = read_rows(SEGMENTS, home)
+        add_small_files_of_states(home)
+        wait_until_nothing_is_new(home, process)
+        # Only this process can merge them, because it holds the metastore; its own merging is nothing new.
+        assert len(list(data_files(raw_table_dir("segments", home)))) <= FEW_FILES
+        assert sorted(map(str, read_rows(SEGMENTS, home))) == sorted(map(str, states))
         figures = urlopen(address[0]).read().decode()
         builds = re.search(r'binloom_builds_total{outcome="good"} (\d+)\.0', figures)
         assert builds is not None and int(builds[1]) >= 2, figures
@@ -188,18 +214,19 @@ class SignalWhenDeleted:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_signal_whose_exception_is_lost_ends_the_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    builds = []
+    builds = 0
 
-    def build(self: object, inputs: str) -> int:
-        builds.append(inputs)
-        assert len(builds) == 1, "it builds again after the signal"
+    def build(self: object) -> int:
+        nonlocal builds
+        builds += 1
+        assert builds == 1, "it builds again after the signal"
         SignalWhenDeleted()
         return 0
 
     monkeypatch.setenv("BINLOOM_HOME", str(home))
     monkeypatch.setattr("binloom.commands.build._Builder._build", build)
     # There is always something new.
-    monkeypatch.setattr("binloom.commands.build.build_inputs", lambda home: str(len(builds)))
+    monkeypatch.setattr("binloom.commands.build.build_inputs", lambda home: str(builds))
     assert build_models(MART, every=0.01, force=True) == 0
 
 

@@ -1,16 +1,28 @@
 """Compaction: the same rows in fewer files, each row visible exactly once at any instant, and after any kill."""
 
+import contextlib
+import functools
 import itertools
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.landing.compact import FEW_FILES, FEW_PARTS, compact_closed_files, merge_logs, remove_replaced
+from ingest.landing import compact
+from ingest.landing.compact import (
+    FEW_FILES,
+    FEW_PARTS,
+    compact_closed_files,
+    merge_all_logs,
+    merge_logs,
+    remove_replaced,
+)
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions
 from ingest.warehouse.files import read_rows
@@ -199,14 +211,19 @@ def test_nothing_is_deleted_beside_a_process_that_holds_the_metastore(home: Path
         assert remove_replaced(landing) > 5
 
 
+def record_states(landing: StreamLanding, segments: int) -> None:
+    """Record states of some segments, as landings of a busy server do: two files of `segments` for each."""
+    for end in range(segments):
+        segment = Segment(landing.source_id, 0, "binlog.000001", end, end + 1)
+        landing.record_states([segment.state("in_progress", landing.run_id, NOON)])
+        landing.record_states([segment.state("completed", landing.run_id, NOON, gtids="a:1")])
+
+
 def test_small_files_of_the_logs_are_put_together(tmp_path: Path) -> None:
     home = tmp_path / "home"
     for source in (SOURCE, "other"):
         with StreamLanding(source, home) as landing:
-            for end in range(FEW_FILES):
-                segment = Segment(source, 0, "binlog.000001", end, end + 1)
-                landing.record_states([segment.state("in_progress", landing.run_id, NOON)])
-                landing.record_states([segment.state("completed", landing.run_id, NOON, gtids="a:1")])
+            record_states(landing, FEW_FILES)
     before = sorted(map(str, read_rows(SEGMENTS, home)))
     with StreamLanding(SOURCE, home) as landing:
         assert merge_logs(landing) == 2 * FEW_FILES
@@ -215,3 +232,45 @@ def test_small_files_of_the_logs_are_put_together(tmp_path: Path) -> None:
     # Files of another source stay untouched, because its lock is not held.
     assert len(list(raw_table_dir("segments", home).glob("other-*"))) == 2 * FEW_FILES
     assert len(list(raw_table_dir("segments", home).glob(f"{SOURCE}-*"))) == 1
+
+
+def test_the_holder_of_the_metastore_merges_the_files_of_all_sources_beside_their_landings(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with contextlib.ExitStack() as stack:
+        landings = [stack.enter_context(StreamLanding(source, home)) for source in (SOURCE, "other")]
+        for landing in landings:
+            landing.open_epoch({"epoch": 0, "server_id": 1, "flavor": "mysql"})
+            record_states(landing, 2 * FEW_FILES)
+        before = sorted(map(str, read_rows(SEGMENTS, home)))
+        assert merge_all_logs(home) == 4 * 2 * FEW_FILES
+        assert merge_all_logs(home) == 0
+        assert sorted(map(str, read_rows(SEGMENTS, home))) == before
+        assert len(list(raw_table_dir("segments", home).glob("*.parquet"))) == 2
+        # A landing goes on, and what it adds is merged too.
+        record_states(landings[0], FEW_FILES)
+        assert merge_all_logs(home) == 2 * FEW_FILES + 1
+
+
+def test_two_processes_that_merge_the_same_files_lose_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    has_merged = False
+
+    def merge_before(operation: Callable[..., Any], *arguments: Any) -> Any:
+        # The other process does all of its work at this moment of the first one.
+        nonlocal has_merged
+        if not has_merged:
+            has_merged = True
+            assert merge_all_logs(home) > FEW_FILES
+        return operation(*arguments)
+
+    with StreamLanding(SOURCE, home) as landing:
+        landing.open_epoch({"epoch": 0, "server_id": 1, "flavor": "mysql"})
+        for operation in (compact.read_part, compact.append_table, compact.store_errors):
+            record_states(landing, FEW_FILES)
+            before = set(map(str, read_rows(SEGMENTS, home)))
+            has_merged = False
+            with monkeypatch.context() as patch:
+                patch.setattr(compact, operation.__name__, functools.partial(merge_before, operation))
+                merge_all_logs(home)
+            assert has_merged
+            assert set(map(str, read_rows(SEGMENTS, home))) == before
