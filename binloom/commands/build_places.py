@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from binloom.commands.output import progress
-from ingest.warehouse.tables import RAW_TABLES
 from recover.sources.cluster import Cluster, is_cluster_target, thrift_address
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class BuildPlace(Protocol):
         """Return whether the tables of the last build are still there, as far as this is known without Java."""
 
     def open(self) -> None:
-        """Start the session, unless it is open, and merge small files that no other process can merge."""
+        """Start the session, unless it is open, and merge and delete files that no other process can."""
 
     def prepare(self) -> None:
         """Create missing raw tables, and register what landed without Spark. Call `open` first."""
@@ -65,7 +64,7 @@ class _Session:
         self._stack = stack
         self._is_short = is_short
         self._session: SparkSession | None = None
-        self._has_built = False
+        self._has_built = self._are_files_gone = False
         address = metastore_address(home)
         self._has_own_metastore = address is None
         # The address may have a password.
@@ -76,7 +75,7 @@ class _Session:
         return not self._has_own_metastore or (self._home / "metastore").exists()
 
     def open(self) -> None:
-        from ingest.landing.compact import merge_all_logs
+        from ingest.landing.compact import KEEP_REPLACED_SECONDS, clean_up_held
         from ingest.warehouse.spark import SparkLaunch, spark_errors
 
         if self._session is None:
@@ -84,26 +83,20 @@ class _Session:
                 launch = SparkLaunch(self._home, short_lived=self._is_short())
                 self._session = self._stack.enter_context(launch).session()
         if self._has_own_metastore:
-            # Each landing adds files. No other process merges them while this one holds the metastore.
-            merge_all_logs(self._home)
+            # No other process does this while this one holds the metastore, and each landing adds files.
+            self._are_files_gone |= clean_up_held(self._home, KEEP_REPLACED_SECONDS) > 0
 
     def prepare(self) -> None:
-        from ingest.warehouse.partitions import open_tables
+        from ingest.warehouse.partitions import forget_lists_of_files, open_tables
         from ingest.warehouse.spark import spark_errors
 
         assert self._session is not None
         with spark_errors(self._home):
             if self._has_built:
-                _forget_lists_of_files(self._session)
+                # A follower lands beside this session.
+                forget_lists_of_files(self._session, with_partitions=self._are_files_gone)
             open_tables(self._session, self._home)
-        self._has_built = True
-
-
-def _forget_lists_of_files(session: "SparkSession") -> None:
-    """Let an open session list the files of unpartitioned raw tables again: a follower lands beside it."""
-    for table in RAW_TABLES.values():
-        if not table.partition:
-            session.catalog.refreshTable(table.qualified_name)
+        self._has_built, self._are_files_gone = True, False
 
 
 class _ThriftServer:

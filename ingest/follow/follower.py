@@ -23,7 +23,7 @@ from ingest.follow.replica import replica_of
 from ingest.follow.schema_watch import SchemaWatch, wait_until
 from ingest.follow.spool import Spool
 from ingest.follow.standing import find_standing
-from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
+from ingest.landing.compact import KEEP_REPLACED_SECONDS, compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import StreamLanding
 from ingest.landing.options import IngestOptions, IngestResult
 from ingest.sources.address import ServerAddress
@@ -41,8 +41,6 @@ ATTEMPTS_OF_ONCE: Final = 8
 LAND_BYTES: Final = 80 << 20
 ASK_SECONDS: Final = 5.0
 SPOOL_SECONDS: Final = 7 * 86400.0
-# Keep replaced segments this long, for readers that opened them before the compaction.
-KEEP_REPLACED_SECONDS: Final = 60.0
 
 
 class Watcher(Protocol):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,10 +21,11 @@ from ingest.binlog.gtid_sets import gtid_union
 from ingest.errors import StoreError
 from ingest.landing.held import StreamLanding
 from ingest.landing.plan import SEGMENT_BYTES
-from ingest.landing.run import now
+from ingest.landing.run import new_run_id, now
 from ingest.landing.task import GROUP_ROWS, SegmentFile
 from ingest.warehouse.files import (
     LAND_ANEW,
+    append_rows,
     append_table,
     data_files,
     read_errors,
@@ -36,10 +38,13 @@ from ingest.warehouse.files import (
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
 from ingest.warehouse.names import source_stem
-from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.record import Row, SourceRecord, read_states
 from ingest.warehouse.segments import COMPACTED_START, Segment, SegmentState, Status
 from ingest.warehouse.spark import metastore_holder
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, RawTable
+
+# Keep replaced segments this long, for readers that opened them before the compaction.
+KEEP_REPLACED_SECONDS: Final = 60.0
 
 # Each write adds a file to these tables. Merging this many files or fewer gains nothing.
 FEW_FILES = 32
@@ -212,8 +217,7 @@ def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> 
     StoreError
         A folder cannot be deleted.
     """
-    until = now() - timedelta(seconds=older_than_seconds)
-    old = [state for state in landing.record.replaced.values() if state.recorded_at <= until]
+    old = _replaced_before(landing.record, older_than_seconds)
     if not old or metastore_holder(landing.home) is not None:
         return 0
     for state in old:
@@ -222,11 +226,15 @@ def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> 
     return len(old)
 
 
+def _replaced_before(record: SourceRecord, older_than_seconds: float) -> list[SegmentState]:
+    until = now() - timedelta(seconds=older_than_seconds)
+    return [state for state in record.replaced.values() if state.recorded_at <= until]
+
+
 def merge_logs(landing: StreamLanding) -> int:
     """Merge the source's small files of `segments` and `binlog_files`; return the number of merged files.
 
-    Merges nothing while a process holds the embedded metastore, because it may be reading the files: `merge_all_logs`
-    is for that process.
+    Merges nothing while a process holds the embedded metastore, because it may be reading the files.
 
     Raises
     ------
@@ -236,19 +244,38 @@ def merge_logs(landing: StreamLanding) -> int:
     return 0 if metastore_holder(landing.home) is not None else _merge_logs(landing.source_id, landing.home)
 
 
-def merge_all_logs(home: Path) -> int:
-    """Merge the small files of `segments` and `binlog_files` of all sources; return the number of merged files.
+def clean_up_held(home: Path, older_than_seconds: float = 0.0) -> int:
+    """Do what `remove_replaced` and `merge_logs` do, for all sources; return the number of removed segments.
 
-    For the process that holds the embedded metastore, at a moment when it does not read these tables. Another process
-    may be landing meanwhile: it only adds files.
+    For the process that holds the embedded metastore, at a moment when it reads nothing. Followers go on landing
+    meanwhile: they only add files, and may record a segment as removed once more.
 
     Raises
     ------
     StoreError
         The warehouse cannot be read or written.
     """
-    sources = {row["source_id"] for row in read_rows(SOURCES, home, ["source_id"])}
-    return sum(_merge_logs(source_id, home) for source_id in sorted(sources))
+    removed = 0
+    for source_id in sorted({row["source_id"] for row in read_rows(SOURCES, home, ["source_id"])}):
+        try:
+            removed += _remove_replaced_held(source_id, home, older_than_seconds)
+            _merge_logs(source_id, home)
+        except StoreError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            # A landing that begins at this moment has deleted the draft of a file. The next call writes it again.
+    return removed
+
+
+def _remove_replaced_held(source_id: str, home: Path, older_than_seconds: float) -> int:
+    record = SourceRecord.of(source_id, [], [], read_states(source_id, home))
+    old = _replaced_before(record, older_than_seconds)
+    for state in old:
+        _remove_files(state.segment, home)
+    run_id = new_run_id()
+    rows = [state.row for state in _with_status("removed", old, run_id, now())]
+    append_rows(SEGMENTS, rows, f"{source_stem(source_id)}-{run_id}-removed", home)
+    return len(old)
 
 
 def _merge_logs(source_id: str, home: Path) -> int:

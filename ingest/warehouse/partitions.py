@@ -8,14 +8,17 @@ for a plain dbt run.
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.warehouse.catalog import Statements, ensure_tables, sql_literal
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.landed import LandedKind
 from ingest.warehouse.segments import Segment
-from ingest.warehouse.tables import BINLOG_FILES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS
+from ingest.warehouse.tables import BINLOG_FILES, RAW_TABLES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PARTITIONS_A_STATEMENT = 500
 
@@ -54,6 +57,13 @@ def _fix_lists_of_files(session: Statements) -> None:
     for table in (BINLOG_FILES, SEGMENTS):
         session.sql(f"refresh table {table.qualified_name}")
         session.sql(f"select 1 from {table.qualified_name} limit 0")
+
+
+def forget_lists_of_files(session: "SparkSession", *, with_partitions: bool) -> None:
+    """Let an open session list the files of unpartitioned raw tables again; with `with_partitions`, of all."""
+    for table in RAW_TABLES.values():
+        if with_partitions or not table.partition:
+            session.catalog.refreshTable(table.qualified_name)
 
 
 def confirm_registered(session: Statements, home: Path, run_id: str) -> None:

@@ -18,8 +18,8 @@ from ingest.landing import compact
 from ingest.landing.compact import (
     FEW_FILES,
     FEW_PARTS,
+    clean_up_held,
     compact_closed_files,
-    merge_all_logs,
     merge_logs,
     remove_replaced,
 )
@@ -211,6 +211,21 @@ def test_nothing_is_deleted_beside_a_process_that_holds_the_metastore(home: Path
         assert remove_replaced(landing) > 5
 
 
+def test_the_holder_of_the_metastore_deletes_what_was_replaced_beside_the_landing(home: Path) -> None:
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    with StreamLanding(SOURCE, home) as landing:
+        compact_closed_files(landing)
+        replaced = len(landing.record.replaced)
+        assert clean_up_held(home, older_than_seconds=3_600) == 0
+        assert clean_up_held(home) == replaced > 5
+        assert clean_up_held(home) == 0
+        assert {table: segment_rows(home, table) for table in TABLES} == before
+        # The landing does not know that yet, and records it once more.
+        assert remove_replaced(landing) == replaced
+        assert landing.record.states == SourceRecord.load(SOURCE, home).states
+    assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+
+
 def record_states(landing: StreamLanding, segments: int) -> None:
     """Record states of some segments, as landings of a busy server do: two files of `segments` for each."""
     for end in range(segments):
@@ -242,13 +257,13 @@ def test_the_holder_of_the_metastore_merges_the_files_of_all_sources_beside_thei
             landing.open_epoch({"epoch": 0, "server_id": 1, "flavor": "mysql"})
             record_states(landing, 2 * FEW_FILES)
         before = sorted(map(str, read_rows(SEGMENTS, home)))
-        assert merge_all_logs(home) == 4 * 2 * FEW_FILES
-        assert merge_all_logs(home) == 0
+        assert clean_up_held(home) == 0
         assert sorted(map(str, read_rows(SEGMENTS, home))) == before
         assert len(list(raw_table_dir("segments", home).glob("*.parquet"))) == 2
         # A landing goes on, and what it adds is merged too.
         record_states(landings[0], FEW_FILES)
-        assert merge_all_logs(home) == 2 * FEW_FILES + 1
+        clean_up_held(home)
+        assert len(list(raw_table_dir("segments", home).glob("*.parquet"))) == 2
 
 
 def test_two_processes_that_merge_the_same_files_lose_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +275,7 @@ def test_two_processes_that_merge_the_same_files_lose_no_row(tmp_path: Path, mon
         nonlocal has_merged
         if not has_merged:
             has_merged = True
-            assert merge_all_logs(home) > FEW_FILES
+            clean_up_held(home)
         return operation(*arguments)
 
     with StreamLanding(SOURCE, home) as landing:
@@ -271,6 +286,6 @@ def test_two_processes_that_merge_the_same_files_lose_no_row(tmp_path: Path, mon
             has_merged = False
             with monkeypatch.context() as patch:
                 patch.setattr(compact, operation.__name__, functools.partial(merge_before, operation))
-                merge_all_logs(home)
+                clean_up_held(home)
             assert has_merged
             assert set(map(str, read_rows(SEGMENTS, home))) == before
