@@ -434,6 +434,12 @@ class TestCluster:
         local = said(["status", "--format", "json"], on_warehouse(home / "demo"))
         assert said(["status", "--format", "json"], there.build_environment) == local and local[1]
 
+    def test_quality_is_that_of_the_local_warehouse(self, there: ClusterHome, home: Path) -> None:
+        local = binloom("quality", "--format", "json", home=home / "demo")
+        found = binloom("quality", "--format", "json", env=there.environment)
+        assert (found.returncode, found.stdout) == (local.returncode, local.stdout), found.stderr
+        assert {json.loads(line)["suite"] for line in found.stdout.splitlines()} >= {"landed_segments", "proofs"}
+
     def test_the_site_is_drawn_without_java(self, there: ClusterHome, tmp_path: Path) -> None:
         environment = {**there.build_environment, "JAVA_HOME": "/nonexistent"}
         code, out, problems = said(["docs", "--site-dir", str(tmp_path / "site")], environment)

@@ -5,6 +5,7 @@ Each kind of damage is a separate source, all in one warehouse that is built onc
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.partitions import open_tables
 from tests.servers import DISTRIBUTIONS, Server
+from tests.support.in_process import binloom_here
 from tests.support.landing.binlogs import flip_bit
 from tests.support.models import broken
 from tests.support.models.broken import Files
@@ -161,6 +163,13 @@ class Source:
     options: IngestOptions = field(default_factory=IngestOptions)
     # The CREATE TABLE statement, as a user provides it.
     snapshot: str | None = None
+    # Files of a second epoch, as after a RESET.
+    later: Files = field(default_factory=dict)
+
+    @property
+    def data(self) -> list[bytes]:
+        """The bytes of all files."""
+        return [*self.files.values(), *self.later.values()]
 
 
 def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes, past: Files) -> dict[str, Source]:
@@ -192,7 +201,10 @@ def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes, pa
         "row_event_lost": Source(whole, {"transaction_count_mismatches": 1}),
         "right_snapshot": Source({UNNAMED: unnamed}, snapshot=TABLE),
         "snapshot_with_a_column_less": Source(
-            {UNNAMED: unnamed}, {"quarantined_tables": 1}, snapshot=TABLE.replace(", note text", "")
+            {UNNAMED: unnamed},
+            {"quarantined_tables": 1},
+            snapshot=TABLE.replace(", note text", ""),
+            later={UNNAMED: broken.written(broken.events(unnamed), seconds=-60)},
         ),
         "snapshot_with_another_type": Source(
             {UNNAMED: unnamed}, {"quarantined_tables": 1}, snapshot=TABLE.replace("state varchar(20)", "state int")
@@ -238,6 +250,12 @@ def story(spark: Any, home: Path, dbt: Dbt, tmp_path_factory: pytest.TempPathFac
                 script.write_text(f"{source.snapshot};\n")
                 land_snapshot(f"{flavor}_{name}", read_snapshot_ddl(script, schema="shop"), home)
             ingest(f"{flavor}_{name}", find_binlogs(place), source.options, session=spark, home=home)
+            if source.later:
+                (later := place / "later").mkdir()
+                for file, data in source.later.items():
+                    (later / file).write_bytes(data)
+                second = IngestOptions(new_epoch=True)
+                ingest(f"{flavor}_{name}", find_binlogs(later), second, session=spark, home=home)
             landed[f"{flavor}_{name}"] = source
     for source in landed:
         if source.endswith("_row_event_lost"):
@@ -299,9 +317,9 @@ def test_proofs_count_what_was_found_and_looked_at(story: Story, spark: Any, pro
         assert proof.violations == sum(proof.violations_by_source.values())
         assert proof.violation and proof.checked > 0
     assert proofs["failed_segments"].violations_by_source == {"mysql_byte_flipped": 1, "mariadb_byte_flipped": 1}
-    files = {f"{source}/{file}": data for source, one in story.sources.items() for file, data in one.files.items()}
+    files = [data for one in story.sources.values() for data in one.data]
     assert proofs["file_breaks"].checked == len(files)
-    assert proofs["uncovered_bytes"].checked == sum(map(len, files.values()))
+    assert proofs["uncovered_bytes"].checked == sum(map(len, files))
     assert proofs["late_sources"].checked == len(story.sources)
     assert (
         proofs["gtid_holes"].checked == spark.sql("select 1 from binloom.transactions where gtid is not null").count()
@@ -378,3 +396,37 @@ def test_severities_are_changed_by_name(story: Story, dbt: Dbt) -> None:
         "failed_segments_have_not_failed": "warn",
         "is_empty_empty_hours_": "warn",
     }
+
+
+@pytest.mark.parametrize("flavor", DISTRIBUTIONS)
+def test_a_row_is_erased_from_quarantine_in_every_epoch(story: Story, home: Path, tmp_path: Path, flavor: str) -> None:
+    source = f"{flavor}_snapshot_with_a_column_less"
+    # The session of this module holds the metastore of the home.
+    copy = Path(shutil.copytree(home, tmp_path / "home"))
+    before = row_events(copy, source)
+    of_row = [row for row in before if "6000" in values(row)]
+    assert Counter((row["epoch"], row["event_type"]) for row in of_row) == {
+        (epoch, kind): 1 for epoch in (0, 1) for kind in ("INSERT", "DELETE")
+    }
+    row = ("--source", source, "--table", "shop.orders", "--key", "6000")
+    erased = binloom_here("erase", *row, "--apply", env={"BINLOOM_HOME": str(copy)})
+    assert erased.returncode == 0, erased.stderr
+    after = row_events(copy, source)
+    assert [new for old, new in zip(before, after, strict=True) if old not in of_row] == [
+        old for old in before if old not in of_row
+    ]
+    assert not any({"6000", "new"} & values(new) for old, new in zip(before, after, strict=True) if old in of_row)
+
+
+def row_events(home: Path, source: str) -> list[dict[str, Any]]:
+    """Return the landed row events of a source, with the epochs that are in the names of their folders."""
+    return [
+        {**row, "epoch": int(path.parts[path.parts.index(f"source_id={source}") + 1].partition("=")[2])}
+        for path in sorted(raw_table_dir("row_events", home).glob(f"source_id={source}/**/*.parquet"))
+        for row in pq.ParquetFile(path).read().to_pylist()
+    ]
+
+
+def values(row: dict[str, Any]) -> set[str]:
+    """Return the values of both images."""
+    return {value for image in ("before", "after") for value in row[f"{image}_values"] or () if value is not None}
