@@ -39,6 +39,8 @@ from tests.servers.accounts import create_account
 from tests.support.follow.follower import Follower
 
 LOOK_SECONDS = 1.0
+# Bytes of disk for a byte of binlog: the server's log, the spool, the raw tables and row_changes.
+DISK_BYTES = 3.3
 MINUTES_TO_WAIT = 15
 
 
@@ -149,6 +151,9 @@ class BuildWatch:
 def run(work: Path, *, minutes: float, warm_up: float, rate: int, interval: str, every: str) -> dict[str, Any]:
     """Run the server, the follower and the builds; return the measurements as they go into the JSON file."""
     shutil.rmtree(work, ignore_errors=True)
+    needed, free = rate * (warm_up + minutes) * 60 * DISK_BYTES, shutil.disk_usage(work.parent).free
+    if free < needed:
+        raise SystemExit(f"{work.parent} has {free / 1e9:.0f} GB free, and this run needs {needed / 1e9:.0f} GB")
     home = work / "home"
     options = [f"--max-binlog-size={LARGEST_LOG}", "--innodb-buffer-pool-size=512M"]
     with mysql.start(work / "server", options) as server:
@@ -285,6 +290,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for everything; latency.* stay")
     arguments = parser.parse_args()
     work = arguments.work.absolute()
+    work.mkdir(parents=True, exist_ok=True)
     settings = {name: value for name, value in vars(arguments).items() if name != "work"}
     result = run(work / "latency", **settings)
     (work / "latency.json").write_text(json.dumps(result, indent=1) + "\n")
