@@ -220,15 +220,20 @@ def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> 
     old = _replaced_before(landing.record, older_than_seconds)
     if not old or metastore_holder(landing.home) is not None:
         return 0
-    for state in old:
-        _remove_files(state.segment, landing.home)
-    landing.record_states(_with_status("removed", old, landing.run_id, now()))
+    landing.record_states(_removed(old, landing.run_id, landing.home))
     return len(old)
 
 
 def _replaced_before(record: SourceRecord, older_than_seconds: float) -> list[SegmentState]:
     until = now() - timedelta(seconds=older_than_seconds)
     return [state for state in record.replaced.values() if state.recorded_at <= until]
+
+
+def _removed(states: Sequence[SegmentState], run_id: str, home: Path) -> list[SegmentState]:
+    """Delete the files of segments; return the states that record this."""
+    for state in states:
+        _remove_files(state.segment, home)
+    return _with_status("removed", states, run_id, now())
 
 
 def merge_logs(landing: StreamLanding) -> int:
@@ -270,10 +275,8 @@ def clean_up_held(home: Path, older_than_seconds: float = 0.0) -> int:
 def _remove_replaced_held(source_id: str, home: Path, older_than_seconds: float) -> int:
     record = SourceRecord.of(source_id, [], [], read_states(source_id, home))
     old = _replaced_before(record, older_than_seconds)
-    for state in old:
-        _remove_files(state.segment, home)
     run_id = new_run_id()
-    rows = [state.row for state in _with_status("removed", old, run_id, now())]
+    rows = [state.row for state in _removed(old, run_id, home)]
     append_rows(SEGMENTS, rows, f"{source_stem(source_id)}-{run_id}-removed", home)
     return len(old)
 
