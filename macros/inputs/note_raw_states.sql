@@ -8,13 +8,19 @@
             {%- set table = api.Relation.create(schema=node.schema, identifier=node.identifier) -%}
             {%- set table = load_cached_relation(table) -%}
             {%- if table is not none and 'Partition Provider' not in (table.information or '') -%}
+                {#- A table without rows is in no group. -#}
+                {%- do raw.update({node.name: local_md5('')}) -%}
                 {%- do selects.append(
-                    "select '" ~ node.name ~ "', md5(array_join(array_sort(collect_set(concat_ws(' ', _metadata.file_path,"
-                    ~ " _metadata.file_size, _metadata.file_modification_time))), ',')) from " ~ table
+                    "select '" ~ node.name ~ "' as name, concat_ws(' ', _metadata.file_path, _metadata.file_size,"
+                    ~ " _metadata.file_modification_time) as file from " ~ table
                 ) -%}
             {%- endif -%}
         {%- endfor -%}
-        {%- for row in run_query(selects | join(' union all ')).rows -%}
+        {%- set states = run_query(
+            "select name, md5(array_join(array_sort(collect_set(file)), ',')) from ("
+            ~ selects | join(' union all ') ~ ") group by name"
+        ) -%}
+        {%- for row in states.rows -%}
             {%- do raw.update({row[0]: row[1]}) -%}
         {%- endfor -%}
     {%- endif -%}
