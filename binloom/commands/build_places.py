@@ -87,7 +87,7 @@ class _Session:
             self._are_files_gone |= clean_up_held(self._home, KEEP_REPLACED_SECONDS) > 0
 
     def prepare(self) -> None:
-        from ingest.warehouse.partitions import forget_lists_of_files, open_tables
+        from ingest.warehouse.partitions import TABLES_ARE_OPEN, forget_lists_of_files, open_tables
         from ingest.warehouse.spark import spark_errors
 
         assert self._session is not None
@@ -96,6 +96,7 @@ class _Session:
                 # A follower lands beside this session.
                 forget_lists_of_files(self._session, with_partitions=self._are_files_gone)
             open_tables(self._session, self._home)
+            self._session.sql(f"set {TABLES_ARE_OPEN} = true")
         self._has_built, self._are_files_gone = True, False
 
 

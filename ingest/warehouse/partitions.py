@@ -1,29 +1,76 @@
 """Registration of the partitions of the segment tables in the metastore.
 
 A follower lands without Spark; its folders are registered when the next session opens. A property of one table
-records up to which time of `segments` all partitions are registered. Macro register_landed_segments does the same
-for a plain dbt run.
+records which states of `segments` are registered, so that the cost is that of the new ones. Macro
+register_landed_segments reads and sets it too, for a plain dbt run.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+from pyarrow import compute
 
 from ingest.warehouse.catalog import Statements, ensure_tables, sql_literal
-from ingest.warehouse.files import read_rows
+from ingest.warehouse.files import read_table, segment_folder
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.landed import LandedKind
-from ingest.warehouse.segments import Segment
-from ingest.warehouse.tables import BINLOG_FILES, RAW_TABLES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS
+from ingest.warehouse.segments import Segment, SegmentState
+from ingest.warehouse.tables import BINLOG_FILES, RAW_TABLES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS, RawTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARTITIONS_A_STATEMENT = 500
 
-# Property with the completion time of the latest registered segment; macro register_landed_segments uses it too.
+# Property with the states that are registered; macro register_landed_segments uses it too.
 REGISTERED_UNTIL = "binloom.registered_until"
+
+# Setting of a session whose tables are open: the next dbt run in it need not register anything.
+TABLES_ARE_OPEN = "binloom.tables_are_open"
+
+# Fixed width, so that the texts sort like the times.
+_FORMAT = "%Y-%m-%d %H:%M:%S.%f"
+_STATE_KEY = ("source_id", "epoch", "binlog_file", "segment_start", "segment_end")
+_STATE_COLUMNS = (*_STATE_KEY, "status", "run_id", "recorded_at")
+
+
+@dataclass(frozen=True)
+class _Registered:
+    """The states of `segments` that are registered: the time of the latest one, and their number.
+
+    The number shows that a state was published after a later one was registered: two processes record states, and
+    each takes the time before it writes.
+    """
+
+    until: str = ""
+    number: int = 0
+
+    @classmethod
+    def of(cls, states: pa.Table) -> Self:
+        latest = compute.max(states["recorded_at"]).as_py()
+        return cls("" if latest is None else latest.astimezone(UTC).strftime(_FORMAT), states.num_rows)
+
+    @classmethod
+    def of_property(cls, value: str) -> Self:
+        until, _, number = value.partition(", ")
+        # Older versions wrote no number.
+        return cls(until, int(number.split()[0])) if number else cls()
+
+    @property
+    def property(self) -> str:
+        return f"{self.until}, {self.number} states"
+
+    def news(self, states: pa.Table) -> pa.Table | None:
+        """Return the states that are not registered; None if this cannot be known."""
+        if not self.number:
+            return states
+        until = datetime.strptime(self.until, _FORMAT).replace(tzinfo=UTC)
+        news = states.filter(compute.greater(states["recorded_at"], pa.scalar(until, states["recorded_at"].type)))
+        return news if states.num_rows - news.num_rows == self.number else None
 
 
 def open_tables(session: Statements, home: Path) -> None:
@@ -38,17 +85,33 @@ def open_tables(session: Statements, home: Path) -> None:
 def register_pending(session: Statements, home: Path) -> bool:
     """Register the folders of segments that were landed without Spark; return whether there were any.
 
-    Runs one statement when there are none. Otherwise it also drops partitions whose folders are gone. All segments that
-    the session reads from `segments` after this call are registered, even while another process goes on landing.
+    Runs one statement when there are none. Otherwise it also drops partitions whose folders were deleted. All segments
+    that the session reads from `segments` after this call are registered, even while another process goes on landing.
     """
     _fix_lists_of_files(session)
-    latest = _latest(_completed(home))
-    if latest <= _registered_until(session):
+    states = _states(home)
+    known = _registered(session)
+    if known == _Registered.of(states):
         return False
+    news = known.news(states) if known.number else None
+    segments = {} if news is None else {SegmentState.of_row(row).segment for row in news.to_pylist()}
     for table in SEGMENT_TABLES.values():
-        session.sql(f"msck repair table {table.qualified_name} sync partitions")
-    _set_registered_until(session, latest)
+        if news is None:
+            session.sql(f"msck repair table {table.qualified_name} sync partitions")
+        else:
+            _register_as_found(session, table, segments, home)
+    _set_registered(session, _Registered.of(states))
     return True
+
+
+def _register_as_found(session: Statements, table: RawTable, segments: Iterable[Segment], home: Path) -> None:
+    """Add the partitions of segments that have a folder, and drop those of the others. Files are left alone."""
+    found: list[Segment] = []
+    gone: list[Segment] = []
+    for segment in sorted(segments):
+        (found if segment_folder(table, segment, home).is_dir() else gone).append(segment)
+    _alter_partitions(session, table, "add if not exists", found, " ")
+    _alter_partitions(session, table, "drop if exists", gone, ", ")
 
 
 def _fix_lists_of_files(session: Statements) -> None:
@@ -71,10 +134,10 @@ def confirm_registered(session: Statements, home: Path, run_id: str) -> None:
 
     Does nothing when another process landed segments in the meantime: only `register_pending` would find them.
     """
-    known = _registered_until(session)
-    news = [row for row in _completed(home) if _text(row["recorded_at"]) > known]
-    if news and all(row["run_id"] == run_id for row in news):
-        _set_registered_until(session, _latest(news))
+    states = _states(home)
+    news = _registered(session).news(states)
+    if news is not None and news["run_id"].unique().to_pylist() == [run_id]:
+        _set_registered(session, _Registered.of(states))
 
 
 def register_partitions(session: Statements, landed: Sequence[tuple[Segment, Collection[LandedKind]]]) -> None:
@@ -88,10 +151,16 @@ def register_partitions(session: Statements, landed: Sequence[tuple[Segment, Col
         Segments, each with the tables that contain rows of it.
     """
     for kind, table in SEGMENT_TABLES.items():
-        specs = [_partition_spec(segment) for segment, kinds in landed if kind in kinds]
-        for first in range(0, len(specs), PARTITIONS_A_STATEMENT):
-            chunk = " ".join(specs[first : first + PARTITIONS_A_STATEMENT])
-            session.sql(f"alter table {table.qualified_name} add if not exists {chunk}")
+        segments = [segment for segment, kinds in landed if kind in kinds]
+        _alter_partitions(session, table, "add if not exists", segments, " ")
+
+
+def _alter_partitions(
+    session: Statements, table: RawTable, action: str, segments: Sequence[Segment], separator: str
+) -> None:
+    for first in range(0, len(segments), PARTITIONS_A_STATEMENT):
+        chunk = separator.join(map(_partition_spec, segments[first : first + PARTITIONS_A_STATEMENT]))
+        session.sql(f"alter table {table.qualified_name} {action} {chunk}")
 
 
 def _partition_spec(segment: Segment) -> str:
@@ -101,29 +170,24 @@ def _partition_spec(segment: Segment) -> str:
     return f"partition ({values})"
 
 
-def _completed(home: Path) -> list[dict[str, Any]]:
+def _states(home: Path) -> pa.Table:
     """Return the states with which the folders of segments came or went."""
-    rows = read_rows(SEGMENTS, home, ["run_id", "recorded_at", "status"])
-    return [row for row in rows if row["status"] in ("completed", "expired")]
+    rows = read_table(SEGMENTS, home, _STATE_COLUMNS)
+    rows = rows.filter(compute.is_in(rows["status"], pa.array(["completed", "removed", "expired"])))
+    # Compaction duplicates rows for a moment.
+    return rows.group_by(list(_STATE_COLUMNS)).aggregate([])
 
 
-def _latest(rows: Sequence[dict[str, Any]]) -> str:
-    return max((_text(row["recorded_at"]) for row in rows), default="")
-
-
-def _text(moment: datetime) -> str:
-    # Fixed width, so that the texts sort like the times.
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-
-
-def _registered_until(session: Statements) -> str:
+def _registered(session: Statements) -> _Registered:
     properties = session.sql(f"show tblproperties {ROW_EVENTS.qualified_name}").collect()
-    return next((value for name, value in properties if name == REGISTERED_UNTIL), "")
+    return _Registered.of_property(next((value for name, value in properties if name == REGISTERED_UNTIL), ""))
 
 
 def _forget_registered(session: Statements) -> None:
     session.sql(f"alter table {ROW_EVENTS.qualified_name} unset tblproperties if exists ('{REGISTERED_UNTIL}')")
 
 
-def _set_registered_until(session: Statements, moment: str) -> None:
-    session.sql(f"alter table {ROW_EVENTS.qualified_name} set tblproperties ('{REGISTERED_UNTIL}' = '{moment}')")
+def _set_registered(session: Statements, registered: _Registered) -> None:
+    session.sql(
+        f"alter table {ROW_EVENTS.qualified_name} set tblproperties ('{REGISTERED_UNTIL}' = '{registered.property}')"
+    )

@@ -9,9 +9,12 @@ import pytest
 
 from ingest.landing import IngestOptions, ingest
 from ingest.landing.held import SpoolFile, StreamLanding
+from ingest.landing.run import now
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.partitions import register_pending
+from ingest.warehouse.partitions import REGISTERED_UNTIL, register_pending
+from ingest.warehouse.segments import FIRST_EVENT, Segment
+from ingest.warehouse.tables import SEGMENT_TABLES
 from tests.support.landing.binlogs import SHOP, transaction_ends
 from tests.support.landing.spark import raw_rows, spark_home
 
@@ -85,16 +88,68 @@ def test_what_others_land_while_an_ingest_runs_stays_pending(session: Any, home:
     assert seen(session, "meanwhile") == rows[0]
 
 
-def test_a_partition_whose_folder_is_gone_reads_as_empty_and_is_taken_away(session: Any, home: Path) -> None:
+def partitions(session: Any, source: str) -> list[int]:
+    """Return the starts of a source's segments that are registered."""
+    shown = session.sql(f"show partitions binlog_raw.row_events partition (source_id = '{source}')").collect()
+    return sorted(int(row[0].rpartition("=")[2]) for row in shown)
+
+
+def test_a_partition_whose_folder_was_removed_is_taken_away(session: Any, home: Path) -> None:
     follow("gone", home, ENDS[10])
     register_pending(session, home)
+    assert partitions(session, "gone") == [FIRST_EVENT]
     kept = raw_rows(session, "row_events", "ingested")
     (folder,) = raw_table_dir("row_events", home).glob("source_id=gone/*/*/*")
     shutil.rmtree(folder)
     session.catalog.refreshTable("binlog_raw.row_events")
     assert seen(session, "gone") == 0
     assert raw_rows(session, "row_events", "ingested") == kept
-    follow("gone", home, ENDS[11])
+    segment = Segment("gone", 0, FIRST.name, FIRST_EVENT, ENDS[10])
+    with StreamLanding("gone", home) as landing:
+        landing.record_states([segment.state("removed", "a run", now())])
+    assert register_pending(session, home)
+    assert partitions(session, "gone") == []
+    assert raw_rows(session, "row_events", "ingested") == kept
+
+
+@pytest.mark.parametrize("found", ["a state of an earlier time", "the property of an older version"])
+def test_every_partition_is_looked_for_when_it_is_unknown_which_are_new(session: Any, home: Path, found: str) -> None:
+    recorded = [*raw_table_dir("segments", home).glob("beside-*")]
+    assert recorded
+    if found == "a state of an earlier time":
+        for path in recorded:
+            path.rename(home / path.name)
+        register_pending(session, home)
+        for path in recorded:
+            (home / path.name).rename(path)
+    else:
+        properties = dict(session.sql("show tblproperties binlog_raw.row_events").collect())
+        moment, _, _ = properties[REGISTERED_UNTIL].partition(", ")
+        session.sql(f"alter table binlog_raw.row_events set tblproperties ('{REGISTERED_UNTIL}' = '{moment}')")
+    session.sql("alter table binlog_raw.row_events drop partition (source_id = 'beside')")
+    assert register_pending(session, home)
+    assert partitions(session, "beside") == [FIRST_EVENT]
+    assert not register_pending(session, home)
+
+
+def test_what_is_new_costs_as_many_statements_with_many_segments(session: Any, home: Path) -> None:
+    follow("grows", home, ENDS[10])
     register_pending(session, home)
-    partitions = session.sql("show partitions binlog_raw.row_events partition (source_id = 'gone')").collect()
-    assert [row[0].rpartition("=")[2] for row in partitions] == [str(ENDS[10])]
+    follow("grows", home, ENDS[11])
+    told = Told(session)
+    assert register_pending(told, home)
+    assert not any("msck" in statement for statement in told.statements)
+    assert sum("add if not exists" in statement for statement in told.statements) <= len(SEGMENT_TABLES)
+    assert partitions(session, "grows") == [FIRST_EVENT, ENDS[10]]
+
+
+class Told:
+    """Passes statements on to a session, and keeps them."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.statements: list[str] = []
+
+    def sql(self, statement: str, /) -> Any:
+        self.statements.append(statement)
+        return self.session.sql(statement)
