@@ -48,6 +48,24 @@ app = typer.Typer(
 )
 
 
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"binloom {version('binloom')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def general(
+    version: Annotated[
+        bool,
+        typer.Option("--version", "-V", is_eager=True, callback=_print_version, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Options that need no command."""
+
+
 @app.command(short_help="Describe binlog files and check that they are complete.")
 def inspect(
     files: Files,

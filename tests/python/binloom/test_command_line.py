@@ -8,6 +8,7 @@ import subprocess
 import sys
 import termios
 import time
+import tomllib
 from pathlib import Path
 from typing import IO
 
@@ -36,6 +37,13 @@ def test_help_lists_the_commands_on_stdout() -> None:
         "docs",
     ):
         assert command in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_that_of_the_package(option: str) -> None:
+    result = binloom(option)
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"binloom {version}\n", "")
 
 
 @pytest.mark.parametrize(
