@@ -93,6 +93,7 @@ def register_pending(session: Statements, home: Path) -> bool:
     known = _registered(session)
     if known == _Registered.of(states):
         return False
+    # At first, Spark finds all folders in one pass.
     news = known.news(states) if known.number else None
     segments = {} if news is None else {SegmentState.of_row(row).segment for row in news.to_pylist()}
     for table in SEGMENT_TABLES.values():
