@@ -64,6 +64,12 @@ FOLLOW_COLUMNS = (
 )
 
 
+# A source with more files than this shows its latest files, and those that are not landed.
+MANY_FILES = 50
+LATEST_FILES = 20
+_DONE = ("landed", "left out")
+
+
 def print_status(source: str | None, format: Format, only_sources: bool = False) -> int:
     """Print sources, and their files unless `only_sources` is set.
 
@@ -121,11 +127,23 @@ def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> Non
         if only_sources:
             continue
         columns = ("epoch", "binlog_file", "state", "file_size", "bytes_landed", "transactions", "row_events")
-        print_table(columns, [[getattr(file, name) for name in columns] for file in one.files])
-        for file in one.files:
+        files = _shown(one.files)
+        print_table(columns, [[getattr(file, name) for name in columns] for file in files])
+        if len(files) < len(one.files):
+            others = counted(len(one.files) - len(files), "earlier file")
+            print_line(f"  {others}: all landed or left out. --format csv prints a line for each file.")
+        for file in files:
             if file.error:
                 print_line(f"  {file.binlog_file}: {file.error}")
         print_line()
+
+
+def _shown(files: "Sequence[FileStatus]") -> "Sequence[FileStatus]":
+    """Return the files that a person wants to see; files are in the order of the log."""
+    if len(files) <= MANY_FILES:
+        return files
+    earlier, latest = files[:-LATEST_FILES], files[-LATEST_FILES:]
+    return [*(file for file in earlier if file.state not in _DONE), *latest]
 
 
 def _up_to(one: "SourceStatus") -> str:

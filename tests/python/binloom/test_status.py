@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from ingest.follow.checkpoint import CHECKPOINT
+from ingest.warehouse.files import append_rows, read_rows
 from ingest.warehouse.gaps import Gap, record_gap
+from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.landing.followed import FILES, FollowedShop
@@ -72,6 +74,21 @@ def test_one_row_a_file_as_ever(shop: FollowedShop) -> None:
     assert result.returncode == 0
     files = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(file["binlog_file"], file["state"]) for file in files] == [(FILES[0], "landed"), (FILES[1], "landed")]
+
+
+def test_many_files_show_the_latest_and_those_that_are_not_landed(shop: FollowedShop) -> None:
+    for table in (BINLOG_FILES, SEGMENTS):
+        *_, row = sorted(read_rows(table, shop.home, binlog_file=FILES[0]), key=lambda row: row.get("recorded_at", 0))
+        rows = [row | {"binlog_file": f"binlog.{n:06}", "file_sequence": n} for n in range(100, 200)]
+        if table is SEGMENTS:
+            rows[10] |= {"status": "failed", "error": "it is damaged"}
+        append_rows(table, rows, f"shop-{table.name}", shop.home)
+    text = binloom_here("status", home=shop.home).stdout
+    shown = re.findall(r"^ +0 +binlog\.(\d+)", text, re.MULTILINE)
+    assert [*map(int, shown)] == [110, *range(180, 200)]
+    assert "\n  81 earlier files: all landed or left out. --format csv prints a line for each file.\n" in text
+    assert "\n  binlog.000110: it is damaged\n" in text
+    assert len(binloom_here("status", "--format", "csv", home=shop.home).stdout.splitlines()) == 1 + 102
 
 
 def test_in_words(shop: FollowedShop) -> None:
