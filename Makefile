@@ -5,8 +5,6 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.binloom-setup
 PYTEST_ARGS ?=
 
-# Commands must leave the tree unchanged, so Python writes no byte code into it.
-export PYTHONDONTWRITEBYTECODE := 1
 # Turn off the telemetry of tools.
 export DO_NOT_TRACK := 1
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
@@ -60,3 +58,4 @@ examples:  ## .examples/ with the tools of docs/examples, so that their tests ru
 
 clean:  ## everything that git ignores, except .servers/
 	@rm -rf $(VENV) .examples .binloom target logs site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@find . -name __pycache__ -not -path "./.servers/*" -prune -exec rm -rf {} +
