@@ -2,6 +2,6 @@
     {{ return(
         flags.WHICH in ['run', 'build', 'seed']
         and has_embedded_metastore()
-        and load_relation(source('binlog', 'segments')) is not none
+        and load_relation(source('binlog', 'row_events')) is not none
     ) }}
 {% endmacro %}

@@ -111,7 +111,7 @@ def test_what_a_dead_build_left_is_cleared(
     for file in leftovers:
         file.parent.mkdir(parents=True)
         file.write_bytes(b"half a file")
-    spark.sql("alter table binlog_raw.segments set tblproperties ('binloom.build.binloom' = 'killed')")
+    spark.sql("alter table binlog_raw.row_events set tblproperties ('binloom.build.binloom' = 'killed')")
     spark.sql("alter table binloom.transactions set tblproperties ('binloom.inputs' = '')")
     for table in tables[:2]:
         spark.catalog.refreshTable(table)

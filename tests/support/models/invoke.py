@@ -3,8 +3,10 @@
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -17,8 +19,10 @@ _PARSED = "partial_parse.msgpack"
 _kept = tempfile.TemporaryDirectory(prefix="binloom-dbt-", ignore_cleanup_errors=True)
 
 
-def run_dbt(home: Path, *arguments: str, project: Path = PROJECT) -> dict[str, str]:
-    """Run a dbt command; return the status of every node that ran."""
+def run_dbt(
+    home: Path, *arguments: str, project: Path = PROJECT, watch: Callable[[Any], None] | None = None
+) -> dict[str, str]:
+    """Run a dbt command; return the status of every node that ran. `watch` gets each event of dbt."""
     from dbt.cli.main import dbtRunner
 
     target = (home if project == PROJECT else project.parent) / "target"
@@ -29,7 +33,7 @@ def run_dbt(home: Path, *arguments: str, project: Path = PROJECT) -> dict[str, s
     places = ["--project-dir", project, "--profiles-dir", _profiles_dir(), "--target-path", target]
     # dbt would write the whole project twice in each run, which takes two seconds, and no test reads that.
     quiet = ["--log-path", home / "logs", "--log-level", "error", "--no-write-json"]
-    result = dbtRunner().invoke([*arguments, *map(str, places), *map(str, quiet)])
+    result = dbtRunner(callbacks=[watch] if watch else []).invoke([*arguments, *map(str, places), *map(str, quiet)])
     release_streams_of_dbt()
     assert result.exception is None, result.exception
     # Tests read the results.
