@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.generate import size_in_bytes
 from benchmarks.measure import processor_seconds, resident_bytes
 from benchmarks.plot import Curve, Panel, write_svg
-from benchmarks.soak import LARGEST_LOG, SAMPLE_SECONDS, Marks, Watch, load, new_shop, samples
+from benchmarks.soak import LARGEST_LOG, SAMPLE_SECONDS, Mark, Marks, Watch, load, new_shop, samples
 from benchmarks.warehouse import BINLOOM
 from ingest.warehouse.files import data_files
 from tests.servers import mysql
@@ -113,13 +114,14 @@ class Arrivals:
             below[:] = [name for name in below if not name.startswith((".", "_"))]
             yield from data_files(Path(folder))
 
-    def latencies(self, marks: Marks) -> list[float]:
-        """Return for each mark the seconds from its commit until its row was seen.
+    def seen_of(self, marks: Sequence[Mark]) -> dict[int, datetime]:
+        """Return by the number of a mark when its row was seen first.
 
-        The rows are in the order of the marks, because one connection writes them.
+        A mark's place is the end of the log after its commit, so its row is the only one between the place of the mark
+        before it and its own.
         """
-        seen = [self.seen_at[place] for place in sorted(self.seen_at)]
-        return [(at - mark.committed_at).total_seconds() for mark, at in zip(marks.made, seen, strict=False)]
+        places = [(mark.place.binlog_file, mark.place.position) for mark in marks]
+        return {number: at for row, at in self.seen_at.items() if (number := bisect_left(places, row)) < len(places)}
 
 
 @dataclass
@@ -182,15 +184,16 @@ def run(work: Path, *, minutes: float, warm_up: float, rate: int, interval: str,
                 with load(server, rate, documents=0):
                     while time.monotonic() < watch.began + (warm_up + minutes) * 60:
                         look()
-                made = len(marks.made)
+                made = list(marks.made)
                 deadline = time.monotonic() + MINUTES_TO_WAIT * 60
-                while len(arrivals.seen_at) < made and time.monotonic() < deadline:
+                while len(arrivals.seen_of(made)) < len(made) and time.monotonic() < deadline:
                     look()
-            if len(arrivals.seen_at) < made:
-                raise RuntimeError(f"{made - len(arrivals.seen_at)} of {made} rows did not arrive in row_changes")
+            seen = arrivals.seen_of(made)
+            missing = [mark.place for number, mark in enumerate(made) if number not in seen]
+            if missing:
+                raise RuntimeError(f"{len(missing)} of {len(made)} rows did not arrive in row_changes: {missing}")
             follower.stop()
-            latencies = arrivals.latencies(marks)[:made]
-            first = marks.made[0].committed_at
+            first = made[0].committed_at
             result = {
                 "interval": interval,
                 "every": every,
@@ -198,8 +201,11 @@ def run(work: Path, *, minutes: float, warm_up: float, rate: int, interval: str,
                 "warm_up": warm_up,
                 "rate": rate,
                 "marks": [
-                    {"seconds": round((mark.committed_at - first).total_seconds(), 1), "latency": round(latency, 1)}
-                    for mark, latency in zip(marks.made, latencies, strict=False)
+                    {
+                        "seconds": round((mark.committed_at - first).total_seconds(), 1),
+                        "latency": round((seen[number] - mark.committed_at).total_seconds(), 1),
+                    }
+                    for number, mark in enumerate(made)
                 ],
                 "bytes_a_second": bytes_a_second(watch, (warm_up + minutes) * 60),
                 "builds": build.seconds(),
