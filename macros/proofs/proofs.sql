@@ -33,6 +33,7 @@
         },
         {'name': 'open_transactions', 'unit': 'transactions'},
         {'name': 'transaction_count_mismatches', 'unit': 'transactions'},
+        {'name': 'segment_count_mismatches', 'unit': 'segments'},
         {'name': 'row_events_unaccounted_for', 'unit': 'row_events'},
         {'name': 'duplicate_row_changes', 'unit': 'row_changes'},
         {'name': 'chain_breaks', 'unit': 'row_changes'},

@@ -198,7 +198,7 @@ def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes, pa
         "logged_as_statement": Source(with_statement, {"statement_format_changes": 1}),
         "written_past_the_log": Source(past, {"baseline_differences": 1, "statement_format_changes": 1}),
         "late": Source(broken.each(whole, earlier(hours=30)), {"late_sources": 1}),
-        "row_event_lost": Source(whole, {"transaction_count_mismatches": 1}),
+        "row_event_lost": Source(whole, {"transaction_count_mismatches": 1, "segment_count_mismatches": 1}),
         "right_snapshot": Source({UNNAMED: unnamed}, snapshot=TABLE),
         # The snapshot describes one of the epochs: the other one is in quarantine for another reason.
         "snapshot_with_a_column_less": Source(
@@ -292,6 +292,7 @@ def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Sto
         "gtid_holes",
         "open_transactions",
         "transaction_count_mismatches",
+        "segment_count_mismatches",
         "lost_events",
     }
     warnings = {
@@ -355,7 +356,11 @@ def test_quality_prints_a_line_for_every_proof(
         # Rows that the missing file changed differ in the next file.
         ("mysql_file_swapped", 1, {"file_breaks": "error", "chain_breaks": "warn"}),
         ("mariadb_late", 0, {"late_sources": "warn"}),
-        ("mysql_row_event_lost", 1, {"transaction_count_mismatches": "error"}),
+        (
+            "mysql_row_event_lost",
+            1,
+            {"transaction_count_mismatches": "error", "segment_count_mismatches": "error"},
+        ),
     ],
 )
 def test_quality_ends_with_1_for_an_error_alone(
