@@ -61,7 +61,7 @@ class _Registered:
         return cls(until, int(number.split()[0])) if number else cls()
 
     @property
-    def property(self) -> str:
+    def text(self) -> str:
         return f"{self.until}, {self.number} states"
 
     def news(self, states: pa.Table) -> pa.Table | None:
@@ -85,8 +85,9 @@ def open_tables(session: Statements, home: Path) -> None:
 def register_pending(session: Statements, home: Path) -> bool:
     """Register the folders of segments that were landed without Spark; return whether there were any.
 
-    Runs one statement when there are none. Otherwise it also drops partitions whose folders were deleted. All segments
-    that the session reads from `segments` after this call are registered, even while another process goes on landing.
+    Runs a few statements when there are none. Otherwise it also drops partitions whose folders were deleted. All
+    segments that the session reads from `segments` after this call are registered, even while another process goes on
+    landing, until a change of the table's properties lets the session list its files again.
     """
     _fix_lists_of_files(session)
     states = _states(home)
@@ -190,5 +191,5 @@ def _forget_registered(session: Statements) -> None:
 
 def _set_registered(session: Statements, registered: _Registered) -> None:
     session.sql(
-        f"alter table {ROW_EVENTS.qualified_name} set tblproperties ('{REGISTERED_UNTIL}' = '{registered.property}')"
+        f"alter table {ROW_EVENTS.qualified_name} set tblproperties ('{REGISTERED_UNTIL}' = '{registered.text}')"
     )
