@@ -535,7 +535,7 @@ def test_the_site_needs_no_network(demo: "subprocess.CompletedProcess[str]", hom
 def test_the_site_shows_the_data_of_the_demo(demo: "subprocess.CompletedProcess[str]", home: Path) -> None:
     site = home / "demo" / "site"
     text = (site / "index.html").read_text()
-    assert "24 of 24 proofs hold" in text and "and all of them passed" in text
+    assert "25 of 25 proofs hold" in text and "and all of them passed" in text
     assert "can be shown" not in text and "no result is recorded" not in text
     for source in ("shop-mysql", "shop-mariadb"):
         assert f"<strong>{source}</strong>" in text
@@ -729,7 +729,7 @@ def test_the_example_of_dagster_goes_on_where_the_demo_ended(
     assert any("nothing new, all 2 files are landed" in line for line in lines)
     # The build of the demo was a good one.
     assert any("nothing has landed since the last good build" in line for line in lines)
-    assert "Models: 24 proofs hold" in lines
+    assert "Models: 25 proofs hold" in lines
 
 
 def test_a_sample_that_is_missing_is_named(tmp_path: Path) -> None:
