@@ -5,7 +5,7 @@ records which states of `segments` are registered, so that the cost is that of t
 register_landed_segments reads and sets it too, for a plain dbt run.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -96,24 +96,21 @@ def register_pending(session: Statements, home: Path) -> bool:
         return False
     # At first, Spark finds all folders in one pass.
     news = known.news(states) if known.number else None
-    segments = {} if news is None else {SegmentState.of_row(row).segment for row in news.to_pylist()}
-    for table in SEGMENT_TABLES.values():
-        if news is None:
+    if news is None:
+        for table in SEGMENT_TABLES.values():
             session.sql(f"msck repair table {table.qualified_name} sync partitions")
-        else:
-            _register_as_found(session, table, segments, home)
+    else:
+        _register_as_found(session, {SegmentState.of_row(row).segment for row in news.to_pylist()}, home)
     _set_registered(session, _Registered.of(states))
     return True
 
 
-def _register_as_found(session: Statements, table: RawTable, segments: Iterable[Segment], home: Path) -> None:
+def _register_as_found(session: Statements, segments: Collection[Segment], home: Path) -> None:
     """Add the partitions of segments that have a folder, and drop those of the others. Files are left alone."""
-    found: list[Segment] = []
-    gone: list[Segment] = []
-    for segment in sorted(segments):
-        (found if segment_folder(table, segment, home).is_dir() else gone).append(segment)
-    _alter_partitions(session, table, "add if not exists", found, " ")
-    _alter_partitions(session, table, "drop if exists", gone, ", ")
+    for table in SEGMENT_TABLES.values():
+        found = {segment for segment in segments if segment_folder(table, segment, home).is_dir()}
+        _alter_partitions(session, table, "add if not exists", sorted(found), " ")
+        _alter_partitions(session, table, "drop if exists", sorted(set(segments) - found), ", ")
 
 
 def _fix_lists_of_files(session: Statements) -> None:
