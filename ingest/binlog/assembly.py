@@ -21,15 +21,18 @@ from ingest.binlog.kernel.layout import NULL
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.reasons import DETAILS, REASONS
 from ingest.binlog.statement_events import CREATE_FILE, INTVAR, LOAD, NEW_LOAD, RAND, USER_VAR, statement_text
-from ingest.binlog.status_variables import SessionReader
+from ingest.binlog.status_variables import SessionReader, Status
 from ingest.binlog.table_map import TableMap
 
 _INT32: Final = pa.int32()
 _INT64: Final = pa.int64()
 _KINDS: Final = pa.array(["INSERT", "UPDATE", "DELETE"])
 _OUTCOMES: Final = pa.array(["none", "commit", "rollback", "xa_prepare"])
-_STATEMENT_KINDS: Final = pa.array(["QUERY", "ROWS_QUERY", "ANNOTATE", "LOAD", "INTVAR", "RAND", "USER_VAR"])
+_STATEMENT_KINDS: Final = pa.array(
+    ["QUERY", "ROWS_QUERY", "ANNOTATE", "LOAD", "INTVAR", "RAND", "USER_VAR", "START_ALTER", "ROLLBACK_ALTER"]
+)
 _EVENT_KINDS: Final = {LOAD: 3, CREATE_FILE: 3, NEW_LOAD: 3, INTVAR: 4, RAND: 5, USER_VAR: 6}
+_START_ALTER, _ROLLBACK_ALTER = 7, 8
 _UTF8_CLIENTS: Final = ("utf8mb4", "utf8mb3", "ascii", "binary", None)
 
 
@@ -185,6 +188,11 @@ def statement_batch(control: ControlBuffers, count: int, format: FormatDescripti
     schemas = _texts(control.schema_offsets, control.schema_data, count, None)
     kinds = columns[layout.STMT_KIND]
     texts = _texts(control.text_offsets, control.text_data, count, columns[layout.STMT_CHARSET])
+    statuses, status_of = _statuses(control, count, format)
+    if any(status.gtid_flags_extra for status in statuses):
+        kinds = np.where(
+            kinds == layout.KIND_QUERY, np.array([_query_kind(each) for each in statuses])[status_of], kinds
+        )
     if events := np.flatnonzero(kinds == layout.KIND_EVENT).tolist():
         kinds = kinds.copy()
         types = columns[layout.STMT_TYPE].tolist()
@@ -206,7 +214,7 @@ def statement_batch(control: ControlBuffers, count: int, format: FormatDescripti
             _nullable(columns[layout.STMT_THREAD]),
             _nullable(columns[layout.STMT_ERROR], pa.int32()),
             texts,
-            *_sessions(control, count, format),
+            *_sessions(statuses, status_of),
             _numbers(columns[layout.STMT_TIME], TIMESTAMP),
         ],
         schema=SCHEMAS["statements"],
@@ -226,17 +234,32 @@ def _session_reader(flavor: str) -> SessionReader:
     return SessionReader(flavor)
 
 
-def _sessions(control: ControlBuffers, count: int, format: FormatDescription) -> list[pa.Array]:
-    """Return SQL mode, time zone, client character set and server collation of each statement."""
+def _statuses(control: ControlBuffers, count: int, format: FormatDescription) -> tuple[list[Status], pa.Array]:
+    """Return the different blocks of status variables, and the index of the block of each statement."""
     bounds = control.status_offsets[: count + 1]
     data = buffer(control.status_data[: max(int(bounds[-1]), 1)])
     blocks = pa.Array.from_buffers(pa.binary(), count, [None, buffer(bounds), data]).dictionary_encode()
-    known = [_session_reader(format.flavor).status(block) for block in blocks.dictionary.to_pylist()]
+    return [_session_reader(format.flavor).status(block) for block in blocks.dictionary.to_pylist()], blocks.indices
+
+
+def _query_kind(status: Status) -> int:
+    """Return the kind of a QUERY event.
+
+    MariaDB with `binlog_alter_two_phase` logs the text of an ALTER when it begins, and again when it ends: the first
+    event changes nothing yet, and that of an ALTER that failed nothing at all. Source: sql/log_event.h,
+    Gtid_log_event::FL_START_ALTER_E1 and FL_ROLLBACK_ALTER_E1.
+    """
+    flags = status.gtid_flags_extra or 0
+    return _START_ALTER if flags & 2 else _ROLLBACK_ALTER if flags & 8 else layout.KIND_QUERY
+
+
+def _sessions(statuses: list[Status], status_of: pa.Array) -> list[pa.Array]:
+    """Return SQL mode, time zone, client character set and server collation of each statement."""
     columns: list[list[str | None]] = [
-        *([getattr(status, name) for status in known] for name in ("sql_mode", "time_zone", "character_set_client")),
-        [collation_names().get(status.collation_server or 0) for status in known],
+        *([getattr(status, name) for status in statuses] for name in ("sql_mode", "time_zone", "character_set_client")),
+        [collation_names().get(status.collation_server or 0) for status in statuses],
     ]
-    return [pa.array(column, pa.string()).take(blocks.indices) for column in columns]
+    return [pa.array(column, pa.string()).take(status_of) for column in columns]
 
 
 def _texts(

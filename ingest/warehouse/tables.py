@@ -76,7 +76,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "updates": "Number of updated rows",
     "deletes": "Number of deleted rows",
     "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the "
-    "statement whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement)",
+    "statement whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement); START_ALTER or "
+    "ROLLBACK_ALTER (begin or failure of a two-phase ALTER of MariaDB, whose success is a QUERY)",
     "default_schema": "Schema that the statement ran in",
     "error_code": "Error that the statement ended with on the server that wrote it; 0 when it succeeded",
     "sql_mode": "sql_mode that the statement ran with, NULL when the event does not contain it",

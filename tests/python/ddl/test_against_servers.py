@@ -1,8 +1,10 @@
 """DDL that binloom applies gives the same tables as a real server."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 
 from ingest.binlog import open_binlog
@@ -263,6 +265,34 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
     for table, logged in types.items():
         assert [WIRE_TYPES[str(column.data_type)] for column in shapes.tables["db", table].columns] == logged
     drop_databases(mariadb_server)
+
+
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
+def test_an_alter_of_two_phases_counts_once_and_only_if_it_succeeds(server: Server) -> None:
+    statements = [
+        "create database db",
+        "create table db.t (a int, b int, c int)",
+        "insert into db.t values (1, 1, 1), (1, 2, 2)",
+    ]
+    server.execute(*statements)
+    server.flush()
+    shapes = Shapes()
+    observed(shapes, server, ["db"])
+    server.execute("set binlog_alter_two_phase = on", "alter table db.t add column d int")
+    with pytest.raises(pymysql.err.IntegrityError):
+        server.execute("set binlog_alter_two_phase = on", "alter table db.t modify b int after c, add unique (a)")
+    server.execute("set binlog_alter_two_phase = on", "alter table db.t drop column b, add column e int first")
+    log = server.flush()
+    kinds = [row["kind"] for row in statements_of(log)]
+    assert kinds == ["START_ALTER", "QUERY", "START_ALTER", "ROLLBACK_ALTER", "START_ALTER", "QUERY"]
+    for action in logged_actions(log):
+        shapes.apply(action)
+    assert folded(shapes) == described(server, ["db"])
+
+
+def statements_of(log: Path) -> list[dict[str, Any]]:
+    """Return the rows of the statements of a binlog file."""
+    return [row for kind, batch in open_binlog(log).batches() if kind == "statements" for row in batch.to_pylist()]
 
 
 WIRE_TYPES = {

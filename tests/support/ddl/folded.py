@@ -39,6 +39,7 @@ def stated_actions(path: Path) -> list[Action]:
         for kind, batch in log.batches()
         if kind == "statements"
         for statement in batch.to_pylist()
+        if statement["kind"] == "QUERY"
         for action in statement_actions(statement, cast(Flavor, log.format.flavor), version)
     ]
 
