@@ -123,6 +123,7 @@ _HEADER_SIZE_WITH_FLAGS = 19
 _TABLE_MAP = 19
 _PARTIAL_UPDATE_ROWS = 39
 _STATEMENT_END = 1
+_ARTIFICIAL = 0x20
 _SECOND = 1_000_000
 
 _W = {name: index * 8 for name, index in WORDS.items()}
@@ -311,6 +312,8 @@ def _walk(ctx):
             start, finish = load_64(ctx + _PAYLOAD_START), nested
         body, end = p + header, p + size - tail
         timestamp, server = load_u32(p + EVENT_TIME) * _SECOND, load_u32(p + EVENT_SERVER)
+        # A replica that connects again writes an artificial ROTATE and FORMAT_DESCRIPTION, also inside a transaction.
+        artificial = header >= _HEADER_SIZE_WITH_FLAGS and load_u16(p + EVENT_FLAGS) & _ARTIFICIAL
         before_defects = load_64(ctx + _FIRST_BAD) < 0 or mode & SKIP_BAD
         if before_defects and not resumed and not _has_room(ctx):
             return _leave(ctx, at, FULL)
@@ -436,7 +439,7 @@ def _walk(ctx):
                     count_event(ctx)
                     close_transaction(ctx, finish, OUTCOME_COMMIT, timestamp)
             elif action == ACT_CLOSE:
-                if state != STATE_NONE:
+                if state != STATE_NONE and not artificial:
                     close_transaction(ctx, start, OUTCOME_NONE, timestamp)
             elif action == ACT_ROWS_V0:
                 if want_rows and not attended:
@@ -450,7 +453,7 @@ def _walk(ctx):
                     count_event(ctx)
             elif action == ACT_ENCRYPTION:
                 store_64(ctx + _IS_ENCRYPTED, 1)
-            elif state != STATE_NONE:
+            elif state != STATE_NONE and action != ACT_FORMAT:
                 count_event(ctx)
             if bad:
                 add_problem(ctx, start, finish, code, -1, -1, -1, MALFORMED_EVENT)
@@ -475,7 +478,7 @@ def _walk(ctx):
                 store_64(ctx + _FIRST_AT, timestamp)
             if timestamp > load_64(ctx + _LAST_AT):
                 store_64(ctx + _LAST_AT, timestamp)
-        store_64(ctx + _CLOSED, 1 if action == ACT_CLOSE else 0)
+        store_64(ctx + _CLOSED, 1 if action == ACT_CLOSE and not artificial else 0)
         if load_64(ctx + _IS_ENCRYPTED):
             store_64(ctx + _REASON, ENCRYPTED)
             return _leave(ctx, at, DEFECT)

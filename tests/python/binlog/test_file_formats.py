@@ -5,6 +5,7 @@ No file of version 1 is available: this test makes its few bytes from the layout
 
 import os
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,27 @@ def test_a_format_description_in_the_middle_changes_checksums(tmp_path: Path) ->
     assert [row["after_values"] for row in everything(path)["row_events"]] == [["0"], ["1"], ["2"]]
     kinds = [each.checksum_ok for each in open_binlog(path).events()]
     assert None in kinds and True in kinds and False not in kinds
+
+
+def test_a_relay_log_goes_on_inside_a_transaction_after_a_lost_connection(tmp_path: Path) -> None:
+    """A replica that asks again by position gets an artificial ROTATE and a format description, then the next event."""
+    maker = FileMaker()
+    begin = maker.begin()
+    maker.table_map([forge.LONG], b"")
+    maker.rows(30, 1, b"\x00\x01\0\0\0", ends_statement=False)
+    again = event(4, struct.pack("<Q", 400) + b"source.000001" + bytes(4), flags=0x20)
+    again = again[:-4] + struct.pack("<I", zlib.crc32(again[:-4]))
+    maker.data += again + FileMaker().data[4:]
+    maker.rows(30, 1, b"\x00\x02\0\0\0")
+    maker.commit()
+    maker.data += again
+    found = everything(path := maker.write(tmp_path))
+    assert [row["after_values"] for row in found["row_events"]] == [["1"], ["2"]]
+    assert [(row["start_pos"], row["events"], row["outcome"]) for row in found["transactions"]] == [
+        (begin, 5, "commit")
+    ]
+    assert found["unsupported_events"] == []
+    assert scan_binlog(path).is_closed is False
 
 
 def test_a_damaged_format_description_in_the_middle_is_a_defect(tmp_path: Path) -> None:
