@@ -37,6 +37,7 @@ from ingest.warehouse.files import (
 )
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
+from ingest.warehouse.locks import folders_locked
 from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import Row, SourceRecord, read_states
 from ingest.warehouse.segments import COMPACTED_START, Segment, SegmentState, Status
@@ -209,6 +210,7 @@ def _remove_files(segment: Segment, home: Path) -> None:
 def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> int:
     """Delete the files of segments that were replaced at least this long ago; return the number of segments.
 
+    Files of a compaction that was killed are deleted too, because the segments that it copied may expire, or be erased.
     Deletes nothing while a process holds the embedded metastore: it may still read these files, because it has read an
     older state of `segments`.
 
@@ -217,7 +219,7 @@ def remove_replaced(landing: StreamLanding, older_than_seconds: float = 0.0) -> 
     StoreError
         A folder cannot be deleted.
     """
-    old = _replaced_before(landing.record, older_than_seconds)
+    old = [*_replaced_before(landing.record, older_than_seconds), *landing.record.unfinished.values()]
     if not old or metastore_holder(landing.home) is not None:
         return 0
     landing.record_states(_removed(old, landing.run_id, landing.home))
@@ -233,7 +235,9 @@ def _removed(states: Sequence[SegmentState], run_id: str, home: Path) -> list[Se
     """Delete the files of segments; return the states that record this."""
     for state in states:
         _remove_files(state.segment, home)
-    return _with_status("removed", states, run_id, now())
+    # The clock may have been set back since these states were recorded.
+    moment = max([now(), *(state.recorded_at for state in states)])
+    return _with_status("removed", states, run_id, moment)
 
 
 def merge_logs(landing: StreamLanding) -> int:
@@ -273,11 +277,13 @@ def clean_up_held(home: Path, older_than_seconds: float = 0.0) -> int:
 
 
 def _remove_replaced_held(source_id: str, home: Path, older_than_seconds: float) -> int:
-    record = SourceRecord.of(source_id, [], [], read_states(source_id, home))
-    old = _replaced_before(record, older_than_seconds)
-    run_id = new_run_id()
-    rows = [state.row for state in _removed(old, run_id, home)]
-    append_rows(SEGMENTS, rows, f"{source_stem(source_id)}-{run_id}-removed", home)
+    with folders_locked(home, source_id):
+        record = SourceRecord.of(source_id, [], [], read_states(source_id, home))
+        old = _replaced_before(record, older_than_seconds)
+        if old:
+            run_id = new_run_id()
+            rows = [state.row for state in _removed(old, run_id, home)]
+            append_rows(SEGMENTS, rows, f"{source_stem(source_id)}-{run_id}-removed", home)
     return len(old)
 
 

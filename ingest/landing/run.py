@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
 from ingest.masking.rows import KEY_LOST, NO_NAMES
 from ingest.sources.directory import BinlogPath, find_binlogs
 from ingest.warehouse.files import append_rows, append_table, delete_temporaries, read_table
-from ingest.warehouse.locks import SourceLock
+from ingest.warehouse.locks import SourceLock, folders_locked
 from ingest.warehouse.masks import masks_of
 from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import Row, SourceRecord
@@ -387,8 +387,15 @@ class Run:
         return json.dumps(used, sort_keys=True) if used else None
 
     def record_states(self, states: Sequence[SegmentState]) -> None:
-        """Record states of segments atomically."""
-        self._append(SEGMENTS, [state.row for state in states])
+        """Record states of segments atomically, later than all earlier states: the clock may have been set back."""
+        if not states:
+            return
+        first, until = min(state.recorded_at for state in states), self._record.recorded_until
+        if until is not None and first <= until:
+            ahead = until - first + timedelta(microseconds=1)
+            states = [replace(state, recorded_at=state.recorded_at + ahead) for state in states]
+        with folders_locked(self._home, self.result.source_id):
+            self._append(SEGMENTS, [state.row for state in states])
         self._record.add_states(states)
 
     def _append(self, table: RawTable, rows: Sequence[Row], name: str | None = None) -> list[Row]:

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -111,6 +112,22 @@ def landing_processes(home: Path) -> list[tuple[str, int]]:
                 holder = lock.read().decode(errors="replace").strip()
                 found += [(path.stem, int(holder))] if holder.isdigit() else []
     return found
+
+
+@contextlib.contextmanager
+def folders_locked(home: Path, source_id: str) -> Iterator[None]:
+    """Wait until no other process decides which folders of a source's segments are in use, and keep it so.
+
+    `binloom build` deletes the folders of replaced segments while a follower lands. A landing may begin to write into
+    one of these folders again: it records that under this lock, and the build reads the record and deletes under it.
+    """
+    path = home / "locks" / f"{source_stem(source_id)}.folders"
+    with store_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    with open(path, "ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 class TaskLock:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ class SourceRecord:
     replaced
         States by the key of the segment, for segments whose rows are now in a compacted segment and whose files
         still exist.
+    unfinished
+        States by the key of the segment, for compactions that were begun and not finished.
+    recorded_until
+        Latest time at which a state was recorded, None without states.
     erased
         Epoch and name of files in which rows were erased: landing them again would bring the values back.
     """
@@ -40,6 +45,8 @@ class SourceRecord:
     files: dict[tuple[int, str], Row] = field(default_factory=dict)
     states: dict[tuple[int, str], list[SegmentState]] = field(default_factory=dict)
     replaced: dict[tuple[str, int, str, int], SegmentState] = field(default_factory=dict)
+    unfinished: dict[tuple[str, int, str, int], SegmentState] = field(default_factory=dict)
+    recorded_until: datetime | None = None
     erased: set[tuple[int, str]] = field(default_factory=set)
 
     @classmethod
@@ -82,10 +89,14 @@ class SourceRecord:
         news: dict[tuple[int, str], list[SegmentState]] = {}
         for state in sorted(states, key=lambda state: state.rank):
             news.setdefault(state.file_key, []).append(state)
+            # A file that was compacted may be landed again: its first segment is then no longer a replaced one.
+            self.replaced.pop(state.key, None)
+            self.unfinished.pop(state.key, None)
             if state.status == "replaced":
                 self.replaced[state.key] = state
-            elif state.status == "removed":
-                self.replaced.pop(state.key, None)
+            elif state.is_compacted and state.status == "in_progress":
+                self.unfinished[state.key] = state
+            self.recorded_until = max(state.recorded_at, self.recorded_until or state.recorded_at)
         for key, of_file in news.items():
             self.states[key] = latest_states([*self.states.get(key, []), *of_file])[key]
 

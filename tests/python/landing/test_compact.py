@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.landing import compact
+from ingest.landing import compact, run
+from ingest.landing.again import reopened
 from ingest.landing.compact import (
     FEW_FILES,
     FEW_PARTS,
@@ -25,11 +27,13 @@ from ingest.landing.compact import (
 )
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions
-from ingest.warehouse.files import read_rows
+from ingest.landing.run import now
+from ingest.warehouse.files import append_rows, read_rows
 from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.locks import folders_locked
 from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import SourceRecord
-from ingest.warehouse.segments import Segment
+from ingest.warehouse.segments import FIRST_EVENT, Segment
 from ingest.warehouse.tables import SEGMENTS
 from tests.support.landing.binlogs import SHOP, in_use, transaction_ends
 from tests.support.landing.faulted import SOURCE
@@ -224,6 +228,72 @@ def test_the_holder_of_the_metastore_deletes_what_was_replaced_beside_the_landin
         assert remove_replaced(landing) == replaced
         assert landing.record.states == SourceRecord.load(SOURCE, home).states
     assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+
+
+@pytest.mark.parametrize("holds_metastore", [False, True])
+def test_a_compacted_file_that_was_landed_again_keeps_its_rows(home: Path, holds_metastore: bool) -> None:
+    """The new segment begins where a replaced one began, so both have the same folder."""
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    with StreamLanding(SOURCE, home) as landing:
+        compacted = compact_closed_files(landing)
+        landing.record_states(reopened(compacted, landing.run_id, now(), None))
+        landing.land([SpoolFile(SHOP / name, 0, (SHOP / name).stat().st_size) for name in NAMES])
+        assert clean_up_held(home) if holds_metastore else remove_replaced(landing)
+        assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+    assert [state.segment_start for state in SourceRecord.load(SOURCE, home).states[0, NAMES[0]]] == [FIRST_EVENT]
+    assert {table: segment_rows(home, table) for table in TABLES} == before
+
+
+def test_a_folder_that_is_written_again_is_not_deleted(home: Path) -> None:
+    with StreamLanding(SOURCE, home) as landing, ThreadPoolExecutor() as other:
+        segment = compact_closed_files(landing)[0]
+        with folders_locked(home, SOURCE):
+            # The deletion reads the record when it has the lock, which this landing has.
+            removed = other.submit(clean_up_held, home)
+            with pytest.raises(TimeoutError):
+                removed.result(0.5)
+            states = reopened([segment], landing.run_id, now(), None)
+            append_rows(SEGMENTS, [state.row for state in states], f"{source_stem(SOURCE)}-again", home)
+        assert removed.result(60) == len(landing.record.replaced)
+    states = SourceRecord.load(SOURCE, home).states[0, NAMES[0]]
+    assert [(state.segment_start, state.status) for state in states] == [(FIRST_EVENT, "in_progress")]
+
+
+def test_a_clock_that_is_set_back_hides_no_rows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    times = (datetime.now(UTC) - timedelta(hours=number) for number in itertools.count())
+    monkeypatch.setattr(compact, "now", times.__next__)
+    with StreamLanding(SOURCE, home) as landing:
+        assert len(compact_closed_files(landing)) == len(NAMES)
+        assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+        monkeypatch.undo()
+        assert remove_replaced(landing)
+        monkeypatch.setattr(run, "now", times.__next__)
+        landing.record_states(
+            reopened([landing.record.states[0, NAMES[0]][0].segment], landing.run_id, next(times), None)
+        )
+        landing.land([SpoolFile(SHOP / name, 0, (SHOP / name).stat().st_size) for name in NAMES])
+        assert landing.record.states == SourceRecord.load(SOURCE, home).states
+    assert {table: current_rows(home, table, SOURCE) for table in TABLES} == before
+
+
+def test_the_copy_of_a_killed_compaction_is_deleted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it would keep the values of rows that expire, or are erased."""
+    before = {table: current_rows(home, table, SOURCE) for table in TABLES}
+    with StreamLanding(SOURCE, home) as landing:
+        monkeypatch.setattr(StreamLanding, "hints_used", killed)
+        with pytest.raises(KeyboardInterrupt):
+            compact_closed_files(landing)
+    assert len(segment_rows(home, "row_events")) > len(before["row_events"])
+    with StreamLanding(SOURCE, home) as landing:
+        assert remove_replaced(landing) == 1
+        assert remove_replaced(landing) == 0
+    assert {table: segment_rows(home, table) for table in TABLES} == before
+
+
+def killed(*_: Any) -> None:
+    """End the command as Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def record_states(landing: StreamLanding, segments: int) -> None:
