@@ -1,5 +1,5 @@
 """Plugins of dbt: an error of Spark is a paragraph, without the plan behind it; a lost connection is opened again; a
-session has the settings that fit the number of new rows.
+session has the settings that fit the number of new rows; a run that writes tables makes the next `binloom build` build.
 
 dbt loads each module on Python's path whose name begins with `dbt_`; `.ci/setup` puts this folder there. Spark adds the
 plan of all models below to an error, and pyspark prints the error once more as a line of JSON. No setting reaches
@@ -16,7 +16,7 @@ from dbt.plugins.manager import dbtPlugin
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.logger import PySparkLogger
 
-from binloom.commands.build_settings import FittingSettings
+from binloom.commands.build_settings import RunConnections
 from binloom.commands.spark_messages import told
 from ingest.warehouse.home import binloom_home
 
@@ -45,11 +45,14 @@ class ShortErrors(dbtPlugin):
 
 
 class Connections(dbtPlugin):
-    """Opens connections with settings that fit the run, and lost ones to a Thrift server again."""
+    """Opens connections with settings that fit the run, and lost ones to a Thrift server again.
+
+    The first connection of a run that writes tables forgets the good builds.
+    """
 
     def initialize(self) -> None:
         # dbt does this for each run.
-        SparkConnectionManager.open = staticmethod(FittingSettings().open)
+        SparkConnectionManager.open = staticmethod(RunConnections().open)
 
 
 plugins = [ShortErrors, Connections]

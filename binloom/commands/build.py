@@ -2,26 +2,24 @@
 
 import contextlib
 import hashlib
-import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from binloom.commands.build_places import build_place
+from binloom.commands.build_record import GoodBuild, good_builds, record_good_build
 from binloom.commands.metrics import BuildMetrics, MetricsServer
 from binloom.commands.output import print_line, progress, say
 from binloom.commands.project import BUILD, DbtRun, project_dir, run_dbt
 from binloom.commands.spark_messages import is_of_lost_server
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, UsageError
 from ingest.warehouse.few_rows import builds_few_rows
-from ingest.warehouse.files import replacing
 from ingest.warehouse.home import binloom_home, raw_table_dir
 from ingest.warehouse.raw_state import raw_state
 from ingest.warehouse.table_format import FORMAT_VARIABLE
@@ -30,26 +28,6 @@ from recover.sources.cluster import ClusterLostError
 
 _PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
 _OWN_OPTIONS: Final = ("--target", "-t", "--project-dir", "--profiles-dir")
-_RECORD: Final = "builds.json"
-
-
-@dataclass(frozen=True)
-class GoodBuild:
-    """A build that succeeded.
-
-    Attributes
-    ----------
-    inputs
-        Hash of the raw tables and the project at its beginning.
-    built_at
-        Time of its end: ISO 8601, UTC.
-    warnings
-        Names of the tests that warned.
-    """
-
-    inputs: str
-    built_at: str
-    warnings: tuple[str, ...]
 
 
 def build_models(
@@ -101,32 +79,6 @@ def build_inputs(home: Path) -> str:
     for path in _project_files(project):
         found.update(f"{path.relative_to(project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()
-
-
-def record_good_build(
-    home: Path, arguments: Sequence[str], inputs: str, warnings: Sequence[str], place: str = ""
-) -> None:
-    """Record that a build with some arguments of dbt was good, so that it is not repeated with the same inputs.
-
-    Parameters
-    ----------
-    place
-        Name of the place where the tables are; see `BuildPlace`.
-    """
-    records = _records(home) | {_record_key(arguments, place): GoodBuild(inputs, _now(), tuple(warnings))}
-    with replacing(home / _RECORD) as draft:
-        draft.write_text(json.dumps({key: asdict(each) for key, each in records.items()}, indent=2))
-
-
-def _records(home: Path) -> dict[str, GoodBuild]:
-    try:
-        stored = json.loads((home / _RECORD).read_text())
-        return {
-            key: GoodBuild(each["inputs"], each["built_at"], tuple(each["warnings"])) for key, each in stored.items()
-        }
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
-        # Without a readable record, the next build counts as the first one.
-        return {}
 
 
 class _Builder:
@@ -202,13 +154,15 @@ class _Builder:
             return EXIT_DONE
         begun = time.monotonic()
         self._place.open()
+        # dbt forgets the good builds when it begins.
+        others = good_builds(self._home, self._place.name)
         # Opening the place may merge files. Data that lands from here on counts as new for the next build.
         inputs = build_inputs(self._home)
         run = self._run()
         seconds = time.monotonic() - begun
         self.metrics.built(seconds, run.success, len(run.warnings))
         if run.success:
-            record_good_build(self._home, self._arguments, inputs, run.warnings, self._place.name)
+            record_good_build(self._home, self._arguments, inputs, run.warnings, self._place.name, others)
         self._print(run, seconds)
         if run.success:
             return EXIT_DONE
@@ -230,12 +184,8 @@ class _Builder:
 
     def _last_good(self, inputs: str) -> GoodBuild | None:
         """Return the last good build with the same options, if it had these inputs and its tables are still there."""
-        known = _records(self._home).get(_record_key(self._arguments, self._place.name))
+        known = good_builds(self._home, self._place.name).get(" ".join(self._arguments))
         return known if known is not None and known.inputs == inputs and self._place.has_tables() else None
-
-
-def _record_key(arguments: Sequence[str], place: str) -> str:
-    return " ".join([*arguments, *([f"({place})"] if place else [])])
 
 
 def _project_files(project: Path) -> Iterator[Path]:

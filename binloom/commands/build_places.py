@@ -54,21 +54,29 @@ def build_place(home: Path, stack: contextlib.ExitStack, is_short: Callable[[], 
     return _ThriftServer(home) if is_cluster_target() else _Session(home, stack, is_short)
 
 
+def place_name(home: Path) -> str:
+    """Return the name of the place that the environment names, as `BuildPlace.name`."""
+    from ingest.warehouse.spark import metastore_address
+
+    if is_cluster_target():
+        host, port = thrift_address()
+        return f"thrift {host}:{port}"
+    # The address may have a password.
+    address = metastore_address(home)
+    return "" if address is None else f"metastore {hashlib.sha256(address.encode()).hexdigest()[:16]}"
+
+
 class _Session:
     """A session in this process, which dbt finds and uses; the next build uses it again."""
 
     def __init__(self, home: Path, stack: contextlib.ExitStack, is_short: Callable[[], bool]) -> None:
-        from ingest.warehouse.spark import metastore_address
-
         self._home = home
         self._stack = stack
         self._is_short = is_short
         self._session: SparkSession | None = None
         self._has_built = self._are_files_gone = False
-        address = metastore_address(home)
-        self._has_own_metastore = address is None
-        # The address may have a password.
-        self.name = "" if address is None else f"metastore {hashlib.sha256(address.encode()).hexdigest()[:16]}"
+        self.name = place_name(home)
+        self._has_own_metastore = not self.name
 
     def has_tables(self) -> bool:
         # Only a session could ask another metastore.
@@ -105,8 +113,7 @@ class _ThriftServer:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        host, port = thrift_address()
-        self.name = f"thrift {host}:{port}"
+        self.name = place_name(home)
 
     def has_tables(self) -> bool:
         with contextlib.closing(Cluster.of_environment()) as cluster:

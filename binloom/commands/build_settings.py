@@ -1,4 +1,4 @@
-"""Settings of Spark that fit the rows of a dbt run: a plugin of dbt puts them into the sessions that dbt opens."""
+"""How a dbt run begins, for a plugin of dbt: with settings that fit its rows, and without a record of good builds."""
 
 import threading
 from typing import Any, Final
@@ -8,6 +8,8 @@ from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt.flags import get_flags
 from dbt_common.exceptions import DbtRuntimeError
 
+from binloom.commands.build_places import place_name
+from binloom.commands.build_record import forget_good_builds
 from binloom.commands.lost_connections import open_reconnecting
 from ingest.errors import BinloomError
 from ingest.warehouse.few_rows import FEW_ROWS, MANY_ROWS, builds_few_rows
@@ -18,30 +20,37 @@ from ingest.warehouse.settings_file import users_settings
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 
-class FittingSettings:
-    """The settings of one dbt run: chosen when its first connection opens, because the run changes what is built."""
+# Commands of dbt that write tables.
+_WRITING: Final = ("build", "clone", "retry", "run", "run-operation", "seed", "snapshot")
+
+
+class RunConnections:
+    """The connections of one dbt run. The first one begins the run, before it changes what is built."""
 
     def __init__(self) -> None:
-        self._choosing = threading.Lock()
-        self._are_chosen = False
+        self._beginning = threading.Lock()
+        self._has_begun = False
 
     def open(self, connection: Connection) -> Connection:
         """Open a connection; one of a session in this process gets the settings that fit."""
-        credentials: Any = connection.credentials
-        if credentials.method == SparkConnectionMethod.SESSION:
-            with self._choosing:
-                if not self._are_chosen:
-                    credentials.server_side_parameters = _chosen(credentials.server_side_parameters)
-                    self._are_chosen = True
+        with self._beginning:
+            if not self._has_begun:
+                try:
+                    _begin(connection.credentials)
+                except BinloomError as error:
+                    # dbt prints its own errors without a traceback.
+                    raise DbtRuntimeError(str(error)) from error
+                self._has_begun = True
         return open_reconnecting(connection)
 
 
-def _chosen(parameters: dict[str, str]) -> dict[str, str]:
-    try:
-        return fitted(parameters, builds_few_rows(binloom_home(), bool(get_flags().FULL_REFRESH)))
-    except BinloomError as error:
-        # dbt prints its own errors without a traceback.
-        raise DbtRuntimeError(str(error)) from error
+def _begin(credentials: Any) -> None:
+    home = binloom_home()
+    if get_flags().WHICH in _WRITING:
+        forget_good_builds(home, place_name(home))
+    if credentials.method == SparkConnectionMethod.SESSION:
+        has_few_rows = builds_few_rows(home, bool(get_flags().FULL_REFRESH))
+        credentials.server_side_parameters = fitted(credentials.server_side_parameters, has_few_rows)
 
 
 def fitted(parameters: dict[str, str], has_few_rows: bool) -> dict[str, str]:

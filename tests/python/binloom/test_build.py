@@ -18,17 +18,20 @@ from urllib.request import urlopen
 
 import pytest
 
-from binloom.commands.build import build_inputs, build_models, record_good_build
+from binloom.commands.build import build_inputs, build_models
 from binloom.commands.build_places import build_place
+from binloom.commands.build_record import record_good_build
 from binloom.commands.project import BUILD
 from ingest.landing.compact import FEW_FILES
 from ingest.warehouse.files import data_files, read_rows, replacing
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.names import source_stem
+from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import SEGMENTS
 from tests.support.command_line import COMMAND, assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.models.copied import copied_project
+from tests.support.models.invoke import run_dbt
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT, SAMPLES
 
@@ -125,8 +128,29 @@ def test_a_changed_model_is_new_and_a_failed_build_is_not_good(
     # It is not taken for a good build, so it is tried again: here without Java.
     assert_sentence(run(home, "build", *MART, env=WITHOUT_JAVA), 3, "Java")
     model.write_text(text)
-    # The last good build had this text.
+    # The last good build had this text, but models before the failed one may have others now.
+    assert_sentence(run(home, "build", *MART, env=WITHOUT_JAVA), 3, "Java")
+    assert run(home, "build", *MART).returncode == 0
     assert run(home, "build", *MART, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW)
+
+
+def test_a_run_of_dbt_alone_is_repaired_by_the_next_build(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whether it was killed, and between which tables."""
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("BINLOOM_HOME", str(home))
+    with SparkLaunch(home, short_lived=True) as launch:
+        launch.session()
+        run_dbt(home, "test", "--select", "binlog_files", project=project)
+        assert run(home, "build", *MART, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW)
+        run_dbt(home, "run", "--select", "stg_binlog__binlog_files", project=project)
+    assert_sentence(run(home, "build", *MART, env=WITHOUT_JAVA), 3, "Java")
+    # Builds with other options are as good as before when this one is.
+    assert run(home, "build", "--select", "stg_binlog__sources").returncode == 0
+    assert run(home, "build", *MART).returncode == 0
+    for options in (MART, ("--select", "stg_binlog__sources")):
+        assert run(home, "build", *options, env=WITHOUT_JAVA).stdout.startswith(NOTHING_NEW)
 
 
 @contextlib.contextmanager
