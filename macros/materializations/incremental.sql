@@ -34,11 +34,14 @@
         {%- endif -%}
         {#- Spark replaces the partitions that a query returns. A part that might return nothing would keep its old rows. If
             the model tells which parts have rows, few might: they are dropped when it is known that they have none,
-            because somebody may read the table meanwhile. After a build that was cut short nothing is known of them. -#}
+            because somebody may read the table meanwhile. So are parts that no longer exist: the rows of a compacted
+            file are in other parts, and for a moment in both. After a build that was cut short nothing is known of
+            them. -#}
         {%- set landed = stale | selectattr('is_landed') | list -%}
+        {%- set gone = stale | rejectattr('is_landed') | list -%}
         {%- set unsure = landed | rejectattr('has_rows') | selectattr('is_built') | list -%}
         {%- set drops_later = is_whole and config.get('meta').parts.has_rows is defined -%}
-        {%- do drop_parts(this, stale | rejectattr('has_rows') | reject('in', unsure if drops_later else [])) -%}
+        {%- do drop_parts(this, stale | rejectattr('has_rows') | reject('in', unsure + gone if drops_later else [])) -%}
         {%- if landed -%}
             {%- call statement('main') -%}
                 {{ replace_parts(limited_to(landed, compiled_code)) }}
@@ -47,7 +50,7 @@
             {%- do skipped() -%}
         {%- endif -%}
         {%- if drops_later -%}
-            {%- do drop_parts(this, parts_without_rows(unsure, compiled_code)) -%}
+            {%- do drop_parts(this, gone + parts_without_rows(unsure, compiled_code)) -%}
         {%- endif -%}
     {%- endif -%}
     {%- do record_parts(built) -%}

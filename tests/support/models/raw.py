@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 
 from ingest.binlog.hints import enum_members
 from ingest.warehouse.catalog import ensure_tables
-from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, SEGMENT_TABLES
+from ingest.warehouse.files import read_rows
+from ingest.warehouse.segments import COMPACTED_START, FIRST_EVENT
+from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, SEGMENT_TABLES, SEGMENTS
 
 WIRE_TYPES = {
     "int": ("LONG", 0),
@@ -143,18 +145,20 @@ class RawTables:
         undecoded: list[dict[str, Any]] | None = None,
         status: str = "completed",
         epoch: int = 0,
+        start: int = 4,
         lost_rows: int = 0,
         lost_bytes: int = 0,
     ) -> None:
-        """Land a file of one segment; landing it again replaces the earlier rows.
+        """Land a segment of a file, by default its only one; landing it again replaces the earlier rows.
 
         The last `lost_rows` row events and the last `lost_bytes` bytes are not landed.
         """
-        folder = self.segment_folder(file, epoch=epoch)
+        folder = self.segment_folder(file, start, epoch)
         for name in SEGMENT_TABLES:
             for part in (self.warehouse / f"{RAW_SCHEMA}.db" / name / folder).glob("*.parquet"):
                 part.unlink()
-        positions = [200 + 1000 * place for place in range(len(changes))]
+        first = max(start, FIRST_EVENT) + 196
+        positions = [first + 1000 * place for place in range(len(changes))]
         landed = list(zip(positions, changes[: len(changes) - lost_rows], strict=False))
         rows = [self._row_event(position, one) for position, one in landed if isinstance(one, Change)]
         self._write("row_events", rows, folder)
@@ -167,7 +171,7 @@ class RawTables:
         for name in SEGMENT_TABLES:
             self.spark.sql(f"alter table {RAW_SCHEMA}.{name} add if not exists partition ({values})")
             self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
-        end = 200 + 1000 * len(changes)
+        end = first + 1000 * len(changes)
         common = {"source_id": self.source, "epoch": epoch, "binlog_file": file}
         moments = [change.at for change in changes] or [NOON]
         self._write(
@@ -175,7 +179,7 @@ class RawTables:
             [
                 {
                     **common,
-                    "segment_start": 4,
+                    "segment_start": start,
                     "segment_end": end,
                     "status": status,
                     "row_events": sum(isinstance(change, Change) for change in changes),
@@ -204,6 +208,31 @@ class RawTables:
                 }
             ],
         )
+
+    def compact(self, file: str, starts: list[int]) -> None:
+        """Put the rows of segments into a compacted one, as `binloom follow` does when a file is closed."""
+        rows = [row for row in read_rows(SEGMENTS, self.warehouse.parent) if row["segment_start"] in starts]
+        replaced = [row for row in rows if row["binlog_file"] == file]
+        whole = self.segment_folder(file, COMPACTED_START)
+        for name in SEGMENT_TABLES:
+            table = self.warehouse / f"{RAW_SCHEMA}.db" / name
+            for start in starts:
+                for part in (table / self.segment_folder(file, start)).glob("*.parquet"):
+                    (table / whole).mkdir(parents=True, exist_ok=True)
+                    part.rename(table / whole / part.name)
+            values = ", ".join(part.replace("=", "='") + "'" for part in whole.split("/"))
+            self.spark.sql(f"alter table {RAW_SCHEMA}.{name} add if not exists partition ({values})")
+            self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
+        moment = self._now()
+        merged = {
+            **replaced[0],
+            "segment_start": COMPACTED_START,
+            "segment_end": max(row["segment_end"] for row in replaced),
+            "row_events": sum(row["row_events"] for row in replaced),
+            "transactions": sum(row["transactions"] for row in replaced),
+            "recorded_at": moment,
+        }
+        self._write("segments", [merged, *({**row, "status": "replaced", "recorded_at": moment} for row in replaced)])
 
     def snapshot(self, snapshot_id: str, tables: list[Table], at: tuple[str, int] | None = None) -> None:
         """Land a schema snapshot, at a file and offset or without a position."""

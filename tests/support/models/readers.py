@@ -44,6 +44,14 @@ def answers_of(home: Path) -> Answers:
 def readers_beside(home: Path) -> Iterator[list[Answers]]:
     """Ask again and again while a block builds; at its end, check and yield all answers."""
     before = answers_of(home)
+    with answers_beside(home) as seen:
+        yield seen
+    assert_old_or_new(seen, before, answers_of(home))
+
+
+@contextmanager
+def answers_beside(home: Path) -> Iterator[list[Answers]]:
+    """Ask again and again while a block builds, and yield all answers."""
     seen: list[Answers] = []
     failed: list[Exception] = []
     is_over = threading.Event()
@@ -59,7 +67,6 @@ def readers_beside(home: Path) -> Iterator[list[Answers]]:
             is_over.set()
             thread.join()
     assert not failed, failed
-    assert_old_or_new(seen, before, answers_of(home))
 
 
 def assert_old_or_new(seen: list[Answers], before: Answers, after: Answers) -> None:
