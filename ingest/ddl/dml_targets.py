@@ -95,7 +95,7 @@ def read_targets(
     size = _FIRST_SIZE
     while True:
         is_whole = size >= len(text)
-        reader = _Reader(_beginning(text[:size], is_whole, sql_mode, flavor), default_schema or None)
+        reader = _Reader(_beginning(text[:size], is_whole, sql_mode, flavor, version), default_schema or None)
         try:
             reader.read()
         except NotUnderstoodError:
@@ -108,8 +108,8 @@ def read_targets(
         return Reading(tuple(dict.fromkeys(reader.targets())), reader.read_size)
 
 
-def _beginning(text: str, is_whole: bool, sql_mode: int, flavor: Flavor) -> BeginningCursor:
-    tokens = tokens_of(text, sql_mode, flavor, is_cut=True)
+def _beginning(text: str, is_whole: bool, sql_mode: int, flavor: Flavor, version: tuple[int, ...]) -> BeginningCursor:
+    tokens = tokens_of(text, sql_mode, flavor, version, is_cut=True)
     return BeginningCursor(text, tokens if is_whole else tokens[:-1], is_whole)
 
 

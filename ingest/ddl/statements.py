@@ -29,10 +29,13 @@ _MODIFIERS: Final = (
     *("TEMPORARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "ONLINE", "OFFLINE", "IGNORE", "UNDO", "EXTERNAL"),
     *("JSON", "RELATIONAL", "DUALITY", "MATERIALIZED"),
 )
-_OBJECTS: Final = (
-    *("TABLE", "DATABASE", "INDEX", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "USER", "ROLE", "SEQUENCE"),
-    *("TABLESPACE", "SERVER", "PACKAGE", "INSTANCE", "LOGFILE", "RESOURCE", "CATALOG", "LIBRARY", "SPATIAL"),
+OBJECTS_BESIDE_TABLES: Final = (
+    *("VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "LIBRARY", "PACKAGE", "EVENT", "USER", "ROLE", "TABLESPACE"),
+    *("SERVER", "INSTANCE", "LOGFILE", "RESOURCE", "SPATIAL"),
 )
+"""Kinds of objects; a statement on one of them changes no table."""
+
+_OBJECTS: Final = ("TABLE", "DATABASE", "INDEX", "SEQUENCE", "CATALOG", *OBJECTS_BESIDE_TABLES)
 QUERIES: Final = frozenset({"SELECT", "VALUES", "TABLE", "WITH"})
 
 
@@ -59,7 +62,8 @@ def actions_of(
     Returns
     -------
     list of Action
-        Empty when the statement is not DDL; one action `not_understood` when it is DDL of an unknown form.
+        Empty when the statement is not DDL; one action `not_understood` when it is DDL of an unknown form that may
+        change a table.
     """
     if not may_be_ddl(text):
         return []
@@ -68,6 +72,8 @@ def actions_of(
     try:
         return reader.read()
     except (NotUnderstoodError, RecursionError, OverflowError, ValueError) as error:
+        if reader.changes_no_table:
+            return [Action("other", reader.statement_type, detail=reader.statement_type.lower())]
         return [
             Action(
                 "not_understood",
@@ -88,6 +94,8 @@ class _Reader:
         Verb and object, as far as they have been read.
     schema_name, table_name
         The table that the statement is about, once its name has been read.
+    changes_no_table
+        Whether the statement is known to change no table, whatever comes behind its first words.
     """
 
     def __init__(self, text: str, default_schema: str | None, dialect: Dialect) -> None:
@@ -98,22 +106,24 @@ class _Reader:
         self.statement_type = first[0].upper() if first else ""
         self.schema_name: str | None = None
         self.table_name: str | None = None
+        self.changes_no_table = False
 
     def read(self) -> list[Action]:
         """Read the statement and return its actions."""
-        self._cursor = cursor = Cursor(self._text, tokens_of(self._text, self._dialect.sql_mode, self._dialect.flavor))
-        cursor.skip_settings()
-        verb = cursor.word()
-        if verb not in VERBS:
-            return []
-        cursor.at += 1
-        self.statement_type = verb
-        if verb == "TRUNCATE":
-            return self._truncate()
-        modifiers = self._skip_modifiers()
-        named = self._object()
-        self.statement_type = f"{verb} {named}".rstrip()
+        statement = self._text, self._dialect.sql_mode, self._dialect.flavor, self._dialect.version
+        try:
+            self._cursor = Cursor(self._text, tokens_of(*statement))
+        except NotUnderstoodError:
+            # The body of a routine may have quotes of another language. What comes before them tells what it is.
+            self._cursor = Cursor(self._text, tokens_of(*statement, is_cut=True))
+            self._beginning()
+            raise
+        verb, modifiers, named = self._beginning()
         match verb, named:
+            case "", _:
+                return []
+            case "TRUNCATE", _:
+                return self._truncate()
             case _, "TABLE" if "TEMPORARY" in modifiers:
                 self._is_conditional()
                 self._table()
@@ -137,6 +147,19 @@ class _Reader:
         return [self._other(verb, named)]
 
     # --- words before the object's name ---
+
+    def _beginning(self) -> tuple[str, set[str], str]:
+        """Read verb, modifiers and the kind of the object. The verb is empty when the statement is not DDL."""
+        self._cursor.skip_settings()
+        verb = self._cursor.take_one_of(*VERBS)
+        if verb in ("", "TRUNCATE"):
+            return verb, set(), ""
+        self.statement_type = verb
+        modifiers = self._skip_modifiers()
+        named = self._object()
+        self.statement_type = f"{verb} {named}"
+        self.changes_no_table = named in OBJECTS_BESIDE_TABLES
+        return verb, modifiers, named
 
     def _skip_modifiers(self) -> set[str]:
         """Skip the words between the verb and the object; return the modifiers among them."""
@@ -386,7 +409,7 @@ class _Reader:
             cursor.skip_until(lambda at: at.word() == "ON")
             cursor.expect("ON")
             self._table()
-        elif named in ("TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE"):
+        elif named in ("TRIGGER", "PROCEDURE", "FUNCTION", "LIBRARY", "EVENT", "PACKAGE"):
             self._is_conditional()
             cursor.take_words("BODY")
             self.schema_name = self._names.table(cursor)[0]

@@ -67,30 +67,37 @@ _TOKENIZERS: Final = {
 
 
 @cache
-def _lexemes(has_ansi_quotes: bool, has_backslashes: bool, flavor: Flavor) -> re.Pattern[str]:
+def _lexemes(has_ansi_quotes: bool, has_backslashes: bool, flavor: Flavor, has_dollars: bool) -> re.Pattern[str]:
     """Return a pattern for comments, and for strings and names in which no comment begins.
 
     A backslash escapes the next sign in a string, not in a name. MySQL does not execute comments of MariaDB's kind. A
     string or name without an end is the rest of the text: each further quote in it would be searched for its end anew.
+
+    The body of a routine in JavaScript is between two marks such as `$$` or `$js$`. Within a name or behind a point,
+    the same signs are part of the name.
     """
     inside = r"(?:\\.|[^{0}\\])*+" if has_backslashes else "[^{0}]*+"
     inside_double = '[^"]*+' if has_ansi_quotes else inside.format('"')
     mark = "M?!" if flavor == "mariadb" else "!"
+    letter = r"[\w\x80-\U0010ffff]"
+    dollars = rf"|(?P<body>(?<!{letter})(?<![.$])(?P<tag>\${letter}*+\$)(?:.*?(?P=tag)|.*))" if has_dollars else ""
     return re.compile(
         rf"""'{inside.format("'")}'|"{inside_double}"|`[^`]*+`|(?P<unended>['"`].*)"""
         # A version that no server has marks a comment for the client alone.
         rf"|(?P<opens>/\*{mark}(?!999999)(?:[0-9]{{5,6}})?)|(?P<closes>\*/)"
-        r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)",
+        r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)" + dollars,
         re.DOTALL,
     )
 
 
-def bare(text: str, sql_mode: int, flavor: Flavor, is_cut: bool = False) -> str:
+def bare(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...], is_cut: bool = False) -> str:
     """Return a statement with blanks in place of comments; of an executed comment only the marks become blanks.
 
-    Every other character keeps its offset. If the text is cut, blanks replace a string or name that does not end.
+    A body in JavaScript becomes an empty string. Every other character keeps its offset. If the text is cut, blanks
+    replace a string or name that does not end.
     """
     depth = 0
+    has_dollars = flavor == "mysql" and version >= (9,)
 
     def blank(found: re.Match[str]) -> str:
         nonlocal depth
@@ -98,15 +105,21 @@ def bare(text: str, sql_mode: int, flavor: Flavor, is_cut: bool = False) -> str:
             depth += 1
         elif found["closes"] and depth:
             depth -= 1
+        elif has_dollars and found["body"]:
+            return "''" + _blanks(found[0][2:])
         elif not (found["comment"] or (is_cut and found["unended"])):
             return found[0]
-        return re.sub(r"[^\n]", " ", found[0])
+        return _blanks(found[0])
 
     modes = bool(sql_mode & ANSI_QUOTES), not sql_mode & NO_BACKSLASH_ESCAPES
-    return _lexemes(*modes, flavor).sub(blank, text)
+    return _lexemes(*modes, flavor, has_dollars).sub(blank, text)
 
 
-def tokens_of(text: str, sql_mode: int, flavor: Flavor, is_cut: bool = False) -> list[Token]:
+def _blanks(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def tokens_of(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...], is_cut: bool = False) -> list[Token]:
     """Return the tokens of a statement.
 
     Parameters
@@ -115,8 +128,8 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor, is_cut: bool = False) ->
         The statement.
     sql_mode
         Bits of the SQL mode in which it runs.
-    flavor
-        Flavor of the server.
+    flavor, version
+        Flavor and version of the server.
     is_cut
         Whether a string or name may lack its end; the tokens before it are returned, or before any other error.
 
@@ -127,7 +140,7 @@ def tokens_of(text: str, sql_mode: int, flavor: Flavor, is_cut: bool = False) ->
     """
     tokenizer = _TOKENIZERS[bool(sql_mode & ANSI_QUOTES), bool(sql_mode & NO_BACKSLASH_ESCAPES)]("mysql")
     try:
-        return tokenizer.tokenize(bare(text, sql_mode, flavor, is_cut))
+        return tokenizer.tokenize(bare(text, sql_mode, flavor, version, is_cut))
     except (TokenError, ValueError, IndexError) as error:
         if is_cut:
             return tokenizer.tokens

@@ -102,7 +102,7 @@ def _without_literals(row: Mapping[str, Any], flavor: Flavor, version: tuple[int
     from ingest.ddl.tokens import NotUnderstoodError, tokens_of
 
     try:
-        tokens = tokens_of(row["sql_text"], sql_mode_bits(row["sql_mode"]), flavor)
+        tokens = tokens_of(row["sql_text"], sql_mode_bits(row["sql_mode"]), flavor, version)
     except NotUnderstoodError:
         return None
     kept = " ".join(_token_texts(tokens, row["sql_text"]))
@@ -151,7 +151,12 @@ def _token_texts(tokens: list[Any], text: str) -> list[str]:
 
 
 def _not_understood(row: Mapping[str, Any], flavor: Flavor, version: tuple[int, ...], key: bytes | None) -> str:
-    """Return a text that is not understood either: the history of the schema then knows that it knows nothing."""
+    """Return a text that is not understood either: the history of the schema then knows that it knows nothing.
+
+    If the statement changes no table whatever it says, its first words are kept, so that no definition is lost.
+    """
+    from ingest.ddl.statements import OBJECTS_BESIDE_TABLES
+
     actions = statement_actions(row, flavor, version)
     digest = _digest(row["sql_text"], key)
     if not actions:
@@ -160,4 +165,7 @@ def _not_understood(row: Mapping[str, Any], flavor: Flavor, version: tuple[int, 
     names = [name for name in (first.schema_name, first.table_name) if name is not None]
     quoted = ".".join(f"`{name.replace('`', '``')}`" for name in names)
     is_of_table = first.table_name is not None and first.statement_type in ("CREATE TABLE", "ALTER TABLE")
-    return f"{first.statement_type} {quoted} {mark}" if is_of_table else f"{first.statement_type.split()[0]} {mark}"
+    if is_of_table:
+        return f"{first.statement_type} {quoted} {mark}"
+    verb, _, named = first.statement_type.partition(" ")
+    return f"{first.statement_type} {mark}" if named in OBJECTS_BESIDE_TABLES else f"{verb} {mark}"

@@ -228,6 +228,36 @@ def test_what_is_left_unsaid_has_the_character_set_that_the_server_gives_it(serv
             assert column.collation in (None, "binary", collations.get((schema, table, column.name))), (table, column)
 
 
+ROUTINES = [
+    "create library db.l language javascript as $mle$ export function f(n) { return `it's ${n}` } $mle$",
+    "create library db.m language javascript as $js$ '$$' \" $js$",
+    "create function db.f(n int) returns int deterministic language javascript as $$\n // don't round\n return n $$",
+    "create procedure db.p() language javascript as '// don\\'t $$ $javascript$ $javascript0$'",
+    "set session sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'",
+    'create function db.g(n int) returns int deterministic language javascript as $é$ let x = "\\\'" // ` $é$',
+    "alter library db.l comment 'it''s'",
+    "drop library db.m",
+]
+
+
+@pytest.mark.mysql
+def test_routines_in_javascript_change_no_table(mysql_server: Server) -> None:
+    # They can be created, and are logged, on a server that cannot run them. It chooses other marks for the log.
+    mysql_server.execute("create database db", "create table db.t (a int)")
+    mysql_server.flush()
+    mysql_server.execute(*ROUTINES)
+    log = mysql_server.flush()
+    found = [(one.action, one.schema_name, one.detail) for one in logged_actions(log)]
+    drop_databases(mysql_server)
+    assert found == [
+        ("other", "db", detail)
+        for detail in (
+            *("create library", "create library", "create function", "create procedure", "create function"),
+            *("alter library", "drop library"),
+        )
+    ]
+
+
 def databases_on(server: Server) -> list[str]:
     """Return the databases that a test made."""
     return [name for (name,) in server.execute("show databases") if name.startswith("db")]

@@ -4,6 +4,7 @@ from typing import Any
 
 from ingest.ddl.actions import Action, Column
 from ingest.ddl.history import Event, Handover, Hole, Observation, last_shown, versions_of
+from ingest.ddl.statements import actions_of
 
 T, U = ("s", "t"), ("s", "u")
 
@@ -68,6 +69,12 @@ def test_a_table_that_nothing_tells_of_is_not_known_behind_a_statement_either() 
 def test_a_statement_that_does_not_fit_loses_the_table_until_a_snapshot() -> None:
     events = [seen(a="int"), modified("b", "int"), seen(a="int", b="bigint")]
     assert known(events) == [None, {"a": "int"}, None, {"a": "int", "b": "bigint"}]
+
+
+def test_a_routine_in_another_language_loses_no_table() -> None:
+    routine = "create function f(n int) returns int language javascript as $$ return `it's` $$"
+    for version in ((8, 4), (9, 4)):
+        assert known([seen(a="int"), *actions_of(routine, "s", 0, "mysql", version)]) == [None, {"a": "int"}]
 
 
 def test_a_statement_that_is_not_understood_loses_its_table_alone() -> None:

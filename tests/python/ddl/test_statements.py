@@ -530,6 +530,62 @@ def test_the_sql_mode_says_what_words_mean() -> None:
     assert refused.action == "not_understood"
 
 
+BODIES = [
+    "$$ // don't round here\n return n + 1 $$",
+    "$js$ return `it's ${n}` + $$ /* \" $js$",
+    "$3003203205$ '$$' \" $javascript$ $3003203205$",
+    "$é$ don't $é$",
+    "/* x */$_$ # ` $_$ comment 'it''s'",
+]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("mode", [0, ANSI_QUOTES | NO_BACKSLASH_ESCAPES])
+def test_a_body_in_javascript_may_have_any_quotes(body: str, mode: int) -> None:
+    for made, shown_as in (
+        ("function s.f(n int) returns int deterministic", "other s <create function>"),
+        ("library s.l", "other s <create library>"),
+    ):
+        text = f"create {made} language javascript as {body}"
+        assert [shown(one) for one in actions_of(text, "d", mode, "mysql", (9, 4))] == [shown_as]
+
+
+@pytest.mark.parametrize("version", [(8, 4), (9, 4)])
+def test_dollars_in_names_begin_no_body(version: tuple[int, ...]) -> None:
+    text = "create table s.$$q$$ (a$$b int, `$$` int, $c int comment '$$', d$$ int) -- $$"
+    (created,) = actions_of(text, "d", 0, "mysql", version)
+    assert shown(created).replace("(11)", "") == "create_table s.$$q$$ a$$b int, $$ int, $c int, d$$ int"
+
+
+@pytest.mark.parametrize(("flavor", "version"), [("mysql", (8, 4)), ("mariadb", (11, 8))])
+def test_dollars_quote_nothing_on_other_servers(flavor: Flavor, version: tuple[int, ...]) -> None:
+    (created,) = actions_of("create table $t$ ($a$ bool, $$ bool, key ($a$))", "d", 0, flavor, version)
+    assert shown(created) == "create_table d.$t$ $a$ tinyint(1), $$ tinyint(1)"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("create procedure p() language other as [[ it's ]]", "other <create procedure>"),
+        ('CREATE DEFINER=`a`@`b` FUNCTION f() RETURNS int BEGIN "x', "other <create function>"),
+        ("create or replace package body p as x := x'zz'; end", "other <create package>"),
+        ("create event e do x'zz'", "other <create event>"),
+        ("create view v as select 'x", "other <create view>"),
+        ("alter server s options (user 'x)", "other <alter server>"),
+        ("create trigger tr before insert", "other <create trigger>"),
+        ("drop user", "other <drop user>"),
+    ],
+)
+def test_an_object_that_is_no_table_concerns_no_table(text: str, expected: str) -> None:
+    assert [shown(one) for one in actions_of(text, "d")] == [expected]
+
+
+@pytest.mark.parametrize("text", ["alter table t add a int comment 'x", "drop database 'x", "create sequence s x'zz'"])
+def test_a_broken_statement_on_tables_concerns_every_table(text: str) -> None:
+    (lost,) = actions_of(text, "d")
+    assert (lost.action, lost.schema_name, lost.table_name) == ("not_understood", None, None)
+
+
 def test_timestamps_are_not_null_where_the_servers_defaults_say_so() -> None:
     for flavor, version, is_nullable in (
         ("mysql", (5, 7, 30), False),

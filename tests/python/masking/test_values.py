@@ -107,10 +107,10 @@ def row(text: str, kind: str = "QUERY") -> dict[str, object]:
     }
 
 
-def texts(*statements: str, kind: str = "QUERY", key: bytes | None = KEY) -> list[str]:
+def texts(*statements: str, kind: str = "QUERY", key: bytes | None = KEY, version: str = "8.0.36") -> list[str]:
     """Return statements as they are landed."""
     batch = pa.RecordBatch.from_pylist([row(text, kind) for text in statements], STATEMENTS)
-    found: list[str] = with_masked_texts(batch, "mysql", "8.0.36", key)["sql_text"].to_pylist()
+    found: list[str] = with_masked_texts(batch, "mysql", version, key)["sql_text"].to_pylist()
     return found
 
 
@@ -152,6 +152,20 @@ def test_a_schema_change_that_is_not_understood_stays_one(statement: str) -> Non
     )
     assert {action for action, _ in after} == {"not_understood"}
     assert before == after
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "create function f(n int) returns int language javascript as $$ return `alice's` $$",
+        "create procedure p() language other as [[ it's alice ]]",
+    ],
+)
+def test_a_routine_in_another_language_changes_no_table(statement: str) -> None:
+    (text,) = texts(statement, version="9.7.4")
+    assert "alice" not in text
+    (action,) = statement_actions(row(text), "mysql", (9, 7, 4))
+    assert (action.action, action.statement_type) == ("other", " ".join(statement.upper().split()[:2]))
 
 
 def _gist(action: Action) -> tuple[str, str | None]:
