@@ -25,6 +25,7 @@ from ingest.ddl.definitions import (
     Definition,
     Elements,
     is_key,
+    is_partitioning,
     read_column,
     read_definition,
     read_elements,
@@ -365,6 +366,7 @@ class _Parts:
         return (
             cursor.word(ahead) in ("ASC", "DESC")
             or cursor.is_sign(",", ahead)
+            or is_partitioning(cursor, ahead)
             or not (cursor.is_name(ahead) or cursor.is_sign("=", ahead))
         )
 

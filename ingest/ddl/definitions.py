@@ -192,7 +192,20 @@ def _typed(column: Column, data_type: DataType) -> Column:
 
 
 def _is_over(cursor: Cursor) -> bool:
-    return cursor.is_at_end or cursor.is_sign(",") or cursor.is_sign(")") or cursor.word() in ("FIRST", "AFTER")
+    return _ends_part(cursor) or cursor.word() in ("FIRST", "AFTER")
+
+
+def _ends_part(cursor: Cursor) -> bool:
+    return cursor.is_at_end or cursor.is_sign(",") or cursor.is_sign(")") or is_partitioning(cursor)
+
+
+def is_partitioning(cursor: Cursor, ahead: int = 0) -> bool:
+    """Return whether the partitioning of the table comes next: it follows the other parts without a comma.
+
+    No definition contains these pairs of words outside of parentheses; one of them alone may be a name.
+    """
+    words = cursor.word(ahead), cursor.word(ahead + 1)
+    return words in (("PARTITION", "BY"), ("REMOVE", "PARTITIONING"), ("UPGRADE", "PARTITIONING"))
 
 
 def _skip_expression(cursor: Cursor) -> None:
@@ -329,7 +342,7 @@ def _key_part(cursor: Cursor) -> str | None:
 
 
 def _skip_key_options(cursor: Cursor) -> None:
-    while not (cursor.is_at_end or cursor.is_sign(",") or cursor.is_sign(")")):
+    while not _ends_part(cursor):
         if cursor.take_one_of("USING", "TYPE", "COMMENT"):
             cursor.value()
         elif cursor.take_words("WITH", "PARSER"):

@@ -54,6 +54,23 @@ ALTERED = [
     ("a int, b int, c int", "add x int first, add y int first, add z int after a, drop b"),
 ]
 
+PARTITIONED = [
+    ("a int primary key, d datetime not null", "drop primary key, add primary key (a, d) {by_day}"),
+    ("a int, d datetime", "add unique key u (a, d) comment 'x' {by_day}"),
+    ("a int, d datetime", "add column e int not null {by_day}"),
+    ("a int, d datetime", "add e int default 3 comment 'x' {by_day}"),
+    ("a int, d datetime", "add e int first, add f int default 3 partition by hash (a)"),
+    ("a int, d datetime", "modify d datetime not null partition by hash (a)"),
+    ("a int, d datetime", "modify d datetime not null, add key k (d) partition by hash (a) partitions 4"),
+    ("a int, d datetime", "change a `partition` int after d partition by hash (`partition`)"),
+    ("a int, remove int", "add upgrade int default 3 after remove, modify a int after upgrade partition by hash (a)"),
+    ("a int) partition by hash (a", "add column e int remove partitioning"),
+    ("a int) partition by hash (a", "add e varchar(3) collate latin1_bin remove partitioning"),
+    ("a int, remove int) partition by hash (a", "add key (a), add e int after remove remove partitioning"),
+    ("a int, b int) partition by hash (a", "drop b, order by a remove partitioning"),
+    ("a int, b int) partition by hash (a", "add e int, order by a, b remove partitioning"),
+]
+
 BEFORE_THE_SNAPSHOT = [
     "create database db_latin character set latin1",
     "create database db_bin character set utf8 collate utf8_bin",
@@ -192,6 +209,24 @@ def test_what_is_altered_comes_to_what_the_server_has(server: Server) -> None:
         [
             [f"create table db.t{number} ({columns}) charset latin1", f"alter table db.t{number} {alter}"]
             for number, (columns, alter) in enumerate(ALTERED)
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb", "mysql56", "mariadb118"))
+def test_partitions_that_follow_a_definition_change_no_column(server: Server) -> None:
+    by_day = (
+        "partition by range (to_days(d))"
+        " (partition p0 values less than (738000), partition p1 values less than maxvalue)"
+    )
+    check(
+        server,
+        [
+            [
+                f"create table db.t{number} (x text charset latin1, {columns})",
+                f"alter table db.t{number} {alter.format(by_day=by_day)}",
+            ]
+            for number, (columns, alter) in enumerate(PARTITIONED)
         ],
     )
 

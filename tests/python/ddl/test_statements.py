@@ -254,6 +254,44 @@ BOTH = [
     ),
     ("alter table t partition by range (a) (partition p values less than maxvalue)", ["other d.t <partition by>"]),
     ("alter table t remove partitioning", ["other d.t <remove partitioning>"]),
+    (
+        "alter table t drop primary key, add primary key (a, b) partition by hash (a)",
+        ["drop_primary_key d.t", "add_primary_key d.t key(a, b)", "other d.t <partition by>"],
+    ),
+    (
+        "alter table t add unique key u (a) comment 'x' partition by range (a) (partition p values less than (2))",
+        ["other d.t <add index>", "other d.t <partition by>"],
+    ),
+    ("alter table t add key (a) remove partitioning", ["other d.t <add index>", "other d.t <remove partitioning>"]),
+    (
+        "alter table t add a text not null partition by key (b)",
+        ["add_column d.t a text not null", "other d.t <partition by>"],
+    ),
+    ("alter table t add a text remove partitioning", ["add_column d.t a text", "other d.t <remove partitioning>"]),
+    (
+        "alter table t add a text default 'x' upgrade partitioning",
+        ["add_column d.t a text", "other d.t <upgrade partitioning>"],
+    ),
+    (
+        "alter table t add a text as (b) remove partitioning",
+        ["add_column d.t a text generated", "other d.t <remove partitioning>"],
+    ),
+    (
+        "alter table t modify a text default 'x' collate latin1_bin comment 'x' partition by hash (b)",
+        ["modify_column d.t [a] a text latin1 latin1_bin", "other d.t <partition by>"],
+    ),
+    (
+        "alter table t add remove text, modify a text after remove remove partitioning",
+        ["add_column d.t remove text", "modify_column d.t [a] a text after remove", "other d.t <remove partitioning>"],
+    ),
+    (
+        "alter table t change a `partition` text partition by hash (`partition`)",
+        ["modify_column d.t [a] partition text", "other d.t <partition by>"],
+    ),
+    (
+        "alter table t order by a, b remove partitioning",
+        ["other d.t <order by>", "other d.t <remove partitioning>"],
+    ),
     ("alter table t discard tablespace", ["other d.t <discard tablespace>"]),
     ("alter table t", ["other d.t <nothing>"]),
     (
