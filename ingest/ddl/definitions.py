@@ -147,7 +147,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
             keys.append(Key(None, (name,)))
         elif cursor.take_words("PRIMARY", "KEY") or cursor.take_words("KEY") or cursor.take_words("PRIMARY"):
             is_primary, nullable = True, False
-        elif cursor.take_words("GENERATED", "ALWAYS", "AS", "ROW"):
+        elif cursor.take_words("GENERATED", "ALWAYS", "AS", "ROW") or cursor.take_words("AS", "ROW"):
             cursor.take_one_of("START", "END")
             is_generated, is_period, nullable, extra = True, True, False, "STORED GENERATED"
         elif cursor.take_words("GENERATED", "ALWAYS", "AS") or cursor.take_words("AS"):

@@ -275,6 +275,22 @@ ROUTINES = [
 ]
 
 
+VERSIONED = [
+    ["create table db.t0 (a int, s timestamp(6) as row start, e timestamp(6) as row end, {period}) {versioned}"],
+    [
+        "create table db.t1 (s timestamp(6) as row start invisible, a int, {period},"
+        " e timestamp(6) generated always as row end invisible) {versioned}"
+    ],
+    ["create table db.t2 (s bigint unsigned as row start, e bigint unsigned as row end, {period}, a int) {versioned}"],
+]
+
+
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
+def test_the_ends_of_a_period_may_be_declared_in_short(server: Server) -> None:
+    words = {"period": "period for system_time (s, e)", "versioned": "with system versioning"}
+    check(server, [[statement.format(**words) for statement in of_table] for of_table in VERSIONED])
+
+
 @pytest.mark.mysql
 def test_routines_in_javascript_change_no_table(mysql_server: Server) -> None:
     # They can be created, and are logged, on a server that cannot run them. It chooses other marks for the log.

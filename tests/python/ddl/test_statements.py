@@ -408,6 +408,18 @@ OF_MARIADB = [
         ["create_table d.t a text, s timestamp(6) not null generated, e timestamp(6) not null generated"],
     ),
     (
+        "create table t (a text, s timestamp(6) as row start, e timestamp(6) as row end invisible, period for"
+        " system_time (s, e)) with system versioning",
+        ["create_table d.t a text, s timestamp(6) not null generated, e timestamp(6) not null generated"],
+    ),
+    (
+        "alter table t add s timestamp(6) as row start, add e timestamp(6) as row end after a",
+        [
+            "add_column d.t s timestamp(6) not null generated",
+            "add_column d.t e timestamp(6) not null generated after a",
+        ],
+    ),
+    (
         "create table t (a text) with system versioning",
         [
             "create_table d.t a text, row_start timestamp(6) not null generated, row_end timestamp(6) not null"

@@ -78,7 +78,7 @@ def described(server: Server, databases: Iterable[str]) -> Described:
             "select table_schema, table_name, column_name, data_type, column_type, is_nullable, character_set_name,"
             " table_collation"
             " from information_schema.columns join information_schema.tables using (table_schema, table_name)"
-            " where table_schema in %s and table_type in ('BASE TABLE', 'SEQUENCE')"
+            " where table_schema in %s and table_type in ('BASE TABLE', 'SEQUENCE', 'SYSTEM VERSIONED')"
             " order by ordinal_position",
             (names,),
         )
