@@ -110,10 +110,11 @@ class _Parts:
         self._converted_to: Default = (None, None)
         self._others: list[Action] = []
         self._renamed: list[Action] = []
+        self._adds_versioning = self._declares_period = False
 
     def in_order(self) -> list[Action]:
         """Return the actions, in an order that gives the result of the statement."""
-        columns = _without_clashes([*self._changed, *self._placed], self._action)
+        columns = _without_clashes([*self._changed, *self._placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
         return [*self._defaults, *self._dropped, *columns, *self._keys, *self._others, *self._renamed] or [
             self._action("other", detail="nothing")
@@ -189,10 +190,7 @@ class _Parts:
     def _add(self) -> None:
         cursor = self._cursor
         if cursor.take_words("SYSTEM", "VERSIONING"):
-            for column in PERIOD:
-                self._placed.append(
-                    self._action("add_column", columns=(column,), is_conditional=True, detail="system versioning")
-                )
+            self._adds_versioning = True
         elif cursor.is_words("PARTITION") and not cursor.is_words("PARTITION", "BY"):
             cursor.at += 1
             self._other("add partition")
@@ -208,6 +206,15 @@ class _Parts:
             else:
                 self._add_column(read_column(cursor, self._dialect, self._names.table), is_conditional)
 
+    def _added_period(self) -> list[Action]:
+        """Return the columns that MariaDB adds behind all others, unless the statement declares its own."""
+        if not self._adds_versioning or self._declares_period:
+            return []
+        return [
+            self._action("add_column", columns=(column,), is_conditional=True, detail="system versioning")
+            for column in PERIOD
+        ]
+
     def _add_elements(self, elements: Elements, detail: str) -> None:
         for definition in elements.definitions:
             self._add_column(definition, False)
@@ -218,6 +225,7 @@ class _Parts:
 
     def _add_column(self, definition: Definition, is_conditional: bool) -> None:
         column = definition.column
+        self._declares_period |= definition.is_period
         self._placed.append(
             self._action(
                 "add_column",

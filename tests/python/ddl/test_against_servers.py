@@ -282,6 +282,11 @@ VERSIONED = [
         " e timestamp(6) generated always as row end invisible) {versioned}"
     ],
     ["create table db.t2 (s bigint unsigned as row start, e bigint unsigned as row end, {period}, a int) {versioned}"],
+    [
+        "create table db.t3 (a int)",
+        "alter table db.t3 add s timestamp(6) as row start first, add e timestamp(6) as row end, add {period},"
+        " add system versioning",
+    ],
 ]
 
 
@@ -326,8 +331,8 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
         "alter table t add b varchar(9), add c date first",
         "insert into t (a) values (1)",
         "create table u (a int)",
-        "alter table u add system versioning",
-        "insert into u values (1)",
+        "alter table u add system versioning, add b varchar(9)",
+        "insert into u (a) values (1)",
         "create table v like t",
         "insert into v (a) values (1)",
     ]

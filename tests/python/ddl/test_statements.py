@@ -441,6 +441,24 @@ OF_MARIADB = [
         ],
     ),
     (
+        "alter table t add system versioning, add a text, add s timestamp(6) as row start, add e timestamp(6) as row"
+        " end, add period for system_time (s, e)",
+        [
+            "add_column d.t a text",
+            "add_column d.t s timestamp(6) not null generated",
+            "add_column d.t e timestamp(6) not null generated",
+            "other d.t <add period>",
+        ],
+    ),
+    (
+        "alter table t add system versioning, add a text",
+        [
+            "add_column d.t a text",
+            "add_column d.t row_start timestamp(6) not null generated ? <system versioning>",
+            "add_column d.t row_end timestamp(6) not null generated ? <system versioning>",
+        ],
+    ),
+    (
         "alter table t drop system versioning",
         ["drop_column d.t [row_start] ? <system versioning>", "drop_column d.t [row_end] ? <system versioning>"],
     ),
