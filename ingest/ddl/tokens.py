@@ -20,6 +20,13 @@ from ingest.ddl.actions import Flavor
 ANSI_QUOTES: Final = 1 << 2
 NO_BACKSLASH_ESCAPES: Final = 1 << 20
 
+_LETTER: Final = r"[\w\x80-\U0010ffff]"
+BODY_MARK: Final = rf"(?<!{_LETTER})(?<![.$])(?P<mark>\${_LETTER}*+\$)"
+"""Pattern of the mark, such as `$$` or `$js$`, before and behind the body of a routine in JavaScript.
+
+Within a name, or behind a point, the same signs are part of the name.
+"""
+
 _STRINGS: Final = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING})
 _SIGNS: Final = {
     "(": TokenType.L_PAREN,
@@ -72,22 +79,23 @@ def _lexemes(has_ansi_quotes: bool, has_backslashes: bool, flavor: Flavor, has_d
 
     A backslash escapes the next sign in a string, not in a name. MySQL does not execute comments of MariaDB's kind. A
     string or name without an end is the rest of the text: each further quote in it would be searched for its end anew.
-
-    The body of a routine in JavaScript is between two marks such as `$$` or `$js$`. Within a name or behind a point,
-    the same signs are part of the name.
     """
     inside = r"(?:\\.|[^{0}\\])*+" if has_backslashes else "[^{0}]*+"
     inside_double = '[^"]*+' if has_ansi_quotes else inside.format('"')
     mark = "M?!" if flavor == "mariadb" else "!"
-    letter = r"[\w\x80-\U0010ffff]"
-    dollars = rf"|(?P<body>(?<!{letter})(?<![.$])(?P<tag>\${letter}*+\$)(?:.*?(?P=tag)|.*))" if has_dollars else ""
+    body = rf"|(?P<body>{BODY_MARK}(?:.*?(?P=mark)|.*))" if has_dollars else ""
     return re.compile(
         rf"""'{inside.format("'")}'|"{inside_double}"|`[^`]*+`|(?P<unended>['"`].*)"""
         # A version that no server has marks a comment for the client alone.
         rf"|(?P<opens>/\*{mark}(?!999999)(?:[0-9]{{5,6}})?)|(?P<closes>\*/)"
-        r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)" + dollars,
+        r"|(?P<comment>/\*.*?(?:\*/|\Z)|\#[^\n]*|--(?=[\s\x00]|\Z)[^\n]*)" + body,
         re.DOTALL,
     )
+
+
+def quotes_with_dollars(flavor: Flavor, version: tuple[int, ...]) -> bool:
+    """Return whether a server has routines in JavaScript."""
+    return flavor == "mysql" and version >= (9,)
 
 
 def bare(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...], is_cut: bool = False) -> str:
@@ -97,7 +105,7 @@ def bare(text: str, sql_mode: int, flavor: Flavor, version: tuple[int, ...], is_
     replace a string or name that does not end.
     """
     depth = 0
-    has_dollars = flavor == "mysql" and version >= (9,)
+    has_dollars = quotes_with_dollars(flavor, version)
 
     def blank(found: re.Match[str]) -> str:
         nonlocal depth

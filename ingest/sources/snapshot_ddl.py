@@ -12,6 +12,7 @@ from ingest.ddl.column_types import NEWEST, Dialect
 from ingest.ddl.scripts import Statement, statements_of
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 from ingest.ddl.statements import actions_of
+from ingest.ddl.tokens import quotes_with_dollars
 from ingest.errors import SnapshotInputError
 from ingest.sources.snapshot import SchemaSnapshot, schema_rows
 
@@ -96,7 +97,7 @@ def _dialect(script: str) -> Dialect:
 
 def _carried_out(path: Path, script: str, schema: str | None, dialect: Dialect) -> Shapes:
     shapes, sql_mode = Shapes(begins_empty=True), 0
-    for statement in statements_of(script):
+    for statement in statements_of(script, quotes_with_dollars(dialect.flavor, dialect.version)):
         if used := _USE.match(statement.text):
             schema = used[1].strip("`").replace("``", "`")
         if mode := _SQL_MODE.search(statement.text):

@@ -87,6 +87,27 @@ def test_a_dump_is_carried_out(tmp_path: Path) -> None:
     assert (key["delete_rule"], key["update_rule"]) == ("CASCADE", "NO ACTION")
 
 
+@pytest.mark.parametrize(
+    "routine",
+    [
+        "delimiter ;;\ncreate function f() returns int language javascript\nas $$\n // don't ;;\n $$ ;;\ndelimiter ;",
+        "create library l language javascript as $js$ let x = `; $$ $JS$ ' \ndelimiter x\n $js$;",
+        "delimiter $$\ncreate procedure p() begin select 1; end $$ create procedure q() select 'a'$$\ndelimiter ;",
+        "delimiter $$\ncreate procedure p() language javascript as $_$ don't; $_$ $$\ndelimiter ;",
+    ],
+)
+def test_a_routine_hides_no_table_behind_it(routine: str, tmp_path: Path) -> None:
+    script = f"create table s.a (x int);\n{routine}\ncreate table s.b (x int comment 'it');\ncreate table s.c (x int);"
+    path = write(tmp_path / "dump.sql", script)
+    assert {row["table_name"] for row in read_snapshot_ddl(path).columns} == {"a", "b", "c"}
+
+
+def test_before_mysql_9_dollars_quote_nothing(tmp_path: Path) -> None:
+    script = "-- Server version\t8.4.3\ncreate table s.a ($$ int);\ncreate table s.$b$ ($$ int);"
+    path = write(tmp_path / "dump.sql", script)
+    assert {row["table_name"] for row in read_snapshot_ddl(path).columns} == {"a", "$b$"}
+
+
 def test_defaults_are_those_that_the_statements_say(tmp_path: Path) -> None:
     text = (
         "create database if not exists shop character set koi8r collate koi8r_bin; use shop;"
