@@ -85,7 +85,8 @@ def inspect(
 ) -> None:
     """Describe binlog files and their contents, and check that they are complete. Needs no Java.
 
-    The exit code is 1 if a file is damaged.
+    The exit code is 1 if a file is damaged. It is 2 if a file is empty or not a binlog. The report gives 3 for a file
+    that is encrypted or that ends inside its first event.
     """
     from binloom.commands.inspect import inspect_files, list_events
 

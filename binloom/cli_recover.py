@@ -55,8 +55,9 @@ def history(
 ) -> None:
     """Print every version of a row: when, by which transaction, and which values. Needs no Java.
 
-    A row is followed through changes of its key. With --as-of, the row as it was at that moment; the exit code is 1
-    if the row did not exist then, or the log does not show it.
+    A row is followed through changes of its key. With --as-of, the command prints the row as it was at that moment.
+    The exit code is 1 if the row did not exist then, or if the log does not show whether it did. It is 2 if neither
+    the log nor a baseline contains the key.
     """
     from binloom.commands.asked_log import asked_whole_log
     from binloom.commands.history import print_history
@@ -140,6 +141,9 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite what was changed
 RowsOnly = Annotated[
     bool, typer.Option("--rows-only", help="Take back only the selected row changes, not their whole transactions.")
 ]
+RedoRowsOnly = Annotated[
+    bool, typer.Option("--rows-only", help="Do again only the selected row changes, not their whole transactions.")
+]
 Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="Set only these columns.")]
 ByTransaction = Annotated[
     bool,
@@ -201,7 +205,7 @@ def undo(
 def redo(
     filters: Filters,
     skip_conflicts: SkipConflicts = False,
-    rows_only: RowsOnly = False,
+    rows_only: RedoRowsOnly = False,
     with_cascades: WithCascades = False,
     end_with: EndWith = "commit",
     output: ScriptFile = None,

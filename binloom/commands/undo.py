@@ -81,7 +81,7 @@ def print_script(
         raise UsageError(f"A script cannot end with {end_with!r}.", hint="Give --end-with commit or rollback.")
     ending: Ending = "commit" if end_with == "commit" else "rollback"
     if with_cascades and rows_only:
-        raise UsageError("--with-cascades takes back whole transactions.", hint="Leave out --rows-only.")
+        raise UsageError("--with-cascades needs whole transactions.", hint="Leave out --rows-only.")
     exit_code = report_problems(log)
     with ExitStack() as opened:
         server = None

@@ -51,7 +51,8 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     if not directory.is_dir():
         raise SnapshotInputError(
             f"There is no directory {directory}.",
-            hint="Give the folder that holds columns.json, key_column_usage.json and referential_constraints.json.",
+            hint="Give the folder that contains columns and key_column_usage as .json, .csv or .tsv, and"
+            " referential_constraints if there are foreign keys.",
             path=str(directory),
         )
     columns_file = _find(directory, "columns")

@@ -116,7 +116,7 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     yield f"known up to: {heading.head}"
     yield f"selection: {heading.selection or 'everything'}"
     if not selected.is_whole:
-        yield "only the selected rows of their transactions are taken back (--rows-only)"
+        yield f"the script {verb} only the selected rows of their transactions (--rows-only)"
     if plan.wish.columns:
         yield f"only these columns are set (--columns): {', '.join(sorted(plan.wish.columns))}"
     if plan.added:
@@ -140,7 +140,7 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         for conflict in plan.conflicts[:20]:
             yield f"  {described(conflict)}"
     if plan.refused:
-        yield f"rows that cannot be taken back, and are left out: {plan.refused}"
+        yield f"rows that the script cannot change, and leaves out: {plan.refused}"
     if heading.server:
         yield f"rows compared with the server at {heading.server}: {plan.compared}"
     if plan.differing:
