@@ -30,7 +30,7 @@ def baseline(
     tables: Tables = None,
     exclude_tables: ExcludeTables = None,
     max_rate: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Read at most so much in a second, such as 20M.")
+        str | None, typer.Option(metavar="SIZE", help="Read at most this number of bytes in a second, such as 20M.")
     ] = None,
     masks: MasksFile = None,
 ) -> None:

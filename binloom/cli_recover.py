@@ -105,13 +105,14 @@ def transactions(
     ] = Unit.TRANSACTION,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Number of ranks by rows, and by seconds.")] = 10,
     min_rows: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="All transactions with so many rows, instead of ranks.")
+        int | None,
+        typer.Option(min=0, metavar="N", help="Print all transactions with at least N rows, instead of ranks."),
     ] = None,
     min_bytes: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="All transactions with so many bytes in their file.")
+        int | None, typer.Option(min=0, metavar="N", help="Print all transactions with at least N bytes in their file.")
     ] = None,
     min_seconds: Annotated[
-        float | None, typer.Option(min=0, metavar="S", help="All transactions that lasted so long.")
+        float | None, typer.Option(min=0, metavar="S", help="Print all transactions that lasted at least S seconds.")
     ] = None,
     format: FormatOption = Format.TEXT,
     from_files: FromFiles = None,
@@ -133,11 +134,13 @@ def transactions(
     raise typer.Exit(print_transactions(log, filters, by, top, least, format))
 
 
-SkipConflicts = Annotated[bool, typer.Option("--skip-conflicts", help="Leave out rows that were changed since.")]
+SkipConflicts = Annotated[
+    bool, typer.Option("--skip-conflicts", help="Leave out rows in conflict with later transactions.")
+]
 WithDependents = Annotated[
     bool, typer.Option("--with-dependents", help="Also take back later transactions that changed the same rows.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what was changed since.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite later changes of these rows.")]
 RowsOnly = Annotated[
     bool, typer.Option("--rows-only", help="Take back only the selected row changes, not their whole transactions.")
 ]
@@ -216,7 +219,7 @@ def redo(
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
 
-    It is for a server that is as it was before them: after an undo, or restored from a backup.
+    Use it on a server that does not have these changes: after an undo, or after a restore.
     """
     from binloom.commands.asked_log import spilling_log
     from binloom.commands.undo import print_script, wish_of

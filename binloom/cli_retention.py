@@ -22,17 +22,17 @@ def expire(
         str | None, typer.Option(metavar="FILE", help="Files before this binlog file expire.")
     ] = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Drop the rows. Without it, the command only prints what would go.")
+        bool, typer.Option("--apply", help="Drop the rows. Without it, the command only prints what would be dropped.")
     ] = False,
     drop_uncertain: Annotated[
         bool,
-        typer.Option("--drop-uncertain", help="Also drop rows of which the log does not tell how they were."),
+        typer.Option("--drop-uncertain", help="Also drop rows whose last values are uncertain."),
     ] = False,
 ) -> None:
     """Drop the rows of whole binlog files, oldest first. Needs no Java.
 
-    The last known row of each key is carried into a baseline first, so `state`, `history` and typed models go on to
-    know it. Files stay that open transactions or schema changes need. Run `binloom build` afterwards.
+    The last known row of each key is carried into a baseline first, so `state`, `history` and typed models still know
+    it. Files that open transactions or schema changes need are kept. Run `binloom build` afterwards.
     """
     from binloom.commands.expire import expire_files, limit_of
 

@@ -176,6 +176,6 @@ def unknown_source(source_id: str, known: Iterable[str], home: Path) -> UnknownS
     hint = (
         f"There are: {names}."
         if names
-        else f"Nothing is landed yet: `binloom ingest --source {source_id} --binlog-dir DIR --all` does that."
+        else f"Nothing is landed yet. Run `binloom ingest --source {source_id} --binlog-dir DIR --all` first."
     )
     return UnknownSourceError(f"There is no source {source_id!r} in {home}.", hint=hint, source_id=source_id)

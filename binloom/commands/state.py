@@ -82,7 +82,7 @@ def _report(state: State) -> None:
     if state.rows_unknown:
         say(f"{state.rows_unknown} rows have values that the log does not contain; they are listed as unknown.")
     if state.rows_doubtful:
-        say(f"{state.rows_doubtful} rows may be others since then, or may not exist; the reason is beside each.")
+        say(f"{state.rows_doubtful} rows may have other values, or may not exist; the reason is beside each.")
 
 
 def _lines(state: State, format: StateFormat) -> Iterator[str]:

@@ -6,7 +6,7 @@
             {%- do found.append(node.config.severity | lower) -%}
         {%- endfor -%}
         {%- if not found -%}
-            {%- do exceptions.raise_compiler_error("macro proofs names the test " ~ name ~ ", which there is not") -%}
+            {%- do exceptions.raise_compiler_error("macro proofs names the test " ~ name ~ ", which does not exist") -%}
         {%- endif -%}
     {%- endif -%}
     {{ return(found[0] if found else 'error') }}

@@ -139,15 +139,15 @@ def _gaps(events: Sequence[TableEvent]) -> Iterator[str]:
     emptied = max((place for place, event in enumerate(events) if event.effect is Effect.EMPTIES), default=None)
     if emptied is None:
         yield (
-            "The log does not contain the CREATE TABLE, or a TRUNCATE TABLE, and there is no baseline before: rows that"
-            " never changed are missing."
+            "The log contains neither the CREATE TABLE nor a TRUNCATE TABLE, and there is no earlier baseline: rows"
+            " that never changed are missing."
         )
     since = events[emptied + 1 :] if emptied is not None else events
     for event in since:
         if event.effect is Effect.REPLACES:
             yield f"After {event}, the table has rows that were logged under another name, or not at all."
         elif event.effect is Effect.OBSCURES:
-            yield f"After {event}, rows may be missing, or be others."
+            yield f"After {event}, rows may be missing or have other values."
 
 
 def _cascades(connection: "DuckDBPyConnection", table: Table) -> Iterator[str]:
@@ -159,7 +159,10 @@ def _cascades(connection: "DuckDBPyConnection", table: Table) -> Iterator[str]:
     for name, referenced in rows:
         yield f"Foreign key {name} changes rows when {referenced} changes; not every server logs these changes."
     if _has_unread_foreign_keys(connection, table):
-        yield "A statement in the log gives the table a foreign key, and no schema snapshot shows if it changes rows."
+        yield (
+            "The table has a foreign key, and no schema snapshot shows its rules. The key may have changed rows that"
+            " the log does not contain."
+        )
 
 
 def _has_unread_foreign_keys(connection: "DuckDBPyConnection", table: Table) -> bool:

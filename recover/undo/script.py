@@ -131,7 +131,7 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     for table, baseline in plan.baselines.items():
         yield f"values of {table} that images lack: {described_baseline(baseline)}"
     yield f"rows that need nothing: {plan.done}"
-    yield f"rows of which other columns were changed since, and are kept: {plan.disjoint}"
+    yield f"rows with later changes in other columns; the script keeps these changes: {plan.disjoint}"
     if plan.conflicting:
         left = (
             "they are overwritten (--force)" if plan.wish.mode is Mode.FORCE else "they are left out (--skip-conflicts)"

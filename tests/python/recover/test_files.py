@@ -255,7 +255,7 @@ def test_the_files_of_the_sample_follow_one_another() -> None:
 def test_a_missing_file_makes_rows_uncertain(tmp_path: Path) -> None:
     later = tmp_path / "binlog.000003"
     later.write_bytes((SHOP / "binlog.000002").read_bytes())
-    missing = "After missing files or transactions at binlog.000003:0, rows may be missing, or be others."
+    missing = "After missing files or transactions at binlog.000003:0, rows may be missing or have other values."
     assert missing in gaps(whole([SHOP / FIRST_FILE, later]))
 
 
@@ -283,7 +283,7 @@ def test_a_transaction_that_did_not_commit_makes_rows_uncertain(outcome: str, re
     ).fetchall()
     log.connection.execute(f"update resolved set outcome = '{outcome}' where start_pos = {transaction}")
     (gap,) = gaps(log)
-    assert gap == f"After {reason} at {FIRST_FILE}:{first}, rows may be missing, or be others."
+    assert gap == f"After {reason} at {FIRST_FILE}:{first}, rows may be missing or have other values."
     log.connection.execute(f"update resolved set xa_xid = 'x' where start_pos = {transaction}")
     assert len(gaps(log)) == (outcome == "none")
 
