@@ -20,7 +20,7 @@ from binloom.commands.build_settings import RunConnections
 from binloom.commands.spark_messages import told
 from ingest.warehouse.home import binloom_home
 
-# Of pyspark.errors.
+# The logger that pyspark.errors uses.
 _REPEATING_LOGGER = "SQLQueryContextLogger"
 _with_plan = SparkConnectionManager.exception_handler
 
@@ -31,7 +31,7 @@ def _without_plan(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
         with _with_plan(manager, sql):
             yield
     except Exception as error:
-        # dbt names the model of an error that is its own; one that a row raises dbt-spark hands on as it is.
+        # dbt adds the name of the model to its own errors. dbt-spark passes an error that a row raises on unchanged.
         text = error.msg if isinstance(error, DbtRuntimeError) else str(error)
         raise DbtRuntimeError(told(text, binloom_home()).removeprefix("Runtime Error\n").strip()) from error
 

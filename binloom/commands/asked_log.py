@@ -106,7 +106,10 @@ def report_problems(log: Log) -> int:
 
 
 def report_beginning(log: Log, sources: Sequence[str], since: datetime | None = None) -> None:
-    """Tell of which sources older files have expired, if an answer is about them; no names of sources: of all."""
+    """Print where the log of each source begins if older files expired and the answer may need them.
+
+    Without `sources`, check all sources.
+    """
     for source, beginning in log.beginnings.items():
         is_later = since is not None and beginning.last_event_at is not None and since > beginning.last_event_at
         if source in (sources or (source,)) and not is_later:

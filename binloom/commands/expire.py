@@ -48,7 +48,7 @@ def expire_files(source: str, limit: Limit, *, apply: bool, drop_uncertain: bool
     apply
         Whether to drop them.
     drop_uncertain
-        Whether to go on although the log does not tell for certain how some rows were.
+        Whether to continue although the last values of some rows are uncertain.
     """
     from ingest.landing.expiry import expire
 

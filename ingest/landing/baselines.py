@@ -1,8 +1,8 @@
 """Land baselines: all rows of tables at one position of the binlog. Needs no Spark.
 
-The rows are written first, and the rows of `baselines` last, in one file. So a baseline is there as a whole or not at
-all. When a command was killed, the next one deletes the rows that it left, and reads all tables anew: their rows would
-not be of the same position.
+The rows are written first, and the rows of `baselines` last, in one file. So a baseline exists as a whole or not at
+all. If a command was killed, the next one deletes the rows that it left, and reads all tables again: the remaining
+tables could only be read at a later position.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from ingest.warehouse.names import require_source_name, source_stem
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES
 
 FILE_BYTES: Final = 256 << 20
-"""Bytes of values after which the rows of a table go on in another file."""
+"""After this number of bytes of values, the rows of a table continue in another file."""
 
 Progress = Callable[[BaselineTable, int], None]
 """Called with a table and the number of its rows that are written."""

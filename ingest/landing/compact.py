@@ -256,8 +256,8 @@ def merge_logs(landing: StreamLanding) -> int:
 def clean_up_held(home: Path, older_than_seconds: float = 0.0) -> int:
     """Do what `remove_replaced` and `merge_logs` do, for all sources; return the number of removed segments.
 
-    For the process that holds the embedded metastore, at a moment when it reads nothing. Followers go on landing
-    meanwhile: they only add files, and may record a segment as removed once more.
+    Only the process that holds the embedded metastore calls this, while it reads nothing. Followers continue to land:
+    they only add files, and may record a segment as removed once more.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 Before the first file is written, a plan is stored in the home: the places of the rows, and a secret from which the
 tokens of their keys are made. It contains no values. An erasure that is killed at any time is finished by the next one
-with the same tokens. At the end, one write to `segments` makes the models see that these segments changed, and the plan
-is deleted with its secret, so nobody can tell any more to which key a token belongs.
+with the same tokens. At the end, one write to `segments` shows the models that these segments changed. The plan is
+deleted with its secret; after that, nothing shows to which key a token belongs.
 """
 
 import hashlib
@@ -331,7 +331,7 @@ def _without_texts(rows: pa.Table, file: FilePlan, kept: set[int], erasure: Eras
 
 
 def _may_change_rows(row: Mapping[str, Any]) -> bool:
-    """Return whether a statement may have values, of which an older binloom did not record the tables."""
+    """Return whether a statement may contain values: an older binloom landed it without recording its tables."""
     return row["dml_targets"] is None and _CONTROL.match(row["sql_text"] or "") is None
 
 

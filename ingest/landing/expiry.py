@@ -97,7 +97,7 @@ def files_by_age(record: SourceRecord, before: datetime) -> list[OldFile]:
 
 
 def keep_from(files: Iterable[OldFile], first: OldFile | None, why: str | None = None) -> None:
-    """Keep a file and all later ones, because of a reason or of the one that the file has already."""
+    """Keep a file and all later ones; the reason is `why`, or the reason that the file already has."""
     if first is None:
         return
     first.why_kept = why or first.why_kept

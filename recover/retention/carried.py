@@ -1,7 +1,7 @@
-"""The rows of all tables at the beginning of a file, carried into a baseline before the files before it expire.
+"""Carry the rows of all tables at the beginning of a file into a baseline, before the earlier files expire.
 
-For a row that changed only in these files, its last image would be gone. The baseline has it: everything that reads
-baselines (`state`, `history`, typed models) goes on to know the row.
+If a row changed only in these files, its last image would be lost. The baseline keeps it, so that everything that reads
+baselines (`state`, `history`, typed models) still knows the row.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class CarriedTable:
     masks
         The masks that the rows have.
     rows, uncertain
-        Rows that are carried, and rows that are not: the log does not tell for certain that they exist, or how.
+        Number of rows that are carried, and of rows that are not, because their existence or values are uncertain.
     """
 
     table: Table

@@ -39,9 +39,9 @@ class Selection:
     condition
         Condition on the columns of `row_changes`.
     alternatives
-        Conditions of which each change fits exactly one, and which together are the same condition; empty if there is
-        only one: that the old key is selected, and that only the new key is. An engine uses the bloom filter of the old
-        key only in a scan without the new key.
+        Two conditions: the old key is selected, or only the new key is. Each change fits exactly one of these
+        conditions. Together they equal the whole condition. They are separate because an engine uses the bloom filter
+        of the old key only in a scan without the new key. Empty if the condition is not divided.
     keys
         The selected keys, as `pk_values` has them; empty if not exactly these are selected.
     sources

@@ -28,7 +28,7 @@ TYPES: Final = ("INSERT", "UPDATE", "DELETE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Filters of row changes. A change is selected if it fits all of them; of one with several values, any value.
+    """Filters of row changes. A change is selected if it fits one value of each filter that has values.
 
     Attributes
     ----------

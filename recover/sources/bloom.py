@@ -1,4 +1,4 @@
-"""Bloom filters of Parquet files, of which a look-up needs 32 bytes. An engine reads all of a filter instead.
+"""Bloom filters of Parquet files. A look-up here reads 32 bytes of a filter; an engine reads all of it.
 
 The format is Parquet's split block bloom filter: https://parquet.apache.org/docs/file-format/bloomfilter/
 """

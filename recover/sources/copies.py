@@ -1,4 +1,4 @@
-"""Rows of a cluster in DuckDB: as many as a question needs, so that all of it that is not a query runs as usual."""
+"""Rows of a cluster in DuckDB: those that a question needs. Code that is more than a query then runs as usual."""
 
 import tempfile
 from collections.abc import Iterable

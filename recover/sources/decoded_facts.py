@@ -1,7 +1,7 @@
 """The facts of decoded files beside their rows, as the marts have them: schema changes, statements that change rows,
 incidents, foreign keys, and parts of the log that are missing.
 
-A reader of rows through time must know all of them: without them, a row that changed unseen would look unchanged.
+A reader of rows through time needs all of them: a row that an unlogged write changed would otherwise look unchanged.
 """
 
 import csv

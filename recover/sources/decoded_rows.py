@@ -1,8 +1,8 @@
 """Decoded rows as `row_changes`: the SQL of the model, for DuckDB, on one batch of the decoder at a time.
 
-The conditions of a selection are part of the query, so that only selected rows are kept. Of a row, only its own values
-are kept: a view adds the names and all else that rows of a table map have in common. DuckDB checks each key when it
-makes a map, which takes longer than all else here, so an image becomes a map only in the query that needs one.
+The conditions of a selection are part of the query, so that only selected rows are kept. The table keeps only a row's
+own values. A view adds the names and everything else that all rows of a table map share. When DuckDB makes a map, it
+checks each key, which takes longer than all other work here. So an image becomes a map only in a query that needs one.
 """
 
 from typing import Final

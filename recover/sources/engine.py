@@ -33,7 +33,7 @@ def in_memory(spill: Path | None = None) -> "DuckDBPyConnection":
     Parameters
     ----------
     spill
-        Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
+        Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
     """
     import duckdb
 

@@ -91,7 +91,7 @@ def decode(
     with_facts
         Whether the connection gets the tables of `decoded_facts`, too.
     spill
-        Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
+        Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
 
     Raises
     ------
@@ -379,12 +379,12 @@ class _Decoding:
         self._connection.unregister("batch")
 
     def _condition(self) -> str:
-        """Return the condition on rows of the versions that are known by now, without that on transactions."""
+        """Return the condition on rows of the known versions, without the condition on transactions."""
         own = replace(self._filters, threads=(), statement=None)
         try:
             return select(own, tuple(self._versions.values())).condition.sql("duckdb")
         except UsageError:
-            # A name or value that no known version has. The selection of the whole log reports it.
+            # No known version has this name or value. The selection of the whole log reports this error.
             return "false"
 
     def _add(self, batch: Any, table: str, more: str, place: Mapping[str, Any]) -> None:

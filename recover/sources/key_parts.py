@@ -1,7 +1,7 @@
-"""The files of `row_changes` that may have the rows of a key, of all files of a warehouse.
+"""Find the files of `row_changes` in a warehouse that may contain the rows of a key.
 
-They are found in the files themselves, by their bloom filters and statistics, so that there is no index that could be
-missing or older than the files.
+The search uses the bloom filters and statistics in the files themselves, so there is no index that could be missing or
+older than the files.
 """
 
 import os
@@ -89,7 +89,7 @@ def key_parts(connection: "DuckDBPyConnection", keys: Iterable[str]) -> KeyParts
 def rows_of_keys(connection: "DuckDBPyConnection", keys: Iterable[str]) -> str:
     """Return a query of the rows of `row_changes` that have one of some keys, before the change or after it.
 
-    Of a warehouse, they are read when they are first asked for, and kept in the connection.
+    In a warehouse, rows of a key are read when they are first needed, and then kept in the connection.
     """
     keys = sorted(set(keys))
     if not _has_footers(connection):

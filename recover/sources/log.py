@@ -110,7 +110,7 @@ class Log:
         views
             The marts that the connection needs; `binloom.table_versions` is one of them.
         spill
-            Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
+            Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
         tell
             Is told when a build must be waited for.
         filters

@@ -57,7 +57,7 @@ def open_marts(
     tables
         Schema and name of each mart.
     spill
-        Folder for what does not fit into a memory of 400 MB. None: DuckDB uses as much memory as it likes.
+        Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
     tell
         Is told when a build must be waited for.
     needs

@@ -20,7 +20,7 @@ KeyTexts = Mapping[int, Sequence[str]]
 
 
 def texts_of_keys(keys: Sequence[str], version: TableVersion) -> KeyTexts:
-    """Return the texts of the key columns of a table, of the columns for which every key has one text."""
+    """Return the texts of the key columns of a table, but only of columns for which every key has one text."""
     found: dict[int, set[str] | None] = {}
     fitting = []
     for key in keys:

@@ -55,8 +55,8 @@ class Version:
     ended_by
         The change or the event that ended this version; None for the last one.
     since
-        For the first version of a line: the last event before its first change after which the row may have been
-        another, or may have existed. None if there is none.
+        For the first version of a line: the last event before its first change that may have changed the row, or after
+        which the row may have existed. None if there is none.
     """
 
     line: int
@@ -276,7 +276,7 @@ def _linked(previous: Version | None, change: Change) -> tuple[Image, str | None
     known = previous.row
     differing = tuple(column for column, value in image.items() if column in known and known[column] != value)
     if differing:
-        # Another write came between: it may have changed the columns too that this image lacks.
+        # Another write came between. It may also have changed columns that this image lacks.
         return dict(image), VALUES_DIFFER, differing
     return {**known, **image}, None, ()
 

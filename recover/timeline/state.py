@@ -26,7 +26,7 @@ class Row:
     unknown_columns
         Columns whose values the log does not contain.
     doubts
-        Events before the place after which the row may be another, or may not exist.
+        Events before the place that may have changed or deleted the row.
     """
 
     values: Image
@@ -45,7 +45,7 @@ class State:
     table_version_id
         The version of the table that has them.
     gaps_in_knowledge
-        Sentences on why other rows may exist, or others of these rows may not. Empty if the state is complete.
+        Sentences on why further rows may exist, or some of these rows may not. Empty if the state is complete.
     baseline
         The rows that the changes begin with; None if they begin with the log.
     rows_read, rows_unknown, rows_doubtful

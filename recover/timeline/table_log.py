@@ -68,7 +68,7 @@ class Rows:
     keys
         Only the rows of these keys; None: all rows.
     renamed
-        Makes, of a query of rows of `row_changes`, a query that gives them the names that are asked for.
+        A function: it takes a query of rows of `row_changes`, and returns one that gives them the requested names.
     beginning
         A baseline: its rows and the changes since are read. None: all changes.
     """

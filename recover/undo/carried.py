@@ -87,7 +87,7 @@ class CarriedRows:
         return found
 
     def forget(self, table: Table, row: Row) -> None:
-        """Record that a row of a parent takes its keys: whoever had them before carries no children any more."""
+        """Record that a row of a parent takes its keys: the row that had them before carries no children any more."""
         for number, key in enumerate(self.keys):
             if key.parent == table.name and number in self._numbers:
                 taken = tuple(row.get(name, UNKNOWN) for name in key.parent_columns)
@@ -191,7 +191,7 @@ def of_rows(effects: Iterable[tuple[Row | None, Row | None]], table: Table) -> M
 
 
 def _folded(table: Table, names: Iterable[str], values: Iterable[Text]) -> tuple[Text, ...]:
-    """Return values in a form that is the same for all values that a server may find equal."""
+    """Return values in a form that is the same for all values that a server may treat as equal."""
     return tuple(
         value.rstrip(" ").lower() if value is not None and table.by_name[name].data_type in TEXTS | LABELS else value
         for name, value in zip(names, values, strict=True)

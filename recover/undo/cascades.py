@@ -220,7 +220,7 @@ def _add_unseen(
 ) -> bool:
     """Add the last change that a parent made to each row before its first image; return whether there was one.
 
-    A row that was there before, and refers to a key that its parent got by an UPDATE, got the key together with it.
+    If a row existed before and refers to a key that its parent got by an UPDATE, the row got the key with its parent.
     """
     found = 0
     for key in keys:
@@ -359,7 +359,7 @@ def _reached(table: Table, number: int, key: ForeignKey, event_type: str, rule: 
     if event_type == "UPDATE":
         found += f" and ({_moved(key)})"
         after = [f"parents.row_after[{literal(name)}]" for name in key.parent_columns]
-        # A key that the server finds equal is another key only for its storage engine.
+        # The server treats the two keys as equal; only its storage engine distinguishes them.
         differs = " or ".join(
             f"{_folded(one)} is distinct from {_folded(other)}" if is_text else f"{one} is distinct from {other}"
             for one, other, is_text in zip(parent, after, folds, strict=True)

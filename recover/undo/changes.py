@@ -323,7 +323,7 @@ class TableChanges:
         waiting: pa.RecordBatch | None = None
         for rows in self._rows():
             waiting = rows if waiting is None else pa.concat_batches([waiting, rows])
-            # The last chain may go on in the next rows.
+            # The next rows may belong to the last chain.
             chains = waiting.column(0)
             end = pc.index(chains, chains[-1]).as_py()
             if end:

@@ -27,7 +27,7 @@ class Expected:
     wanted
         The values that the statements give the row.
     own_key
-        Key of the row itself as it is now, if a statement gives it another one: the server may find both keys equal.
+        Present key of the row, if a statement gives it another key: the server may treat both keys as equal.
     """
 
     table: Table

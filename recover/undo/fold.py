@@ -55,8 +55,8 @@ class History:
     after
         Each of these columns, with the value after its last selected change.
     existed, exists_after
-        Whether there was a row before the selection first inserted or deleted it, and after it last did so; None if
-        it did neither.
+        Whether the row existed before the first INSERT or DELETE of the selection, and after the last one. None if the
+        selection has neither.
     others
         Each column that the selection changed and another transaction changed later, with these transactions.
     others_between
@@ -94,7 +94,7 @@ class History:
 
     @property
     def row_before(self) -> Row | None:
-        """The row as it would be now without the selected changes, if no other transaction touched what they did."""
+        """The row as it would be now without the selected changes, if no other transaction changed their columns."""
         if self.existed is False:
             return None
         if self.row is None:
@@ -145,7 +145,7 @@ class Rows:
         if not self._is_keyless:
             return found[-1]
         fitting = [history for history in found if (history.row is not None) == wants_row]
-        # Among equal rows, take one that the selection touched: a needless conflict is better than a harmed row.
+        # Among equal rows, take one that the selection changed: a needless conflict is better than a damaged row.
         return max(fitting, key=lambda history: history.changes, default=None)
 
     def place(self, history: History, change: Change) -> History | None:

@@ -1,7 +1,7 @@
 """Changes of the selected transactions that are not among the row changes, so that an undo would leave them out.
 
-A transaction is taken back as a whole. Rows in quarantine have no names or no values, and a statement in the log tells
-no rows. If such changes belong to a selected transaction, the rest of it can be taken back only on request.
+A transaction is taken back as a whole. Rows in quarantine have no names or no values, and a statement in the log does
+not list its rows. If a selected transaction has such changes, the rest of it is taken back only on request.
 """
 
 from collections.abc import Iterable, Iterator

@@ -77,7 +77,10 @@ def guard(column: Column, value: Text) -> str:
 
 
 def comparison(column: Column) -> tuple[str, Printer]:
-    """Return the guard of a column up to its literal, and what writes the literal: not for NULL and not for a zero."""
+    """Return the guard of a column up to its literal, and the function that writes the literal.
+
+    NULL and zero have other guards.
+    """
     name = quoted(column.name)
     kind = column.data_type
     if kind in TEXTS or kind in LABELS:

@@ -41,7 +41,7 @@ Signature = tuple[Any, ...]
 
 
 def signature(operation: Operation) -> Signature:
-    """Return what two operations must share for their statements to differ in literals only."""
+    """Return a signature: the statements of two operations with the same signature differ only in literals."""
     key, guard, values = operation.key, operation.guard, operation.values
     nulls = [value is None for value in (*key.values(), *guard.values(), *values.values())]
     return (operation.verb, operation.table.name, *key, 0, *guard, 0, *values, 0, *operation.kept, *nulls)
@@ -87,7 +87,7 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None, moved: 
     if table.row_key and values.keys().isdisjoint(table.row_key):
         guarded = list(values)
     else:
-        # Another row may have the key by now: only all of its values tell a row that loses its key, or has none.
+        # Another row may have the key by now. If a row loses its key, or has none, only all of its values identify it.
         guarded = [
             name for name in table.stored_names if name in now and (not table.row_key or now[name] is not UNKNOWN)
         ]

@@ -242,7 +242,7 @@ class Claims:
 
 
 def _value(table: Table, row: Row | None, names: Sequence[str]) -> str | None:
-    """Return a text that is equal for values that a server may find equal; None if one of them is NULL."""
+    """Return a text that is the same for all values that a server may treat as equal; None if a value is NULL."""
     if row is None:
         return None
     parts = []

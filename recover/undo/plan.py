@@ -61,13 +61,13 @@ class Plan:
     compared
         How many rows were compared with the server.
     done, disjoint
-        Number of rows that need nothing, and of those where other columns were changed since.
+        Number of rows that need nothing, and of rows with later changes in other columns.
     problems
         Reasons that concern the plan as a whole.
     warnings
         What the plan does not contain.
     baselines
-        By table, the baseline that has values which the images of the selection lack.
+        The baseline of each table that supplies values which the images of the selection lack.
     order
         Verbs in the order of the statements; None if the statements are in the reverse of commit order.
     """
@@ -321,7 +321,7 @@ class Planner:
         return self._spools[key]
 
     def _choose_order(self, claims: Claims, plan: Plan) -> None:
-        """Choose the first order of verbs in which every statement can run, or say that there is none."""
+        """Choose the first order of verbs in which every statement can run, or report that there is none."""
         orders = ORDERS if claims.foreign_keys else ORDERS[::-1]
         if self._carried:
             orders = ORDERS_THAT_CARRY

@@ -1,7 +1,7 @@
 """Chains of a table in several processes at once: most of an undo of many rows is work on single rows.
 
-They are programs of their own: a fork would share DuckDB's threads, and multiprocessing would run the main module of
-whoever calls this again. Each ends when the connection to it does.
+They are separate programs: a fork would share DuckDB's threads, and multiprocessing would run the main module of the
+caller again. Each process ends when the connection to it ends.
 """
 
 import gc
@@ -142,7 +142,7 @@ def plan_batches(file: int) -> None:
     connection: Connection[Any, Any] = Connection(file)
     with suppress(EOFError, OSError):
         planner = ChainPlanner(connection.recv())
-        # Rows have no circles. Without the modules, little is searched for them.
+        # Rows have no reference cycles. The collector now ignores the modules, so that its searches are short.
         gc.freeze()
         while True:
             first, written = connection.recv()

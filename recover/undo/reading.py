@@ -1,7 +1,7 @@
 """Printed statements, read back: by sqlglot's MySQL dialect, and compared with the plan.
 
-The writer of statements is not used here. A million statements have few shapes, so sqlglot reads the first of each
-shape; of the others, a strict reader of tokens takes the literals.
+This module does not use the writer of statements. A million statements have few shapes, so sqlglot reads only the first
+statement of each shape. In the others, a strict reader of tokens finds the literals.
 """
 
 import re

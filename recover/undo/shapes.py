@@ -1,7 +1,7 @@
-"""Statements of a shape that was read and proved before: only their literals are still to be compared.
+"""Prove statements whose shape was proved before: only their literals are compared.
 
-A shape is proved for a signature: the same table, verb and columns, and NULL in the same places. All that a statement
-contains besides its literals is then the same text as in the statement that sqlglot has read.
+A shape is proved for a signature: the same table, verb and columns, and NULL in the same places. All text of such a
+statement, except its literals, is then the same as in the statement that sqlglot has read.
 """
 
 import re
