@@ -14,8 +14,8 @@
         {%- if lacking | length == nodes | length -%}
             {%- do exceptions.raise_compiler_error(
                 "there are no tables in schema " ~ nodes[0].schema ~ ": nothing has been landed in this warehouse yet."
-                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed. What `binloom follow`"
-                ~ " has landed and no Spark has seen yet, `binloom quality` makes known."
+                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed. If `binloom follow`"
+                ~ " has landed files that no Spark session has seen yet, run `binloom quality`: it registers them."
             ) -%}
         {%- elif lacking -%}
             {%- do exceptions.raise_compiler_error(

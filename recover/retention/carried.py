@@ -221,8 +221,8 @@ def land_carried(
         if lost and not may_lose_uncertain:
             named = ", ".join(f"{table.uncertain} of {table.table}" for table in lost)
             raise StoreError(
-                f"The log does not tell for certain how some rows were before {first_kept.binlog_file}: {named}.",
-                hint="Land a baseline with `binloom baseline`, or let these rows go with --drop-uncertain. Nothing was"
+                f"The last values of some rows before {first_kept.binlog_file} are uncertain: {named}.",
+                hint="Land a baseline with `binloom baseline`, or drop these rows with --drop-uncertain. Nothing was"
                 " dropped.",
             )
 

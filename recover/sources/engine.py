@@ -71,5 +71,5 @@ def literal(text: str) -> str:
 
 
 def escaped(path: str) -> str:
-    """Return a path for a pattern in which the characters of patterns stand for themselves."""
+    """Return a path as a pattern that matches only this path: special characters are escaped."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)

@@ -30,7 +30,7 @@ PATIENCE_SECONDS: Final = 60.0
 """Time to wait for a build that writes a table."""
 
 _RAW_SCHEMA: Final = "binlog_raw.db"
-# A build plans the query of a table after it has dropped the table. One that nobody builds is missing for longer.
+# A build drops a table before it plans the table's query. A table is missing for longer if no build writes it.
 _MISSING_SECONDS: Final = 30.0
 _SILENT_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.03

@@ -1,4 +1,4 @@
-"""What commands tell about the log that they ask."""
+"""Commands print messages about the log that they read."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What is landed of a source with masks: no masked value anywhere, and everything else as without masks."""
+"""A source with masks is landed without any masked value; everything else is landed as without masks."""
 
 import hmac
 import shutil

@@ -1,4 +1,4 @@
-"""What a person reads when no cluster answers, and which types of Spark have an exact text."""
+"""The messages when no cluster answers, and the types of Spark that have an exact text."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What must stay, and what is carried, before old files expire."""
+"""The files that must stay and the rows that are carried before old files expire."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a log of the recorded shop answers: histories of rows, states of tables, and a script that undoes the damage."""
+"""Answers of a log of the recorded shop: histories of rows, states of tables, and a script that undoes the damage."""
 
 from typing import Any
 
