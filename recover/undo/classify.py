@@ -128,6 +128,7 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
     if len(chain) == 1 and wish.is_plain and _has_whole_images(chain[0]):
         return _plan_change(table, chain[0])
     histories = fold(table, chain)
+    of_equal_rows = _changes_of_equal_rows(table, histories)
     plan = ChainPlan()
     planned: list[History] = []
     forced: set[int] = set()
@@ -144,6 +145,10 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
                 continue
             history.before = {name: value for name, value in history.before.items() if name in wish.columns}
             history.after = {name: value for name, value in history.after.items() if name in wish.columns}
+        if of_equal_rows:
+            reason = "the table has no key, and an equal row was changed since"
+            _leave(Conflict(table, _key_text(table, history), reason, (), of_equal_rows), wish, plan)
+            continue
         if _is_done(table, history, wish):
             plan.done += 1
             if wish.direction is Direction.UNDO and (by := _touched_by(history)):
@@ -161,7 +166,9 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
     _leave_taken_keys(table, histories, planned, wish, plan)
     _add_operations(table, histories, planned, wish, plan)
     plan.left_alone = _left_alone(histories, planned, wish)
-    if not plan.refusals or plan.operations:
+    # Change by change, a transaction with a conflict is not taken back at all.
+    is_refused = (wish.by_transaction and plan.conflicts) or (plan.refusals and not plan.operations)
+    if not is_refused:
         _prove(table, chain, histories, planned, forced, wish, plan)
     return plan
 
@@ -205,6 +212,17 @@ def _plan_change(table: Table, change: Change) -> ChainPlan:
     return plan
 
 
+def _changes_of_equal_rows(table: Table, histories: Iterable[History]) -> tuple[str, ...]:
+    """Return the transactions that changed a row which may be a selected one, if the table has no key.
+
+    Only its image tells such a row, and a row from before the log may have the same. Which of them another transaction
+    changed is unknown, and with it the row of every later change in the chain.
+    """
+    if table.row_key:
+        return ()
+    return _distinct(name for one in histories for name in (*one.other_existence, *one.other_updates))
+
+
 def _is_done(table: Table, history: History, wish: Wish) -> bool:
     """Return whether there is nothing to take back or to do again."""
     if wish.direction is Direction.REDO:
@@ -217,7 +235,7 @@ def _is_done(table: Table, history: History, wish: Wish) -> bool:
     if wanted is None or now is None:
         return wanted is None and now is None
     # A time that the server set again must not keep a row in the plan.
-    ignored = table.stamps if history.has_other_updates else frozenset()
+    ignored = table.stamps if history.other_updates else frozenset()
     return all(
         name in ignored or table.by_name[name].is_generated or now.get(name, UNKNOWN) == value
         for name, value in history.before.items()
@@ -259,11 +277,7 @@ def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
     if both:
         reason = "the same columns were changed since"
         return Conflict(table, key, reason, tuple(both), _transactions(history, both))
-    if (
-        wish.by_transaction
-        and history.has_other_updates
-        and any(column.is_updated_by_itself for column in table.columns)
-    ):
+    if wish.by_transaction and history.other_updates and any(column.is_updated_by_itself for column in table.columns):
         reason = "the row was updated since, and its time of update cannot be taken back change by change"
         return Conflict(table, key, reason, (), ())
     return None
@@ -295,11 +309,16 @@ def _leave_taken_keys(
                 if one is not history
             ]
             reason = "another row has its key now"
-            conflict = Conflict(table, _key_text(table, history, history.row_before), reason, (), _distinct(holders))
-            if wish.mode is Mode.FORCE:
-                plan.refusals.append(Refusal(table, conflict.key, conflict.reason))
-            else:
-                plan.conflicts.append(conflict)
+            key = _key_text(table, history, history.row_before)
+            _leave(Conflict(table, key, reason, (), _distinct(holders)), wish, plan)
+
+
+def _leave(conflict: Conflict, wish: Wish, plan: ChainPlan) -> None:
+    """Leave out a row that cannot be overwritten either."""
+    if wish.mode is Mode.FORCE:
+        plan.refusals.append(Refusal(conflict.table, conflict.key, conflict.reason))
+    else:
+        plan.conflicts.append(conflict)
 
 
 def _add_operations(
@@ -320,7 +339,7 @@ def _add_operations(
             planned.remove(history)
             continue
         operations.append(operation)
-        plan.disjoint += bool(history.has_other_updates)
+        plan.disjoint += bool(history.other_updates)
         rows = (history.row, history.row_before)
         plan.effects.append(rows if wish.direction is Direction.UNDO else (rows[1], _redone(history)))
     ordered = in_order(operations)

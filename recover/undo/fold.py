@@ -55,16 +55,16 @@ class History:
     after
         Each of these columns, with the value after its last selected change.
     existed, exists_after
-        Whether the row existed before the first INSERT or DELETE of the selection, and after the last one. None if the
-        selection has neither.
+        Whether there was a row before the selection first inserted or deleted it, and after it last did so; None if
+        it did neither.
     others
         Each column that the selection changed and another transaction changed later, with these transactions.
     others_between
         Those of them that were followed by a selected change.
     other_existence, other_existence_between
         The same for the row as a whole: transactions that inserted or deleted it after a selected change.
-    has_other_updates
-        Whether another transaction updated the row after a selected change.
+    other_updates
+        Transactions that updated the row after a selected change.
     last_transaction
         The last transaction that changed the row.
     broken
@@ -82,7 +82,7 @@ class History:
     others_between: set[str] = field(default_factory=set)
     other_existence: list[str] = field(default_factory=list)
     other_existence_between: bool = False
-    has_other_updates: bool = False
+    other_updates: list[str] = field(default_factory=list)
     changes: int = 0
     last_transaction: str = ""
     broken: str = ""
@@ -94,7 +94,7 @@ class History:
 
     @property
     def row_before(self) -> Row | None:
-        """The row as it would be now without the selected changes, if no other transaction changed their columns."""
+        """The row as it would be now without the selected changes, if no other transaction touched what they did."""
         if self.existed is False:
             return None
         if self.row is None:
@@ -145,7 +145,7 @@ class Rows:
         if not self._is_keyless:
             return found[-1]
         fitting = [history for history in found if (history.row is not None) == wants_row]
-        # Among equal rows, take one that the selection changed: a needless conflict is better than a damaged row.
+        # Among equal rows, take one that the selection touched: whatever another transaction then does is a conflict.
         return max(fitting, key=lambda history: history.changes, default=None)
 
     def place(self, history: History, change: Change) -> History | None:
@@ -237,7 +237,8 @@ def _add_other(table: Table, history: History, change: Change) -> None:
         history.row = None
     else:
         assert row is not None
-        history.has_other_updates |= is_touched
+        if is_touched:
+            history.other_updates.append(change.transaction)
         for name, value in _changed(row, change):
             if is_touched and (name in history.before or history.existed is False):
                 history.others.setdefault(name, []).append(change.transaction)

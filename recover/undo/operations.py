@@ -103,7 +103,7 @@ def inverse(table: Table, before: Row | None, after: Row | None) -> Operation | 
 
 def undo_of(table: Table, history: History) -> Operation | None:
     """Return the statement that takes back what the selection did to a row. Raises `MissingValueError`."""
-    return operation_between(table, history.row, history.row_before, history.has_other_updates)
+    return operation_between(table, history.row, history.row_before, moved=bool(history.other_updates))
 
 
 def redo_of(table: Table, history: History) -> Operation | None:
