@@ -432,7 +432,11 @@ def _sorted(table: Table, rows: Iterable[Row]) -> list[list[tuple[str, str]]]:
 
 
 def _key_text(table: Table, history: History, row: Row | None = None) -> str:
-    row = row or history.row or history.row_before or {**history.first_key, **history.before}
+    return key_text(table, row or history.row or history.row_before or {**history.first_key, **history.before})
+
+
+def key_text(table: Table, row: Row) -> str:
+    """Return the key of a row as people write it."""
     if not table.row_key:
         return "(a table without a key)"
     return "|".join(str(row.get(name)) for name in table.row_key)

@@ -4,10 +4,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Final, Self
+from typing import IO, TYPE_CHECKING, Final, Literal, Self
 
 from ingest.errors import UsageError
 from recover.timeline.baselines import Baseline
@@ -23,10 +23,11 @@ from recover.undo.changes import (
     chains_of,
     selected_changes_backwards,
 )
-from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish, inverse_of
+from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish, inverse_of, key_text
 from recover.undo.definitions import Definitions
 from recover.undo.fold import Change, Row
 from recover.undo.levels import find_levels
+from recover.undo.literals import UnprintableValueError
 from recover.undo.operations import Verb
 from recover.undo.order import ORDERS, ORDERS_THAT_CARRY, Claims
 from recover.undo.processes import PlanningProcesses, number_of_processes
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 1000
 _CHAINS_COMPARED_AT_ONCE: Final = 1000
+
+_Part = tuple[TableName, Verb] | Literal["blocks"]
+"""Statements that are in one file: those of a table and verb, or all of them, change by change."""
 
 
 @dataclass
@@ -147,7 +151,7 @@ class Planner:
         self._tables = definitions.tables
         self._foreign_keys = definitions.foreign_keys
         self._folder = tempfile.TemporaryDirectory(prefix="binloom-undo-")
-        self._spools: dict[tuple[TableName, Verb], IO[bytes]] = {}
+        self._spools: dict[_Part, IO[bytes]] = {}
         self._statements = ProvedStatements()
         self._server = server
         self._beginnings = beginnings
@@ -211,6 +215,8 @@ class Planner:
             plan.problems += claims.outside(selected.source_id, "touched_rows")
         if not wish.by_transaction:
             self._choose_order(claims, plan)
+        elif plan.is_printable:
+            self._write_blocks(plan)
         return plan
 
     def _table(self, name: TableName) -> Table:
@@ -233,7 +239,7 @@ class Planner:
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
-                self._spool(table, verb).write(texts)
+                self._spool((table.name, verb)).write(texts)
             for place, now, wanted in found.effects:
                 try:
                     self._claim(claims, task, place, now, wanted)
@@ -313,12 +319,11 @@ class Planner:
             different = {id(rows[number][0]) for number in found}
             yield from (chain for chain in some if id(chain) not in different)
 
-    def _spool(self, table: Table, verb: Verb) -> IO[bytes]:
-        key = (table.name, verb)
-        if key not in self._spools:
+    def _spool(self, part: _Part) -> IO[bytes]:
+        if part not in self._spools:
             path = Path(self._folder.name) / str(len(self._spools))
-            self._spools[key] = path.open("w+b")
-        return self._spools[key]
+            self._spools[part] = path.open("w+b")
+        return self._spools[part]
 
     def _choose_order(self, claims: Claims, plan: Plan) -> None:
         """Choose the first order of verbs in which every statement can run, or report that there is none."""
@@ -345,23 +350,45 @@ class Planner:
                 if spool is not None:
                     yield from _read(spool)
 
-    def blocks(self, plan: Plan) -> Iterator[tuple[str, Iterator[str]]]:
-        """Yield each transaction with its statements, the newest first, each in the reverse of commit order."""
+    def blocks(self) -> Iterator[tuple[str, Iterator[str]]]:
+        """Yield each transaction of a plan change by change with its statements, in their order."""
+        texts = (text for some in _read(self._spool("blocks")) for text in some)
+        for transaction in texts:
+            yield transaction, takewhile(bool, texts)
+
+    def _write_blocks(self, plan: Plan) -> None:
+        """Write each transaction with its statements, the newest first, each in the reverse of commit order.
+
+        Only these statements show whether every one of them can be written: nothing may be printed before.
+        """
         find_levels(self._connection, plan.selected, self._foreign_keys)
         changes = selected_changes_backwards(self._connection, plan.selected)
+        spool = self._spool("blocks")
         for transaction, group in groupby(changes, key=lambda one: one[1].transaction):
-            yield transaction, self._inverses(group)
+            spool.write(transaction.encode() + END)
+            for text in self._inverses(group, plan):
+                spool.write(text.encode() + END)
+            spool.write(END)  # An empty text ends the block.
+            if plan.problems:
+                return
 
-    def _inverses(self, changes: Iterator[tuple[TableName, Change]]) -> Iterator[str]:
+    def _inverses(self, changes: Iterator[tuple[TableName, Change]], plan: Plan) -> Iterator[str]:
         running = RunningRows(self._foreign_keys)
         for name, change in changes:
-            operation = inverse_of(self._tables[name], change)
-            if operation is not None:
-                try:
-                    operation = running.adjusted(operation, change.after, change.before)
-                except CarryError as error:
-                    raise SelectionError(f"The undo is impossible change by change: {error}.") from None
-                yield self._statements.text(operation)
+            table = self._tables[name]
+            operation = inverse_of(table, change)
+            if operation is None:
+                continue
+            try:
+                text = self._statements.text(running.adjusted(operation, change.after, change.before))
+            except CarryError as error:
+                plan.problems.append(f"the undo is impossible change by change: {error}")
+                return
+            except UnprintableValueError as error:
+                refusal = Refusal(table, key_text(table, change.after or change.before or {}), str(error))
+                plan.take(table, Findings(refusals=[refusal]))
+                continue
+            yield text
 
 
 def _placed(batches: "Iterable[pa.RecordBatch]") -> "Iterator[tuple[int, pa.RecordBatch]]":

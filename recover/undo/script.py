@@ -45,7 +45,7 @@ def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "com
     yield ""
     yield from opening()
     if plan.wish.by_transaction:
-        for number, (transaction, statements) in enumerate(planner.blocks(plan)):
+        for number, (transaction, statements) in enumerate(planner.blocks()):
             yield ""
             yield comment(f"Transaction {transaction}")
             yield from block(([text] for text in statements), ending, is_first=number == 0)

@@ -334,6 +334,21 @@ def test_force_overwrites_and_skip_leaves_out() -> None:
     assert found.added == ("0-1-2",) and len(statements) == 2
 
 
+def test_blocks_are_proved_before_the_first_is_printed() -> None:
+    changes = [(1, row(1, b="\ufffd"), row(1, b="y")), (2, row(1, b="y"), row(1, b="z"))]
+    found = planned(log(*changes), "true", Wish(by_transaction=True))
+    assert not found.is_printable and found.refused == 1
+    assert found.refusals[0].key == "1" and "bytes that are no character" in found.refusals[0].reason
+    # The server would take child 8 along to parent 1, although both changes of the parent together are nothing.
+    connection = log((1, child(7, 2), child(8, 2)), (1, row(1), row(2)), (2, row(2), row(1)))
+    definitions = Definitions({TABLE.name: TABLE, CHILD.name: CHILD}, (replace(KEY, update_rule="CASCADE"),))
+    for wish, problems in ((Wish(), 0), (Wish(by_transaction=True), 1)):
+        with Planner(connection, definitions) as planner:
+            found = planner.plan(select(connection, "true"), wish)
+        assert (len(found.problems), found.is_printable) == (problems, not problems)
+    assert found.problems[0].startswith("the undo is impossible change by change: the server would change t of row 8")
+
+
 def test_only_rows_and_only_columns() -> None:
     changes = [(1, row(1), row(1, a=2, b="y")), (1, row(2), row(2, a=3))]
     assert len(printed(log(*changes), "pk_values = '1'", rows_only=True)[1]) == 1
