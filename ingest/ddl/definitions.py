@@ -303,7 +303,7 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
     index_name = _skip_name(cursor)
     columns = _key_parts(cursor)
     _skip_key_options(cursor)
-    if is_unique:
+    if is_unique and columns:
         elements.keys.append(Key(index_name or name, columns))
     return "index"
 
@@ -324,8 +324,10 @@ def _skip_name(cursor: Cursor) -> str | None:
 
 
 def _key_parts(cursor: Cursor) -> tuple[str, ...]:
-    """Read the columns of a key; expressions are left out."""
-    return tuple(name for name in cursor.list_of(lambda: _key_part(cursor)) if name is not None)
+    """Read the columns of a key; none if it has an expression: rows may then be equal in its columns."""
+    parts = cursor.list_of(lambda: _key_part(cursor))
+    names = tuple(name for name in parts if name is not None)
+    return names if len(names) == len(parts) else ()
 
 
 def _key_part(cursor: Cursor) -> str | None:

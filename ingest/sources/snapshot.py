@@ -53,6 +53,7 @@ TABLES_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "TABLE_TYPE")
 TABLES_OPTIONAL = ("ENGINE", "TABLE_COLLATION")
 SCHEMATA_NEEDED = ("SCHEMA_NAME", "DEFAULT_CHARACTER_SET_NAME", "DEFAULT_COLLATION_NAME")
 STATISTICS_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "NON_UNIQUE", "INDEX_NAME", "INDEX_TYPE")
+STATISTICS_OPTIONAL = ("COLUMN_NAME",)
 
 # Engines with hash indexes of their own. In other engines a hash is a column of the table, and its index a tree.
 _HASHING_ENGINES = frozenset({"MEMORY", "NDBCLUSTER"})
@@ -134,7 +135,7 @@ def schema_rows(
         Rows of TABLES. Only system-versioned tables and tables with hash indexes count: MariaDB does not list
         all of their columns.
     statistics
-        Rows of STATISTICS. Only hash indexes count.
+        Rows of STATISTICS. Only hash indexes and parts of keys that are expressions count.
     needs_rules
         Whether every foreign key must have its rules. MariaDB shows them only to users with privileges on the
         table beyond SELECT.
@@ -150,8 +151,8 @@ def schema_rows(
         A column occurs twice, a key names a missing column, or it is unknown whether a table has columns that
         are not listed.
     """
-    listed, table_rows = list(columns), list(tables)
-    key_rows = sorted((_key_row(row) for row in keys), key=_key_order)
+    listed, table_rows, statistics = list(columns), list(tables), list(statistics)
+    key_rows = sorted(_without_expressions(map(_key_row, keys), statistics), key=_key_order)
     primary = {
         _column_id(row): row["ordinal_position"] for row in key_rows if row["constraint_name"].upper() == "PRIMARY"
     }
@@ -180,6 +181,19 @@ def schema_rows(
         rule = rule or {}
         foreign.append({**row, "update_rule": rule.get("UPDATE_RULE"), "delete_rule": rule.get("DELETE_RULE")})
     return column_rows, plain, foreign
+
+
+def _without_expressions(keys: Iterable[dict[str, Any]], statistics: Iterable[ViewRow]) -> Iterator[dict[str, Any]]:
+    """Yield the parts of keys without those of unique keys that have an expression.
+
+    KEY_COLUMN_USAGE shows only the columns of such a key, in which rows may be equal. In STATISTICS, an expression is a
+    part without a column.
+    """
+    hidden = {(*_table_id(row), str(row["INDEX_NAME"])) for row in statistics if row.get("COLUMN_NAME", "") is None}
+    for row in keys:
+        is_foreign = row["referenced_table_name"] is not None
+        if is_foreign or (row["schema_name"], row["table_name"], row["constraint_name"]) not in hidden:
+            yield row
 
 
 def default_rows(schemata: Iterable[ViewRow], tables: Iterable[ViewRow]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from ingest.sources.snapshot import (
     RULES_OPTIONAL,
     SCHEMATA_NEEDED,
     STATISTICS_NEEDED,
+    STATISTICS_OPTIONAL,
     TABLES_NEEDED,
     TABLES_OPTIONAL,
     SchemaSnapshot,
@@ -40,8 +41,9 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     ----------
     directory
         Folder with the files. `referential_constraints` may be missing when there is no foreign key. `tables` and
-        `statistics` may be missing when no table of MariaDB is system-versioned or has a unique hash index. `tables`
-        and `schemata` give the default character sets of the tables and schemas that they list.
+        `statistics` may be missing when no table of MariaDB is system-versioned or has a unique hash index, and no
+        unique key of MySQL has an expression. `tables` and `schemata` give the default character sets of the tables
+        and schemas that they list.
 
     Raises
     ------
@@ -65,7 +67,7 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     keys = _read(keys_file, KEYS_NEEDED, KEYS_OPTIONAL)
     rules = _read(rules_file, RULES_NEEDED, RULES_OPTIONAL) if rules_file else []
     tables = _read(tables_file, TABLES_NEEDED, TABLES_OPTIONAL) if tables_file else []
-    statistics = _read(statistics_file, STATISTICS_NEEDED) if statistics_file else []
+    statistics = _read(statistics_file, STATISTICS_NEEDED, STATISTICS_OPTIONAL) if statistics_file else []
     schemata = _read(schemata_file, SCHEMATA_NEEDED) if schemata_file else []
     if rules_file is None and any(row.get("REFERENCED_TABLE_NAME") for row in keys):
         raise _missing(directory, "referential_constraints")

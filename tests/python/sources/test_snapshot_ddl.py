@@ -11,6 +11,7 @@ from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server as Source
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
+from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.servers import Server
 from tests.servers.marked import marked
 
@@ -177,6 +178,27 @@ def test_ddl_of_a_server_is_the_snapshot_of_the_server(
         assert rows(ours) == rows(expected)
     finally:
         server.execute("drop database `snap``ddl`")
+
+
+WITH_EXPRESSIONS = """create table `snap``ddl`.mails (
+    tenant int not null, email varchar(20) not null, unique key plain (tenant, email), unique ((lower(email))),
+    unique key ends (tenant, (lower(email))), unique key begins ((lower(email)), tenant), key (tenant, (lower(email))))
+"""
+
+
+def test_a_unique_key_with_an_expression_is_none_of_its_columns(mysql_server: Server, tmp_path: Path) -> None:
+    mysql_server.execute("create database `snap``ddl`", WITH_EXPRESSIONS)
+    try:
+        shown = mysql_server.execute("show create table `snap``ddl`.mails")[0][1]
+        with Source(ServerAddress(mysql_server.host, mysql_server.port, "root")) as source:
+            snapshots = [take_snapshot(source), read_snapshot_dir(mysql_server.snapshot_dir(tmp_path))]
+    finally:
+        mysql_server.execute("drop database `snap``ddl`")
+    for number, text in enumerate((shown, WITH_EXPRESSIONS)):
+        snapshots.append(read_snapshot_ddl(write(tmp_path / f"{number}.sql", text + ";"), "snap`ddl"))
+    for snapshot in snapshots:
+        keys = [(row["constraint_name"], row["column_name"]) for row in rows(snapshot)["keys"]]
+        assert keys == [("plain", "tenant"), ("plain", "email")], snapshot.origin
 
 
 def rows(snapshot: SchemaSnapshot) -> dict[str, list[dict[str, Any]]]:

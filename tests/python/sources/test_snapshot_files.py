@@ -224,6 +224,32 @@ def test_whether_a_unique_hash_is_a_column_depends_on_the_engine(tmp_path: Path)
     assert "Export tables, too" in str(caught.value)
 
 
+@pytest.mark.parametrize("ending", ["json", "csv", "tsv"])
+def test_a_unique_key_with_an_expression_is_left_out(tmp_path: Path, ending: str) -> None:
+    views = shop()
+    schema = views["columns"][0]["TABLE_SCHEMA"]
+    # An index may have the name of a foreign key.
+    indexes = [
+        ("customers", "PRIMARY", "id"),
+        ("customers", "uk_customers_email", None),
+        ("orders", "fk_orders_customer", None),
+    ]
+    views["statistics"] = [
+        {
+            "TABLE_SCHEMA": schema,
+            "TABLE_NAME": table,
+            "NON_UNIQUE": 0,
+            "INDEX_NAME": name,
+            "INDEX_TYPE": "BTREE",
+            "COLUMN_NAME": column,
+        }
+        for table, name, column in indexes
+    ]
+    before, after = read_snapshot_dir(SHOP / "schema"), read_snapshot_dir(write(tmp_path, views, ending))
+    left_out = [row["constraint_name"] for row in before.keys if row not in after.keys]
+    assert left_out == ["uk_customers_email"] and after.foreign_keys == before.foreign_keys
+
+
 def test_missing_folder_and_missing_views(tmp_path: Path) -> None:
     with pytest.raises(SnapshotInputError, match="There is no directory"):
         read_snapshot_dir(tmp_path / "nowhere")
