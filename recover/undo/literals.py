@@ -69,9 +69,9 @@ def guard(column: Column, value: Text) -> str:
     if value is None:
         return f"{quoted(column.name)} IS NULL"
     if is_floating(column) and float(value) == 0:
-        # The sign of zero is only in its text.
-        name, sign = quoted(column.name), "-0" if value.startswith("-") else "0"
-        return f"({name} <=> 0e0 AND CAST({name} AS CHAR) <=> '{sign}')"
+        # The sign of zero is only in its text: 0, -0, 0.00 of a DOUBLE(10,2), or 00-0 of a FLOAT ZEROFILL.
+        name, has_sign = quoted(column.name), "LIKE" if value.startswith("-") else "NOT LIKE"
+        return f"({name} <=> 0e0 AND CAST({name} AS CHAR) {has_sign} '%-%')"
     before, write = comparison(column)
     return before + write(column, value)
 

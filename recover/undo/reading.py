@@ -169,11 +169,12 @@ def _values(
         raise _unproved(sql, "it has no WHERE")
     for condition in _conjuncts(where.this):
         columns = [*condition.this.find_all(exp.Column)]
-        if len(columns) != 1 or not isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.Is):
+        if len(columns) != 1 or not isinstance(condition, exp.EQ | exp.NullSafeEQ | exp.Is | exp.Like):
             raise _unproved(sql, f"a condition is not one on a column: {condition.sql('mysql')[:60]}")
         name = columns[0].name
-        operator = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.Is: "is"}[type(condition)]
-        yield name, f"{_with_placeholder(condition.this)} {operator}", condition.expression
+        operator = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.Is: "is", exp.Like: "LIKE"}[type(condition)]
+        negation = "NOT " if condition.args.get("negate") else ""
+        yield name, f"{_with_placeholder(condition.this)} {negation}{operator}", condition.expression
 
 
 def _with_placeholder(expression: "exp.Expr") -> str:
@@ -268,8 +269,9 @@ def _exact_form(column: Column, value: Text) -> str:
         return "CAST(CAST(c AS CHAR CHARACTER SET utf8mb4) AS BINARY) <=>"
     if kind == "json":
         return "CAST(CAST(c AS CHAR) AS BINARY) <=>"
-    is_zero = kind in kinds.FLOATS | kinds.DOUBLES and float(value) == 0
-    return "CAST(c AS CHAR) <=>" if kind in kinds.PRINTED or is_zero else "c <=>"
+    if kind in kinds.FLOATS | kinds.DOUBLES and float(value) == 0:
+        return "CAST(c AS CHAR) LIKE" if value.startswith("-") else "CAST(c AS CHAR) NOT LIKE"
+    return "CAST(c AS CHAR) <=>" if kind in kinds.PRINTED else "c <=>"
 
 
 def _is_comparison(column: Column, form: str, value: Text, literal: Literal | None) -> bool:
@@ -282,8 +284,7 @@ def _is_comparison(column: Column, form: str, value: Text, literal: Literal | No
     if kind in kinds.OPAQUE:
         return literal == ("text", f"'{value[2:]}'")
     if kind in kinds.FLOATS | kinds.DOUBLES and float(value) == 0:
-        sign = "-0" if value.startswith("-") else "0"
-        return literal == ("text", f"'{sign}'") if form.startswith("CAST") else literal == ("number", "0e0")
+        return literal == (("text", "'%-%'") if form.endswith("LIKE") else ("number", "0e0"))
     return is_value(column, value, literal)
 
 

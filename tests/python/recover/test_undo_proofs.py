@@ -195,7 +195,7 @@ def test_a_wrong_text_is_not_printed_after_right_ones_of_its_shape() -> None:
                         reader.prove(text, one)
         for right in (plans[0], plans[-1], plans[-len(values) - 1]):
             text = statement(right)
-            for old, new in ((" WHERE", " WHERE 1 = 1 OR"), ("`all`", "`alls`"), ("1", "2"), (")", ", 1)")):
+            for old, new in ((" WHERE", " WHERE 1 OR"), ("`all`", "`alls`"), ("1", "2"), (")", ", 1)"), ("NOT ", "")):
                 if old in text:
                     with pytest.raises(UnprovedStatementError):
                         reader.prove(text.replace(old, new, 1), right)
@@ -494,4 +494,4 @@ def test_literals_follow_the_type_and_not_the_text() -> None:
     assert literal(Column("t", "varbinary", "varbinary(9)"), "0x41") == "X'41'"
     assert literal(Column("t", "varchar", "varchar(9)", "latin1"), "é") == "_utf8mb4 X'C3A9'"
     assert literal(Column("t", "float", "float"), "1.1") == "1.100000023841858e0"
-    assert guard(Column("t", "double", "double"), "-0") == "(`t` <=> 0e0 AND CAST(`t` AS CHAR) <=> '-0')"
+    assert guard(Column("t", "double", "double"), "-0") == "(`t` <=> 0e0 AND CAST(`t` AS CHAR) LIKE '%-%')"
