@@ -21,7 +21,7 @@ from recover.undo.classify import (
 from recover.undo.expected import Expected, expected_rows
 from recover.undo.fold import Change, Row
 from recover.undo.literals import UnprintableValueError
-from recover.undo.operations import MissingValueError, Operation, Verb
+from recover.undo.operations import MissingValueError, Operation, Verb, verb_between
 from recover.undo.reading import StatementReader
 from recover.undo.statements import StatementWriter
 from recover.undo.tables import Table
@@ -29,8 +29,8 @@ from recover.undo.tables import Table
 END: Final = b"\0"
 """Ends each statement of `Findings.texts`: a statement may contain a line break in a name, but no NUL."""
 
-Effect = tuple[int, Row | None, Row | None]
-"""Place of a chain, a row of it as it is now, and as it will be."""
+Effect = tuple[int, Verb, Row | None, Row | None]
+"""Place of a statement, the verb of those that it is printed with, its row as it is now, and as it will be."""
 
 
 class ProvedStatements:
@@ -124,7 +124,10 @@ class Findings:
             texts += END
             self.counts[verb] += 1
         if task.keeps_effects:
-            self.effects += [(chain.place, now, wanted) for now, wanted in chain.plan.effects]
+            self.effects += [
+                (place, together or verb_between(now, wanted), now, wanted)
+                for place, (now, wanted) in enumerate(chain.plan.effects, chain.place)
+            ]
             self.touched += [key for change in chain.changes for key in (change.key, change.key_after)]
 
 
@@ -151,7 +154,10 @@ class ChainPlanner:
     def planned(self, first: int, chains: Iterable[list[Change]], found: Findings) -> Iterator[PlannedChain]:
         """Yield the proved statements of each chain; count what is left alone, in conflict or refused in `found`."""
         table, wish = self._task.table, self._task.wish
-        for place, chain in enumerate(chains, first):
+        following = first
+        for chain in chains:
+            # A place for each statement: a chain has no more of them than changes.
+            place, following = following, following + len(chain)
             try:
                 plan = plan_chain(table, chain, wish)
                 operations = _steps(table, chain, plan) if wish.by_transaction else plan.operations

@@ -98,7 +98,7 @@ class ChainPlan:
     Attributes
     ----------
     effects
-        Each row that a statement changes, as it is now and as it will be.
+        Each row that a statement changes, as it is now and as it will be, in the order of the statements.
     already
         Rows that other transactions have already brought back.
     done
@@ -349,6 +349,9 @@ def _add_operations(
             plan.refusals.append(Refusal(table, _key_text(table, history), reason))
         planned.clear()
         plan.effects.clear()
+    elif ordered is not None:
+        effects = dict(zip(map(id, operations), plan.effects, strict=True))
+        plan.effects = [effects[id(operation)] for operation in ordered]
     plan.operations = ordered or (operations if wish.by_transaction else [])
 
 

@@ -12,6 +12,11 @@ Verb = Literal["INSERT", "UPDATE", "DELETE", "SELECT"]
 """A SELECT compares a row that the server itself has changed."""
 
 
+def verb_between(now: Row | None, wanted: Row | None) -> Verb:
+    """Return the verb of the statement that turns one row into another."""
+    return "INSERT" if now is None else "DELETE" if wanted is None else "UPDATE"
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One statement that changes, or finds, exactly one row.

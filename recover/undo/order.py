@@ -76,10 +76,19 @@ class Claims:
         """Return whether statements on a table can meet a unique value or a foreign key."""
         return bool(self._unique[table.name]) or any(table.name in (key.table, key.parent) for key in self.foreign_keys)
 
-    def add(self, table: Table, place: int, now: Row | None, wanted: Row | None, rank: int | None = None) -> None:
-        """Record the values that a statement takes and gives up; `rank` is that of its table if it is another one."""
+    def add(
+        self, table: Table, place: int, verb: Verb, now: Row | None, wanted: Row | None, rank: int | None = None
+    ) -> None:
+        """Record the values that a statement takes and gives up.
+
+        Parameters
+        ----------
+        verb
+            The verb of the statements that it is printed with: rows that exchanged keys have one for all of theirs.
+        rank
+            That of the table of the statement, if it is another one.
+        """
         rank = self._ranks[table.name] if rank is None else rank
-        verb: Verb = "INSERT" if now is None else "DELETE" if wanted is None else "UPDATE"
         for number, names in enumerate(self._unique[table.name]):
             self._add(f"unique {table.text} {number}", table, names, verb, (rank, place), now, wanted)
         for number, key in enumerate(self.foreign_keys):

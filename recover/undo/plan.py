@@ -14,7 +14,7 @@ from recover.timeline.baselines import Baseline
 from recover.undo.against import Difference, LiveServer, OtherTableError
 from recover.undo.beginnings import Beginnings, columns_of_cascades
 from recover.undo.carried import CarriedRows, CarryError, RunningRows, Turn
-from recover.undo.chains import END, ChainPlanner, Findings, PlannedChain, ProvedStatements, Task
+from recover.undo.chains import END, ChainPlanner, Effect, Findings, PlannedChain, ProvedStatements, Task
 from recover.undo.changes import (
     Selected,
     SelectionError,
@@ -239,10 +239,10 @@ class Planner:
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
-                self._spool((table.name, verb)).write(texts)
-            for place, now, wanted in found.effects:
+                self._spool(table, verb).write(texts)
+            for effect in found.effects:
                 try:
-                    self._claim(claims, task, place, now, wanted)
+                    self._claim(claims, task, effect)
                 except CarryError as error:
                     if str(error) not in plan.problems:
                         plan.problems.append(str(error))
@@ -259,15 +259,16 @@ class Planner:
                 inverse: Verb = {"INSERT": "DELETE", "DELETE": "INSERT"}.get(verb_, "UPDATE")  # type: ignore[assignment]
                 plan.counts[table.text, inverse] += count
 
-    def _claim(self, claims: Claims, task: Task, place: int, now: Row | None, wanted: Row | None) -> None:
+    def _claim(self, claims: Claims, task: Task, effect: Effect) -> None:
         """Record what a statement does to keys, after those statements of other tables that change the row, too."""
+        place, verb, now, wanted = effect
         table, row = task.table, now
         for turn, then in task.carried.steps(table, now) if now is not None else ():
             assert row is not None
-            claims.add(table, turn[1], row, then, rank=turn[0])
+            claims.add(table, turn[1], "UPDATE", row, then, rank=turn[0])
             self._carry(claims, table, turn, row, then)
             row = then
-        claims.add(table, place, row, wanted)
+        claims.add(table, place, verb, row, wanted)
         if row is not None and wanted is not None:
             self._carry(claims, table, (claims.rank(table), place), row, {**row, **wanted})
 

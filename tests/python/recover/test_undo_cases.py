@@ -203,6 +203,15 @@ UNDONE = [
         ),
     ),
     Case(
+        "parent that takes a former key, and its child",
+        (
+            "create table p (id int primary key)",
+            "create table c (id int primary key, p int, foreign key (p) references p (id))",
+            "insert into p values (1)",
+        ),
+        ("update p set id = 2 where id = 1", "insert into p values (1)", "insert into c values (7, 1)"),
+    ),
+    Case(
         "tree",
         (
             "create table t (id int primary key, p int, foreign key (p) references t (id))",

@@ -310,6 +310,20 @@ def test_swapped_unique_values_are_taken_back_by_transaction() -> None:
     ]  # fmt: skip
 
 
+def test_rows_that_exchanged_keys_are_ordered_as_they_are_printed() -> None:
+    taken = [(1, row(1), row(2)), (1, None, row(1, a=3)), (1, None, child(7, 1))]
+    found, statements = printed(log(*taken))
+    assert found.order == ("DELETE", "UPDATE", "INSERT")
+    assert [text.split(" WHERE")[0].split(",")[0] for text in statements] == [
+        "DELETE FROM `shop`.`c`", "DELETE FROM `shop`.`t`", "UPDATE `shop`.`t` SET `id` = 1",
+    ]  # fmt: skip
+
+
+def test_unique_values_of_rows_that_exchanged_keys_are_free_when_they_are_taken() -> None:
+    found = planned(log((1, row(1, a=5), row(2, a=9)), (1, row(3, a=6), row(1, a=5)), (1, row(2, a=9), row(2, a=6))))
+    assert not found.is_printable and "two rows would have the same unique value in shop.t" in found.problems[0]
+
+
 def test_other_columns_that_were_changed_since_are_kept() -> None:
     found, statements = printed(log(*UPDATED))
     assert found.disjoint == 1
