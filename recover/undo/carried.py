@@ -185,9 +185,9 @@ class RunningRows:
             self._carried.forget(table, then)
 
 
-def of_rows(effects: Iterable[tuple[Row | None, Row | None]], table: Table) -> Mapping[tuple[Text, ...], Row]:
+def of_rows(effects: Iterable[tuple[str, Row | None, Row | None]], table: Table) -> Mapping[tuple[Text, ...], Row]:
     """Return the rows that statements change, by their keys."""
-    return {tuple(now.get(name) for name in table.row_key): now for now, _ in effects if now is not None}
+    return {tuple(now.get(name) for name in table.row_key): now for _, now, _ in effects if now is not None}
 
 
 def _folded(table: Table, names: Iterable[str], values: Iterable[Text]) -> tuple[Text, ...]:

@@ -29,8 +29,8 @@ from recover.undo.tables import Table
 END: Final = b"\0"
 """Ends each statement of `Findings.texts`: a statement may contain a line break in a name, but no NUL."""
 
-Effect = tuple[int, Verb, Row | None, Row | None]
-"""Place of a statement, the verb of those that it is printed with, its row as it is now, and as it will be."""
+Effect = tuple[int, Verb, str, Row | None, Row | None]
+"""Place of a statement, verb of those that it is printed with, key of its row, the row as it is and as it will be."""
 
 
 class ProvedStatements:
@@ -98,8 +98,8 @@ class Findings:
         Number of statements by their own verb.
     conflicts, refusals, already, problems, done, disjoint
         As in `Plan`, all of them.
-    effects, touched
-        Rows that statements change, and the keys of all rows of their chains, if they are needed.
+    effects
+        Rows that statements change, if they are needed.
     """
 
     texts: dict[Verb, bytearray] = field(default_factory=dict)
@@ -111,7 +111,6 @@ class Findings:
     done: int = 0
     disjoint: int = 0
     effects: list[Effect] = field(default_factory=list)
-    touched: list[str] = field(default_factory=list)
 
     def take(self, chain: PlannedChain, task: Task) -> None:
         """Take the statements of a chain."""
@@ -125,10 +124,9 @@ class Findings:
             self.counts[verb] += 1
         if task.keeps_effects:
             self.effects += [
-                (place, together or verb_between(now, wanted), now, wanted)
-                for place, (now, wanted) in enumerate(chain.plan.effects, chain.place)
+                (place, together or verb_between(now, wanted), key, now, wanted)
+                for place, (key, now, wanted) in enumerate(chain.plan.effects, chain.place)
             ]
-            self.touched += [key for change in chain.changes for key in (change.key, change.key_after)]
 
 
 class ChainPlanner:

@@ -239,12 +239,7 @@ class TableChanges:
     def _window(self) -> str:
         """Return a query of the committed changes of the table since the first selected one, with keys."""
         schema, name = self._table.name
-        before, after = _identity(self._table, "row_before"), _identity(self._table, "row_after")
-        key = f"if(event_type = 'INSERT', {after}, {before})"
-        updated = _identity(self._table, "row_after", unless_absent="row_before")
-        key_after = f"if(event_type = 'UPDATE', {updated}, {key})"
-        if self._table.primary_key:
-            key, key_after = "pk_values", "coalesce(pk_values_after, pk_values)"
+        key, key_after = keys_of_rows(self._table)
         since = ""
         if self._since is not None:
             order = ", ".join(ORDER.split(", ")[: len(self._since)])
@@ -418,6 +413,15 @@ def _row(names: str | None, values: list[str | None] | None) -> Row | None:
 @lru_cache(maxsize=1024)
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split("\0")) if text else ()
+
+
+def keys_of_rows(table: Table) -> tuple[str, str]:
+    """Return expressions of the key of a row before and after a change; equal for an INSERT and for a DELETE."""
+    if table.primary_key:
+        return "pk_values", "coalesce(pk_values_after, pk_values)"
+    key = f"if(event_type = 'INSERT', {_identity(table, 'row_after')}, {_identity(table, 'row_before')})"
+    updated = _identity(table, "row_after", unless_absent="row_before")
+    return key, f"if(event_type = 'UPDATE', {updated}, {key})"
 
 
 def _identity(table: Table, image: str, unless_absent: str | None = None) -> str:

@@ -98,7 +98,8 @@ class ChainPlan:
     Attributes
     ----------
     effects
-        Each row that a statement changes, as it is now and as it will be, in the order of the statements.
+        Each row that a statement changes: its last key in the log, the row as it is and as it will be. They have the
+        order of the statements.
     already
         Rows that other transactions have already brought back.
     done
@@ -108,7 +109,7 @@ class ChainPlan:
     """
 
     operations: list[Operation] = field(default_factory=list)
-    effects: list[tuple[Row | None, Row | None]] = field(default_factory=list)
+    effects: list[tuple[str, Row | None, Row | None]] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     already: list[Conflict] = field(default_factory=list)
@@ -207,7 +208,7 @@ def _plan_change(table: Table, change: Change) -> ChainPlan:
     if not _are_equal(table, result, [wanted]):
         raise ProofError(f"the statement for {table.text} does not give the row before")
     plan.operations.append(operation)
-    plan.effects.append((now, wanted))
+    plan.effects.append((change.key_after, now, wanted))
     plan.left_alone.clear()
     return plan
 
@@ -339,9 +340,10 @@ def _add_operations(
             planned.remove(history)
             continue
         operations.append(operation)
-        plan.disjoint += bool(history.other_updates)
-        rows = (history.row, history.row_before)
-        plan.effects.append(rows if wish.direction is Direction.UNDO else (rows[1], _redone(history)))
+        plan.disjoint += bool(history.has_other_updates)
+        before = history.row_before
+        rows = (history.row, before) if wish.direction is Direction.UNDO else (before, _redone(history))
+        plan.effects.append((history.key, *rows))
     ordered = in_order(operations)
     if ordered is None and not wish.by_transaction:
         for history in planned:
@@ -374,8 +376,8 @@ def _prove(
     """Run the statements on the rows: they must give the rows without the selection, and the way back the rows now."""
     chosen = {id(history) for history in planned}
     if wish.direction is Direction.REDO:
-        now = [row for row, _ in plan.effects]
-        wanted = [row for _, row in plan.effects]
+        now = [row for _, row, _ in plan.effects]
+        wanted = [row for _, _, row in plan.effects]
     else:
         now = [history.row for history in histories]
         without = rows_without_selection(table, chain)

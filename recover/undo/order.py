@@ -4,11 +4,12 @@ Folded statements have no order of their own. Two orders are tried; in each, eve
 takes it, and every foreign key must have its parent. When neither works, only the reverse of commit order does.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from recover.sources.engine import literal
+from recover.undo.classify import Direction
 from recover.undo.fold import UNKNOWN, Row
+from recover.undo.holders import Search, holders
 from recover.undo.literals import LABELS, TEXTS
 from recover.undo.operations import Verb
 from recover.undo.tables import ForeignKey, Table, TableName
@@ -42,6 +43,25 @@ def table_ranks(tables: Iterable[TableName], foreign_keys: Sequence[ForeignKey])
     return ranks
 
 
+class Step(NamedTuple):
+    """The row that a statement changes, and when it does.
+
+    Attributes
+    ----------
+    row_key
+        The key of the row now, as the log has it.
+    verb
+        The verb of the statements that it is printed with: rows that exchanged keys have one for all of theirs.
+    rank, place
+        Rank of its table, and its place among the statements of the table.
+    """
+
+    row_key: str
+    verb: Verb
+    rank: int
+    place: int
+
+
 class Claims:
     """The effects of a plan's statements on unique values and foreign keys."""
 
@@ -58,7 +78,7 @@ class Claims:
         self._others = others
         self._tables = {table.name: table for table in tables}
         self.foreign_keys = [key for key in keys if key.table in self._tables or key.parent in self._tables]
-        self._waiting: list[tuple[str, str, str, int, int, int]] = []
+        self._waiting: list[tuple[str, str, str, str, int, int, int]] = []
         self._ranks = table_ranks(self._tables, keys)
         self._unique = {
             table.name: [
@@ -69,50 +89,33 @@ class Claims:
             for table in tables
         }
         connection.execute(
-            "create or replace table claims (grp varchar, val varchar, verb varchar, rank int, place bigint, delta int)"
+            "create or replace table claims (grp varchar, val varchar, row_key varchar, verb varchar, rank int,"
+            " place bigint, delta int)"
         )
 
     def is_needed(self, table: Table) -> bool:
         """Return whether statements on a table can meet a unique value or a foreign key."""
         return bool(self._unique[table.name]) or any(table.name in (key.table, key.parent) for key in self.foreign_keys)
 
-    def add(
-        self, table: Table, place: int, verb: Verb, now: Row | None, wanted: Row | None, rank: int | None = None
-    ) -> None:
-        """Record the values that a statement takes and gives up.
-
-        Parameters
-        ----------
-        verb
-            The verb of the statements that it is printed with: rows that exchanged keys have one for all of theirs.
-        rank
-            That of the table of the statement, if it is another one.
-        """
-        rank = self._ranks[table.name] if rank is None else rank
+    def add(self, table: Table, step: Step, now: Row | None, wanted: Row | None) -> None:
+        """Record the values that a statement takes and gives up."""
         for number, names in enumerate(self._unique[table.name]):
-            self._add(f"unique {table.text} {number}", table, names, verb, (rank, place), now, wanted)
+            self._add(f"unique {table.text} {number}", table, names, step, now, wanted)
         for number, key in enumerate(self.foreign_keys):
             if key.table == table.name:
-                self._add(f"child {number}", table, key.columns, verb, (rank, place), now, wanted)
+                self._add(f"child {number}", table, key.columns, step, now, wanted)
             if key.parent == table.name:
-                self._add(f"parent {number}", table, key.parent_columns, verb, (rank, place), now, wanted)
+                self._add(f"parent {number}", table, key.parent_columns, step, now, wanted)
 
     def _add(
-        self,
-        group: str,
-        table: Table,
-        names: Sequence[str],
-        verb: Verb,
-        turn: tuple[int, int],
-        now: Row | None,
-        wanted: Row | None,
+        self, group: str, table: Table, names: Sequence[str], step: Step, now: Row | None, wanted: Row | None
     ) -> None:
         left, taken = _value(table, now, names), _value(table, wanted, names)
         if left == taken:
             return
         for value, delta in ((left, -1), (taken, 1)):
             if value is not None:
-                self._waiting.append((group, value, verb, *turn, delta))
+                self._waiting.append((group, value, *step, delta))
         if len(self._waiting) >= _ROWS_AT_ONCE:
             self._flush()
 
@@ -121,7 +124,7 @@ class Claims:
             return
         import pyarrow as pa
 
-        names = ("grp", "val", "verb", "rank", "place", "delta")
+        names = ("grp", "val", "row_key", "verb", "rank", "place", "delta")
         batch = pa.table(dict(zip(names, zip(*self._waiting, strict=True), strict=True)))
         self._writer.register("waiting_claims", batch)
         self._writer.execute("insert into claims select * from waiting_claims")
@@ -188,66 +191,33 @@ class Claims:
         ).fetchone()
         return int(row[0]) if row else 0
 
-    def outside(self, source_id: str, touched: str) -> list[str]:
-        """Return what rows outside of the plan hold: unique values that it takes, children of parents that it removes.
-
-        Parameters
-        ----------
-        touched
-            A table of the connection with `table_name` and `row_key` of the rows that the plan changes.
-        """
+    def outside(self, source_id: str, direction: Direction) -> Iterator[str]:
+        """Yield which rows keep what the plan is in need of: a unique value that it takes, a parent that it removes."""
         self._flush()
-        problems: list[str] = []
+        is_redo, what = direction is Direction.REDO, direction.value
         for table in self._tables.values():
             for number, names in enumerate(self._unique[table.name]):
                 group = f"unique {table.text} {number}"
                 if not self.claimed(group, 1):
                     continue
-                for key, transaction in self._holders(source_id, table, names, group, 1, touched):
-                    columns = ", ".join(names)
-                    problems.append(
-                        f"row {key} of {table.text} has a unique value ({columns}) that the undo needs,"
-                        f" since {transaction}"
+                search = Search(source_id, table, names, (group, 1), group, is_redo)
+                for one in holders(self._connection, search):
+                    has = "has" if one.is_sure else "may have"
+                    yield (
+                        f"{one.row} of {table.text} {has} a unique value ({', '.join(names)}) that the {what} needs,"
+                        f" since {one.transaction}"
                     )
-        for number, foreign in enumerate(self.foreign_keys):
-            child = self._others.get(foreign.table)
+        for number, key in enumerate(self.foreign_keys):
+            child = self._others.get(key.table)
             if child is None or not self.claimed(f"parent {number}", -1):
                 continue
-            for key, transaction in self._holders(source_id, child, foreign.columns, f"parent {number}", -1, touched):
-                problems.append(
-                    f"row {key} of {child.text} refers ({foreign.name}) to a row that the undo removes,"
-                    f" since {transaction}"
+            search = Search(source_id, child, key.columns, (f"parent {number}", -1), f"child {number}", is_redo)
+            for one in holders(self._connection, search):
+                refers = "refers" if one.is_sure else "may refer"
+                yield (
+                    f"{one.row} of {child.text} {refers} ({key.name}) to a row that the {what} removes,"
+                    f" since {one.transaction}"
                 )
-        return problems
-
-    def _holders(
-        self, source_id: str, table: Table, names: Sequence[str], group: str, delta: int, touched: str
-    ) -> list[tuple[str, str]]:
-        """Return key and last transaction of rows that now hold a claimed value, and that the plan does not change."""
-        value = _value_expression(table, names)
-        order = "(epoch, file_sequence, start_pos, payload_ordinal, row_ordinal)"
-        found = self._connection.execute(
-            f"with wanted as (select distinct val from claims where grp = $group and delta = $delta),"
-            " all_changes as (select *, coalesce(gtid, binlog_file || ':' || transaction_pos) as transaction_name"
-            "  from binloom.row_changes where source_id = $source and schema_name = $schema and table_name = $name"
-            "  and outcome = 'commit' and pk_values is not null),"
-            " events as ("
-            f" select coalesce(pk_values_after, pk_values) as k, {order} as o, 1 as comes, row_after as held,"
-            "  transaction_name from all_changes where row_after is not null"
-            f" union all select pk_values, {order}, 0, null, transaction_name"
-            "  from all_changes where row_after is null or pk_values_after != pk_values),"
-            f" candidates as (select distinct k from events where comes = 1 and {value} in (select val from wanted)),"
-            " last as (select k, arg_max(held, (o, comes)) as held,"
-            "  arg_max(transaction_name, (o, comes)) as transaction_name,"
-            "  arg_max(comes, (o, comes)) as comes from events where k in (select k from candidates) group by k)"
-            f" select k, transaction_name from last where comes = 1 and {value} in (select val from wanted)"
-            f" and k not in (select row_key from {touched} where table_name = $text) order by k limit 20",
-            {
-                "group": group, "delta": delta, "source": source_id, "schema": table.name[0], "name": table.name[1],
-                "text": table.text,
-            },
-        ).fetchall()  # fmt: skip
-        return [(key, transaction) for key, transaction in found]
 
 
 def _value(table: Table, row: Row | None, names: Sequence[str]) -> str | None:
@@ -263,14 +233,3 @@ def _value(table: Table, row: Row | None, names: Sequence[str]) -> str | None:
         folds = column.data_type in TEXTS | LABELS
         parts.append((value.rstrip(" ").lower() if folds else value).replace("|", "||"))
     return " | ".join(parts)
-
-
-def _value_expression(table: Table, names: Sequence[str]) -> str:
-    """Return `_value` as an expression on `held`."""
-    parts = []
-    for name in names:
-        text = f"held[{literal(name)}]"
-        if table.by_name[name].data_type in TEXTS | LABELS:
-            text = f"lower(rtrim({text}, ' '))"
-        parts.append(f"replace({text}, '|', '||')")
-    return " || ' | ' || ".join(parts)

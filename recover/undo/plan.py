@@ -23,13 +23,13 @@ from recover.undo.changes import (
     chains_of,
     selected_changes_backwards,
 )
-from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish, inverse_of, key_text
+from recover.undo.classify import Conflict, Mode, Refusal, Wish, inverse_of
 from recover.undo.definitions import Definitions
 from recover.undo.fold import Change, Row
 from recover.undo.levels import find_levels
 from recover.undo.literals import UnprintableValueError
 from recover.undo.operations import Verb
-from recover.undo.order import ORDERS, ORDERS_THAT_CARRY, Claims
+from recover.undo.order import ORDERS, ORDERS_THAT_CARRY, Claims, Step
 from recover.undo.processes import PlanningProcesses, number_of_processes
 from recover.undo.tables import Table, TableName
 
@@ -208,11 +208,11 @@ class Planner:
         if any({key.table, key.parent} <= selected.tables.keys() for key in self._carried.keys):
             # The fate of children is known when their parents are planned.
             tables.sort(key=claims.rank)
-        self._connection.execute("create or replace temp table touched_rows (table_name varchar, row_key varchar)")
         for table in tables:
             self._plan_table(table, selected, wish, claims, plan)
-        if wish.direction is Direction.UNDO:
-            plan.problems += claims.outside(selected.source_id, "touched_rows")
+        # Transactions that are still to be added may change the rows that stand in the way.
+        if wish.mode is not Mode.DEPENDENTS or not plan.transactions_in_conflict:
+            plan.problems += claims.outside(selected.source_id, wish.direction)
         if not wish.by_transaction:
             self._choose_order(claims, plan)
         elif plan.is_printable:
@@ -235,7 +235,6 @@ class Planner:
             plan.baselines[table.text] = changes.baseline
         carried = self._carried.of_child(table.name)
         task = Task(table, wish, claims.is_needed(table), self._server is not None, carried)
-        touched: list[str] = []
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
@@ -246,14 +245,6 @@ class Planner:
                 except CarryError as error:
                     if str(error) not in plan.problems:
                         plan.problems.append(str(error))
-            touched += found.touched
-        if touched:
-            import pyarrow as pa
-
-            rows = pa.table({"table_name": [table.text] * len(touched), "row_key": touched})
-            self._connection.register("touched_now", rows)
-            self._connection.execute("insert into touched_rows select * from touched_now")
-            self._connection.unregister("touched_now")
         if wish.by_transaction:
             for verb_, count in changes.selected_by_type().items():
                 inverse: Verb = {"INSERT": "DELETE", "DELETE": "INSERT"}.get(verb_, "UPDATE")  # type: ignore[assignment]
@@ -261,14 +252,14 @@ class Planner:
 
     def _claim(self, claims: Claims, task: Task, effect: Effect) -> None:
         """Record what a statement does to keys, after those statements of other tables that change the row, too."""
-        place, verb, now, wanted = effect
+        place, verb, key, now, wanted = effect
         table, row = task.table, now
         for turn, then in task.carried.steps(table, now) if now is not None else ():
             assert row is not None
-            claims.add(table, turn[1], "UPDATE", row, then, rank=turn[0])
+            claims.add(table, Step(key, "UPDATE", *turn), row, then)
             self._carry(claims, table, turn, row, then)
             row = then
-        claims.add(table, place, verb, row, wanted)
+        claims.add(table, Step(key, verb, claims.rank(table), place), row, wanted)
         if row is not None and wanted is not None:
             self._carry(claims, table, (claims.rank(table), place), row, {**row, **wanted})
 

@@ -80,10 +80,14 @@ def planned(connection: Any, condition: str = "transaction_pos = 1", wish: Wish 
 
 
 def printed(
-    connection: Any, condition: str = "transaction_pos = 1", wish: Wish | None = None, **more: Any
+    connection: Any,
+    condition: str = "transaction_pos = 1",
+    wish: Wish | None = None,
+    child_table: Table = CHILD,
+    **more: Any,
 ) -> tuple[Plan, list[str]]:
     """Return a plan and its statements."""
-    definitions = Definitions({TABLE.name: TABLE, CHILD.name: CHILD}, (KEY,))
+    definitions = Definitions({TABLE.name: TABLE, CHILD.name: child_table}, (KEY,))
     with Planner(connection, definitions) as planner:
         found = planner.plan(select(connection, condition, **more), wish or Wish())
         if not found.is_printable:
@@ -298,6 +302,103 @@ def test_a_child_of_a_row_that_the_undo_removes_is_refused() -> None:
     found = planned(log(*changes))
     assert not found.is_printable and "row 7 of shop.c refers (c_t)" in found.problems[0]
     assert planned(log(*changes), "true").is_printable
+
+
+NOTED = replace(CHILD, columns=(*CHILD.columns, Column("note", "varchar", "varchar(9)", "latin1")))
+WITH_UNIQUE_ID = replace(NOTED, primary_key=(), unique_keys=(("id",),))
+WITHOUT_KEY = replace(NOTED, primary_key=())
+
+NEW_PARENT: tuple[int, Image, Image] = (1, None, row(5))
+
+
+def noted(id: int, parent: int | None, note: str = "n") -> Image:
+    return {"id": str(id), "t": None if parent is None else str(parent), "note": note}
+
+
+def kept(*changes: tuple[int, Image, Image], child_table: Table = NOTED, wish: Wish | None = None) -> list[str]:
+    """Return the problems of an undo of the first transaction, whether the log has `pk_values` as its table has."""
+    connection = log(*changes)
+    if not child_table.primary_key:
+        connection.execute(
+            "update binloom.row_changes set pk_values = null, pk_values_after = null where table_name = 'c'"
+        )
+    connection.execute(
+        "update binloom.row_changes set table_name = 'c' where map_contains(coalesce(row_after, row_before), 'note')"
+    )
+    found = planned(connection, wish=wish, child_table=child_table)
+    assert found.is_printable == (not found.problems), found
+    return found.problems
+
+
+@pytest.mark.parametrize("by_transaction", [False, True])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # The undo sets another column of the child, or nothing, because the column is as before.
+        [(1, noted(7, None), noted(7, None, "m")), (2, noted(7, None, "m"), noted(7, 5, "m"))],
+        [(1, noted(7, None), noted(7, None, "m")), (2, noted(7, None, "m"), noted(7, 5))],
+        # The last image of the child lacks the column.
+        [(2, None, noted(7, 5)), (3, {"id": "7"}, {"note": "z"})],
+        [(2, None, noted(8, 5)), (3, {"id": "8"}, {"id": "7", "note": "z"}), (3, {"id": "7"}, {"note": "y"})],
+        [(2, None, {"id": "7", "note": "z"})],
+    ],
+)
+def test_a_child_that_keeps_a_row_that_the_undo_removes_is_refused(changes: Any, by_transaction: bool) -> None:
+    wish = Wish(by_transaction=by_transaction)
+    for table in (NOTED, WITH_UNIQUE_ID):
+        (problem,) = kept(NEW_PARENT, *changes, child_table=table, wish=wish)
+        assert re.match(r"row 7 of shop\.c (refers|may refer) \(c_t\) to a row that the undo removes, since", problem)
+
+
+def test_a_child_that_left_a_row_does_not_keep_it() -> None:
+    for table in (NOTED, WITH_UNIQUE_ID):
+        assert (
+            kept(NEW_PARENT, (2, None, noted(7, 5)), (3, {"id": "7"}, {"t": "6", "note": "z"}), child_table=table) == []
+        )
+        assert kept(NEW_PARENT, (2, None, noted(7, 5)), (3, noted(7, 5), None), child_table=table) == []
+        assert kept(NEW_PARENT, (1, None, noted(7, 5)), (1, noted(8, None), noted(8, 5)), child_table=table) == []
+        # Its first image lacks the column: it had its parent before.
+        assert kept(NEW_PARENT, (2, {"id": "7"}, {"note": "z"}), child_table=table) == []
+
+
+def test_equal_children_are_counted() -> None:
+    before, own, other = (0, noted(7, 5), None), (1, None, noted(7, 5)), (2, None, noted(7, 5))
+    gone = (3, noted(7, 5), None)
+    for changes, is_refused in (
+        ([NEW_PARENT, own], False),
+        ([NEW_PARENT, other], True),
+        ([NEW_PARENT, other, gone], False),
+        ([before, NEW_PARENT, other], True),
+        ([NEW_PARENT, (2, None, {"id": "7", "note": "z"})], True),
+    ):
+        problems = kept(*changes, child_table=WITHOUT_KEY)
+        assert [problem.partition(" (")[0] for problem in problems] in (
+            ([["a row of shop.c refers"], ["a row of shop.c may refer"]]) if is_refused else [[]]
+        ), changes
+
+
+def test_a_row_that_is_left_out_keeps_its_values() -> None:
+    changes = [NEW_PARENT, (1, None, child(7, 5)), (2, child(7, 5), child(7, 6)), (3, child(7, 6), child(7, 5))]
+    found = planned(log(*changes), wish=Wish(mode=Mode.SKIP))
+    assert not found.is_printable and "row 7 of shop.c refers (c_t)" in found.problems[0]
+    assert planned(log(*changes), wish=Wish(mode=Mode.DEPENDENTS)).is_printable
+    taken = [(1, row(1, a=5), row(1, a=6)), (1, row(2), row(2, b="y")), (2, row(2, a=3), row(2, a=5))]
+    found = planned(log(*taken))
+    assert not found.is_printable and "row 2 of shop.t has a unique value (a) that the undo needs" in found.problems[0]
+
+
+def test_a_redo_does_not_harm_what_others_wrote_since() -> None:
+    undone: list[tuple[int, Image, Image]] = [(1, row(5), None), (2, None, row(5))]
+    redo = Wish(Direction.REDO)
+    assert kept(*undone, wish=redo) == kept((0, None, noted(7, 5)), *undone, wish=redo) == []
+    for table, who in ((NOTED, "row 7"), (WITHOUT_KEY, "a row")):
+        (problem,) = kept(*undone, (3, None, noted(7, 5)), child_table=table, wish=redo)
+        assert problem == f"{who} of shop.c refers (c_t) to a row that the redo removes, since 0-1-3"
+    moved: list[tuple[int, Image, Image]] = [(1, row(1, a=5), row(2, a=6)), (2, row(2, a=6), row(1, a=5))]
+    for changes in (moved[:1], moved):
+        assert planned(log(*changes), wish=redo).is_printable
+    found = planned(log(*moved, (3, None, row(3, a=6))), wish=redo)
+    assert found.problems == ["row 3 of shop.t has a unique value (a) that the redo needs, since 0-1-3"]
 
 
 def test_swapped_unique_values_are_taken_back_by_transaction() -> None:
