@@ -12,6 +12,7 @@ from recover.timeline.table_log import Table as LoggedTable
 from recover.timeline.table_log import events_of
 from recover.undo.changes import Selected, first_selected, is_selected
 from recover.undo.definitions import Definitions
+from recover.undo.stale import changed_since_snapshot
 from recover.undo.tables import Table
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def obstacles(
         first = first_selected(connection, selected, name)
         events = events_of(connection, logged)
         yield from (_reason(table, event) for event in events if event.place >= Place(*first[:3]) and harms(event))
-        yield from _changed_since_snapshot(table, events, definitions)
+        yield from changed_since_snapshot(connection, selected.source_id, table, definitions)
         yield from _other_columns(connection, selected, table, versions)
         yield from _prepared(connection, selected, table)
         yield from _erased(connection, selected, table)
@@ -81,20 +82,6 @@ def _reason(table: Table, event: TableEvent) -> str:
     if event.effect is Effect.ALTERS:
         return f"{table.text} was altered since by {event}: undo it on a copy of the table as it was before"
     return f"rows of {table.text} may have changed unseen since: {event}"
-
-
-def _changed_since_snapshot(table: Table, events: Sequence[TableEvent], definitions: Definitions) -> Iterator[str]:
-    """Yield a reason if the table was altered behind the snapshot: its keys and generated columns may be others."""
-    if definitions.place is None:
-        return
-    epoch, file, pos = definitions.place
-    for event in events:
-        is_later = event.place.epoch > epoch or (
-            event.place.epoch == epoch and (event.binlog_file, event.place.pos) > (file, pos)
-        )
-        if event.effect is not Effect.OBSCURES and is_later:
-            yield f"the schema snapshot is older than {event} of {table.text}: land a new one with `binloom snapshot`"
-            return
 
 
 def _other_columns(

@@ -4,6 +4,7 @@ Each case has its own schema: statements before, the statements of one transacti
 it, and statements that make the expected rows on a second schema.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -351,6 +352,23 @@ def test_tables_that_were_altered_since_are_refused(name: str, request: pytest.F
         damage = Filters.of(tables=["undo_altered.t"], types=["UPDATE"])
         (first, *_) = problems_of(server, log, tmp_path / str(number), damage)
         assert first.startswith(reason), (statement, first)
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb"))
+def test_a_child_that_is_newer_than_the_snapshot_is_refused(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    child = "create table n (id int primary key, foreign key (id) references t (id) on delete cascade)"
+    case = Case("new child", (TABLE,), ("insert into t values (9, 9, 'x')",), (child, "insert into n values (9)"))
+    log, condition = played(server, case, "undo_stale", is_possible_without=False)
+    before = int(condition.split(" >= ")[1].split(" ")[0])
+    snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path))
+    for pos, reasons in ((before, ["the schema snapshot is older than CREATE TABLE"]), (10**9, [])):
+        taken = replace(snapshot, foreign_keys=[], binlog_file=log.name, binlog_pos=pos)
+        files = Log.of_whole_files([log], snapshot=taken)
+        with planned(files, Filters.of(tables=["undo_stale.t"]), Wish()) as (_, plan, _):
+            assert [problem.partition(" at ")[0] for problem in plan.problems] == reasons
 
 
 PARTS_WITHOUT_ROWS = [
