@@ -14,9 +14,10 @@ aggregate(
     ),
     (history, event) -> transform(
         array(
-            if(
-                event.action = 'rename_table',
-                array(
+            case
+                -- Two changes of one table would be two entries of one key in the map.
+                when event.action = 'rename_table' and {{ own }} = {{ other }} then array()
+                when event.action = 'rename_table' then array(
                     named_struct(
                         'key', {{ own }},
                         'state', {{ table_state(
@@ -34,8 +35,8 @@ aggregate(
                             try_element_at(history.tables, {{ own }})
                         )
                     )
-                ),
-                transform(
+                )
+                else transform(
                     array(
                         named_struct(
                             'own', try_element_at(history.tables, {{ own }}),
@@ -44,7 +45,7 @@ aggregate(
                     ),
                     known -> named_struct('key', {{ own }}, 'state', {{ state_after('event', 'known.own', 'known.other') }})
                 )
-            )
+            end
         ),
         changed -> named_struct(
             'tables', map_concat(

@@ -96,7 +96,8 @@ known_tables as (
 
 ),
 
--- A statement on a database, or on an unknown table, concerns every known table.
+-- A statement on a database, or on an unknown table, concerns every known table. One that renames a table to its own
+-- name, perhaps only after the names are in lower case, changes nothing.
 of_tables as (
 
     select
@@ -110,7 +111,13 @@ of_tables as (
             placed_actions.table_name is null
             and placed_actions.source_id = known_tables.source_id
             and coalesce(placed_actions.schema_name, known_tables.schema_name) = known_tables.schema_name
-    where coalesce(placed_actions.table_name, known_tables.table_name) is not null
+    where
+        coalesce(placed_actions.table_name, known_tables.table_name) is not null
+        and not (
+            placed_actions.action = 'rename_table'
+            and placed_actions.schema_name <=> placed_actions.other_schema_name
+            and placed_actions.table_name <=> placed_actions.other_table_name
+        )
 
 ),
 

@@ -145,6 +145,11 @@ def test_a_renamed_table_takes_its_columns_along() -> None:
     assert known([renamed], U) == [None, None]
 
 
+def test_a_table_that_is_renamed_to_its_own_name_stays_as_it_is() -> None:
+    renamed = statement("rename_table", other_schema_name="s", other_table_name="t")
+    assert known([seen(a="int"), renamed]) == [None, {"a": "int"}]
+
+
 def is_same(one: Any, other: Any) -> bool:
     return bool(one["column_type"] == other["column_type"])
 
