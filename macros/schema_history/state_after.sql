@@ -8,21 +8,27 @@ case
     when {{ event }}.action = 'assume'
         then {{ table_state("'assumed'", event ~ '.columns', by_event, id) }}
     when {{ event }}.action = 'doubt'
-        then if(
-            {{ state }}.status = 'known',
-            {{ table_state(
-                "'conditional'", state ~ '.columns', state ~ '.evidence', state ~ '.evidence_id',
-                "'the log before is not landed'"
-            ) }},
-            coalesce({{ state }}, {{ table_state("'unknown'") }})
-        )
+        then case {{ state }}.status
+            when 'known'
+                then {{ table_state(
+                    "'conditional'", state ~ '.columns', state ~ '.evidence', state ~ '.evidence_id',
+                    "'the log before is not landed'"
+                ) }}
+            -- The part that is not landed may have created the table.
+            when 'absent' then {{ table_state("'unknown'") }}
+            else coalesce({{ state }}, {{ table_state("'unknown'") }})
+        end
     when {{ event }}.action = 'drop_table'
         then {{ table_state("'absent'", evidence=by_event, evidence_id=id, detail="'dropped'") }}
     when {{ event }}.action = 'not_understood'
         then {{ table_state("'uncertain'", evidence=by_event, evidence_id=id, detail="'a statement is not understood'") }}
     when {{ event }}.action in ('create_table', 'create_like', 'create_select') then
         case
-            when {{ event }}.is_conditional and {{ state }}.status {{ has_shape }} then {{ state }}
+            -- A table whose columns are not known is there all the same, so the statement did nothing.
+            when
+                {{ event }}.is_conditional
+                and ({{ state }}.status {{ has_shape }} or {{ state }}.status in ('uncertain', 'refuted'))
+                then {{ state }}
             when {{ event }}.action = 'create_select'
                 then {{ table_state(
                     "'uncertain'", evidence=by_event, evidence_id=id, detail="'created with the columns of a query'"

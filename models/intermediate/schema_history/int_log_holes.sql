@@ -37,7 +37,7 @@ landed_stretches as (
 
 ),
 
--- Snapshots that were taken in a file without landed segments.
+-- Snapshots that were taken in a file without landed segments, or before its first: nothing tells what followed them.
 unlanded_places as (
 
     select distinct
@@ -50,6 +50,7 @@ unlanded_places as (
             snapshot_positions.source_id = landed_stretches.source_id
             and snapshot_positions.epoch = landed_stretches.epoch
             and snapshot_positions.file_sequence = landed_stretches.file_sequence
+            and snapshot_positions.pos >= landed_stretches.segment_start
     where snapshot_positions.pos is not null
 
 ),

@@ -116,6 +116,8 @@ def test_a_table_may_have_been_there_before_it_is_created_if_it_is_not() -> None
     assert known([statement("drop_table"), created])[-1] == {"a": "int"}
     assert known([Action("create_database", "CREATE DATABASE", "s"), created])[-1] == {"a": "int"}
     assert known([Observation({U: rows(U, b="int")}), Hole(), created]) == [None, None]
+    assert known([statement("drop_table"), Hole(), created])[-1] is None
+    assert known([seen(a="int", b="int"), statement("not_understood", detail="why"), created])[-1] is None
 
 
 def test_a_database_that_no_snapshot_showed_is_new() -> None:
