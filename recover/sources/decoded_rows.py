@@ -53,14 +53,15 @@ create table binloom.quarantined_row_events (
 );
 """
 
-# A prepared transaction (XA) has the outcome of the next transaction with its identifier.
+# A prepared transaction (XA) has the outcome of the next transaction with its identifier. One with more events than a
+# GTID and a commit is another transaction, and the end is not in the files.
 VIEWS: Final = """
 create view resolved as
 with followed as (
     select
         *,
         lead({'id': concat_ws('/', source_id, epoch, binlog_file, start_pos), 'outcome': outcome,
-            'committed_at': committed_at, 'original_committed_at': original_committed_at})
+            'events': events, 'committed_at': committed_at, 'original_committed_at': original_committed_at})
             over (partition by source_id, xa_xid order by epoch, file_sequence, start_pos) as following
     from decoded_transactions
 ),
@@ -68,7 +69,9 @@ ended as (
     select
         * exclude (following),
         case
-            when xa_xid is not null and outcome = 'xa_prepare' and following.outcome in ('commit', 'rollback')
+            when
+                xa_xid is not null and outcome = 'xa_prepare'
+                and following.outcome in ('commit', 'rollback') and following.events <= 2
                 then following
         end as xa_end
     from followed

@@ -14,7 +14,8 @@ completed_segments as (
 ),
 
 -- An identifier is free again only when its transaction has ended, so the next transaction with the same identifier is
--- the end.
+-- the end. If the end is not landed, it is another transaction, which has more events than its GTID and its commit. Row
+-- events do not tell: with a table filter they are not counted, and some cannot be decoded.
 followed as (
 
     select /*+ broadcast(completed_segments) */
@@ -25,6 +26,7 @@ followed as (
                     '/', transactions.source_id, transactions.epoch, transactions.binlog_file, transactions.start_pos
                 ) as transaction_id,
                 transactions.outcome,
+                transactions.events,
                 transactions.committed_at,
                 transactions.original_committed_at
             )
@@ -42,7 +44,7 @@ prepared as (
 
     select
         *,
-        case when following.outcome in ('commit', 'rollback') then following end as xa_end
+        case when following.outcome in ('commit', 'rollback') and following.events <= 2 then following end as xa_end
     from followed
     where outcome = 'xa_prepare'
 

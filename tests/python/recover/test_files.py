@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from ingest.binlog import open_binlog
@@ -13,6 +14,8 @@ from ingest.landing.schema_history import hints_by_file
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters, key_text
 from recover.sources.decoded_facts import leads_to
+from recover.sources.decoded_rows import TABLES
+from recover.sources.decoded_rows import VIEWS as VIEWS_OF_DECODED
 from recover.sources.log import VIEWS, Log
 from recover.sources.row_filter import rows_with_keys
 from recover.timeline.as_of import moment_of
@@ -286,6 +289,21 @@ def test_a_transaction_that_did_not_commit_makes_rows_uncertain(outcome: str, re
     assert gap == f"After {reason} at {FIRST_FILE}:{first}, rows may be missing or have other values."
     log.connection.execute(f"update resolved set xa_xid = 'x' where start_pos = {transaction}")
     assert len(gaps(log)) == (outcome == "none")
+
+
+@pytest.mark.parametrize(("events", "outcome"), [(2, "commit"), (5, "xa_prepare")])
+def test_a_prepared_transaction_ends_with_one_that_only_ends_it(events: int, outcome: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(TABLES)
+        connection.execute(VIEWS_OF_DECODED)
+        connection.execute(
+            "insert into decoded_transactions by name select 's' as source_id, 0 as epoch, 'b.000001' as binlog_file,"
+            " 1 as file_sequence, 'x' as xa_xid, * from (values (4, 'xa_prepare', 5), (900, 'commit', $events))"
+            " as transactions (start_pos, outcome, events)",
+            {"events": events},
+        )
+        found = connection.execute("select outcome from binloom.transactions where start_pos = 4").fetchall()
+    assert found == [(outcome,)]
 
 
 def test_statements_that_change_rows_make_rows_uncertain() -> None:

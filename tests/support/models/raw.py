@@ -305,7 +305,7 @@ class RawTables:
             "committed_at": change.at + timedelta(microseconds=123),
             "is_ddl": False,
             "outcome": change.outcome,
-            "events": 5,
+            "events": 5 if event_type else 2,
             "row_events": int(event_type is not None),
             "inserts": int(event_type == "INSERT"),
             "updates": int(event_type == "UPDATE"),
