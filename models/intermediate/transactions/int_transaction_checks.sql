@@ -34,6 +34,18 @@ unsupported_events as (
 
 ),
 
+undecoded_by_file as (
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        collect_list(start_pos) as positions
+    from unsupported_events
+    group by source_id, epoch, binlog_file
+
+),
+
 completed_segments as (
 
     select * from {{ ref('int_completed_segments') }}
@@ -95,20 +107,36 @@ compared as (
 
 ),
 
--- Events of a transaction that could not be decoded are known to be missing; undecoded_events lists them.
+suspects as (
+
+    select /*+ broadcast(undecoded_by_file) */
+        compared.*,
+        coalesce(
+            exists(
+                undecoded_by_file.positions,
+                undecoded_pos -> compared.transaction_pos <= undecoded_pos and compared.end_pos > undecoded_pos
+            ),
+            false
+        ) as has_undecoded_events
+    from compared
+    left join undecoded_by_file
+        on
+            compared.source_id = undecoded_by_file.source_id
+            and compared.epoch = undecoded_by_file.epoch
+            and compared.binlog_file = undecoded_by_file.binlog_file
+    where not compared.has_all_row_events or compared.outcome = 'none' or compared.is_landed_twice
+
+),
+
+-- Events of a transaction that could not be decoded are known to be missing; undecoded_events lists them. They do not
+-- explain a transaction without an end.
 findings as (
 
-    select /*+ broadcast(unsupported_events) */ compared.*
-    from compared
-    left anti join unsupported_events
-        on
-            compared.source_id = unsupported_events.source_id
-            and compared.epoch = unsupported_events.epoch
-            and compared.binlog_file = unsupported_events.binlog_file
-            and compared.transaction_pos <= unsupported_events.start_pos
-            and compared.end_pos > unsupported_events.start_pos
-            and not compared.is_landed_twice
-    where not compared.has_all_row_events or compared.outcome = 'none' or compared.is_landed_twice
+    select
+        * except (has_all_row_events, has_undecoded_events),
+        if(has_undecoded_events, cast(null as boolean), has_all_row_events) as has_all_row_events
+    from suspects
+    where not has_undecoded_events or outcome = 'none' or is_landed_twice
 
 ),
 
