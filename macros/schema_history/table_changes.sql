@@ -6,6 +6,8 @@
     ~ 'evidence_id: string, detail: string>' -%}
 {%- set own = "named_struct('schema_name', event.schema_name, 'table_name', event.table_name)" -%}
 {%- set other = "named_struct('schema_name', event.other_schema_name, 'table_name', event.other_table_name)" -%}
+{%- set own_state = 'try_element_at(history.tables, ' ~ own ~ ')' -%}
+{%- set other_state = 'try_element_at(history.tables, ' ~ other ~ ')' -%}
 aggregate(
     {{ events }},
     named_struct(
@@ -17,6 +19,16 @@ aggregate(
             case
                 -- Two changes of one table would be two entries of one key in the map.
                 when event.action = 'rename_table' and {{ own }} = {{ other }} then array()
+                -- RENAME IF EXISTS did nothing: there was no such table, as another one already had the new name.
+                when
+                    event.action = 'rename_table'
+                    and event.is_conditional
+                    and coalesce({{ own_state }}.status, 'unknown') in ('unknown', 'absent')
+                    and (
+                        {{ own_state }}.status = 'absent'
+                        or {{ other_state }}.status in ('known', 'assumed', 'conditional')
+                    )
+                    then array()
                 when event.action = 'rename_table' then array(
                     named_struct(
                         'key', {{ own }},
@@ -27,22 +39,17 @@ aggregate(
                     named_struct(
                         'key', {{ other }},
                         'state', if(
-                            coalesce(try_element_at(history.tables, {{ own }}).status, 'unknown') in ('unknown', 'absent'),
+                            coalesce({{ own_state }}.status, 'unknown') in ('unknown', 'absent'),
                             {{ table_state(
                                 "'uncertain'", evidence='event.evidence', evidence_id='event.evidence_id',
                                 detail="'renamed from a table that is not known'"
                             ) }},
-                            try_element_at(history.tables, {{ own }})
+                            {{ own_state }}
                         )
                     )
                 )
                 else transform(
-                    array(
-                        named_struct(
-                            'own', try_element_at(history.tables, {{ own }}),
-                            'other', try_element_at(history.tables, {{ other }})
-                        )
-                    ),
+                    array(named_struct('own', {{ own_state }}, 'other', {{ other_state }})),
                     known -> named_struct('key', {{ own }}, 'state', {{ state_after('event', 'known.own', 'known.other') }})
                 )
             end
