@@ -39,7 +39,8 @@ following as (
 
 ),
 
--- A statement that changes the schema may change rows without listing them.
+-- A statement that changes the schema may change rows without listing them. It may write names with other capitals than
+-- the server has.
 final as (
 
     select
@@ -58,10 +59,14 @@ final as (
         on
             following.source_id = schema_changes.source_id
             and (
-                array_contains(
-                    schema_changes.tables, concat_ws('.', following.schema_name, following.table_name)
+                exists(
+                    schema_changes.tables,
+                    name -> lower(name) = lower(concat_ws('.', following.schema_name, following.table_name))
                 )
-                or (schema_changes.table_name is null and following.schema_name = schema_changes.schema_name)
+                or (
+                    schema_changes.table_name is null
+                    and lower(following.schema_name) = lower(schema_changes.schema_name)
+                )
             )
             and struct(
                 schema_changes.epoch, schema_changes.file_sequence, schema_changes.start_pos as binlog_pos
