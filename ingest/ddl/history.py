@@ -133,6 +133,7 @@ class _Fold:
                 # The server carried it out, so the table no longer existed.
                 self.shapes.tables.pop(table, None)
         held = {one: self._columns(one) for one in concerned}
+        may_be_there = self._may_be_there(table)
         try:
             self.shapes.apply(action)
         except ShapeError:
@@ -141,6 +142,10 @@ class _Fold:
         for one in concerned:
             if one in self.shapes.tables:
                 self._unknown.discard(one)
+            elif action.action == "rename_table" and one != table:
+                # The statement may have done nothing, or may have renamed a table of which nothing is known.
+                if may_be_there:
+                    self._unknown.add(one)
             elif action.action in ("drop_table", "drop_database", "rename_table"):
                 self._unknown.discard(one)
                 self._absent.add(one)

@@ -147,6 +147,18 @@ def test_a_renamed_table_takes_its_columns_along() -> None:
     assert known([renamed], U) == [None, None]
 
 
+def test_a_rename_of_a_table_that_is_not_there_changes_nothing() -> None:
+    renamed = statement("rename_table", U, other_schema_name="s", other_table_name="t", is_conditional=True)
+    created = statement("create_table", columns=(column("b", "int"),), is_conditional=True)
+    dropped, gone = statement("drop_table"), statement("drop_table", U)
+    assert known([seen(a="int"), renamed]) == [None, {"a": "int"}]
+    assert known([dropped, gone, renamed, created])[-1] == {"b": "int"}
+    # Nothing tells whether u was there, so t may be what it was.
+    assert known([dropped, renamed, created])[-1] is None
+    unknown = statement("not_understood", U, detail="why")
+    assert known([seen(a="int"), dropped, unknown, renamed, created])[-1] is None
+
+
 def test_a_table_that_is_renamed_to_its_own_name_stays_as_it_is() -> None:
     renamed = statement("rename_table", other_schema_name="s", other_table_name="t")
     assert known([seen(a="int"), renamed]) == [None, {"a": "int"}]
