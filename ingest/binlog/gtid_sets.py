@@ -117,6 +117,14 @@ class GtidSet:
             for low, high in intervals:
                 self.add_interval(stem, low, high)
 
+    def as_positions(self) -> "GtidSet":
+        """Return the set with MariaDB's intervals as positions: from 0 on. MySQL's intervals stay as they are."""
+        positions = GtidSet()
+        for stem, intervals in self._intervals.items():
+            for low, high in intervals:
+                positions.add_interval(stem, 0 if stem.endswith("-") else low, high)
+        return positions
+
     def contains_all(self, gtids: pa.Array) -> npt.NDArray[np.bool_]:
         """Return which GTIDs of an Arrow array of strings the set contains, shape (GTIDs,); False for null."""
         is_there = np.zeros(len(gtids), dtype=np.bool_)

@@ -48,6 +48,7 @@ class Scan:
 
     `bytes_covered` counts the magic and every whole event whose checksum is right. `complete_end` is the end of
     the last complete transaction before any defect. `is_closed` is true when the last event is a ROTATE or STOP.
+    `rotated_at` is the time of the ROTATE event that names `next_binlog_file`.
     `first_misplaced_pos` is the offset of the first event whose recorded end is not its real end: bytes before it were
     removed or inserted. `is_encrypted` is true when the file has encrypted events, which cannot be read. `formats` has
     several entries for a relay log that contains its source's format too. `ddl_statements` contains batches of
@@ -66,6 +67,7 @@ class Scan:
     first_misplaced_pos: int | None = None
     previous_gtids: str | None = None
     next_binlog_file: str | None = None
+    rotated_at: datetime | None = None
     is_closed: bool = False
     is_encrypted: bool = False
     formats: list[FormatDescription] = field(default_factory=list)
@@ -252,8 +254,9 @@ class Scanner:
             body = event_body(code, walk.window.bytes_at(position, size), format)
             if code == ROTATE:
                 # A ROTATE without a time is artificial: it names the file whose events follow in a relay log.
-                if records[number, layout.INDEX_TIME]:
+                if seconds := int(records[number, layout.INDEX_TIME]):
                     found.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
+                    found.rotated_at = datetime.fromtimestamp(seconds, UTC)
             elif found.previous_gtids is None:
                 found.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)
         return bool(len(records))

@@ -5,9 +5,10 @@ One observation of the server is not enough: the caller observes it twice, and a
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import GapError, SourceIdentityError, UsageError
@@ -16,6 +17,9 @@ from ingest.sources.replication import FIRST_POSITION
 from ingest.sources.server import ServerIdentity
 from ingest.sources.view import ServerView
 from ingest.warehouse.gaps import Gap, GapStatus
+
+# Whoever ends a file begins the next one with the same time, except when a signal made the server do so.
+ROTATION: Final = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,25 @@ class Received:
     next_file
         File that the ROTATE event at the end of the last file names; None when the last file is not complete.
     gtids
-        Received GTID set, None without GTIDs.
+        Received GTID set, None without GTIDs. It includes `gtids_before`.
+    gtids_before
+        GTIDs before the start of the epoch, which the server's own files may lack.
+    rotated_at
+        Time of that ROTATE event, None when it is unknown.
+    is_anonymous
+        Whether the last transaction has no GTID, so that GTIDs do not show what follows it.
     """
 
     next_file: str | None
     gtids: str | None
+    gtids_before: str | None = None
+    rotated_at: datetime | None = None
+    is_anonymous: bool = False
+
+    @property
+    def logged(self) -> GtidSet:
+        """The received GTIDs that every later file of the server lists as previous."""
+        return GtidSet.parse(self.gtids) - GtidSet.parse(self.gtids_before)
 
 
 @dataclass
@@ -218,18 +236,40 @@ def is_same_server(identity: ServerIdentity, server_uuid: str | None, server_id:
 
 
 def _behind_purged(view: ServerView, standing: Standing, accept_gap: bool) -> Decision:
-    """Decide when the file is deleted: nothing is lost if it was received completely and the next file exists."""
-    plain = Decision(standing.epoch, view.oldest)
-    if standing.received.next_file == view.oldest:
-        return plain
-    previous = view.head_of(view.oldest).previous_gtids
+    """Decide when the file is deleted: does the oldest file continue it, is a part between them lost, or neither?"""
+    received, previous = standing.received, view.head_of(view.oldest).previous_gtids
+    is_next = received.next_file == view.oldest
+    has_all_gtids = not (received.is_anonymous or view.may_be_anonymous)
     missing = None
-    if previous is not None and standing.gtids is not None:
-        lost = GtidSet.parse(previous) - GtidSet.parse(standing.gtids)
-        if not lost:
-            return plain
-        missing = str(lost)
-    gap = _gap(
+    if previous is not None and received.gtids is not None:
+        listed = GtidSet.parse(previous)
+        lost = listed - GtidSet.parse(received.gtids).as_positions()
+        # A later file of the same series lists everything received as previous, and the next file lists nothing else.
+        if not received.logged <= listed or (is_next and lost):
+            return _after_reset(view, standing, accept_gap, is_whole=has_all_gtids and not listed)
+        if has_all_gtids and not lost:
+            return Decision(standing.epoch, view.oldest)
+        missing = str(lost) or None
+    if is_next:
+        return _behind_next_by_name(view, standing, accept_gap)
+    gap = _purged(view, standing, missing)
+    _refuse_unless(accept_gap, gap)
+    return Decision(standing.epoch, view.oldest, gap=gap, status="accepted")
+
+
+def _behind_next_by_name(view: ServerView, standing: Standing, accept_gap: bool) -> Decision:
+    """Decide for the file that the received one names as its next, without GTIDs: another series has this name, too."""
+    rotated_at, written_at = standing.received.rotated_at, view.head_of(view.oldest).written_at
+    plain = Decision(standing.epoch, view.oldest)
+    if rotated_at is None or written_at is None:
+        return replace(plain, gap=_purged(view, standing, None), status="unproven")
+    if abs(written_at - rotated_at) > ROTATION:
+        return _after_reset(view, standing, accept_gap, is_whole=False)
+    return plain
+
+
+def _purged(view: ServerView, standing: Standing, missing: str | None) -> Gap:
+    return _gap(
         view,
         standing,
         standing.epoch,
@@ -238,12 +278,13 @@ def _behind_purged(view: ServerView, standing: Standing, accept_gap: bool) -> De
         f"The server has deleted {standing.binlog_file}, of which position {standing.position} was reached, and all "
         f"files before {view.oldest}.",
     )
-    _refuse_unless(accept_gap, gap)
-    return Decision(standing.epoch, view.oldest, gap=gap, status="accepted")
 
 
-def _after_reset(view: ServerView, standing: Standing, accept_gap: bool) -> Decision:
-    """Decide when the server's files started over: the log after the last received event is unknown."""
+def _after_reset(view: ServerView, standing: Standing, accept_gap: bool, is_whole: bool = True) -> Decision:
+    """Decide when the server's files started over: the log after the last received event is unknown.
+
+    `is_whole` is False if the first of the new files may be deleted, too: then more than the old log's end is lost.
+    """
     gap = _gap(
         view,
         standing,
@@ -252,11 +293,13 @@ def _after_reset(view: ServerView, standing: Standing, accept_gap: bool) -> Deci
         None,
         f"The server's files have started over (RESET, or a restore); what it wrote behind {standing.binlog_file}:"
         f"{standing.position} cannot be read any more."
-        + (" That was the end of its log when it was last asked." if standing.was_at_end else ""),
+        + (" That was the end of its log when it was last asked." if standing.was_at_end else "")
+        + ("" if is_whole else f" Of the new files, those before {view.oldest} are deleted, too."),
     )
-    if not standing.was_at_end:
+    is_unproven = standing.was_at_end and is_whole
+    if not is_unproven:
         _refuse_unless(accept_gap, gap)
-    status: GapStatus = "unproven" if standing.was_at_end else "accepted"
+    status: GapStatus = "unproven" if is_unproven else "accepted"
     return Decision(standing.epoch + 1, view.oldest, "reset", gap=gap, status=status)
 
 

@@ -75,13 +75,18 @@ def last_landed_at(record: SourceRecord) -> datetime | None:
     return max(moments, default=None)
 
 
-def landed_gtids(record: SourceRecord) -> GtidSet:
-    """Return the GTIDs that are landed or skipped, according to the last file that has any landed bytes."""
-    epoch, name = max(
+def last_landed(record: SourceRecord) -> tuple[int, str]:
+    """Return epoch and name of the last file that has any landed bytes; without one, an epoch and no name."""
+    return max(
         (key for key, states in record.states.items() if has_done(states)),
         key=lambda key: (key[0], _sequence(key[1])),
         default=(0, ""),
     )
+
+
+def landed_gtids(record: SourceRecord) -> GtidSet:
+    """Return the GTIDs that are landed or skipped, according to the last file that has any landed bytes."""
+    epoch, name = last_landed(record)
     texts = [row.get("gtids_before") for row in record.identities if row["epoch"] == epoch]
     texts.append(record.files.get((epoch, name), {}).get("previous_gtids"))
     texts += [state.gtids for state in record.states.get((epoch, name), []) if state.is_done]

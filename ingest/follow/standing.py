@@ -6,7 +6,7 @@ from ingest.binlog.format import read_format
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.binlog.scan import scan_binlog
 from ingest.follow.handover import Received, Standing
-from ingest.follow.lag import landed_gtids
+from ingest.follow.lag import landed_gtids, last_landed
 from ingest.follow.spool import Spool
 from ingest.landing.transactions import transactions
 from ingest.warehouse.record import SourceRecord
@@ -53,7 +53,7 @@ def _of_spool(spool: Spool, record: SourceRecord) -> Standing:
         checkpoint.server_uuid,
         checkpoint.server_id,
         end is not None and checkpoint.is_at_least(end.binlog_file, end.position),
-        lambda: _read(path, checkpoint.position) if is_begun else Received(None, str(landed_gtids(record)) or None),
+        lambda: _read(path, checkpoint.position) if is_begun else _landed(record, checkpoint.epoch, None),
     )
 
 
@@ -61,10 +61,15 @@ def _read(path: Path, position: int) -> Received:
     """Read the next file name and the GTIDs from a received file, up to a position."""
     scan = scan_binlog(path, end=position)
     gtids = GtidSet.parse(scan.previous_gtids)
+    is_anonymous = False
     for batch in transactions(path, FIRST_EVENT, position, ("gtid",)):
         gtids.add_all(batch["gtid"])
+        if batch.num_rows:
+            is_anonymous = not batch["gtid"][-1].is_valid
     has_gtids = scan.previous_gtids is not None or bool(gtids)
-    return Received(scan.next_binlog_file, str(gtids) if has_gtids else None)
+    return Received(
+        scan.next_binlog_file, str(gtids) if has_gtids else None, rotated_at=scan.rotated_at, is_anonymous=is_anonymous
+    )
 
 
 def _of_file(record: SourceRecord, epoch: int, binlog_file: str) -> Standing:
@@ -79,5 +84,19 @@ def _of_file(record: SourceRecord, epoch: int, binlog_file: str) -> Standing:
         writer["server_uuid"],
         writer["server_id"],
         False,
-        lambda: Received(row["next_binlog_file"] if is_whole else None, str(landed_gtids(record)) or None),
+        lambda: _landed(record, epoch, row["next_binlog_file"] if is_whole else None),
+    )
+
+
+def _landed(record: SourceRecord, epoch: int, next_file: str | None) -> Received:
+    """Return what the record says about the last landed file, of this epoch or an earlier one."""
+    file, gtids = last_landed(record), str(landed_gtids(record)) or None
+    opening = record.opening(epoch) if file[0] == epoch else None
+    completed = [state for state in record.states.get(file, []) if state.status == "completed"]
+    return Received(
+        next_file,
+        gtids,
+        # The server of this epoch may lack what the server of an earlier one has logged.
+        gtids_before=opening.get("gtids_before") if opening else gtids,
+        is_anonymous=any(state.transactions and not state.gtids for state in completed),
     )

@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -190,10 +191,21 @@ class _AnnotatedConnection(_StreamConnection):
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """The head of a server's file: its format, and the GTIDs before it, None where the file does not list them."""
+    """The head of a server's file.
+
+    Attributes
+    ----------
+    format
+        The file's format.
+    previous_gtids
+        GTIDs before the file, None when the file does not list them.
+    written_at
+        When the server began the file, None when it is unknown.
+    """
 
     format: FormatDescription
     previous_gtids: str | None
+    written_at: datetime | None = None
 
 
 def read_head(address: ServerAddress, flavor: str, replica: Replica, binlog_file: str) -> FileHead:
@@ -206,18 +218,20 @@ def read_head(address: ServerAddress, flavor: str, replica: Replica, binlog_file
     """
     with ReplicationStream(address, flavor, replica, binlog_file) as stream:
         found: FormatDescription | None = None
+        written_at: datetime | None = None
         deadline = time.monotonic() + HEAD_SECONDS
         while time.monotonic() < deadline:
             for piece in stream.receive():
                 if isinstance(piece, Special):
                     if found is None and piece.code == FORMAT_DESCRIPTION and not piece.is_artificial:
                         found = stream_format(piece, binlog_file, address)
+                        written_at = datetime.fromtimestamp(int.from_bytes(piece.event[:4], "little"), UTC)
                         stream.packets.has_checksums = found.has_checksums
                         stream.packets.position = FIRST_POSITION + len(piece.event)
                     elif found is not None:
-                        return FileHead(found, None)
+                        return FileHead(found, None, written_at)
                 elif found is not None:
-                    return FileHead(found, _previous_gtids(bytes(piece.data), found))
+                    return FileHead(found, _previous_gtids(bytes(piece.data), found), written_at)
     raise BrokenStreamError(f"The server at {address} did not send the beginning of {binlog_file}.")
 
 

@@ -325,6 +325,11 @@ def gtid_purged(server: Server) -> str | None:
     return _gtids(server, "gtid_purged")
 
 
+def may_be_anonymous(server: Server) -> bool:
+    """Return whether a server may log transactions without a GTID: MySQL unless gtid_mode is ON, MariaDB never does."""
+    return server.variables("gtid_mode").get("gtid_mode", "ON") != "ON"
+
+
 def _gtids(server: Server, *names: str) -> str | None:
     """Return the first of these variables that the server has; MySQL breaks a long set into lines."""
     return next((value.replace("\n", "") for value in server.variables(*names).values() if value), None)

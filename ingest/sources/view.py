@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import binlog_position
 from ingest.sources.replication import FileHead, Replica, read_head
-from ingest.sources.server import Server, ServerIdentity, binary_logs, executed_gtids, server_identity
+from ingest.sources.server import (
+    Server,
+    ServerIdentity,
+    binary_logs,
+    executed_gtids,
+    may_be_anonymous,
+    server_identity,
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,8 @@ class ServerView:
         File and position of the end of its log.
     gtids
         GTIDs that it has logged, None if there are none.
+    may_be_anonymous
+        Whether it may log transactions without a GTID.
     """
 
     identity: ServerIdentity
@@ -32,6 +41,7 @@ class ServerView:
     address: ServerAddress
     replica: Replica
     _heads: dict[str, FileHead] = field(default_factory=dict)
+    may_be_anonymous: bool = False
 
     @property
     def oldest(self) -> str:
@@ -66,4 +76,12 @@ def observe_server(server: Server, replica: Replica) -> ServerView:
     identity = server_identity(server)
     # Read the end first: the files that are listed afterwards include it.
     name, position, _ = binlog_position(server, identity)
-    return ServerView(identity, binary_logs(server), (name, position), executed_gtids(server), server.address, replica)
+    return ServerView(
+        identity,
+        binary_logs(server),
+        (name, position),
+        executed_gtids(server),
+        server.address,
+        replica,
+        may_be_anonymous=may_be_anonymous(server),
+    )

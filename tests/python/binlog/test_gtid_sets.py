@@ -107,6 +107,11 @@ def test_union() -> None:
     assert not gtid_union([None, ""])
 
 
+def test_positions_begin_at_0_and_intervals_of_mysql_stay() -> None:
+    assert str(GtidSet.parse("0-1-5 to 0-1-9,1-2-7 to 1-2-7,2-1-3").as_positions()) == "0-1-9,1-2-7,2-1-3"
+    assert str(GtidSet.parse("a:2-3:5:tag:7").as_positions()) == "a:2-3:5:tag:7"
+
+
 def test_in_whatever_order_they_come() -> None:
     chance = random.Random(4)
     numbers = [number for number in range(1, 20_001) if number % 97]

@@ -49,3 +49,11 @@ def test_an_event_that_was_taken_out_is_told_by_the_next_one(sample: str, tmp_pa
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_no_event_of_a_server_stands_elsewhere_than_it_says(path: Path) -> None:
     assert scan_binlog(path).first_misplaced_pos is None
+
+
+@pytest.mark.parametrize("flavor", ["mysql", "mariadb"])
+def test_a_file_begins_when_the_one_before_has_ended(flavor: str) -> None:
+    first, second = (SAMPLES / f"shop-{flavor}" / name for name in ("binlog.000001", "binlog.000002"))
+    ended = scan_binlog(first)
+    assert ended.next_binlog_file == second.name
+    assert ended.rotated_at == scan_binlog(second).first_event_at

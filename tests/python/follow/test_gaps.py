@@ -3,13 +3,16 @@
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ingest.landing import ingest
 from ingest.sources.directory import binlog_path
-from tests.servers import Server
+from tests.python.follow.conftest import SERVER_OPTIONS
+from tests.servers import DISTRIBUTIONS, Server
+from tests.servers.accounts import create_account
 from tests.servers.load import Load
 from tests.servers.replication import LogPosition, begin_again, log_end, purge_before_current
 from tests.support.follow.follower import Follower
@@ -186,6 +189,72 @@ def test_logs_that_started_over_before_all_was_read_are_a_gap(
     assert [found["status"] for found in follower.gaps()] == ["accepted"]
     files = [*((0, path) for path in before), *((1, path) for path in server.binlogs())]
     assert_same_tables(follower.tables, Decoded(files, follower.tables))
+
+
+def test_logs_that_started_over_are_found_although_their_first_files_are_deleted(
+    server: Server, follower: Follower, tmp_path: Path
+) -> None:
+    work(server)
+    server.flush()
+    work(server, 5)
+    follower.once()
+    read = follower.received()
+    assert read is not None
+    before = kept(server, tmp_path / "before")
+
+    # The new files get beyond the received file's number, but their GTIDs stay below the received ones.
+    begin_again(server)
+    server.execute("create database other")
+    for _ in before:
+        server.flush()
+    first_left = purge_before_current(server)
+    assert first_left > read
+    work(server, 10)
+
+    refused(follower, "started over", re.escape(read.binlog_file), re.escape(first_left.binlog_file))
+    (gap,) = follower.gaps()
+    assert (gap["reason"], gap["status"], gap["to_epoch"]) == ("reset", "found", 1)
+    assert (gap["from_file"], gap["from_pos"], gap["to_file"]) == (*_place(read), first_left.binlog_file)
+
+    follower.once("--accept-gap")
+    assert [(found["reason"], found["status"]) for found in follower.gaps()] == [("reset", "accepted")]
+    files = [*((0, path) for path in before), *((1, path) for path in server.binlogs())]
+    assert_same_tables(follower.tables, Decoded(files, follower.tables))
+
+
+@pytest.mark.mysql
+def test_without_gtids_only_a_next_file_that_began_when_the_last_one_ended_is_no_gap(tmp_path: Path) -> None:
+    options = [*SERVER_OPTIONS["mysql"], "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"]
+    with DISTRIBUTIONS["mysql"].start(tmp_path / "server", options) as server:
+        account = create_account(server, tmp_path)
+        with Follower(tmp_path / "home", server, account.defaults_file, "--from-oldest") as follower:
+            work(server)
+            follower.start()
+            follower.wait_until_landed(server)
+            server.flush()
+            follower.wait_until_received(server)
+            follower.kill()
+            _forget_the_last_file(follower)
+            server.execute(f"purge binary logs to '{server.binlogs()[-1].name}'")
+            follower.once()
+            assert follower.gaps() == []
+
+            work(server, 5)
+            purge_before_current(server)
+            refused(follower)
+            assert [(gap["reason"], gap["status"]) for gap in follower.gaps()] == [("purged", "found")]
+
+
+def _forget_the_last_file(follower: Follower) -> None:
+    """Set the checkpoint back to the end of the file before, as if the follower had been killed in this moment."""
+    known, (ended, begun) = follower.checkpoint(), follower.spool_files(0)
+    assert known is not None
+    replace(known, binlog_file=ended.name, position=ended.stat().st_size).write(follower.spool)
+    begun.unlink()
+
+
+def _place(position: LogPosition) -> tuple[str, int]:
+    return position.binlog_file, position.position
 
 
 def _end_known_to(follower: Follower) -> LogPosition | None:
