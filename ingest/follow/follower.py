@@ -18,6 +18,7 @@ from ingest.errors import (
 from ingest.follow.checkpoint import Checkpoint, ServerEnd
 from ingest.follow.durable_files import DurableFiles
 from ingest.follow.handover import Decision, Start, begin, gap_gist, resume
+from ingest.follow.identities import is_known, record_identity
 from ingest.follow.receiver import Receiver
 from ingest.follow.replica import replica_of
 from ingest.follow.schema_watch import SchemaWatch, wait_until
@@ -27,7 +28,7 @@ from ingest.landing.compact import KEEP_REPLACED_SECONDS, compact_closed_files, 
 from ingest.landing.held import StreamLanding
 from ingest.landing.options import IngestOptions, IngestResult
 from ingest.sources.address import ServerAddress
-from ingest.sources.server import Server, ServerIdentity
+from ingest.sources.server import Server
 from ingest.sources.server_check import require_usable
 from ingest.sources.view import ServerView, observe_server
 from ingest.warehouse.gaps import Gap, gaps, record_gap
@@ -217,7 +218,7 @@ class Follower:
                 decision, error = self._decision(view), None
             except (GapError, SourceIdentityError) as refusal:
                 decision, error = None, refusal
-            if decision is not None and decision.is_plain and self._is_known(view.identity):
+            if decision is not None and decision.is_plain and is_known(self._landing.record, decision, view.identity):
                 return decision, view
             gists.add(decision.gist if decision else gap_gist(error.gap) if isinstance(error, GapError) else str(error))
         if len(gists) > 1:
@@ -253,7 +254,7 @@ class Follower:
             self._say_once(f"{decision.status} gap: {decision.gap.detail}")
         elif checkpoint is not None:
             self._fill_gaps(checkpoint)
-        self._record_identity(decision, view.identity)
+        record_identity(self._landing, decision, view.identity)
         goes_on = checkpoint is not None and (checkpoint.epoch, checkpoint.binlog_file) == (
             decision.epoch,
             decision.binlog_file,
@@ -274,34 +275,6 @@ class Follower:
                 gap = Gap(**{one.name: row[one.name] for one in fields(Gap)})
                 record_gap(self._source_id, gap, "filled", self._home)
                 self._say_once(f"filled gap: this server has the events after {behind.binlog_file}:{behind.position}.")
-
-    def _record_identity(self, decision: Decision, identity: ServerIdentity) -> None:
-        row = {
-            "epoch": decision.epoch,
-            "server_uuid": identity.server_uuid,
-            "server_id": identity.server_id,
-            "host": identity.host,
-            "port": identity.port,
-            "flavor": identity.flavor,
-            "server_version": identity.version,
-        }
-        if decision.opens and self._landing.record.opening(decision.epoch) is None:
-            starts = {name: getattr(decision, name) for name in ("start_file", "start_pos", "gtids_before")}
-            self._landing.open_epoch({**row, **starts})
-        elif not self._is_known(identity):
-            self._landing.record_identity(row)
-
-    def _is_known(self, identity: ServerIdentity) -> bool:
-        """Return whether this identity is the last recorded identity of the source."""
-        rows = self._landing.record.identities
-        names = ("server_uuid", "server_id", "host", "port", "server_version")
-        return bool(rows) and tuple(rows[-1][name] for name in names) == (
-            identity.server_uuid,
-            identity.server_id,
-            identity.host,
-            identity.port,
-            identity.version,
-        )
 
     def _point_to(self, decision: Decision, view: ServerView, position: int) -> None:
         identity, now = view.identity, datetime.now(UTC)

@@ -87,7 +87,7 @@ def last_landed(record: SourceRecord) -> tuple[int, str]:
 def landed_gtids(record: SourceRecord) -> GtidSet:
     """Return the GTIDs that are landed or skipped, according to the last file that has any landed bytes."""
     epoch, name = last_landed(record)
-    texts = [row.get("gtids_before") for row in record.identities if row["epoch"] == epoch]
+    texts = [(record.opening(epoch) or {}).get("gtids_before")]
     texts.append(record.files.get((epoch, name), {}).get("previous_gtids"))
     texts += [state.gtids for state in record.states.get((epoch, name), []) if state.is_done]
     return gtid_union(texts)

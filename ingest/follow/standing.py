@@ -73,7 +73,7 @@ def _read(path: Path, position: int) -> Received:
 
 
 def _of_file(record: SourceRecord, epoch: int, binlog_file: str) -> Standing:
-    row, writer = record.files[epoch, binlog_file], record.identities[-1]
+    row, writer = record.files[epoch, binlog_file], record.identity(epoch) or record.identities[-1]
     position = done_upto(record.states[epoch, binlog_file])
     is_whole = position == row["file_size"]
     return Standing(

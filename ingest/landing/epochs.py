@@ -39,7 +39,8 @@ class EpochBook:
         self._server_ids: dict[int, int | None] = {}
         self._known: set[tuple[Any, ...]] = set()
         for row in record.identities:
-            self._server_ids.setdefault(row["epoch"], row["server_id"])
+            opening = record.opening(row["epoch"]) or row
+            self._server_ids[row["epoch"]] = opening["server_id"]
             self._known.add((row["epoch"], row["server_id"], row["flavor"], row["server_version"]))
         # After a crash, the files of an epoch may be recorded while the epoch itself is not.
         for epoch, _ in record.files:

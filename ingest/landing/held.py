@@ -111,8 +111,13 @@ class StreamLanding:
         return self._options.masks
 
     def open_epoch(self, row: Row) -> None:
-        """Record a new epoch: `epoch`, the server, `start_file`, `start_pos` and `gtids_before`."""
-        self.record_identity({**row, "change": "epoch_opened"})
+        """Record a new epoch: `epoch`, the server, `start_file`, `start_pos` and `gtids_before`.
+
+        Whoever was killed before the epoch began may open it again; opening it in the same way changes nothing.
+        """
+        opening = self.record.opening(row["epoch"])
+        if opening is None or any(opening[name] != value for name, value in row.items()):
+            self.record_identity({**row, "change": "epoch_opened"})
 
     def record_identity(self, row: Row) -> None:
         """Record a row of `sources`; by default it records a server change within an epoch (`change`)."""

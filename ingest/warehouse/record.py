@@ -100,9 +100,21 @@ class SourceRecord:
         for key, of_file in news.items():
             self.states[key] = latest_states([*self.states.get(key, []), *of_file])[key]
 
+    def identity(self, epoch: int) -> Row | None:
+        """Return the latest row on the server of an epoch, None when there is none."""
+        return next((row for row in reversed(self.identities) if row["epoch"] == epoch), None)
+
     def opening(self, epoch: int) -> Row | None:
-        """Return the row that opened an epoch, None when there is none."""
-        return next((row for row in self.identities if row["epoch"] == epoch), None)
+        """Return the row that opened an epoch, None when there is none.
+
+        An epoch is opened again if nothing of it was received the first time: the latest opening counts.
+        """
+        opened = (row for row in reversed(self.identities) if row["change"] == "epoch_opened")
+        return next((row for row in opened if row["epoch"] == epoch), None)
+
+    def has_begun(self, epoch: int) -> bool:
+        """Return whether anything of an epoch was landed, or an attempt was made."""
+        return any(of == epoch for of, _ in self.states)
 
     def gtids_done(self) -> GtidSet:
         """Return the GTIDs that must not be landed again, because they are landed or skipped."""

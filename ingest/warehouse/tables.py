@@ -122,7 +122,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "flavor": "mysql or mariadb",
     "server_version": "Version of the server that wrote the file",
     "observed_at": "When binloom saw it, UTC",
-    "change": "epoch_opened or server_changed",
+    "change": "epoch_opened or server_changed; the latest epoch_opened of an epoch counts, because an opening may be "
+    "given up before anything of the epoch is received",
     "start_file": "File in which landing of the epoch begins, in the row that opened the epoch; NULL for its first "
     "file",
     "gtids_before": "GTID set that is not landed in the epoch: an earlier epoch has it, or it precedes the requested "

@@ -17,7 +17,11 @@ final as (
         port,
         flavor,
         server_version,
-        min(observed_at) over (partition by source_id, epoch) as opened_at,
+        -- An opening may be given up before anything of the epoch is received: the latest one counts.
+        coalesce(
+            max(case when change = 'epoch_opened' then observed_at end) over (partition by source_id, epoch),
+            min(observed_at) over (partition by source_id, epoch)
+        ) as opened_at,
         observed_at,
         change,
         start_file,

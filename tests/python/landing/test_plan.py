@@ -57,6 +57,7 @@ def identity(path: Path, epoch: int = 0) -> dict[str, Any]:
         "flavor": log_format.flavor,
         "server_version": log_format.server_version,
         "observed_at": NOON,
+        "change": "epoch_opened",
         "start_file": None,
         "start_pos": None,
         "gtids_before": None,

@@ -20,6 +20,7 @@ sources as (
         epoch,
         server_id
     from {{ ref('stg_binlog__sources') }}
+    where observed_at >= opened_at
 
 ),
 
