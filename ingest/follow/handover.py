@@ -31,9 +31,10 @@ class Received:
     next_file
         File that the ROTATE event at the end of the last file names; None when the last file is not complete.
     gtids
-        Received GTID set, None without GTIDs. It includes `gtids_before`.
-    gtids_before
-        GTIDs before the start of the epoch, which the server's own files may lack.
+        Received GTID set, None without GTIDs.
+    own_gtids
+        The part of `gtids` that the last file shows to be logged by its server; None: all. The rest may have been
+        skipped on request, logged by an earlier server, or landed from a later file.
     rotated_at
         Time of that ROTATE event, None when it is unknown.
     is_anonymous
@@ -42,14 +43,14 @@ class Received:
 
     next_file: str | None
     gtids: str | None
-    gtids_before: str | None = None
+    own_gtids: str | None = None
     rotated_at: datetime | None = None
     is_anonymous: bool = False
 
     @property
     def logged(self) -> GtidSet:
         """The received GTIDs that every later file of the server lists as previous."""
-        return GtidSet.parse(self.gtids) - GtidSet.parse(self.gtids_before)
+        return GtidSet.parse(self.gtids if self.own_gtids is None else self.own_gtids)
 
 
 @dataclass

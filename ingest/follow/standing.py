@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ingest.binlog.format import read_format
-from ingest.binlog.gtid_sets import GtidSet
+from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.binlog.scan import scan_binlog
 from ingest.follow.handover import Received, Standing
 from ingest.follow.lag import landed_gtids, last_landed
@@ -53,7 +53,11 @@ def _of_spool(spool: Spool, record: SourceRecord) -> Standing:
         checkpoint.server_uuid,
         checkpoint.server_id,
         end is not None and checkpoint.is_at_least(end.binlog_file, end.position),
-        lambda: _read(path, checkpoint.position) if is_begun else _landed(record, checkpoint.epoch, None),
+        lambda: (
+            _read(path, checkpoint.position)
+            if is_begun
+            else _landed(record, checkpoint.epoch, checkpoint.binlog_file, None)
+        ),
     )
 
 
@@ -84,19 +88,19 @@ def _of_file(record: SourceRecord, epoch: int, binlog_file: str) -> Standing:
         writer["server_uuid"],
         writer["server_id"],
         False,
-        lambda: _landed(record, epoch, row["next_binlog_file"] if is_whole else None),
+        lambda: _landed(record, epoch, binlog_file, row["next_binlog_file"] if is_whole else None),
     )
 
 
-def _landed(record: SourceRecord, epoch: int, next_file: str | None) -> Received:
-    """Return what the record says about the last landed file, of this epoch or an earlier one."""
-    file, gtids = last_landed(record), str(landed_gtids(record)) or None
-    opening = record.opening(epoch) if file[0] == epoch else None
-    completed = [state for state in record.states.get(file, []) if state.status == "completed"]
+def _landed(record: SourceRecord, epoch: int, binlog_file: str, next_file: str | None) -> Received:
+    """Return what the record says about the landed files, and about the file that the standing is in."""
+    states = record.states.get((epoch, binlog_file), [])
+    previous = record.files.get((epoch, binlog_file), {}).get("previous_gtids")
+    own = gtid_union([previous, *(state.gtids for state in states if state.is_done)])
+    last = [state for state in record.states.get(last_landed(record), []) if state.status == "completed"]
     return Received(
         next_file,
-        gtids,
-        # The server of this epoch may lack what the server of an earlier one has logged.
-        gtids_before=opening.get("gtids_before") if opening else gtids,
-        is_anonymous=any(state.transactions and not state.gtids for state in completed),
+        str(landed_gtids(record)) or None,
+        own_gtids=str(own),
+        is_anonymous=any(state.transactions and not state.gtids for state in last),
     )

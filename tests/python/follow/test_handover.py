@@ -57,7 +57,7 @@ def assert_is_reset(server: ServerView, received: Received) -> None:
         pytest.param(Received(None, "0-1-9,0-2-6 to 0-2-8"), "0-1-9,0-2-8", id="mariadb, a server of the file"),
         pytest.param(Received("binlog.000006", "0-1-1 to 0-1-9"), "0-1-9", id="mariadb, the next file"),
         pytest.param(
-            Received(None, f"{UUID}:1-100,a:1-5", gtids_before=f"{UUID}:1-50,a:1-5"),
+            Received(None, f"{UUID}:1-100,a:1-5", own_gtids=f"{UUID}:51-100"),
             f"{UUID}:1-100",
             id="asked to skip what the server has never logged",
         ),
@@ -79,7 +79,7 @@ def test_a_purged_file_is_continued_if_the_gtids_show_that_nothing_is_missing(
         pytest.param(UNTIL_100, "b:1-500", id="rebuilt from another server"),
         pytest.param(Received("binlog.000006", "0-1-9"), "0-1-5", id="mariadb"),
         pytest.param(Received("binlog.000006", "0-1-9"), "0-1-12", id="mariadb, the next file lists more"),
-        pytest.param(replace(UNTIL_100, gtids_before=f"{UUID}:1-50"), f"{UUID}:1-40", id="started after a set"),
+        pytest.param(replace(UNTIL_100, own_gtids=f"{UUID}:51-100"), f"{UUID}:1-40", id="started after a set"),
     ],
 )
 def test_a_server_that_has_logged_other_transactions_has_started_over(received: Received, previous: str) -> None:
