@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion
-from recover.selection.condition import select
+from recover.selection.condition import is_filtered_table, select
 from recover.selection.filters import Filters
 from recover.sources.decoded_facts import Facts, events_without_rows
 from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
@@ -379,13 +379,23 @@ class _Decoding:
         self._connection.unregister("batch")
 
     def _condition(self) -> str:
-        """Return the condition on rows of the known versions, without the condition on transactions."""
-        own = replace(self._filters, threads=(), statement=None)
+        """Return the condition on rows of the versions that are known by now, without that on transactions.
+
+        A row that it takes needs not be selected: the selection of the whole log decides.
+        """
+        # The decoder chooses the tables. Some of them may come later in the files, and would have no version yet.
+        any_table = ("*",) if self._filters.tables else ()
+        own = replace(self._filters, schemas=(), tables=any_table, threads=(), statement=None)
+        known = [one for one in self._versions.values() if self._is_decoded(one)]
         try:
-            return select(own, tuple(self._versions.values())).condition.sql("duckdb")
+            return select(own, known).condition.sql("duckdb")
         except UsageError:
-            # No known version has this name or value. The selection of the whole log reports this error.
-            return "false"
+            # A name or value that no version has by now, but one that comes later may have it.
+            return "true"
+
+    def _is_decoded(self, version: TableVersion) -> bool:
+        """Return whether the filters allow the table of a version; a snapshot has others, too."""
+        return is_filtered_table(self._filters, version.schema_name, version.table_name)
 
     def _add(self, batch: Any, table: str, more: str, place: Mapping[str, Any]) -> None:
         used = {name: value for name, value in place.items() if f"${name} " in f"{more} "}

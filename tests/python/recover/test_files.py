@@ -1,6 +1,7 @@
 """Files that are decoded on the spot give the row changes that the warehouse has for them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from recover.timeline.table_log import MARTS
 from recover.timeline.tables import find_table
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
+from tests.support.models.broken import events, written
 from tests.support.older_warehouse import FIRST_FILE, LANDED, SAMPLE, unpack
 from tests.support.places import FIXTURES, PROJECT
 
@@ -151,6 +153,72 @@ def test_filtering_while_decoding_selects_the_same(filters: dict[str, Any]) -> N
     found = list(narrow.rows(narrow.select(given).query().order_by("start_pos", "row_ordinal")))
     assert found == expected
     assert 0 < len(found) < 200
+
+
+TABLE_MAP = 19
+
+
+def renamed(data: bytes, old: bytes, new: bytes) -> bytes:
+    """Return a file whose table maps have another name of the same length."""
+    parts = events(data)
+    return written(
+        replace(part, data=part.data.replace(old, new)) if part.code == TABLE_MAP else part for part in parts
+    )
+
+
+@pytest.fixture(scope="module")
+def named_by_their_log(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Files whose names nothing tells but the log itself: another table, and another schema, in each of them."""
+    data = WITH_NAMES[0].read_bytes()
+    others = [data, renamed(data, b"things", b"thingz"), renamed(data, b"fixture", b"fixturf")]
+    folder = tmp_path_factory.mktemp("named")
+    files = [folder / f"bin.{number:06}" for number in (1, 2, 3)]
+    for file, content in zip(files, others, strict=True):
+        file.write_bytes(content)
+    return files
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"tables": ["fixture.things", "fixture.thingz"]},
+        {"tables": ["fixturf.*", "thingz"]},
+        {"schemas": ["fixture", "fixturf"]},
+        {"schemas": ["fixturf", "fixture"], "tables": ["things", "thingz"], "key_from": "0"},
+        {"tables": ["fixture.things", "fixturf.things"], "keys": ["1"]},
+        {"tables": ["fixture.thing?", "fixturf.things"], "where": ["id = 1"]},
+    ],
+)
+def test_tables_that_come_later_in_the_files_hide_no_rows(
+    named_by_their_log: list[Path], filters: dict[str, Any]
+) -> None:
+    given = Filters.of(**filters)
+    every = Log.of_files(named_by_their_log, Filters())
+    narrow = Log.of_files(named_by_their_log, given)
+    expected = list(every.rows(every.select(given).query().order_by("change_id")))
+    assert list(narrow.rows(narrow.select(given).query().order_by("change_id"))) == expected
+    assert len(narrow.select(given).tables) > 1 and len(expected) > 3
+
+
+@pytest.mark.parametrize("command", ["query", "transactions"])
+def test_both_commands_count_the_rows_of_tables_that_come_later(
+    named_by_their_log: list[Path], tmp_path: Path, command: str
+) -> None:
+    tables = ("--table", "fixture.things", "--table", "fixture.thingz")
+    options = ("--by", "table", "--format", "csv", "--files", *named_by_their_log)
+    result = binloom_here(command, *tables, *options, home=tmp_path)
+    assert result.returncode == 0, result.stderr
+    changes = {line.split(",")[2]: line.split(",")[3] for line in result.stdout.splitlines()[1:]}
+    assert changes == {"things": "7", "thingz": "7"}
+
+
+def test_a_table_that_never_comes_is_an_error(named_by_their_log: list[Path], tmp_path: Path) -> None:
+    tables = ("--table", "fixture.things", "--table", "fixture.thing")
+    result = binloom_here("query", *tables, "--files", *named_by_their_log, home=tmp_path)
+    assert_sentence(result, 2, "There is no table 'fixture.thing'", "nearest names are fixture.thing")
+    result = binloom_here("query", "--schema", "fixture,fixtura", "--files", *named_by_their_log, home=tmp_path)
+    assert_sentence(result, 2, "There is no schema 'fixtura'", "nearest name is fixture")
+    assert result.stdout == ""
 
 
 def test_rows_without_names_are_reported() -> None:
