@@ -34,15 +34,20 @@ class Condition:
         Raises
         ------
         UsageError
-            The text is not a condition.
+            The text is not a condition, or has too many parts within each other.
         """
         import sqlglot
         from sqlglot import exp
 
         try:
-            return cls(text, exp.condition(text, dialect="mysql"))
+            tree = exp.condition(text, dialect="mysql")
         except sqlglot.errors.SqlglotError:
             raise UsageError(f"{text!r} is not a condition.", hint=_EXAMPLE) from None
+        except RecursionError:
+            raise _too_deep(text) from None
+        if _depth(tree) > _DEEPEST:
+            raise _too_deep(text)
+        return cls(text, tree)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,7 +74,35 @@ class Condition:
         return exp.or_(*conditions)
 
 
+# sqlglot reads and writes a part within another by recursion: it fails at 40 of them.
+_DEEPEST: Final = 30
+# Characters of a condition in a message.
+_LONGEST: Final = 60
 _EXAMPLE: Final = "Give one such as \"status = 'new' and after.total > 100\"."
+
+
+def _depth(tree: "exp.Expr") -> int:
+    """Return how many parts of a condition are within each other; a chain of AND or OR is none."""
+    from sqlglot import exp
+
+    deepest = 0
+    parts = [(tree, 1)]
+    while parts:
+        part, depth = parts.pop()
+        deepest = max(deepest, depth)
+        if isinstance(part, exp.Connector):
+            parts += [(each, depth) for each in part.flatten(unnest=False)]
+        else:
+            parts += [(each, depth + 1) for each in part.iter_expressions()]
+    return deepest
+
+
+def _too_deep(text: str) -> UsageError:
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+    return UsageError(
+        f"The condition {shown!r} has more than {_DEEPEST} parts within each other.",
+        hint="Leave out parentheses and NOT, or use IN: AND and OR between many terms need no parentheses.",
+    )
 
 
 def of_versions(versions: Sequence[TableVersion]) -> "exp.Expr":
@@ -145,7 +178,8 @@ class _Binding:
                 return exp.paren(self.bound(node.this))
             case exp.And() | exp.Or():
                 connect = exp.and_ if isinstance(node, exp.And) else exp.or_
-                return connect(self.bound(node.left), self.bound(node.right))
+                # Each term is a new expression, and copies of all terms for each term would take minutes.
+                return connect(*(self.bound(part) for part in node.flatten()), copy=False)
             case exp.Not():
                 return exp.not_(self.bound(node.this))
             case exp.Is() if isinstance(node.expression, exp.Null):
@@ -155,7 +189,8 @@ class _Binding:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
                 return self._comparison(type(node), node.left, node.right)
             case exp.In() if node.expressions:
-                return exp.paren(exp.or_(*(self._comparison(exp.EQ, node.this, each) for each in node.expressions)))
+                equals = (self._comparison(exp.EQ, node.this, each) for each in node.expressions)
+                return exp.paren(exp.or_(*equals, copy=False), copy=False)
             case exp.Between():
                 low = self._comparison(exp.GTE, node.this, node.args["low"])
                 return exp.paren(exp.and_(low, self._comparison(exp.LTE, node.this, node.args["high"])))

@@ -117,6 +117,30 @@ def test_versions_of_a_column_compare_by_their_own_types() -> None:
     assert numbers(connection, versions, where=["c = '10' or id = 3"]) == [0, 1]
 
 
+@pytest.mark.parametrize("connector", ["or", "and"])
+def test_a_condition_may_have_many_terms(connector: str) -> None:
+    version = table("a.t", ("id", "int"), ("s", "varchar(9)"))
+    connection = row_changes((version, None, {"id": "1", "s": "299"}), (version, None, {"id": "2", "s": "x"}))
+    terms = [f"s {'=' if connector == 'or' else '!='} '{number}'" for number in range(1200)]
+    assert numbers(connection, [version], where=[f" {connector} ".join(terms)]) == [0 if connector == "or" else 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 400 + "id = 1" + ")" * 400, "not " * 60 + "id = 1", "(id = 1 or " * 31 + "id = 2" + ")" * 31]
+)
+def test_a_condition_with_too_many_parts_within_each_other_is_explained(text: str) -> None:
+    with pytest.raises(UsageError, match=r"…' has more than 30 parts within each other\. Leave out parentheses"):
+        select(Filters.of(where=[text]), [ORDERS])
+
+
+def test_a_condition_may_have_some_parts_within_each_other() -> None:
+    version = table("a.t", ("id", "int"))
+    connection = row_changes(*((version, None, {"id": str(number)}) for number in range(30)))
+    nested = "(id = 1 or not (id != 2 and " * 8 + "id = 0" + "))" * 8
+    for text, found in (("(" * 25 + "id = 1" + ")" * 25, [1]), ("not " * 24 + "id = 1", [1]), (nested, [0, 1, 2])):
+        assert numbers(connection, [version], where=[text]) == found
+
+
 ORDERS = table("shop.orders", ("id", "bigint unsigned"), ("status", "enum('new','paid')"))
 LINES = table("shop.lines", ("order_id", "int"), ("part", "varchar(20)"), key=("order_id", "part"))
 DAYS = table("shop.days", ("day", "datetime(3)"), key=("day",))
