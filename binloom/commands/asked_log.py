@@ -13,6 +13,7 @@ from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.spark import metastore_holder
+from recover.selection.condition import Selection
 from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
 from recover.sources.log import VIEWS, Log
@@ -103,6 +104,12 @@ def report_problems(log: Log) -> int:
     for problem in log.problems:
         say(str(problem))
     return max((problem.exit_code for problem in log.problems), default=EXIT_DONE)
+
+
+def report_notes(selection: Selection) -> None:
+    """Tell what comparisons of a condition mean for rows whose column has another type."""
+    for note in selection.notes:
+        say(note)
 
 
 def report_beginning(log: Log, sources: Sequence[str], since: datetime | None = None) -> None:

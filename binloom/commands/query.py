@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from binloom.commands.asked_log import report_beginning, report_problems
+from binloom.commands.asked_log import report_beginning, report_notes, report_problems
 from binloom.commands.output import Format, human, print_line, print_rows, say
 from ingest.errors import EXIT_DONE
 from recover.questions.summaries import summary
@@ -28,6 +28,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     _report_quarantine(log, filters)
     if (sentence := masks_in_filters(log, filters)) is not None:
         say(sentence)
+    report_notes(selection)
     report_beginning(log, filters.sources, filters.since)
     if first is None and limit != 0:
         return max(_nothing(log.why_nothing(selection)), report_problems(log))

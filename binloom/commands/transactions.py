@@ -1,5 +1,6 @@
 """`binloom transactions`: print big and long transactions, or sums of tables."""
 
+from binloom.commands.asked_log import report_notes
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
 from recover.questions.statistics import Least, Unit, tables_query, transactions_query
@@ -15,6 +16,7 @@ def print_transactions(log: Log, filters: Filters, by: Unit, top: int, least: Le
     query = transactions_query(selection, top, least) if is_listed else tables_query(selection, by)
     found = log.answer(query)
     columns, rows = found.columns, list(found.rows)
+    report_notes(selection)
     if not rows:
         if is_listed and least != Least():
             say("no transaction with selected changes reaches a threshold.")

@@ -89,7 +89,7 @@ def print_script(
             address = replace(against, warn=lambda sentence: tell(f"warning: {sentence}"))
             server = opened.enter_context(LiveServer(address))
         planner, plan, heading = opened.enter_context(
-            planned(log, filters, wish, rows_only=rows_only, server=server, with_cascades=with_cascades)
+            planned(log, filters, wish, rows_only=rows_only, server=server, with_cascades=with_cascades, tell=tell)
         )
         _report(plan, heading, tell)
         if not plan.is_printable:

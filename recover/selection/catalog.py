@@ -83,9 +83,14 @@ class Column:
     @property
     def labels(self) -> tuple[str, ...]:
         """Return the labels of an ENUM, as far as they are known."""
+        return self.members if self.data_type == "enum" else ()
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Return the labels of an ENUM or a SET, as far as they are known."""
         from ingest.binlog.hints import enum_members
 
-        return (enum_members(self.column_type or "") or ()) if self.data_type == "enum" else ()
+        return (enum_members(self.column_type or "") or ()) if self.data_type in ("enum", "set") else ()
 
     @property
     def fixed_bytes(self) -> int:

@@ -223,7 +223,7 @@ def _compare_number(operator: type["exp.Binary"], text: "exp.Expr", column: Colu
         if is_exact:
             known = f"{int(number):04d}" if column.kind is Kind.YEAR else f"{below:f}"
             return operator(this=text, expression=exp.Literal.string(known))
-        return _constant(text, operator is exp.NEQ)
+        return never_equal(operator, text)
     if len(below.as_tuple().digits) > _MOST_DIGITS - 1:
         return _constant(text, (operator in (exp.LT, exp.LTE)) == (number > 0))
     if not is_exact:
@@ -232,6 +232,30 @@ def _compare_number(operator: type["exp.Binary"], text: "exp.Expr", column: Colu
     return operator(
         this=measured(text, column), expression=_cast(exp.Literal.string(f"{below:f}"), f"decimal(38, {scale})")
     )
+
+
+def never_equal(operator: type["exp.Binary"], text: "exp.Expr") -> "exp.Expr":
+    """Return the result of `=` or `!=` with a value that the column cannot have."""
+    from sqlglot import exp
+
+    return _constant(text, operator is exp.NEQ)
+
+
+def assert_quoted(typed: str, value: Value, column: Column) -> None:
+    """Refuse a number without quotes for a column of texts, if it is not certain which text it means.
+
+    Raises
+    ------
+    UsageError
+        MySQL would compare the number of a label, or the text of the number is another one than was typed.
+    """
+    if column.kind is not Kind.TEXT:
+        return
+    finding = f"{typed} is a number without quotes, and column {column.name} is {column.shown_type}."
+    if column.members:
+        raise UsageError(finding, hint=f"Quote the label that you mean, such as '{column.members[0]}'.")
+    if _text(value) != typed:
+        raise UsageError(finding, hint=f"Quote the text that you mean: '{typed}'.")
 
 
 def _constant(text: "exp.Expr", truth: bool) -> "exp.Expr":

@@ -46,6 +46,8 @@ class Selection:
         The selected keys, as `pk_values` has them; empty if not exactly these are selected.
     sources
         Rows among which the changes of each alternative are; empty: all of `row_changes`.
+    notes
+        Sentences on comparisons that have another meaning for some rows than a person may expect.
     """
 
     filters: Filters
@@ -54,6 +56,7 @@ class Selection:
     alternatives: "tuple[exp.Expr, ...]" = ()
     keys: tuple[str, ...] = ()
     sources: "tuple[exp.Expr, ...]" = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -105,11 +108,13 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     if filters.key_from is not None or filters.key_to is not None:
         conditions.append(of_key_range(filters.key_from, filters.key_to, allowed))
     conditions += [_changes(name, allowed) for name in filters.changed]
-    conditions += [Condition.parse(text).bound(allowed) for text in filters.where]
+    fulfilled = [Condition.parse(text).bound(allowed) for text in filters.where]
+    conditions += [condition for condition, _ in fulfilled]
+    notes = tuple(note for _, told in fulfilled for note in told)
     if filters.statement is not None:
         conditions.append(_of_statement(filters.statement))
     if old_or_new is None:
-        return Selection(filters, tuple(allowed), exp.and_(*conditions))
+        return Selection(filters, tuple(allowed), exp.and_(*conditions), notes=notes)
     alternatives: tuple[exp.Expr, ...] = ()
     if isinstance(old_or_new, exp.Or) and filters.statement is None:
         is_other = exp.not_(exp.Coalesce(this=exp.paren(old_or_new.left.copy()), expressions=[exp.false()]))
@@ -118,7 +123,7 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
             exp.and_(*conditions, old_or_new.right.copy(), is_other),
         )
     whole = exp.and_(*conditions, old_or_new)
-    return Selection(filters, tuple(allowed), whole, alternatives, keys=keys if alternatives else ())
+    return Selection(filters, tuple(allowed), whole, alternatives, keys=keys if alternatives else (), notes=notes)
 
 
 def place_condition(filters: Filters) -> "exp.Expr":

@@ -4,14 +4,24 @@
 the row after it fulfils it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
 from recover.selection.catalog import Column, Kind, TableVersion, unknown_name
-from recover.selection.comparison import Value, compare, compare_columns, image_value, is_in_image
+from recover.selection.comparison import (
+    MismatchError,
+    Value,
+    assert_quoted,
+    compare,
+    compare_columns,
+    image_value,
+    is_in_image,
+    never_equal,
+)
+from recover.selection.fitting import Fitting
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -56,22 +66,32 @@ class Condition:
 
         return tuple(dict.fromkeys(column.name for column in self.tree.find_all(exp.Column)))
 
-    def bound(self, versions: Sequence[TableVersion]) -> "exp.Expr":
-        """Return the condition on `row_changes`, for rows of these versions of tables.
+    def bound(self, versions: Sequence[TableVersion]) -> "tuple[exp.Expr, tuple[str, ...]]":
+        """Return the condition on `row_changes`, for rows of these versions of tables, and what is to be told of it.
 
         Raises
         ------
         UsageError
-            No version has a column, a value does not fit the type of its column, or the condition has another part than
-            comparisons.
+            No version has a column, a value fits the type of its column in no version, or the condition has another
+            part than comparisons.
         """
         from sqlglot import exp
 
-        conditions = []
+        conditions, fitting = [], Fitting()
         for columns, of_these in _by_columns(self.columns, versions):
-            bound = _either_image(self.tree, columns, self.text)
+            bound = self._either_image(columns, of_these, fitting)
             conditions.append(bound if len(of_these) == len(versions) else exp.and_(bound, of_versions(of_these)))
-        return exp.or_(*conditions)
+        fitting.assert_all_fit()
+        return exp.or_(*conditions), fitting.notes
+
+    def _either_image(
+        self, columns: Mapping[str, Column], versions: Sequence[TableVersion], fitting: Fitting
+    ) -> "exp.Expr":
+        from sqlglot import exp
+
+        bound = [_Binding(self.text, columns, image, versions, fitting).bound(self.tree) for image in IMAGES.values()]
+        has_plain_column = any(not column.table for column in self.tree.find_all(exp.Column))
+        return exp.or_(*bound) if has_plain_column else bound[0]
 
 
 # sqlglot reads and writes a part within another by recursion: it fails at 40 of them.
@@ -153,21 +173,22 @@ def _by_columns(
     yield from groups.values()
 
 
-def _either_image(tree: "exp.Expr", columns: dict[str, Column], text: str) -> "exp.Expr":
-    from sqlglot import exp
-
-    bound = [_Binding(columns, image, text).bound(tree) for image in IMAGES.values()]
-    has_plain_column = any(not column.table for column in tree.find_all(exp.Column))
-    return exp.or_(*bound) if has_plain_column else bound[0]
-
-
 class _Binding:
     """Translation of a condition, with the image of plain column names."""
 
-    def __init__(self, columns: dict[str, Column], image: str, text: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        columns: Mapping[str, Column],
+        image: str,
+        versions: Sequence[TableVersion],
+        fitting: Fitting,
+    ) -> None:
+        self._text = text
         self._columns = columns
         self._image = image
-        self._text = text
+        self._versions = versions
+        self._fitting = fitting
 
     def bound(self, node: "exp.Expr") -> "exp.Expr":
         """Return a part of the condition as an expression on `row_changes`."""
@@ -208,14 +229,60 @@ class _Binding:
                 raise self._not_understood(right if isinstance(left, exp.Literal) else left)
             turned = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
             operator, left, right = turned.get(operator, operator), right, left
-        text, column = self._column(left)
         if isinstance(right, exp.Null):
             raise UsageError(
                 f"{self._text!r} compares with NULL, which is never true.", hint="Write IS NULL or IS NOT NULL."
             )
         if isinstance(right, exp.Column):
-            return compare_columns(operator, (text, column), self._column(right))
-        return compare(operator, text, column, self._value(right))
+            return self._with_column(operator, left, right)
+        return self._with_value(operator, left, right)
+
+    def _with_column(self, operator: type["exp.Binary"], left: "exp.Column", right: "exp.Column") -> "exp.Expr":
+        one, other = self._column(left), self._column(right)
+        return self._if_it_has_a_result(
+            right, one[1], lambda: compare_columns(operator, one, other), lambda: _shown(operator, left, right)
+        )
+
+    def _with_value(self, operator: type["exp.Binary"], left: "exp.Column", right: "exp.Expr") -> "exp.Expr":
+        from sqlglot import exp
+
+        text, column = self._column(left)
+        value = self._value(right)
+        is_equality = operator in (exp.EQ, exp.NEQ)
+        if (typed := _number_without_quotes(right)) is not None:
+            assert_quoted(typed, value, column)
+            if column.kind is Kind.TEXT and not is_equality:
+                note = f"{_shown(operator, left, right)} compares texts: '10' is less than '9'"
+                self._fitting.tell(column, self._versions, note)
+
+        def compared() -> "exp.Expr":
+            return compare(operator, text, column, value)
+
+        if not is_equality:
+            return self._if_it_has_a_result(right, column, compared, lambda: _shown(operator, left, right))
+        return self._fitting.bound(
+            right,
+            compared,
+            column,
+            self._versions,
+            otherwise=lambda: never_equal(operator, text),
+            note=lambda: f"no value equals {right.sql('mysql')}",
+        )
+
+    def _if_it_has_a_result(
+        self, part: "exp.Expr", column: Column, bind: "Callable[[], exp.Expr]", shown: Callable[[], str]
+    ) -> "exp.Expr":
+        """Return a comparison; NULL where it has no meaning, so that NOT does not make it true either."""
+        from sqlglot import exp
+
+        return self._fitting.bound(
+            part,
+            bind,
+            column,
+            self._versions,
+            otherwise=lambda: exp.cast(exp.null(), "boolean"),
+            note=lambda: f"{shown()} is neither true nor false",
+        )
 
     def _column(self, node: "exp.Expr") -> tuple["exp.Expr", Column]:
         from sqlglot import exp
@@ -284,11 +351,21 @@ class _Binding:
 
         text, column = self._column(node.this)
         pattern = node.expression
-        if not isinstance(pattern, exp.Literal) or column.kind is Kind.BINARY:
+        if not isinstance(pattern, exp.Literal):
             raise self._not_understood(node)
-        # sqlglot's reader already resolved the escapes of the literal; LIKE has its own.
-        like = exp.Like(this=text, expression=exp.Literal.string(str(pattern.this)))
-        return exp.Escape(this=like, expression=exp.Literal.string(ESCAPE))
+
+        def like() -> "exp.Expr":
+            if column.kind is Kind.BINARY:
+                raise MismatchError(
+                    f"{node.sql('mysql')} in {self._text!r} is not supported: column {column.name} is"
+                    f" {column.shown_type}.",
+                    hint="Compare its bytes: =, <, IN, BETWEEN.",
+                )
+            # sqlglot's reader already resolved the escapes of the literal; LIKE has its own.
+            found = exp.Like(this=text, expression=exp.Literal.string(str(pattern.this)))
+            return exp.Escape(this=found, expression=exp.Literal.string(ESCAPE))
+
+        return self._if_it_has_a_result(pattern, column, like, lambda: node.sql("mysql"))
 
     def _not_understood(self, node: "exp.Expr") -> UsageError:
         return UsageError(
@@ -296,3 +373,23 @@ class _Binding:
             hint="A condition compares columns with values: =, !=, <, <=, >, >=, <=>, IN, BETWEEN, LIKE, IS NULL, AND,"
             " OR, NOT.",
         )
+
+
+def _shown(operator: type["exp.Binary"], left: "exp.Expr", right: "exp.Expr") -> str:
+    return operator(this=left.copy(), expression=right.copy()).sql("mysql")
+
+
+def _number_without_quotes(node: "exp.Expr") -> str | None:
+    """Return a number as it was typed; None if a value is something else."""
+    from sqlglot import exp
+
+    match node:
+        case exp.Neg(this=number):
+            return None if (typed := _number_without_quotes(number)) is None else f"-{typed}"
+        case exp.Literal():
+            return None if node.is_string else str(node.this)
+        case exp.Boolean():
+            return node.sql("mysql")
+        case exp.Introducer() | exp.Cast():
+            return _number_without_quotes(node.expression if isinstance(node, exp.Introducer) else node.this)
+    return None

@@ -1,6 +1,6 @@
 """An undo from the filters of a person to a plan that may be printed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from recover.selection.catalog import unknown_name
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
+from recover.sources.kept_files import ignored
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Effect, Place
@@ -43,6 +44,7 @@ def planned(
     rows_only: bool = False,
     server: LiveServer | None = None,
     with_cascades: bool = False,
+    tell: Callable[[str], None] = ignored,
 ) -> Iterator[tuple[Planner, Plan, Heading]]:
     """Give the plan for what filters select in a log with the marts of `table_log`, and what its head needs.
 
@@ -52,6 +54,8 @@ def planned(
         Compare the rows of the plan with this server.
     with_cascades
         Add the rows that cascading foreign keys changed without a trace in the log.
+    tell
+        Is told what conditions mean for rows whose column has another type.
 
     Raises
     ------
@@ -59,6 +63,8 @@ def planned(
         The filters select nothing, or changes that cannot be undone together.
     """
     connection, selection = log.connection, log.select(filters)
+    for note in selection.notes:
+        tell(note)
     condition = selection.condition.sql("duckdb")
     if log.copies is not None:
         condition = copy_selected(

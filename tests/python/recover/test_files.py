@@ -247,6 +247,13 @@ def test_the_shell_may_expand_a_pattern(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[1].startswith("files,shop,orders,6,1,5,0,1,")
 
 
+@pytest.mark.parametrize("command", ["query", "transactions", "undo"])
+def test_a_comparison_that_may_surprise_is_told(command: str, tmp_path: Path) -> None:
+    options = ("--files", SHOP / FIRST_FILE, "--snapshot-dir", SHOP / "schema", "--table", "customers")
+    result = binloom_here(command, *options, "--where", "email > 5", home=tmp_path)
+    assert result.stderr.count("where email is varchar(120) in shop.customers, email > 5 compares texts") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "needles"),
     [

@@ -141,6 +141,123 @@ def test_a_condition_may_have_some_parts_within_each_other() -> None:
         assert numbers(connection, [version], where=[text]) == found
 
 
+NARROW = table("a.t", ("id", "int"), ("c", "enum('new','paid')"), version="v1")
+WIDE = table("a.t", ("id", "int"), ("c", "enum('new','refunded')"), version="v2")
+INTEGER = table("a.t", ("id", "int"), ("c", "int"), version="v3")
+TEXT = table("a.t", ("id", "int"), ("c", "varchar(9)"), version="v4")
+BYTES = table("a.u", ("id", "int"), ("c", "varbinary(9)"), version="v5")
+UNKNOWN = "neither true nor false."
+ENDS = (">= 'A'", "<= 'AZ'")
+DAY = table("a.u", ("id", "int"), ("c", "date"), version="v6")
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("c = 'refunded'", [4]),
+        ("'refunded' = c", [4]),
+        ("c <=> 'refunded'", [4]),
+        ("not c <=> 'refunded'", [0, 1, 2, 3, 5]),
+        ("c != 'refunded'", [0, 1, 3]),
+        ("not c = 'refunded'", [0, 1, 3]),
+        ("not (c != 'refunded')", [4]),
+        ("c in ('refunded', 'paid')", [1, 4]),
+        ("c not in ('refunded', 'paid')", [0, 3]),
+        ("c = 'refunded' or c = 'paid'", [1, 4]),
+        ("c = 'refunded' or id = 0", [0, 4]),
+        ("c != 'refunded' and id != 0", [1, 3]),
+        ("c is null or c = 'refunded'", [2, 4, 5]),
+    ],
+)
+def test_a_label_that_only_some_versions_have_hides_no_rows(condition: str, found: list[int]) -> None:
+    rows = [(NARROW, "new"), (NARROW, "paid"), (NARROW, None), (WIDE, "new"), (WIDE, "refunded"), (WIDE, None)]
+    changes = row_changes(*((version, None, {"id": str(id), "c": c}) for id, (version, c) in enumerate(rows)))
+    assert numbers(changes, [NARROW, WIDE], where=[condition]) == found
+    # Each value of the column then is another one, so there is nothing to tell.
+    assert select(Filters.of(where=[condition]), [NARROW, WIDE]).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "found", "notes"),
+    [
+        ("c = 'A1'", [3], ["where c is int in a.t, no value equals 'A1'."]),
+        ("c != 'A1'", [0, 1, 4], ["where c is int in a.t, no value equals 'A1'."]),
+        ("c in ('A1', '7')", [0, 3], ["where c is int in a.t, no value equals 'A1'."]),
+        ("c = '7'", [0], []),
+        ("c = 7", [0], []),
+        ("c > 'A'", [3, 4], ["where c is int in a.t, c > 'A' is neither true nor false."]),
+        ("not c > 'A'", [], ["where c is int in a.t, c > 'A' is neither true nor false."]),
+        ("c > 'A' or id = 0", [0, 3, 4], ["where c is int in a.t, c > 'A' is neither true nor false."]),
+        ("c between 'A' and 'AZ'", [3], [f"where c is int in a.t, c {one} is neither true nor false." for one in ENDS]),
+        ("c > 6", [0, 1, 3, 4], ["where c is varchar(9) in a.t, c > 6 compares texts: '10' is less than '9'."]),
+    ],
+)  # fmt: skip
+def test_a_value_that_does_not_fit_a_former_type_hides_no_rows(
+    condition: str, found: list[int], notes: list[str]
+) -> None:
+    rows = [(INTEGER, "7"), (INTEGER, "10"), (INTEGER, None), (TEXT, "A1"), (TEXT, "B")]
+    changes = row_changes(*((version, None, {"id": str(id), "c": c}) for id, (version, c) in enumerate(rows)))
+    assert numbers(changes, [INTEGER, TEXT], where=[condition]) == found
+    assert list(select(Filters.of(where=[condition]), [INTEGER, TEXT]).notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("condition", "found", "note"),
+    [
+        ("c = '2026/11/17'", [0], "where c is int in a.t or date in a.u, no value equals '2026/11/17'."),
+        ("c like '2026%'", [0, 1], "where c is varbinary(9) in a.u, c LIKE '2026%' is neither true nor false."),
+        ("c = id", [2], f"where c is varbinary(9) in a.u or varchar(9) in a.t or date in a.u, c = id is {UNKNOWN}"),
+    ],
+)  # fmt: skip
+def test_what_has_no_meaning_for_some_tables_is_told(condition: str, found: list[int], note: str) -> None:
+    rows = [(TEXT, "2026/11/17"), (DAY, "2026-11-17"), (INTEGER, "2"), (BYTES, "0x32303236")]
+    changes = row_changes(*((version, None, {"id": str(id), "c": c}) for id, (version, c) in enumerate(rows)))
+    versions = [BYTES, TEXT, INTEGER, DAY]
+    assert numbers(changes, versions, where=[condition]) == found
+    assert select(Filters.of(where=[condition]), versions).notes == (note,)
+
+
+def test_a_part_that_fits_no_version_is_refused() -> None:
+    versions = [NARROW, WIDE, INTEGER]
+    for text in ("c = 'payd'", "c = 'paid' or c = 'payd'", "c in ('paid', 'refunded', 'payd')"):
+        with pytest.raises(UsageError, match="Column c has no label 'payd'"):
+            select(Filters.of(where=[text]), versions)
+    with pytest.raises(UsageError, match="is not supported: column c is varbinary"):
+        select(Filters.of(where=["c like 'a%'"]), [BYTES])
+
+
+def test_notes_of_many_values_and_tables_are_cut() -> None:
+    tables = [table(f"a.t{number}", ("id", "int"), ("c", "int")) for number in range(5)]
+    values = ", ".join(f"'x{number}'" for number in range(20))
+    notes = select(Filters.of(where=[f"c in ({values})"]), [*tables, TEXT]).notes
+    assert notes[0] == "where c is int in a.t0 or int in a.t1 or int in a.t2 (and 2 more), no value equals 'x0'."
+    assert notes[5:] == ("the same is true of 15 more comparisons.",)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "number", "hint"),
+    [
+        ("enum('new','paid')", "2", "Quote the label that you mean, such as 'new'."),
+        ("enum('0','1')", "1", "Quote the label that you mean, such as '0'."),
+        ("set('a','b')", "3", "Quote the label that you mean, such as 'a'."),
+        ("varchar(9)", "01234", "Quote the text that you mean: '01234'."),
+        ("varchar(9)", "-1e3", "Quote the text that you mean: '-1e3'."),
+        ("char(4)", "true", "Quote the text that you mean: 'TRUE'."),
+    ],
+)
+def test_a_number_without_quotes_that_may_mean_another_text_is_refused(type_name: str, number: str, hint: str) -> None:
+    versions = [table("a.t", ("id", "int"), ("c", type_name), version="v1"), INTEGER]
+    for text in (f"c = {number}", f"{number} < c", f"c in ('x', {number})", f"not c between 1 and {number}"):
+        with pytest.raises(UsageError, match=r"is a number without quotes, and column c is \w+\(?") as caught:
+            select(Filters.of(where=[text]), versions)
+        assert caught.value.hint is not None and caught.value.hint == hint
+    unknown = table("a.t", ("id", "int"), ("c", type_name.split("(")[0]))
+    if type_name.startswith(("enum", "set")):
+        # Without labels the log has their numbers.
+        changes = row_changes((unknown, None, {"id": "1", "c": number}))
+        assert numbers(changes, [unknown], where=[f"c = {number}"]) == [0]
+
+
 ORDERS = table("shop.orders", ("id", "bigint unsigned"), ("status", "enum('new','paid')"))
 LINES = table("shop.lines", ("order_id", "int"), ("part", "varchar(20)"), key=("order_id", "part"))
 DAYS = table("shop.days", ("day", "datetime(3)"), key=("day",))

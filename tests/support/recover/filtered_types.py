@@ -61,4 +61,8 @@ def all_conditions() -> "tuple[DuckDBPyConnection, exp.Select]":
         for text in texts:
             condition = select(Filters(tables=(version.name,), where=(text,)), versions).condition
             query = query.select(exp.alias_(condition, f"{version.table_name} {text}", quoted=True))
+    # These fit only some of the types.
+    for text in ("c = 'a'", "c != 'a'", "c > 'a'", "not c > 'a'", "c like 'a%'"):
+        condition = select(Filters(where=(text,)), versions).condition
+        query = query.select(exp.alias_(condition, f"all {text}", quoted=True))
     return row_changes(*changes, *partial), query
