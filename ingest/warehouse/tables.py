@@ -7,16 +7,12 @@ definition. `make generate` writes dbt's sources and the docs of their columns f
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from ingest.binlog.batches import TIMESTAMP
 from ingest.masking.rows import MASKED_COLUMNS
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind
-
-if TYPE_CHECKING:
-    pass
 
 RAW_SCHEMA = "binlog_raw"
 
@@ -77,7 +73,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "deletes": "Number of deleted rows",
     "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the "
     "statement whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement); START_ALTER or "
-    "ROLLBACK_ALTER (begin or failure of a two-phase ALTER of MariaDB, whose success is a QUERY)",
+    "ROLLBACK_ALTER (begin or failure of a two-phase ALTER)",
     "default_schema": "Schema that the statement ran in",
     "error_code": "Error that the statement ended with on the server that wrote it; 0 when it succeeded",
     "sql_mode": "sql_mode that the statement ran with, NULL when the event does not contain it",

@@ -340,7 +340,7 @@ def _add_operations(
             planned.remove(history)
             continue
         operations.append(operation)
-        plan.disjoint += bool(history.has_other_updates)
+        plan.disjoint += bool(history.other_updates)
         before = history.row_before
         rows = (history.row, before) if wish.direction is Direction.UNDO else (before, _redone(history))
         plan.effects.append((history.key, *rows))

@@ -23,7 +23,7 @@ from recover.undo.changes import (
     chains_of,
     selected_changes_backwards,
 )
-from recover.undo.classify import Conflict, Mode, Refusal, Wish, inverse_of
+from recover.undo.classify import Conflict, Mode, Refusal, Wish, inverse_of, key_text
 from recover.undo.definitions import Definitions
 from recover.undo.fold import Change, Row
 from recover.undo.levels import find_levels
@@ -238,7 +238,7 @@ class Planner:
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
-                self._spool(table, verb).write(texts)
+                self._spool((table.name, verb)).write(texts)
             for effect in found.effects:
                 try:
                     self._claim(claims, task, effect)

@@ -101,7 +101,7 @@ def _statements_since(
     ).fetchall()
     for *where, binlog_file, statement_type, actions, schema, tables, is_understood, text in found:
         event = TableEvent(Place(*where), Effect.ALTERS, statement_type, binlog_file, tuple(actions))
-        yield _Statement(event, schema, tuple(tables), is_understood, bare(text, 0, "mariadb"))
+        yield _Statement(event, schema, tuple(tables), is_understood, bare(text, 0, "mariadb", ()))
 
 
 def _word(name: str) -> str:
