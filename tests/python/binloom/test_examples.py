@@ -17,5 +17,6 @@ def test_a_step_that_fails_ends_the_run_of_dagster(tmp_path: Path) -> None:
     assert done.returncode != 0
     # The error of binloom is in the log, and the steps behind it were not run.
     assert f"There is no directory {tmp_path / 'nowhere'}." in done.stderr, done.stderr[-4000:]
-    assert 'STEP_FAILURE - Execution of step "ingest" failed' in done.stderr
+    # Dagster does not always print the event of the failed step before it ends.
+    assert "resulted in failure" in done.stderr
     assert "$ binloom build" not in done.stderr and "$ binloom quality" not in done.stderr
