@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from binloom.options import Source
+from binloom.options import Source, not_empty
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -15,7 +15,13 @@ def generate(
     source: Source,
     tables: Annotated[
         list[str] | None,
-        typer.Option("--tables", "--table", metavar="DB.T", help="Only these tables; may be repeated or a pattern."),
+        typer.Option(
+            "--tables",
+            "--table",
+            metavar="DB.T",
+            help="Only these tables; may be repeated or a pattern.",
+            callback=not_empty,
+        ),
     ] = None,
     directory: Annotated[
         Path | None,

@@ -8,7 +8,7 @@ import typer
 from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
-from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName
+from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName, not_empty
 from binloom.server_options import with_server
 from ingest.errors import UsageError
 from recover.questions.statistics import Unit
@@ -134,6 +134,9 @@ def transactions(
     raise typer.Exit(print_transactions(log, filters, by, top, least, format))
 
 
+Everything = Annotated[
+    bool, typer.Option("--all", help="Select every transaction of the log, instead of those that filters select.")
+]
 SkipConflicts = Annotated[
     bool, typer.Option("--skip-conflicts", help="Leave out rows in conflict with later transactions.")
 ]
@@ -147,7 +150,9 @@ RowsOnly = Annotated[
 RedoRowsOnly = Annotated[
     bool, typer.Option("--rows-only", help="Do again only the selected row changes, not their whole transactions.")
 ]
-Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="Set only these columns.")]
+Columns = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B", help="Set only these columns.", callback=not_empty)
+]
 ByTransaction = Annotated[
     bool,
     typer.Option(
@@ -172,6 +177,7 @@ AGAINST = "Compare each row with this server; print what fits."
 @with_server("--against", help=AGAINST)
 def undo(
     filters: Filters,
+    everything: Everything = False,
     skip_conflicts: SkipConflicts = False,
     with_dependents: WithDependents = False,
     force: Force = False,
@@ -188,13 +194,15 @@ def undo(
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
 
-    The script is proved before it is printed. With --against, each row is also compared with a live server, which is
-    only read. The exit code is 1 if the undo is refused.
+    A filter must select transactions or rows; --source alone does not. The script is proved before it is printed. With
+    --against, each row is also compared with a live server, which is only read. The exit code is 1 if the undo is
+    refused.
     """
     from binloom.commands.asked_log import spilling_log
-    from binloom.commands.undo import print_script, wish_of
+    from binloom.commands.undo import assert_selection, print_script, wish_of
     from recover.undo.classify import Direction
 
+    assert_selection(filters, everything, Direction.UNDO)
     wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(
@@ -207,6 +215,7 @@ def undo(
 @with_server("--against", help=AGAINST)
 def redo(
     filters: Filters,
+    everything: Everything = False,
     skip_conflicts: SkipConflicts = False,
     rows_only: RedoRowsOnly = False,
     with_cascades: WithCascades = False,
@@ -219,12 +228,14 @@ def redo(
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
 
-    Use it on a server that does not have these changes: after an undo, or after a restore.
+    Use it on a server that does not have these changes: after an undo, or after a restore. A filter must select
+    transactions or rows; --source alone does not.
     """
     from binloom.commands.asked_log import spilling_log
-    from binloom.commands.undo import print_script, wish_of
+    from binloom.commands.undo import assert_selection, print_script, wish_of
     from recover.undo.classify import Direction
 
+    assert_selection(filters, everything, Direction.REDO)
     wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(

@@ -14,17 +14,20 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from binloom.options import not_empty
+
 _PANEL: Final = "Filters"
 
 
 def _several(option: str, metavar: str, help: str) -> Any:
-    return Annotated[
-        list[str] | None, typer.Option(option, metavar=metavar, help=f"{help} May be repeated.", rich_help_panel=_PANEL)
-    ]
+    return _one(option, metavar, f"{help} May be repeated.", list[str])
 
 
 def _one(option: str, metavar: str, help: str, type_: Any = str, **more: Any) -> Any:
-    return Annotated[type_ | None, typer.Option(option, metavar=metavar, help=help, rich_help_panel=_PANEL, **more)]
+    return Annotated[
+        type_ | None,
+        typer.Option(option, metavar=metavar, help=help, rich_help_panel=_PANEL, callback=not_empty, **more),
+    ]
 
 
 OPTIONS: Final[dict[str, Any]] = {
@@ -42,10 +45,7 @@ OPTIONS: Final[dict[str, Any]] = {
     "gtids": _several("--gtid", "SET", "Only transactions with these GTIDs, such as uuid:1-5 or 0-1-7."),
     "transactions": _several("--transaction", "ID", "Only this transaction: a GTID, FILE:POSITION or transaction_id."),
     "change_ids": _several("--change-id", "ID", "Only this row change, by its change_id."),
-    "threads": Annotated[
-        list[int] | None,
-        typer.Option("--thread", metavar="N", help="Only this connection. May be repeated.", rich_help_panel=_PANEL),
-    ],
+    "threads": _one("--thread", "N", "Only this connection. May be repeated.", list[int]),
     "files": _several("--file", "NAME", "Only changes in this binlog file."),
     "from_pos": _one("--from-pos", "N", "Only events from this position of the file on.", int, min=0),
     "to_pos": _one("--to-pos", "N", "Only events before this position of the file.", int, min=0),

@@ -1,11 +1,24 @@
 """Options that several commands have."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from binloom.commands.output import Format
+from ingest.errors import UsageError
+
+
+def not_empty(parameter: typer.CallbackParam, value: Any) -> Any:
+    """Return the value of an option. An empty text is refused: as a filter it would select everything."""
+    texts = value if isinstance(value, list) else [value]
+    if any(isinstance(text, str) and not text.strip() for text in texts):
+        raise UsageError(
+            f"{parameter.opts[0]} is empty.",
+            hint="Give it a value, or leave it out; a variable of the shell that is not set gives an empty value.",
+        )
+    return value
+
 
 # `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.
 Files = Annotated[
@@ -32,7 +45,9 @@ Source = Annotated[
 ]
 OneSource = Annotated[
     str | None,
-    typer.Option("--source", "-s", metavar="NAME", help="Name of the source, if several have the table."),
+    typer.Option(
+        "--source", "-s", metavar="NAME", help="Name of the source, if several have the table.", callback=not_empty
+    ),
 ]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="Table as SCHEMA.TABLE.")]
 AsOf = Annotated[
@@ -41,12 +56,14 @@ AsOf = Annotated[
         "--as-of", metavar="MOMENT", help="A time (UTC), a GTID, or FILE:POSITION. Default: the end of the log."
     ),
 ]
-Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).")]
+Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).", callback=not_empty)]
 Tables = Annotated[
     str | None,
-    typer.Option(metavar="A.X,Y", help="Only these tables; a name without a schema matches in every schema."),
+    typer.Option(
+        metavar="A.X,Y", help="Only these tables; a name without a schema matches in every schema.", callback=not_empty
+    ),
 ]
-ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.")]
+ExcludeTables = Annotated[str | None, typer.Option(metavar="A.X,Y", help="Not these tables.", callback=not_empty)]
 MasksFile = Annotated[
     Path | None,
     typer.Option(

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -109,6 +109,11 @@ class Filters:
             raise UsageError("A key belongs to a table.", hint="Give --table with --key, --key-from or --key-to.")
 
     @property
+    def is_selective(self) -> bool:
+        """Return whether they select transactions or rows, and not only the sources that these are of."""
+        return replace(self, sources=()) != Filters()
+
+    @property
     def first_hour(self) -> str | None:
         """Return the hour of the first change that may be selected, as in `event_hour`; None: no limit."""
         return None if self.since is None else f"{self.since:%Y-%m-%d-%H}"
@@ -185,8 +190,21 @@ class Filters:
 
 
 def separated(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return names that were given one by one or separated by commas."""
-    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+    """Return names that were given one by one or separated by commas.
+
+    Raises
+    ------
+    UsageError
+        A text has no name. As a filter it would select everything.
+    """
+    return tuple(name for text in texts for name in _names(text))
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"{text!r} contains no name.", hint="Give one name, or several separated by commas.")
+    return names
 
 
 def moment(text: str, option: str) -> datetime:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.binlog import forge
 from tests.support.binlog.forge import FileMaker
-from tests.support.command_line import binloom
+from tests.support.command_line import assert_sentence, binloom
 from tests.support.landing.binlogs import flip_bit
 from tests.support.places import FIXTURES, SAMPLES
 
@@ -135,6 +135,11 @@ def test_schema_and_table_filters() -> None:
         row for row in everything if row["table_name"] == "customers"
     ]
     assert changes(sample, "--schemas", "elsewhere") == []
+
+
+@pytest.mark.parametrize("option", ["--schemas", "--tables", "--exclude-tables"])
+def test_an_empty_filter_is_refused(option: str) -> None:
+    assert_sentence(binloom("decode", MYSQL / "binlog.000001", option, ""), 2, f"{option} is empty")
 
 
 def test_positions_cut_out_a_part() -> None:

@@ -129,6 +129,18 @@ def test_unknown_names_and_times_are_explained(home: Path, options: list[str], n
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize("command", ["query", "transactions", "undo", "redo"])
+@pytest.mark.parametrize("option", ["--table", "--schema", "--source", "--key", "--where", "--statement"])
+def test_an_empty_filter_does_not_select_everything(home: Path, command: str, option: str) -> None:
+    result = binloom_here(command, option, " ", home=home)
+    assert_sentence(result, 2, f"{option} is empty", "variable of the shell")
+    assert result.stdout == ""
+
+
+def test_a_list_without_a_name_does_not_select_everything(home: Path) -> None:
+    assert_sentence(binloom_here("query", "--table", ", ", home=home), 2, "', ' contains no name")
+
+
 def test_filters_that_fit_nothing_are_an_answer(home: Path) -> None:
     result = binloom_here("query", "--table", "boats", "--where", "n > 100", home=home)
     assert_sentence(result, 0, r"No row change fits all filters\. Without --where there are 6\.")
