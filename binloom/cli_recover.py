@@ -32,12 +32,13 @@ def query(
 
     Without --files, the answer is from the last build of the warehouse.
     """
-    from binloom.commands.asked_log import asked_log
+    from binloom.commands.asked_log import asked_log, problems_first
     from binloom.commands.query import print_changes
 
     end_with_the_pipe()
     log = asked_log(filters, from_files, more_files, snapshot_dir)
-    raise typer.Exit(print_changes(log, filters, by, limit, format))
+    with problems_first(log):
+        raise typer.Exit(print_changes(log, filters, by, limit, format))
 
 
 @commands.command(short_help="Print one row through time.")
@@ -59,12 +60,13 @@ def history(
     The exit code is 1 if the row did not exist then, or if the log does not show whether it did. It is 2 if neither
     the log nor a baseline contains the key.
     """
-    from binloom.commands.asked_log import asked_whole_log
+    from binloom.commands.asked_log import asked_whole_log, problems_first
     from binloom.commands.history import print_history
 
     end_with_the_pipe()
     log = asked_whole_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
-    raise typer.Exit(print_history(log, table, key, source, as_of, format))
+    with problems_first(log):
+        raise typer.Exit(print_history(log, table, key, source, as_of, format))
 
 
 @commands.command(short_help="Print the rows of a table at a moment.")
@@ -86,14 +88,15 @@ def state(
 
     A sentence on stderr reports whether these are all rows of the table, or only those that changed in the log.
     """
-    from binloom.commands.asked_log import asked_whole_log
+    from binloom.commands.asked_log import asked_whole_log, problems_first
     from binloom.commands.state import print_state
 
     end_with_the_pipe()
     if format is StateFormat.PARQUET and output is None:
         raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
     log = asked_whole_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
-    raise typer.Exit(print_state(log, table, source, as_of, format, output))
+    with problems_first(log):
+        raise typer.Exit(print_state(log, table, source, as_of, format, output))
 
 
 @commands.command(short_help="Print the biggest and longest transactions, or sums of tables.")
@@ -124,14 +127,15 @@ def transactions(
     A transaction lasts from its first event to its commit; the log does not show when its session began it. Needs no
     Java.
     """
-    from binloom.commands.asked_log import asked_log
+    from binloom.commands.asked_log import asked_log, problems_first
     from binloom.commands.transactions import print_transactions
     from recover.questions.statistics import Least
 
     end_with_the_pipe()
     log = asked_log(filters, from_files, more_files, snapshot_dir)
     least = Least(min_rows, min_bytes, min_seconds)
-    raise typer.Exit(print_transactions(log, filters, by, top, least, format))
+    with problems_first(log):
+        raise typer.Exit(print_transactions(log, filters, by, top, least, format))
 
 
 Everything = Annotated[

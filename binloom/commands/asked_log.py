@@ -14,10 +14,12 @@ from ingest.errors import EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.spark import metastore_holder
 from recover.selection.condition import Selection
+from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
 from recover.sources.log import VIEWS, Log
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
+from recover.timeline.masks import masks_in_filters
 from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:
@@ -110,6 +112,51 @@ def report_notes(selection: Selection) -> None:
     """Tell what comparisons of a condition mean for rows whose column has another type."""
     for note in selection.notes:
         say(note)
+
+
+@contextmanager
+def problems_first(log: Log) -> Iterator[None]:
+    """Tell why rows of damaged files are missing before an error: what it misses may be among these rows."""
+    try:
+        yield
+    except UsageError as error:
+        error.exit_code = max(error.exit_code, report_problems(log))
+        raise
+
+
+def report_quarantine(log: Log, filters: Filters) -> None:
+    """Tell how many rows in quarantine an answer lacks."""
+    if missing := log.quarantined(filters):
+        say(
+            f"row events that are in quarantine are not shown: {', '.join(map(str, missing))}."
+            " docs/questions.md tells how to see them."
+        )
+
+
+def report_doubts(log: Log, selection: Selection) -> None:
+    """Tell which of the filtered columns are masked or have other types, and which sources have lost older files."""
+    filters = selection.filters
+    if (sentence := masks_in_filters(log, filters)) is not None:
+        say(sentence)
+    report_notes(selection)
+    report_beginning(log, filters.sources, filters.since)
+
+
+def report_nothing(log: Log, selection: Selection) -> int:
+    """Tell why nothing is selected; return the exit code.
+
+    Raises
+    ------
+    UsageError
+        A name, place or time does not exist, or all rows are in quarantine: that is a mistake. Filters that fit
+        nothing are an answer.
+    """
+    reason = log.why_nothing(selection)
+    if not isinstance(reason, NothingSelectedError) or isinstance(reason, OutsideTheLogError):
+        raise reason
+    report_quarantine(log, selection.filters)
+    say(str(reason))
+    return report_problems(log)
 
 
 def report_beginning(log: Log, sources: Sequence[str], since: datetime | None = None) -> None:

@@ -4,14 +4,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from binloom.commands.asked_log import report_beginning, report_notes, report_problems
+from binloom.commands.asked_log import report_doubts, report_nothing, report_problems, report_quarantine
 from binloom.commands.output import Format, human, print_line, print_rows, say
-from ingest.errors import EXIT_DONE
 from recover.questions.summaries import summary
-from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
-from recover.timeline.masks import masks_in_filters
 
 # More are rarely read on a terminal; JSON and CSV have no limit of their own.
 _TEXT_ROWS: Final = 200
@@ -25,13 +22,10 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     found = log.answer(query)
     columns, rows = found.columns, found.rows
     first = next(rows, None)
-    _report_quarantine(log, filters)
-    if (sentence := masks_in_filters(log, filters)) is not None:
-        say(sentence)
-    report_notes(selection)
-    report_beginning(log, filters.sources, filters.since)
+    report_doubts(log, selection)
     if first is None and limit != 0:
-        return max(_nothing(log.why_nothing(selection)), report_problems(log))
+        return report_nothing(log, selection)
+    report_quarantine(log, filters)
     answer = itertools.chain([first] if first is not None else [], rows)
     shown = answer if most is None else itertools.islice(answer, most)
     if format is Format.TEXT and by is By.CHANGE:
@@ -41,22 +35,6 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     if limit is None and next(answer, None) is not None:
         say(f"these are the first {most}; --limit N prints more, --format csv and --format json print all.")
     return report_problems(log)
-
-
-def _report_quarantine(log: Log, filters: Filters) -> None:
-    if missing := log.quarantined(filters):
-        say(
-            f"row events that are in quarantine are not shown: {', '.join(map(str, missing))}."
-            " docs/questions.md tells how to see them."
-        )
-
-
-def _nothing(reason: Exception) -> int:
-    """Say why nothing is selected. Filters that fit nothing are an answer; names that do not exist are a mistake."""
-    if isinstance(reason, NothingSelectedError) and not isinstance(reason, OutsideTheLogError):
-        say(str(reason))
-        return EXIT_DONE
-    raise reason
 
 
 def _print_paragraphs(changes: Iterable[Mapping[str, Any]]) -> None:

@@ -114,6 +114,12 @@ class Filters:
         return replace(self, sources=()) != Filters()
 
     @property
+    def is_without_values(self) -> bool:
+        """Return whether rows in quarantine answer them, too: of those, neither values nor connections are known."""
+        others = replace(self, keys=(), key_from=None, key_to=None, changed=(), where=(), threads=(), statement=None)
+        return self == others
+
+    @property
     def first_hour(self) -> str | None:
         """Return the hour of the first change that may be selected, as in `event_hour`; None: no limit."""
         return None if self.since is None else f"{self.since:%Y-%m-%d-%H}"

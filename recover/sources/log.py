@@ -227,13 +227,18 @@ class Log:
         return replace(selection, sources=tuple(source.subquery("row_changes") for source in sources))
 
     def assert_not_quarantined(self, filters: Filters) -> None:
-        """Report the rows in quarantine that filters would select, of a table without any other rows."""
-        if missing := self.quarantined(filters):
-            raise UsageError(
-                f"All selected row events are in quarantine: {', '.join(map(str, missing))}.",
-                hint="Give the names of their columns with --snapshot-dir, or run `binloom snapshot` and"
-                " `binloom build`.",
-            )
+        """Report the rows in quarantine that filters would select, which select no other rows."""
+        if (error := self._only_quarantined(filters)) is not None:
+            raise error
+
+    def _only_quarantined(self, filters: Filters) -> UsageError | None:
+        missing = self.quarantined(filters)
+        if not missing:
+            return None
+        return UsageError(
+            f"All selected row events are in quarantine: {', '.join(map(str, missing))}.",
+            hint="Give the names of their columns with --snapshot-dir, or run `binloom snapshot` and `binloom build`.",
+        )
 
     def _assert_tables(self, filters: Filters) -> None:
         """Report an unknown table with the names of all tables in the files, of which only some were decoded."""
@@ -261,6 +266,8 @@ class Log:
 
     def why_nothing(self, selection: Selection) -> UsageError:
         """Return the error for a selection without row changes; of a warehouse, all partitions are asked."""
+        if selection.filters.is_without_values and (error := self._only_quarantined(selection.filters)) is not None:
+            return error
         is_part_of_warehouse = self.is_landed and not self.is_whole
         log = Log.of_warehouse(self.home) if is_part_of_warehouse and self.home is not None else self
         return why_nothing(log.rows, selection, log.is_whole)

@@ -10,6 +10,7 @@ import pytest
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
+from tests.support.places import SAMPLES
 
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
 BOATS = [
@@ -130,3 +131,11 @@ def test_a_mistake_is_a_sentence_with_what_is_nearest(
 def test_a_time_after_the_log_is_its_end_with_a_remark(home: Path) -> None:
     result = binloom_here("state", "boats", "--as-of", "2099-01-01", home=home)
     assert_sentence(result, 0, "2 rows, complete", "The known log ends before 2099-01-01")
+
+
+def test_a_row_that_a_damaged_file_does_not_show_may_be_behind_the_damage(tmp_path: Path) -> None:
+    cut, shop = tmp_path / "binlog.000001", SAMPLES / "shop-mysql"
+    cut.write_bytes((shop / cut.name).read_bytes()[:30000])
+    files = ("--files", cut, "--snapshot-dir", shop / "schema")
+    result = binloom_here("history", "shop.orders", "999", *files, home=tmp_path)
+    assert_sentence(result, 3, r"rows from position \d+ on are missing.*\n.*contains no change of row 999")

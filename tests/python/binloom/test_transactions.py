@@ -12,6 +12,9 @@ from recover.sources.log import Log
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
+from tests.support.places import SAMPLES
+
+SHOP = SAMPLES / "shop-mysql"
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +86,31 @@ def test_a_commit_before_the_first_event_is_not_plausible(home: Path) -> None:
 def test_a_threshold_that_nothing_reaches_and_an_unknown_table_are_sentences(home: Path) -> None:
     assert_sentence(binloom_here("transactions", "--min-rows", "100000", home=home), 0, "reaches a threshold")
     assert_sentence(binloom_here("transactions", "--table", "boat", home=home), 2, "boats")
+
+
+@pytest.mark.parametrize("command", ["query", "transactions"])
+def test_a_damaged_file_is_told(command: str, tmp_path: Path) -> None:
+    cut = tmp_path / "binlog.000001"
+    cut.write_bytes((SHOP / cut.name).read_bytes()[:30000])
+    files = ("--files", cut, "--snapshot-dir", SHOP / "schema")
+    shown = binloom_here(command, *files, "--by", "table", home=tmp_path)
+    assert_sentence(shown, 3, "rows from position [0-9]+ on are missing")
+    assert "shop" in shown.stdout
+    # What is not found may be among the missing rows.
+    for filters, why in ((("--table", "shop.nothing"), "no table"), (("--until", "2001-01-01"), "no row changes")):
+        assert_sentence(binloom_here(command, *files, *filters, home=tmp_path), 3, "are missing.*\n.*" + why)
+
+
+@pytest.mark.parametrize("command", ["query", "transactions"])
+def test_rows_that_are_all_in_quarantine_are_no_answer(command: str, tmp_path: Path) -> None:
+    files = ("--files", SHOP / "binlog.000002")
+    for options in ((), ("--by", "table"), ("--type", "update"), ("--table", "shop.orders")):
+        result = binloom_here(command, *files, *options, home=tmp_path)
+        assert_sentence(result, 2, r"All selected row events are in quarantine: \d+ of shop\.", "--snapshot-dir")
+    result = binloom_here(command, *files, "--thread", "10", home=tmp_path)
+    assert_sentence(result, 0, "in quarantine are not shown: ", "No row change fits")
+
+
+def test_rows_in_quarantine_may_reach_a_threshold(tmp_path: Path) -> None:
+    result = binloom_here("transactions", "--files", SHOP / "binlog.000002", "--min-rows", "2", home=tmp_path)
+    assert_sentence(result, 0, "in quarantine are not shown: ", "reaches a threshold")
