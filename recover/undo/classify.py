@@ -444,7 +444,10 @@ def key_text(table: Table, row: Row) -> str:
     """Return the key of a row as people write it."""
     if not table.row_key:
         return "(a table without a key)"
-    return "|".join(str(row.get(name)) for name in table.row_key)
+    if not row.keys() >= set(table.row_key):
+        # The selection inserted the row, and another transaction deleted it.
+        return history.key
+    return "|".join(str(row[name]) for name in table.row_key)
 
 
 def _touched_by(history: History) -> tuple[str, ...]:

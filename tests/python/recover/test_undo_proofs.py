@@ -464,6 +464,11 @@ def test_blocks_are_proved_before_the_first_is_printed() -> None:
     assert found.problems[0].startswith("the undo is impossible change by change: the server would change t of row 8")
 
 
+def test_a_row_that_the_selection_inserted_and_that_is_gone_has_its_key() -> None:
+    (found,) = planned(log((1, None, row(7)), (2, row(7), None))).already
+    assert (found.key, found.transactions) == ("7", ("0-1-2",))
+
+
 def test_only_rows_and_only_columns() -> None:
     changes = [(1, row(1), row(1, a=2, b="y")), (1, row(2), row(2, a=3))]
     assert len(printed(log(*changes), "pk_values = '1'", rows_only=True)[1]) == 1
