@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from binloom.commands.output import say
-from ingest.errors import EXIT_DONE, EXIT_SOURCE, EXIT_USAGE, BinloomError
+from ingest.errors import EXIT_DONE, EXIT_SOURCE, EXIT_USAGE, BinloomError, UsageError
 from ingest.escapes import visible
 from ingest.warehouse.privacy import keep_private
 
@@ -30,6 +30,7 @@ _SILENCE = logging.NullHandler()
 def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; every error is caught here."""
     keep_private()
+    _replace_closed_streams()
     # Users do not see what libraries log. Without a handler, those that call functions of `logging` would add one.
     logging.getLogger().addHandler(_SILENCE)
     for stream in (sys.stdout, sys.stderr):
@@ -59,6 +60,29 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
         return EXIT_SOURCE
     except Exception as error:
         return _bug(error)
+
+
+class _ClosedStream(io.TextIOBase):
+    """Takes the place of a stream that the caller of binloom has closed. Only who uses it is told."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _refused(self, *_: object) -> Any:
+        raise UsageError(f"{self._name} is closed.", hint=f"Give {self._name} a file, a pipe or {os.devnull}.")
+
+    read = readline = write = _refused
+    buffer = property(_refused)
+
+
+def _replace_closed_streams() -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is not None:
+            continue
+        # It takes the number of the closed stream, so that no file gets it: libraries write there by the number.
+        os.open(os.devnull, os.O_RDWR)
+        # Nobody reads what is printed on a closed stderr.
+        setattr(sys, name, _ClosedStream(name) if name != "stderr" else Path(os.devnull).open("w"))
 
 
 def end_with_the_pipe() -> None:
@@ -93,7 +117,8 @@ class _WithoutPandas(MetaPathFinder):
 def _wrong_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
     context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        sys.stdout.write(context.get_help() + "\n")
+        with contextlib.suppress(UsageError):
+            sys.stdout.write(context.get_help() + "\n")
         return EXIT_USAGE
     command = context.command_path if context is not None else "binloom"
     sentence = error.format_message().strip().rstrip(".")

@@ -104,6 +104,30 @@ def test_a_closed_pipe_ends_the_command_silently() -> None:
     assert process.returncode != 0
 
 
+@pytest.mark.parametrize(
+    ("command", "stream"),
+    [
+        (f"decode {SAMPLE} >&-", "stdout"),
+        (f"inspect {SAMPLE} >&-", "stdout"),
+        (f"query --files {SAMPLE} --snapshot-dir {SAMPLE.parent / 'schema'} --limit 1 >&-", "stdout"),
+        ("--help >&-", "stdout"),
+        ("sql - <&-", "stdin"),
+    ],
+)
+def test_a_closed_stream_is_a_sentence(command: str, stream: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "BINLOOM_HOME": str(tmp_path)}
+    call = f"{COMMAND[0]} {command}"
+    result = subprocess.run(["sh", "-c", call], cwd=PROJECT, env=environment, capture_output=True, text=True)
+    assert_sentence(result, 2, f"^binloom: {stream} is closed")
+
+
+def test_messages_for_a_closed_stderr_do_not_mix_with_the_rows(tmp_path: Path) -> None:
+    call = f"{COMMAND[0]} decode {SAMPLE} {tmp_path / 'nothing'} 2>&-"
+    result = subprocess.run(["sh", "-c", call], cwd=PROJECT, capture_output=True, text=True)
+    assert result.returncode == 2
+    assert all(line.startswith("{") for line in result.stdout.splitlines())
+
+
 def waiting_bytes(pipe: IO[bytes]) -> int:
     """Return the number of bytes in a pipe."""
     (size,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
