@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,29 @@ if TYPE_CHECKING:
 _CUT_BYTES = 16 << 20
 # Limit the messages: a file full of one problem must not hide the problems of other files.
 _PROBLEMS_SHOWN = 50
+
+
+@dataclass
+class _Found:
+    """What was found in the files: the number of printed rows, and all tables, also those that are not wanted."""
+
+    rows: int = 0
+    tables: set[tuple[str, str]] = field(default_factory=set)
+
+    def noting(self, wanted: "TableFilter | None") -> "TableFilter | None":
+        """Return the same filter; it notes the tables that it is asked about."""
+        from ingest.binlog import TableFilter
+
+        if wanted is None:
+            return None
+        tables = self.tables
+
+        class Noting(TableFilter):
+            def takes(self, schema: str, table: str) -> bool:
+                tables.add((schema, table))
+                return TableFilter.takes(self, schema, table)
+
+        return Noting(wanted.schemas, wanted.tables, wanted.exclude_tables)
 
 
 def decode_files(
@@ -45,18 +69,37 @@ def decode_files(
         from ingest.landing.schema_history import hints_by_file
 
         hints = hints_by_file(snapshot, files, skip_bad_checksum)
+    found = _Found()
+    noting = found.noting(tables)
     for number, path in enumerate(files):
         start = start_position if number == 0 else None
         stop = stop_position if number == len(files) - 1 else None
         try:
-            _decode_file(path, format, hints.get(path), tables, start, stop, skip_bad_checksum)
+            _decode_file(path, format, hints.get(path), noting, start, stop, skip_bad_checksum, found)
         except BinloomError as error:
             sys.stdout.flush()
             say(str(error))
             if isinstance(error, CorruptBinlogError):
                 say(f"{path}: the row changes before position {error.position} are printed, but none after it.")
             exit_code = max(exit_code, error.exit_code)
+    if not found.rows and (tables or start_position is not None or stop_position is not None):
+        _report_nothing(found, tables)
     return exit_code
+
+
+def _report_nothing(found: _Found, wanted: "TableFilter | None") -> None:
+    """Tell that no row change fits the filters, and which of their names the files do not have."""
+    from ingest.binlog import TableFilter
+    from recover.selection.catalog import unknown_name, unknown_table
+
+    say("no row change fits the filters.")
+    for name in wanted.schemas if wanted else ():
+        if not any(TableFilter(schemas=(name,)).takes(*table) for table in found.tables):
+            schemas = {schema for schema, _ in found.tables}
+            say(str(unknown_name(f"There is no schema {name!r} in the files.", name, schemas)))
+    for name in wanted.tables if wanted else ():
+        if not any(TableFilter(tables=(name,)).takes(*table) for table in found.tables):
+            say(str(unknown_table(name, found.tables)))
 
 
 def _decode_file(
@@ -67,6 +110,7 @@ def _decode_file(
     start: int | None,
     stop: int | None,
     skip_bad_checksum: bool,
+    found: _Found,
 ) -> None:
     from ingest.binlog import open_binlog
 
@@ -83,6 +127,7 @@ def _decode_file(
                 if kind != "row_events":
                     continue
                 kept = batch if start is stop is None else _between(batch, start, stop)
+                found.rows += kept.num_rows
                 for block in _lines(kept, log, format, path):
                     _write(block)
                 reached = batch.column("start_pos")[-1].as_py()

@@ -80,9 +80,9 @@ def _replace_closed_streams() -> None:
         if getattr(sys, name) is not None:
             continue
         # It takes the number of the closed stream, so that no file gets it: libraries write there by the number.
-        os.open(os.devnull, os.O_RDWR)
+        number = os.open(os.devnull, os.O_RDWR)
         # Nobody reads what is printed on a closed stderr.
-        setattr(sys, name, _ClosedStream(name) if name != "stderr" else Path(os.devnull).open("w"))
+        setattr(sys, name, _ClosedStream(name) if name != "stderr" else os.fdopen(number, "w"))
 
 
 def end_with_the_pipe() -> None:

@@ -34,8 +34,8 @@ MAY_IMPORT = {
     "binloom.doctor": INGEST | {"recover"},
     "binloom.typed": INGEST | {"recover"},
     "binloom.commands": INGEST | {"binloom", "binloom.doctor", "binloom.site", "binloom.typed", "recover"},
-    "binloom.options": {"binloom.commands"},
-    "binloom.filter_options": {"recover"},
+    "binloom.options": {"ingest.errors", "binloom.commands"},
+    "binloom.filter_options": {"binloom.options", "recover"},
     "binloom.server_options": INGEST | {"binloom.options"},
     "binloom.cli_baseline": INGEST | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_recover": INGEST

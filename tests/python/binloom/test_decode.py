@@ -142,6 +142,22 @@ def test_an_empty_filter_is_refused(option: str) -> None:
     assert_sentence(binloom("decode", MYSQL / "binlog.000001", option, ""), 2, f"{option} is empty")
 
 
+@pytest.mark.parametrize(
+    ("options", "sentences"),
+    [
+        (("--tables", "shop.ordres"), ("There is no table 'shop.ordres'", "shop.orders")),
+        (("--schemas", "nope"), ("There is no schema 'nope' in the files. There are shop",)),
+        (("--tables", "orders", "--exclude-tables", "shop.*"), ()),
+        (("--start-position", "9999999"), ()),
+        (("--stop-position", "20"), ()),
+    ],
+)
+def test_filters_that_fit_nothing_are_told(options: tuple[str, ...], sentences: tuple[str, ...]) -> None:
+    result = binloom("decode", MYSQL / "binlog.000001", *options)
+    assert_sentence(result, 0, "no row change fits the filters", *sentences)
+    assert result.stdout == "" and len(result.stderr.splitlines()) == (2 if sentences else 1)
+
+
 def test_positions_cut_out_a_part() -> None:
     sample = MYSQL / "binlog.000001"
     everything = changes(sample)
