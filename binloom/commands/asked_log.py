@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from binloom.commands.output import say
 from binloom.commands.running import hide_pandas_from_arrow
-from ingest.errors import EXIT_DONE, UsageError
+from ingest.errors import EXIT_DONE, UsageError, unknown_source
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.spark import metastore_holder
 from recover.selection.condition import Selection
@@ -227,4 +227,16 @@ def _origin(sources: Sequence[str], names: Path | None) -> _Origin:
         snapshot = read_snapshot_dir(names)
     source = sources[0] if sources else None
     home = binloom_home() if source is not None and snapshot is None else None
+    if source is not None and home is not None and not is_cluster_target():
+        _assert_landed(source, home)
     return {"source_id": source, "snapshot": snapshot, "home": home}
+
+
+def _assert_landed(source: str, home: Path) -> None:
+    """Refuse a source that is not landed: it names no columns."""
+    from ingest.warehouse.files import read_rows
+    from ingest.warehouse.tables import SCHEMA_SNAPSHOTS, SOURCES
+
+    known = {row["source_id"] for table in (SOURCES, SCHEMA_SNAPSHOTS) for row in read_rows(table, home)}
+    if source not in known:
+        raise unknown_source(source, known, home)

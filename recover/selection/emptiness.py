@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
 from recover.selection.catalog import unknown_name
-from recover.selection.condition import Selection, place_condition, select
+from recover.selection.condition import STATEMENT_KINDS, Selection, place_condition, select
 from recover.selection.filters import Filters
 from recover.selection.gtids import is_gtid, is_in
 
@@ -60,8 +60,12 @@ def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True) -> UsageE
         _unknown_file(ask, filters)
         or _unknown_transaction(ask, filters)
         or _outside_time(ask, filters)
+        or _not_logged(ask, filters)
+        or _only_filter(filters)
         or (_excluded(ask, selection) if is_whole else None)
-        or NothingSelectedError("No row change fits the filters.", hint="Give fewer of them.")
+        or NothingSelectedError(
+            f"No row change fits all of these filters: {', '.join(_given(filters))}.", hint="Give fewer of them."
+        )
     )
 
 
@@ -137,7 +141,7 @@ def _transaction_around(ask: Ask, text: str) -> str:
     )
     query = exp.select("transaction_id").from_("binloom.transactions").where(is_around)
     if rows := list(ask(query.order_by("transaction_id").limit(3))):
-        return f"The position is inside {', '.join(row[0] for row in rows)}."
+        return f"The position is inside a transaction. Give --transaction {' or '.join(row[0] for row in rows)}."
     return "A transaction is named by the position of its first event; binloom query --by transaction lists them."
 
 
@@ -161,6 +165,54 @@ def _outside_time(ask: Ask, filters: Filters) -> UsageError | None:
     )
 
 
+def _not_logged(ask: Ask, filters: Filters) -> UsageError | None:
+    """Name a filter for which the log of the sources has nothing that could fit, whatever its value is."""
+    from sqlglot import exp
+
+    is_of_source = place_condition(Filters(sources=filters.sources))
+    if filters.threads and not _has_transactions(
+        ask, exp.and_(is_of_source, "thread_id is not null and coalesce(row_events, 1) > 0")
+    ):
+        return NothingSelectedError(
+            "The log does not contain the thread of any row change, so none fits --thread.",
+            hint="MariaDB does not log it for row events.",
+        )
+    kinds = exp.column("kind").isin(*STATEMENT_KINDS)
+    statements = exp.select("1").from_("binloom_staging.stg_binlog__statements").where(kinds, is_of_source).limit(1)
+    if filters.statement is not None and not list(ask(statements)):
+        return NothingSelectedError(
+            "The log contains no statements of row changes, so none fits --statement.",
+            hint="The server logs them with binlog_rows_query_log_events (MySQL) or binlog_annotate_row_events"
+            " (MariaDB).",
+        )
+    return None
+
+
+def _only_filter(filters: Filters) -> UsageError | None:
+    """Name the filter if there is only one; without any, the log has no row changes."""
+    given = _given(filters)
+    if not given:
+        return NothingSelectedError("The log contains no row changes.")
+    return NothingSelectedError(f"No row change fits this filter: {given[0]}.") if len(given) == 1 else None
+
+
+def _given(filters: Filters) -> list[str]:
+    """Return the filters as a person gives them."""
+    values = {each.name: getattr(filters, each.name) for each in fields(Filters)}
+    return [f"{_option(name)} {_shown(value)}" for name, value in values.items() if value not in (None, ())]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, datetime):
+        return _time(value)
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text if len(text) < _LONGEST else f"{text[:_LONGEST]} …"
+
+
+def _option(name: str) -> str:
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+
 def _excluded(ask: Ask, selection: Selection) -> UsageError | None:
     """Name a filter without which there would be row changes."""
     filters = selection.filters
@@ -171,10 +223,9 @@ def _excluded(ask: Ask, selection: Selection) -> UsageError | None:
         without: dict[str, Any] = {name: None if not isinstance(value, tuple) else ()}
         (count,) = _row(ask, select(replace(filters, **without), selection.versions).query("count(*)"))
         if count:
-            option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
             return NothingSelectedError(
                 "No row change fits all filters.",
-                hint=f"Without {option} there {'are' if count > 1 else 'is'} {count}.",
+                hint=f"Without {_option(name)} there {'are' if count > 1 else 'is'} {count}.",
             )
     return None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ingest.errors import BinloomError, UsageError
-from recover.selection.catalog import TableVersion
+from recover.selection.catalog import TableVersion, unknown_name
 from recover.selection.condition import is_filtered_table, select
 from recover.selection.filters import Filters
 from recover.sources.decoded_facts import Facts, events_without_rows
@@ -98,11 +98,12 @@ def decode(
     BinlogError
         A file does not exist or is not a binlog.
     UsageError
-        The files are not of one log.
+        The files are not of one log, or filters name a file that is not one of them.
     """
     import duckdb
 
     files = _placed(paths)
+    _assert_names(filters, files)
     connection = duckdb.connect(":memory:")
     connection.execute("set timezone = 'UTC'")
     # A bar would mix with the rows after two seconds.
@@ -151,6 +152,14 @@ def _placed(paths: Sequence[Path]) -> "list[BinlogPath]":
                 f"{one.path} and {other.path} are not files of one log.", hint="Give the files of one server's log."
             )
     return files
+
+
+def _assert_names(filters: Filters, files: "Sequence[BinlogPath]") -> None:
+    """Refuse the name of a file that was not given; only the files of the filters are decoded."""
+    names = [file.name for file in files]
+    for name in filters.files:
+        if name not in names:
+            raise unknown_name(f"The file {name!r} is not one of --files.", name, names)
 
 
 def _scans(files: "Iterable[BinlogPath]") -> "dict[BinlogPath, Scan]":

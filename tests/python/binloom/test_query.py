@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from recover.sources.log import Log
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
+from tests.support.places import FIXTURES, SAMPLES
 
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
 
@@ -109,7 +111,7 @@ def test_text_is_cut_and_other_formats_are_not(home: Path) -> None:
         ),
         (
             ["--transaction", "binlog.000001:900"],
-            ["no transaction", "The position is inside followed/0/binlog.000001/858"],
+            ["no transaction", "inside a transaction. Give --transaction followed/0/binlog.000001/858 or "],
         ),
         (
             ["--file", "binlog.00001"],
@@ -148,6 +150,44 @@ def test_filters_that_fit_nothing_are_an_answer(home: Path) -> None:
     # The other hours are looked at to say so.
     result = binloom_here("query", "--table", "boats", "--until", "2026-11-20", home=home)
     assert_sentence(result, 0, r"No row change fits all filters\. Without --until there are 6\.")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--thread", "99"), "No row change fits this filter: --thread 99."),
+        (("--statement", "drop"), "The log contains no statements of row changes, so none fits --statement."),
+        (
+            ("--type", "delete", "--thread", "99"),
+            "No row change fits all of these filters: --type DELETE, --thread 99.",
+        ),
+    ],
+)
+def test_the_filter_that_fits_nothing_is_named(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    shop = SAMPLES / "shop-mysql"
+    files = ("--files", shop / "binlog.000001", "--snapshot-dir", shop / "schema")
+    assert_sentence(binloom_here("query", *files, *options, home=tmp_path), 0, re.escape(sentence))
+
+
+def test_a_thread_is_not_in_the_log_of_mariadb(home: Path) -> None:
+    for source in (("--source", "followed"), ("--files", FIXTURES / "mariadb-metadata-full.binlog")):
+        result = binloom_here("query", *source, "--thread", "9", home=home)
+        assert_sentence(result, 0, "does not contain the thread of any row change", "MariaDB does not log it")
+
+
+def test_names_that_the_files_do_not_have_are_mistakes(home: Path) -> None:
+    files = ("--files", *sorted((SAMPLES / "shop-mysql").glob("binlog.0*")))
+    unknown = binloom_here("query", *files, "--file", "binlog.000009", home=home)
+    assert_sentence(unknown, 2, "'binlog.000009' is not one of --files", "binlog.000001", "binlog.000002")
+    for command in (("query", "--type", "delete"), ("state", "shop.orders")):
+        unlanded = binloom_here(*command, *files, "--source", "nosuch", home=home)
+        assert_sentence(unlanded, 2, "There is no source 'nosuch'")
+    named = binloom_here(
+        *("query", *files, "--source", "any", "--snapshot-dir", SAMPLES / "shop-mysql" / "schema"),
+        *("--by", "table", "--format", "csv"),
+        home=home,
+    )
+    assert named.returncode == 0 and "any,shop,orders" in named.stdout
 
 
 @pytest.mark.parametrize(
