@@ -1,6 +1,5 @@
 """The commands that investigate and recover. They are part of the same command line as those of `binloom.cli`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,7 +7,17 @@ import typer
 from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
-from binloom.options import AsOf, FormatOption, FromFiles, MoreFiles, OneSource, SnapshotDir, TableName, not_empty
+from binloom.options import (
+    AsOf,
+    FormatOption,
+    FromFiles,
+    MoreFiles,
+    OneSource,
+    OutputFile,
+    SnapshotDir,
+    TableName,
+    not_empty,
+)
 from binloom.server_options import with_server
 from ingest.errors import UsageError
 from recover.questions.statistics import Unit
@@ -77,9 +86,7 @@ def state(
     format: Annotated[
         StateFormat, typer.Option("--format", help="Format of the rows.", case_sensitive=False)
     ] = StateFormat.CSV,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the rows to this file.")
-    ] = None,
+    output: OutputFile = None,
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
@@ -170,7 +177,6 @@ WithCascades = Annotated[
 EndWith = Annotated[
     str, typer.Option("--end-with", metavar="commit|rollback", help="End each block; rollback is a rehearsal.")
 ]
-ScriptFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the script to FILE.")]
 
 
 AGAINST = "Compare each row with this server; print what fits."
@@ -190,7 +196,7 @@ def undo(
     by_transaction: ByTransaction = False,
     with_cascades: WithCascades = False,
     end_with: EndWith = "commit",
-    output: ScriptFile = None,
+    output: OutputFile = None,
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
@@ -224,7 +230,7 @@ def redo(
     rows_only: RedoRowsOnly = False,
     with_cascades: WithCascades = False,
     end_with: EndWith = "commit",
-    output: ScriptFile = None,
+    output: OutputFile = None,
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,

@@ -1,5 +1,6 @@
 """Options that several commands have."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +38,28 @@ SnapshotDir = Annotated[
         metavar="DIR",
         readable=False,
         help="With --files: schema snapshot (columns.json ...) with the names that the log does not contain.",
+    ),
+]
+
+
+def _can_be_written(output: Path | None) -> Path | None:
+    """Return the path of a file; refuse it before work is done for a file that cannot be written."""
+    if output is None:
+        return None
+    folder = output.parent
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder.", hint="Give --output the path of a file.")
+    if not folder.is_dir():
+        raise UsageError(f"{output} cannot be written: there is no folder {folder}.", hint="Create it first.")
+    if not os.access(output if output.exists() else folder, os.W_OK):
+        raise UsageError(f"{output} is not writable.", hint="Give --output a file that you may write.")
+    return output
+
+
+OutputFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", readable=False, help="Write to this file.", callback=_can_be_written
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How rows are printed.", case_sensitive=False)]

@@ -50,19 +50,29 @@ def print_line(line: str = "") -> None:
 
 
 def write_script(lines: Iterable[str], output: Path | None) -> None:
-    """Print the lines of a script, or write them to a file, which exists only when it has all of them."""
+    """Print the lines of a script, or write them to a file, which exists only when it has all of them.
+
+    A path that is no regular file, such as /dev/null, is written to: it must not be replaced by one.
+    """
     texts = (f"{line}\n" for line in lines)
     if output is None:
         sys.stdout.writelines(texts)
         sys.stdout.flush()
         return
-    part = output.with_name(f"{output.name}.part")
+    is_replaced = output.is_file() or not output.exists()
+    part = output.with_name(f"{output.name}.part") if is_replaced else output
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(texts)
-        part.replace(output)
+        if is_replaced:
+            part.replace(output)
+    except OSError as error:
+        if error.filename in (None, str(part)):
+            error.filename = str(output)
+        raise
     finally:
-        part.unlink(missing_ok=True)
+        if is_replaced:
+            part.unlink(missing_ok=True)
 
 
 def iso(moment: datetime | None) -> str | None:

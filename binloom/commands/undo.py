@@ -109,13 +109,14 @@ def print_script(
         planner, plan, heading = opened.enter_context(
             planned(log, filters, wish, rows_only=rows_only, server=server, with_cascades=with_cascades, tell=tell)
         )
+        if plan.is_printable and plan.statements:
+            write_script(script(planner, plan, heading, ending), output)
+        # Only now is the script there.
         _report(plan, heading, tell)
         if not plan.is_printable:
             return max(EXIT_CHECK_FAILED, exit_code)
         if not plan.statements:
             tell("nothing is to be done: every selected row is already as it should be.")
-            return exit_code
-        write_script(script(planner, plan, heading, ending), output)
     return exit_code
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.command_line import assert_sentence
+from tests.support.command_line import assert_sentence, binloom
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
 from tests.support.places import SAMPLES
@@ -126,6 +126,19 @@ def test_a_mistake_is_a_sentence_with_what_is_nearest(
     result = binloom_here(*arguments, home=home)
     assert_sentence(result, 2, *needles)
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("command", [("state", "boats"), ("undo", "--all"), ("redo", "--all")])
+def test_a_file_that_cannot_be_written_is_refused_by_its_own_name(
+    home: Path, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    nowhere, locked = tmp_path / "nothing" / "x.sql", tmp_path / "locked.sql"
+    assert_sentence(binloom_here(*command, "-o", nowhere, home=home), 2, f"{nowhere} cannot be written: there is no")
+    assert_sentence(binloom_here(*command, "-o", tmp_path, home=home), 2, f"{tmp_path} is a folder")
+    locked.touch(0o000)
+    refused = binloom(*command, "-o", locked, home=home, obey_permissions=True)
+    assert_sentence(refused, 2, f"{locked} is not writable")
+    assert list(tmp_path.iterdir()) == [locked]
 
 
 def test_a_time_after_the_log_is_its_end_with_a_remark(home: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import unpack
+from tests.support.places import SAMPLES
 
 WITHOUT_JAVA = {"JAVA_HOME": "/nonexistent"}
 
@@ -40,6 +41,19 @@ def test_bad_input_is_explained(home: Path, options: tuple[str, ...], words: tup
     result = binloom_here("undo", *options, home=home)
     assert_sentence(result, 2, *map(re.escape, words))
     assert result.stdout == ""
+
+
+def test_a_script_is_reported_only_when_it_is_written(tmp_path: Path) -> None:
+    shop = SAMPLES / "shop-mysql"
+    options = ("--files", shop / "binlog.000001", "--snapshot-dir", shop / "schema")
+    chosen = ("--table", "shop.orders", "--thread", "10", "--rows-only", "--force")
+    full = binloom_here("undo", *options, *chosen, "--output", "/dev/full", home=tmp_path)
+    assert_sentence(full, 3, "/dev/full: No space left on device")
+    assert "proved" not in full.stderr
+    assert Path("/dev/full").is_char_device()
+    done = binloom_here("undo", *options, *chosen, "--output", tmp_path / "undo.sql", home=tmp_path)
+    assert_sentence(done, 0, "UPDATE of shop.orders; proved")
+    assert "UPDATE `shop`.`orders`" in (tmp_path / "undo.sql").read_text()
 
 
 @pytest.mark.parametrize("command", ["undo", "redo"])
