@@ -8,13 +8,14 @@ from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
 from binloom.options import (
-    AsOf,
     FormatOption,
     FromFiles,
+    HistoryAsOf,
     MoreFiles,
     OneSource,
     OutputFile,
     SnapshotDir,
+    StateAsOf,
     TableName,
     not_empty,
 )
@@ -57,7 +58,7 @@ def history(
         str, typer.Argument(metavar="KEY", help="Primary key: VALUE, VALUE|VALUE for several columns, or COLUMN=VALUE.")
     ],
     source: OneSource = None,
-    as_of: AsOf = None,
+    as_of: HistoryAsOf = None,
     format: FormatOption = Format.TEXT,
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
@@ -82,7 +83,7 @@ def history(
 def state(
     table: TableName,
     source: OneSource = None,
-    as_of: AsOf = None,
+    as_of: StateAsOf = None,
     format: Annotated[
         StateFormat, typer.Option("--format", help="Format of the rows.", case_sensitive=False)
     ] = StateFormat.CSV,

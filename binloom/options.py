@@ -73,12 +73,15 @@ OneSource = Annotated[
     ),
 ]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="Table as SCHEMA.TABLE.")]
-AsOf = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of", metavar="MOMENT", help="A time (UTC), a GTID, or FILE:POSITION. Default: the end of the log."
-    ),
-]
+
+
+def _moment(default: str) -> Any:
+    help = f"A time (UTC), a GTID, or FILE:POSITION. Default: {default}."
+    return Annotated[str | None, typer.Option("--as-of", metavar="MOMENT", help=help)]
+
+
+StateAsOf = _moment("the end of the log")
+HistoryAsOf = _moment("all versions of the row are printed")
 Schemas = Annotated[str | None, typer.Option(metavar="A,B", help="Only these schemas (databases).", callback=not_empty)]
 Tables = Annotated[
     str | None,

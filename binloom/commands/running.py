@@ -122,7 +122,8 @@ def _wrong_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
         return EXIT_USAGE
     command = context.command_path if context is not None else "binloom"
     sentence = error.format_message().strip().rstrip(".")
-    say(f"{sentence[:1].lower()}{sentence[1:]}. See: {command} --help")
+    end = "" if sentence.endswith("?") else "."
+    say(f"{sentence[:1].lower()}{sentence[1:]}{end} See: {command} --help")
     return EXIT_USAGE
 
 

@@ -186,10 +186,20 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
         for path in sorted((warehouse_dir(home) / f"{one}.db").glob("*"))
         if path.is_dir()
     ]
+    other = "set BINLOOM_HOME to the folder of your warehouse."
+    if not home.is_dir():
+        return NoMartError(
+            f"There is no folder {home}, in which binloom would keep its data.",
+            hint=f"Run `binloom ingest` and `binloom build`, or {other}",
+        )
+    if not built and not any(raw_table_dir("segments", home).glob("*.parquet")):
+        return NoMartError(
+            f"There are no marts in {home}: nothing was landed there yet.",
+            hint=f"Run `binloom ingest`, then `binloom build`, or {other}",
+        )
     if not built:
         return NoMartError(
-            f"There are no marts in {home}: nothing was built there yet.",
-            hint="Run `binloom build`, or set BINLOOM_HOME to the folder of your warehouse.",
+            f"There are no marts in {home}: nothing was built there yet.", hint=f"Run `binloom build`, or {other}"
         )
     near = difflib.get_close_matches(f"{schema}.{name}", built, n=3) or built
     return NoMartError(f"There is no mart {schema}.{name}.", hint=f"There are {', '.join(near)}.")

@@ -139,13 +139,15 @@ class _Log:
             **names,
         )
         if not files:
-            known = [
-                row[0]
-                for row in self._rows(
-                    "select distinct binlog_file from binloom.transactions where source_id = $source order by 1"
+            known = self._files()
+            if file in known:
+                choices = ", ".join(f"{one}/{file}:{pos}" for one in known[file])
+                raise UnknownMomentError(
+                    f"The log of source {self.source_id} has no file {file} in epoch {epoch}.",
+                    hint=f"Give {choices}.",
                 )
-            ]
-            near = difflib.get_close_matches(file, known, n=3) or known[:1] + known[-1:]
+            files_of_log = [*known]
+            near = difflib.get_close_matches(file, files_of_log, n=3) or files_of_log[:1] + files_of_log[-1:]
             raise UnknownMomentError(
                 f"The log of source {self.source_id} has no transactions in a file {file}.",
                 hint=f"There are {', '.join(dict.fromkeys(near))}." if near else "Land it, or give it with --files.",
@@ -172,6 +174,15 @@ class _Log:
             return self._before(Place(own_epoch, file_sequence, pos), file)
         remark = f"The position is inside the transaction at {file}:{around[3]}, which is not included."
         return self._before(Place(own_epoch, file_sequence, around[3]), file, remark)
+
+    def _files(self) -> dict[str, list[int]]:
+        """Return the names of the files, in their order, with the epochs of each."""
+        return dict(
+            self._rows(
+                "select binlog_file, list(distinct epoch order by epoch) from binloom.transactions"
+                " where source_id = $source group by all order by all"
+            )
+        )
 
     def at_time(self, time: datetime) -> Moment:
         in_order = "order by epoch, file_sequence, start_pos limit 1"

@@ -119,7 +119,7 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
     """
     baseline = baseline_of(connection, table, moment.place)
     events = _events_since(connection, table, baseline, moment.place)
-    gaps = (*_gaps(events), *_cascades(connection, table))
+    gaps = (*_gaps(events, events_of(connection, table)), *_cascades(connection, table))
     version_id, columns = _columns_at(connection, table, moment.place)
     return State(table, moment, columns, version_id, gaps, baseline, connection)
 
@@ -134,13 +134,14 @@ def _events_since(
     return [*baseline.events, *(event for event in events if event.place >= baseline.place)]
 
 
-def _gaps(events: Sequence[TableEvent]) -> Iterator[str]:
-    """Yield why events leave rows unknown."""
+def _gaps(events: Sequence[TableEvent], whole: Sequence[TableEvent]) -> Iterator[str]:
+    """Yield why events before a moment leave rows unknown; `whole` are all events of the log."""
     emptied = max((place for place, event in enumerate(events) if event.effect is Effect.EMPTIES), default=None)
     if emptied is None:
+        log = "The log before this moment" if any(event.effect is Effect.EMPTIES for event in whole) else "The log"
         yield (
-            "The log contains neither the CREATE TABLE nor a TRUNCATE TABLE, and there is no earlier baseline: rows"
-            " that never changed are missing."
+            f"{log} contains neither the CREATE TABLE nor a TRUNCATE TABLE, and there is no earlier baseline: rows that"
+            " never changed are missing."
         )
     since = events[emptied + 1 :] if emptied is not None else events
     for event in since:

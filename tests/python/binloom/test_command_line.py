@@ -50,6 +50,7 @@ def test_the_version_is_that_of_the_package(option: str) -> None:
     ("arguments", "needle"),
     [
         (["frobnicate"], "frobnicate"),
+        (["folow"], r"Did you mean 'follow'\? See: binloom --help"),
         (["inspect"], "FILE"),
         (["decode", "--bogus", "x"], "--bogus"),
         (["decode", "--format", "xml", "x"], "xml"),

@@ -116,6 +116,10 @@ def test_null_and_an_empty_text_differ_in_csv(home: Path) -> None:
         (("state", "boats", "--as-of", "soon"), ["not a time, a GTID or a position"]),
         (("state", "boats", "--as-of", "2026-13-01"), ["is not a time", "in UTC or with an offset"]),
         (("state", "boats", "--as-of", "binlog.00001:4"), ["no transactions in a file", "binlog.000001"]),
+        (
+            ("state", "boats", "--as-of", "2/binlog.000001:4"),
+            ["has no file binlog.000001 in epoch 2", r"Give 0/binlog.000001:4\."],
+        ),
         (("state", "boats", "--as-of", "binlog.000002:99999999"), ["known up to binlog.000002", "Land the rest"]),
         (("state", "boats", "--format", "parquet"), ["not written to stdout", "--output"]),
     ],
@@ -139,6 +143,11 @@ def test_a_file_that_cannot_be_written_is_refused_by_its_own_name(
     refused = binloom(*command, "-o", locked, home=home, obey_permissions=True)
     assert_sentence(refused, 2, f"{locked} is not writable")
     assert list(tmp_path.iterdir()) == [locked]
+
+
+def test_a_state_before_the_create_table_says_that_it_is_later(home: Path) -> None:
+    result = binloom_here("state", "boats", "--as-of", "binlog.000001:4", home=home)
+    assert_sentence(result, 0, "The log before this moment does not contain the CREATE TABLE")
 
 
 def test_a_time_after_the_log_is_its_end_with_a_remark(home: Path) -> None:

@@ -191,7 +191,7 @@ def test_absent_marts_are_explained(tmp_path: Path) -> None:
     _, page = page_of(facts=read_facts(tmp_path))
     text = normalized(page.text)
     for subject in ("No source", "No result of a proof", "No activity"):
-        assert re.search(rf"{subject} can be shown\. There are no marts in \S+: nothing was built there yet\.", text)
+        assert re.search(rf"{subject} can be shown\. There are no marts in \S+: nothing was landed there yet\.", text)
 
 
 def test_marts_without_rows_are_explained() -> None:
