@@ -146,9 +146,6 @@ def transactions(
         raise typer.Exit(print_transactions(log, filters, by, top, least, format))
 
 
-Everything = Annotated[
-    bool, typer.Option("--all", help="Select every transaction of the log, instead of those that filters select.")
-]
 SkipConflicts = Annotated[
     bool, typer.Option("--skip-conflicts", help="Leave out rows in conflict with later transactions.")
 ]
@@ -188,7 +185,6 @@ AGAINST = "Compare each row with this server; print what fits."
 @with_server("--against", help=AGAINST)
 def undo(
     filters: Filters,
-    everything: Everything = False,
     skip_conflicts: SkipConflicts = False,
     with_dependents: WithDependents = False,
     force: Force = False,
@@ -205,15 +201,15 @@ def undo(
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
 
-    A filter must select transactions or rows; --source alone does not. The script is proved before it is printed. With
+    Without a filter, all transactions of the log are selected. The script is proved before it is printed. With
     --against, each row is also compared with a live server, which is only read. The exit code is 1 if the undo is
     refused.
     """
     from binloom.commands.asked_log import spilling_log
-    from binloom.commands.undo import assert_selection, print_script, wish_of
+    from binloom.commands.undo import print_script, report_selection, wish_of
     from recover.undo.classify import Direction
 
-    assert_selection(filters, everything, Direction.UNDO)
+    report_selection(filters, Direction.UNDO)
     wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(
@@ -226,7 +222,6 @@ def undo(
 @with_server("--against", help=AGAINST)
 def redo(
     filters: Filters,
-    everything: Everything = False,
     skip_conflicts: SkipConflicts = False,
     rows_only: RedoRowsOnly = False,
     with_cascades: WithCascades = False,
@@ -239,14 +234,14 @@ def redo(
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
 
-    Use it on a server that does not have these changes: after an undo, or after a restore. A filter must select
-    transactions or rows; --source alone does not.
+    Use it on a server that does not have these changes: after an undo, or after a restore. Without a filter,
+    all transactions of the log are selected.
     """
     from binloom.commands.asked_log import spilling_log
-    from binloom.commands.undo import assert_selection, print_script, wish_of
+    from binloom.commands.undo import print_script, report_selection, wish_of
     from recover.undo.classify import Direction
 
-    assert_selection(filters, everything, Direction.REDO)
+    report_selection(filters, Direction.REDO)
     wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(

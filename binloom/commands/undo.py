@@ -50,22 +50,10 @@ def wish_of(
     return Wish(direction, chosen[0] if chosen else Mode.REFUSE, names_of_columns, by_transaction)
 
 
-def assert_selection(filters: Filters, is_all: bool, direction: Direction) -> None:
-    """Refuse a selection of everything that nobody asked for.
-
-    Raises
-    ------
-    UsageError
-        No filter selects transactions or rows, and `--all` is not given; or both are.
-    """
-    if filters.is_selective and is_all:
-        raise UsageError("--all and filters contradict each other.", hint="Give --all, or filters.")
-    if not filters.is_selective and not is_all:
-        raise UsageError(
-            f"No filter selects what to {direction.value}.",
-            hint=f"Give for example --transaction, --gtid, --table or --since; `binloom {direction.value} --help` lists"
-            " all filters. --all selects every transaction of the log.",
-        )
+def report_selection(filters: Filters, direction: Direction) -> None:
+    """Tell that everything is selected, because an unset variable of the shell may be the reason."""
+    if not filters.is_selective:
+        say(f"no filter is given, so this {direction.value} is of all transactions of the log.")
 
 
 def print_script(

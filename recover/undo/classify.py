@@ -437,17 +437,16 @@ def _sorted(table: Table, rows: Iterable[Row]) -> list[list[tuple[str, str]]]:
 
 
 def _key_text(table: Table, history: History, row: Row | None = None) -> str:
-    return key_text(table, row or history.row or history.row_before or {**history.first_key, **history.before})
+    row = row or history.row or history.row_before or {**history.first_key, **history.before}
+    # The selection inserted the row, and another transaction deleted it.
+    return key_text(table, row) if row.keys() >= set(table.row_key) else history.key
 
 
 def key_text(table: Table, row: Row) -> str:
     """Return the key of a row as people write it."""
     if not table.row_key:
         return "(a table without a key)"
-    if not row.keys() >= set(table.row_key):
-        # The selection inserted the row, and another transaction deleted it.
-        return history.key
-    return "|".join(str(row[name]) for name in table.row_key)
+    return "|".join(str(row.get(name)) for name in table.row_key)
 
 
 def _touched_by(history: History) -> tuple[str, ...]:

@@ -23,16 +23,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("options", "words"),
     [
         (("--table", "shop.order"), ("There is no table", "shop.orders")),
-        (("--source", "shops", "--all"), ("There is no source", "landed")),
+        (("--source", "shops"), ("There is no source", "landed")),
         (("--table", "shop.orders", "--key", "999999"), ("No row change fits", "--key")),
         (("--table", "shop.orders", "--where", "nothing = 1"), ("nothing",)),
         (("--gtid", "nonsense"), ("nonsense",)),
-        (("--end-with", "hope", "--source", "landed", "--all"), ("cannot end with 'hope'", "rollback")),
-        (("--skip-conflicts", "--force", "--source", "landed", "--all"), ("contradict each other", "one of them")),
-        (("--with-cascades", "--rows-only", "--source", "landed", "--all"), ("whole transactions", "--rows-only")),
-        (("--source", "landed", "--all"), ("an older binloom", "binloom build")),
-        (("--all",), ("everal sources", "--source")),
-        (("--all", "--type", "delete"), ("--all and filters contradict each other",)),
+        (("--end-with", "hope", "--source", "landed"), ("cannot end with 'hope'", "rollback")),
+        (("--skip-conflicts", "--force", "--source", "landed"), ("contradict each other", "one of them")),
+        (("--with-cascades", "--rows-only", "--source", "landed"), ("whole transactions", "--rows-only")),
+        (("--source", "landed"), ("an older binloom", "binloom build")),
+        ((), ("everal sources", "--source")),
         (("--table", "shop.orders", "--columns", ""), ("--columns is empty",)),
         (("--table", "shop.orders", "--columns", ","), ("',' contains no name",)),
     ],
@@ -57,8 +56,11 @@ def test_a_script_is_reported_only_when_it_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["undo", "redo"])
-@pytest.mark.parametrize("options", [(), ("--source", "landed"), ("--skip-conflicts",)])
-def test_everything_is_selected_only_by_request(home: Path, command: str, options: tuple[str, ...]) -> None:
-    result = binloom_here(command, *options, home=home)
-    assert_sentence(result, 2, f"No filter selects what to {command}", "--transaction", "--all selects every")
-    assert result.stdout == ""
+@pytest.mark.parametrize(("options", "is_told"), [((), True), (("--table", "shop.orders"), False)])
+def test_a_selection_of_everything_is_told(
+    command: str, options: tuple[str, ...], is_told: bool, tmp_path: Path
+) -> None:
+    shop = SAMPLES / "shop-mysql"
+    files = ("--files", shop / "binlog.000001", "--snapshot-dir", shop / "schema", "--output", tmp_path / "script.sql")
+    result = binloom_here(command, *files, *options, home=tmp_path)
+    assert (f"no filter is given, so this {command} is of all transactions" in result.stderr) == is_told

@@ -150,7 +150,7 @@ def test_a_user_without_access_is_refused(mariadb_server: Server, tmp_path: Path
 def test_a_server_that_is_not_there_is_explained(
     command: str, options: tuple[str, ...], code: int, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    result = binloom_here(command, "--all", *options, "--files", SHOP / "binlog.000001", home=tmp_path)
+    result = binloom_here(command, *options, "--files", SHOP / "binlog.000001", home=tmp_path)
     assert_sentence(result, code, *map(re.escape, words))
     assert result.stdout == ""
 
