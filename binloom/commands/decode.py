@@ -93,11 +93,13 @@ def _report_nothing(found: _Found, wanted: "TableFilter | None") -> None:
     from recover.selection.catalog import unknown_name, unknown_table
 
     say("no row change fits the filters.")
-    for name in wanted.schemas if wanted else ():
+    if wanted is None or not found.tables:
+        return
+    for name in wanted.schemas:
         if not any(TableFilter(schemas=(name,)).takes(*table) for table in found.tables):
             schemas = {schema for schema, _ in found.tables}
             say(str(unknown_name(f"There is no schema {name!r} in the files.", name, schemas)))
-    for name in wanted.tables if wanted else ():
+    for name in wanted.tables:
         if not any(TableFilter(tables=(name,)).takes(*table) for table in found.tables):
             say(str(unknown_table(name, found.tables)))
 

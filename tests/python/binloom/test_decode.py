@@ -150,6 +150,7 @@ def test_an_empty_filter_is_refused(option: str) -> None:
         (("--tables", "orders", "--exclude-tables", "shop.*"), ()),
         (("--start-position", "9999999"), ()),
         (("--stop-position", "20"), ()),
+        (("--stop-position", "20", "--schemas", "shop"), ()),
     ],
 )
 def test_filters_that_fit_nothing_are_told(options: tuple[str, ...], sentences: tuple[str, ...]) -> None:
