@@ -233,10 +233,10 @@ def _origin(sources: Sequence[str], names: Path | None) -> _Origin:
 
 
 def _assert_landed(source: str, home: Path) -> None:
-    """Refuse a source that is not landed: it names no columns."""
+    """Refuse a source that is not among the landed ones. In a home without any, it is only a name for the files."""
     from ingest.warehouse.files import read_rows
     from ingest.warehouse.tables import SCHEMA_SNAPSHOTS, SOURCES
 
     known = {row["source_id"] for table in (SOURCES, SCHEMA_SNAPSHOTS) for row in read_rows(table, home)}
-    if source not in known:
+    if known and source not in known:
         raise unknown_source(source, known, home)

@@ -24,7 +24,7 @@ _PROBLEMS_SHOWN = 50
 
 @dataclass
 class _Found:
-    """What was found in the files: the number of printed rows, and all tables, also those that are not wanted."""
+    """The number of printed rows, and all tables in the files, also those that are not wanted."""
 
     rows: int = 0
     tables: set[tuple[str, str]] = field(default_factory=set)

@@ -63,7 +63,7 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
 
 
 class _ClosedStream(io.TextIOBase):
-    """Takes the place of a stream that the caller of binloom has closed. Only who uses it is told."""
+    """Takes the place of a stream that the caller of binloom has closed; using it is an error."""
 
     def __init__(self, name: str) -> None:
         self._name = name
