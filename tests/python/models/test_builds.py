@@ -269,33 +269,6 @@ def test_one_more_file_rewrites_only_its_hours(
     assert violations(spark, "row_events_unaccounted_for") == 0
 
 
-def test_readers_see_every_row_while_a_compacted_file_gets_other_parts(
-    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
-) -> None:
-    """A part is 64 MiB of a file by the starts of its segments, and a compacted segment starts at its beginning."""
-    file, starts = "binlog.000031", [4, 70_000_000]
-    for number, start in enumerate(starts):
-        raw.land(file, [Change(NAMED, NOON + 40 * HOUR, after=[f"compacted {number}", "Ann"])], start=start)
-    models = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "row_changes"]
-    dbt("run", "--select", "+row_changes")
-
-    def of_file(answers: Answers) -> set[str]:
-        return {part for part in answers if file in part and part.startswith("row_changes")}
-
-    before = answers_of(home)
-    assert len(of_file(before)) == len(starts)
-    raw.compact(file, starts)
-    with answers_beside(home) as seen:
-        dbt("run", "--select", *models)
-    after = answers_of(home)
-    assert len(of_file(after)) == 1
-    found = spark.sql(f"select row_after.id from binloom.row_changes where binlog_file = '{file}' order by 1").collect()
-    assert [row.id for row in found] == ["compacted 0", "compacted 1"]
-    # Both parts are there until the new one has the rows of both.
-    for answers in seen:
-        assert of_file(answers) == of_file(before) or all(answers[part] == after[part] for part in of_file(after))
-
-
 def test_a_late_snapshot_mends_the_hours_that_it_names(
     first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
 ) -> None:
@@ -474,3 +447,30 @@ def test_how_a_prepared_transaction_ended_is_known_when_its_end_has_landed(
     assert ended() == [("commit", committed_at), ("commit", committed_at, "shop/0/binlog.000006/200")]
     raw.land("binlog.000006", [XaEnd(at + HOUR, xid, "commit")], status="in_progress")
     assert ended() == [("xa_prepare", None), ("xa_prepare", None, None)]
+
+
+def test_readers_see_every_row_while_a_compacted_file_gets_other_parts(
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+) -> None:
+    """A part is 64 MiB of a file by the starts of its segments, and a compacted segment starts at its beginning."""
+    file, starts = "binlog.000031", [4, 70_000_000]
+    for number, start in enumerate(starts):
+        raw.land(file, [Change(NAMED, NOON + 40 * HOUR, after=[f"compacted {number}", "Ann"])], start=start)
+    models = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "row_changes"]
+    dbt("run", "--select", "+row_changes")
+
+    def of_file(answers: Answers) -> set[str]:
+        return {part for part in answers if file in part and part.startswith("row_changes")}
+
+    before = answers_of(home)
+    assert len(of_file(before)) == len(starts)
+    raw.compact(file, starts)
+    with answers_beside(home) as seen:
+        dbt("run", "--select", *models)
+    after = answers_of(home)
+    assert len(of_file(after)) == 1
+    found = spark.sql(f"select row_after.id from binloom.row_changes where binlog_file = '{file}' order by 1").collect()
+    assert [row.id for row in found] == ["compacted 0", "compacted 1"]
+    # Both parts are there until the new one has the rows of both.
+    for answers in seen:
+        assert of_file(answers) == of_file(before) or all(answers[part] == after[part] for part in of_file(after))
