@@ -237,6 +237,6 @@ def _assert_landed(source: str, home: Path) -> None:
     from ingest.warehouse.files import read_rows
     from ingest.warehouse.tables import SCHEMA_SNAPSHOTS, SOURCES
 
-    known = {row["source_id"] for table in (SOURCES, SCHEMA_SNAPSHOTS) for row in read_rows(table, home)}
+    known = {row["source_id"] for table in (SOURCES, SCHEMA_SNAPSHOTS) for row in read_rows(table, home, ["source_id"])}
     if known and source not in known:
         raise unknown_source(source, known, home)

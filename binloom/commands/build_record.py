@@ -53,19 +53,17 @@ def record_good_build(
     Parameters
     ----------
     others
-        Builds with other arguments, which count again: those that `forget_good_builds` returned before this one.
+        Builds with other arguments that count again, because they were good when this one began.
     """
     built = GoodBuild(inputs, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", tuple(warnings))
     _store(home, _records(home) | {place: {**(others or {}), " ".join(arguments): built}})
 
 
-def forget_good_builds(home: Path, place: str) -> dict[str, GoodBuild]:
-    """Let the next build of a place build; return its good builds until now."""
+def forget_good_builds(home: Path, place: str) -> None:
+    """Let the next build of a place build."""
     records = _records(home)
-    forgotten = records.pop(place, {})
-    if forgotten:
+    if records.pop(place, None):
         _store(home, records)
-    return forgotten
 
 
 def _store(home: Path, records: Mapping[str, Mapping[str, GoodBuild]]) -> None:

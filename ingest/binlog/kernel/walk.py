@@ -223,6 +223,15 @@ def _is_text(action):
 
 
 @njit
+def _is_artificial(p, header):
+    """Return whether the source made an event for its replica.
+
+    A replica that connects again writes an artificial ROTATE and FORMAT_DESCRIPTION, also inside a transaction.
+    """
+    return header >= _HEADER_SIZE_WITH_FLAGS and load_u16(p + EVENT_FLAGS) & _ARTIFICIAL != 0
+
+
+@njit
 def _rows_kind(code):
     """Return INSERT, UPDATE or DELETE for a rows event's type code: 23 to 25, 30 to 32, 39."""
     if code == _PARTIAL_UPDATE_ROWS:
@@ -312,8 +321,7 @@ def _walk(ctx):
             start, finish = load_64(ctx + _PAYLOAD_START), nested
         body, end = p + header, p + size - tail
         timestamp, server = load_u32(p + EVENT_TIME) * _SECOND, load_u32(p + EVENT_SERVER)
-        # A replica that connects again writes an artificial ROTATE and FORMAT_DESCRIPTION, also inside a transaction.
-        artificial = header >= _HEADER_SIZE_WITH_FLAGS and load_u16(p + EVENT_FLAGS) & _ARTIFICIAL
+        closes = action == ACT_CLOSE and not _is_artificial(p, header)
         before_defects = load_64(ctx + _FIRST_BAD) < 0 or mode & SKIP_BAD
         if before_defects and not resumed and not _has_room(ctx):
             return _leave(ctx, at, FULL)
@@ -439,7 +447,7 @@ def _walk(ctx):
                     count_event(ctx)
                     close_transaction(ctx, finish, OUTCOME_COMMIT, timestamp)
             elif action == ACT_CLOSE:
-                if state != STATE_NONE and not artificial:
+                if state != STATE_NONE and closes:
                     close_transaction(ctx, start, OUTCOME_NONE, timestamp)
             elif action == ACT_ROWS_V0:
                 if want_rows and not attended:
@@ -478,7 +486,7 @@ def _walk(ctx):
                 store_64(ctx + _FIRST_AT, timestamp)
             if timestamp > load_64(ctx + _LAST_AT):
                 store_64(ctx + _LAST_AT, timestamp)
-        store_64(ctx + _CLOSED, 1 if action == ACT_CLOSE and not artificial else 0)
+        store_64(ctx + _CLOSED, 1 if closes else 0)
         if load_64(ctx + _IS_ENCRYPTED):
             store_64(ctx + _REASON, ENCRYPTED)
             return _leave(ctx, at, DEFECT)

@@ -137,6 +137,12 @@ class RawTables:
         """Return the partition of a segment as folders."""
         return f"source_id={self.source}/epoch={epoch}/binlog_file={file}/segment_start={start}"
 
+    def _register(self, folder: str) -> None:
+        values = ", ".join(part.replace("=", "='") + "'" for part in folder.split("/"))
+        for name in SEGMENT_TABLES:
+            self.spark.sql(f"alter table {RAW_SCHEMA}.{name} add if not exists partition ({values})")
+            self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
+
     def land(
         self,
         file: str,
@@ -167,10 +173,7 @@ class RawTables:
             self._write("unsupported_events", undecoded, folder)
         maps = [change.table.table_map(self.source) for change in changes if isinstance(change, Change)]
         self._write("table_maps", maps)
-        values = ", ".join(part.replace("=", "='") + "'" for part in folder.split("/"))
-        for name in SEGMENT_TABLES:
-            self.spark.sql(f"alter table {RAW_SCHEMA}.{name} add if not exists partition ({values})")
-            self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
+        self._register(folder)
         end = first + 1000 * len(changes)
         common = {"source_id": self.source, "epoch": epoch, "binlog_file": file}
         moments = [change.at for change in changes] or [NOON]
@@ -220,9 +223,7 @@ class RawTables:
                 for part in (table / self.segment_folder(file, start)).glob("*.parquet"):
                     (table / whole).mkdir(parents=True, exist_ok=True)
                     part.rename(table / whole / part.name)
-            values = ", ".join(part.replace("=", "='") + "'" for part in whole.split("/"))
-            self.spark.sql(f"alter table {RAW_SCHEMA}.{name} add if not exists partition ({values})")
-            self.spark.catalog.refreshTable(RAW_TABLES[name].qualified_name)
+        self._register(whole)
         moment = self._now()
         merged = {
             **replaced[0],
