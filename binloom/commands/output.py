@@ -11,9 +11,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ingest.escapes import csv_cell, json_visible, visible
+
+# A table is drawn when its cells fit into columns of this many characters.
+_FOLDED_CELL: Final = 16
+_COLUMN_GAP: Final = 2
 
 
 class Format(StrEnum):
@@ -114,6 +118,8 @@ def print_table(
 ) -> None:
     """Print an aligned table, with numbers aligned to the right.
 
+    A table that does not fit into the terminal is printed row by row, one cell in each line, without empty cells.
+
     Parameters
     ----------
     columns, rows, title
@@ -121,27 +127,52 @@ def print_table(
     width
         Characters in a line. The default is the width of the terminal, or the full length of the lines without one.
     """
+    body = [list(row) for row in rows]
+    names = [column.replace("_", " ") for column in columns]
+    cells = [list(map(human, row)) for row in body]
+    screen = console()
+    if width is not None and not screen.is_terminal:
+        screen.width = width
+    if title:
+        print_line(title)
+    if _least_width(names, cells) > screen.width:
+        _print_records(names, cells)
+    else:
+        numeric = [name for name, values in zip(names, zip(*body, strict=True), strict=False) if _are_numbers(values)]
+        _print_columns(screen, names, cells, numeric)
+
+
+def _least_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
+    """Return the width of the narrowest table that is easy to read: a longer cell continues in the next line."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
+    return sum(min(width, _FOLDED_CELL) + _COLUMN_GAP for width in widths) - _COLUMN_GAP
+
+
+def _print_columns(screen: Any, names: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[str]) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    body = [list(row) for row in rows]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for index, column in enumerate(columns):
-        numeric = any(_is_number(row[index]) for row in body) and all(
-            row[index] is None or _is_number(row[index]) for row in body
-        )
-        table.add_column(Text(column.replace("_", " ")), justify="right" if numeric else "left", overflow="fold")
-    for row in body:
-        table.add_row(*[Text(human(value)) for value in row])
-    if title:
-        print_line(title)
-    screen = console()
-    if width is not None and not screen.is_terminal:
-        screen.width = width
+    for name in names:
+        table.add_column(Text(name), justify="right" if name in numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
     with screen.capture() as lines:
         screen.print(table)
     sys.stdout.writelines(line.rstrip() + "\n" for line in lines.get().splitlines())
+
+
+def _print_records(names: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """Print one cell in each line; the terminal itself breaks a line that is too long."""
+    longest = max(map(len, names))
+    for number, row in enumerate(cells, start=1):
+        print_line(f"row {number}")
+        for name, cell in zip(names, row, strict=True):
+            if cell:
+                print_line(f"  {name:<{longest}}  {cell}")
 
 
 def console(stderr: bool = False) -> Any:
@@ -247,6 +278,12 @@ def _cell(value: Any) -> str:
             return csv_cell(json_text(nested))
         case number:
             return str(number)
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether a column has numbers and nothing else."""
+    known = [value for value in values if value is not None]
+    return bool(known) and all(map(_is_number, known))
 
 
 def _is_number(value: Any) -> bool:
