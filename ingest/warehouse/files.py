@@ -22,6 +22,8 @@ from ingest.warehouse.segments import Segment
 from ingest.warehouse.tables import RawTable
 
 COMPRESSION = "zstd"
+# Files of more rows are read with threads, which take longer to start than a small file takes to read.
+_FEW_ROWS = 10_000
 
 
 def partition_folder(values: Mapping[str, str | int]) -> str:
@@ -208,27 +210,35 @@ def read_table(
 def _read_table(
     table: RawTable, home: Path | None = None, columns: Sequence[str] | None = None, **equal: Any
 ) -> pa.Table:
-    wanted = table.columns if columns is None else pa.schema([table.columns.field(name) for name in columns])
-    needed = list(dict.fromkeys([*wanted.names, *equal]))
-    parts = []
-    for path in data_files(raw_table_dir(table.name, home)):
-        if "source_id" in equal and is_of_another_source(path.name, equal["source_id"]):
-            continue
-        part = read_part(table, path, needed)
-        for name, value in equal.items():
-            part = part.filter(pc.equal(part[name], value))
-        parts.append(part.select(wanted.names))
-    return pa.concat_tables(parts) if parts else wanted.empty_table()
+    wanted = table.columns.names if columns is None else list(columns)
+    needed = list(dict.fromkeys([*wanted, *equal]))
+    paths = data_files(raw_table_dir(table.name, home))
+    if "source_id" in equal:
+        paths = [path for path in paths if not is_of_another_source(path.name, equal["source_id"])]
+    found = pa.concat_tables(
+        [_schema(table, needed).empty_table(), *(read_part(table, path, needed) for path in paths)]
+    )
+    for name, value in equal.items():
+        found = found.filter(pc.equal(found[name], value))
+    return found.select(wanted)
 
 
 def read_part(table: RawTable, path: Path, columns: Sequence[str]) -> pa.Table:
     """Return columns of one file of a raw table; a column that is newer than the file is filled with nulls."""
     with read_errors(path):
-        part = pq.ParquetFile(path).read(columns=list(columns))
+        file = pq.ParquetFile(path)
+        part = file.read(columns=list(columns), use_threads=file.metadata.num_rows > _FEW_ROWS)
     for name in columns:
         if name not in part.column_names:
             part = part.append_column(name, pa.nulls(part.num_rows, table.columns.field(name).type))
-    return part.select(columns).cast(pa.schema([table.columns.field(name) for name in columns]))
+    wanted = _schema(table, columns)
+    part = part.select(columns)
+    return part if part.schema.equals(wanted) else part.cast(wanted)
+
+
+def _schema(table: RawTable, columns: Sequence[str]) -> pa.Schema:
+    """Return the schema of some columns of a raw table."""
+    return pa.schema([table.columns.field(name) for name in columns])
 
 
 def data_files(folder: Path) -> Iterable[Path]:
