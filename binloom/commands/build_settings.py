@@ -50,7 +50,16 @@ def _begin(credentials: Any) -> None:
         forget_good_builds(home, place_name(home))
     if credentials.method == SparkConnectionMethod.SESSION:
         has_few_rows = builds_few_rows(home, bool(get_flags().FULL_REFRESH))
-        credentials.server_side_parameters = fitted(credentials.server_side_parameters, has_few_rows)
+        _set_in_session(fitted(credentials.server_side_parameters, has_few_rows))
+        # dbt-spark would set them again before each statement, which takes milliseconds.
+        credentials.server_side_parameters = {}
+
+
+def _set_in_session(parameters: dict[str, Any]) -> None:
+    """Give settings to the session of this process; start it if there is none."""
+    from pyspark.sql import SparkSession
+
+    SparkSession.builder.enableHiveSupport().config(map=parameters).getOrCreate()
 
 
 def fitted(parameters: dict[str, str], has_few_rows: bool) -> dict[str, str]:
