@@ -68,9 +68,10 @@ _JVM_OPTIONS = [
 # optimiser the JVM reserves less memory for compiled code: too little for a whole `dbt build`, so the size is set.
 SHORT_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"]
 
-# The process that tests share lives long, but the environment of the tests has SHORT_LIVED_OPTIONS. This is Java's
-# default again: an option of the command line counts more than one of the environment.
-_OPTIMISING_OPTIONS = ["-XX:TieredStopAtLevel=4"]
+# The process that tests share lives long, but the environment of the tests has SHORT_LIVED_OPTIONS. The first is Java's
+# default again: an option of the command line counts more than one of the environment. Derby collects the whole heap
+# twice when a session closes it, and the next session of the process would wait for that.
+_LONG_LIVED_OPTIONS = ["-XX:TieredStopAtLevel=4", "-XX:+DisableExplicitGC"]
 
 # A full space for new objects is collected, and so is the space of classes before it grows. Both are small at first:
 # Spark fills the one twice a second, and loads 200 MB of classes.
@@ -154,7 +155,7 @@ class Jvm:
         self._folder = tempfile.mkdtemp(prefix="jvm-", dir=home / "tmp")
         command = [
             *java_command(java, settings["spark.driver.memory"], settings.get("spark.driver.extraClassPath")),
-            *(_OPTIMISING_OPTIONS if self.outlives_sessions else SHORT_LIVED_OPTIONS if short_lived else []),
+            *(_LONG_LIVED_OPTIONS if self.outlives_sessions else SHORT_LIVED_OPTIONS if short_lived else []),
             *(["-XX:+UseSerialGC"] if short_lived or self.outlives_sessions else []),
             *_SPACE_OPTIONS,
             *class_options(classes_into),
