@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from recover.sources.cluster import Cluster
 from recover.sources.landed_snapshot import newest_snapshot, newest_snapshot_on_cluster
 from recover.sources.log import Log
-from recover.timeline.events import TableEvent
+from recover.timeline.baselines import sequence_of_file
+from recover.timeline.events import Place, TableEvent
 from recover.undo.tables import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
 
 if TYPE_CHECKING:
@@ -22,19 +23,16 @@ class Definitions:
     Attributes
     ----------
     place
-        Epoch, file and position of the snapshot; None if they are unknown.
+        Where the snapshot was taken; None if that is unknown.
     """
 
     tables: Mapping[TableName, Table]
     foreign_keys: tuple[ForeignKey, ...] = ()
-    place: tuple[int, str, int] | None = None
+    place: Place | None = None
 
     def shows(self, event: TableEvent) -> bool:
         """Return whether the snapshot was taken after an event. Without a position, it is taken to be the newest."""
-        if self.place is None:
-            return True
-        epoch, file, pos = self.place
-        return (event.place.epoch, event.binlog_file, event.place.pos) < (epoch, file, pos)
+        return self.place is None or event.place < self.place
 
     @classmethod
     def landed(cls, source_id: str, home: Path) -> "Definitions":
@@ -56,7 +54,7 @@ class Definitions:
         """Return the definitions of a snapshot; `epoch` is that of its position."""
         place = None
         if snapshot.binlog_file is not None and snapshot.binlog_pos is not None:
-            place = (epoch, snapshot.binlog_file, snapshot.binlog_pos)
+            place = Place(epoch, sequence_of_file(snapshot.binlog_file), snapshot.binlog_pos)
         return cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys, place)
 
     @classmethod
@@ -71,7 +69,7 @@ class Definitions:
         columns: list[dict[str, Any]],
         keys: list[dict[str, Any]],
         foreign_keys: list[dict[str, Any]],
-        place: tuple[int, str, int] | None = None,
+        place: Place | None = None,
     ) -> "Definitions":
         """Return the definitions that rows of `schema_columns`, `schema_keys` and `foreign_keys` give."""
         return cls(tables_of_snapshot(columns, keys), tuple(foreign_keys_of_snapshot(foreign_keys)), place)

@@ -85,19 +85,16 @@ def changed_since_snapshot(
         return
 
 
-def _statements_since(
-    connection: "DuckDBPyConnection", source_id: str, place: tuple[int, str, int]
-) -> Iterator[_Statement]:
-    epoch, file, pos = place
+def _statements_since(connection: "DuckDBPyConnection", source_id: str, place: Place) -> Iterator[_Statement]:
     found = connection.execute(
-        """select epoch, file_sequence, start_pos, binlog_file, statement_type, actions,
+        """select epoch, coalesce(file_sequence, 0) as file_sequence, start_pos, binlog_file, statement_type, actions,
             lower(coalesce(schema_name, '')), list_transform(tables, lambda one: lower(one)), is_understood,
             coalesce(sql_text, '')
         from binloom.schema_changes
         where source_id = $source
-            and (epoch > $epoch or (epoch = $epoch and (binlog_file, start_pos) >= ($file, $pos)))
+            and (epoch, coalesce(file_sequence, 0), start_pos) >= ($epoch, $file_sequence, $pos)
         order by epoch, file_sequence, start_pos""",
-        {"source": source_id, "epoch": epoch, "file": file, "pos": pos},
+        {"source": source_id, **place._asdict()},
     ).fetchall()
     for *where, binlog_file, statement_type, actions, schema, tables, is_understood, text in found:
         event = TableEvent(Place(*where), Effect.ALTERS, statement_type, binlog_file, tuple(actions))

@@ -1,21 +1,26 @@
 """Statements behind the schema snapshot: an undo is refused if they may have changed keys or children of its tables."""
 
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 import pytest
 
 from ingest.ddl.statements import actions_of
+from recover.timeline.baselines import sequence_of_file
+from recover.timeline.events import Place
 from recover.undo.definitions import Definitions
 from recover.undo.stale import changed_since_snapshot
 from recover.undo.tables import Column, ForeignKey, Table
 
 TABLE = Table(("shop", "t"), (Column("id", "int", "int", is_nullable=False),), ("id",))
 KEY = ForeignKey("c_t", ("shop", "c"), ("t",), TABLE.name, ("id",))
-DEFINITIONS = Definitions({TABLE.name: TABLE}, (KEY,), (0, "b.000002", 100))
+DEFINITIONS = Definitions({TABLE.name: TABLE}, (KEY,), Place(0, 2, 100))
 
 
-def problems(text: str, schema: str = "shop", file: str = "b.000002", pos: int = 100) -> list[str]:
+def problems(
+    text: str, schema: str = "shop", file: str = "b.000002", pos: int = 100, definitions: Definitions = DEFINITIONS
+) -> list[str]:
     """Return the problems of an undo in `shop.t` after a statement, read as the marts read it."""
     actions = actions_of(text, schema, 0, "mariadb")
     first = actions[0]
@@ -28,12 +33,13 @@ def problems(text: str, schema: str = "shop", file: str = "b.000002", pos: int =
         " schema_name varchar, tables varchar[], is_understood boolean, sql_text varchar)"
     )
     facts: list[Any] = [
-        pos, file, first.statement_type, [" ".join(filter(None, (one.action, one.detail))) for one in actions],
+        sequence_of_file(file), pos, file, first.statement_type,
+        [" ".join(filter(None, (one.action, one.detail))) for one in actions],
         first.schema_name, [f"{one}.{name}" for one, name in names if name is not None],
         all(one.action != "not_understood" for one in actions), text,
     ]  # fmt: skip
-    connection.execute("insert into binloom.schema_changes values ('s', 0, 2, ?, ?, ?, ?, ?, ?, ?, ?)", facts)
-    return [*changed_since_snapshot(connection, "s", TABLE, DEFINITIONS)]
+    connection.execute("insert into binloom.schema_changes values ('s', 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)", facts)
+    return [*changed_since_snapshot(connection, "s", TABLE, definitions)]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +64,12 @@ def test_other_keys_and_columns_than_the_snapshot_has_are_refused(text: str) -> 
     (problem,) = problems(text)
     assert problem.startswith("the schema snapshot is older than ") and " at b.000002:100 of shop.t: land a" in problem
     assert problems(text, pos=99) == problems(text, file="b.000001", pos=500) == []
+
+
+def test_files_are_compared_by_their_number() -> None:
+    definitions = replace(DEFINITIONS, place=Place(0, 999_999, 100))
+    (problem,) = problems("DROP INDEX u ON t", file="b.1000000", pos=4, definitions=definitions)
+    assert " at b.1000000:4 of shop.t: land a" in problem
 
 
 @pytest.mark.parametrize(
