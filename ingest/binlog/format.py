@@ -49,6 +49,16 @@ _RENUMBERED_SERVERS: Final = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[
 _RENUMBERED: Final = bytes([*range(16), 19, 20, 21, 22, 16, 17, 18])
 
 
+# Backups compress whole files. Programs that decompress them, by the first bytes, which the manual page `magic` lists.
+_DECOMPRESSORS: Final = {
+    b"\x1f\x8b": "gzip -dc",
+    b"\x28\xb5\x2f\xfd": "zstd -dc",
+    b"\xfd7zXZ": "xz -dc",
+    b"\x04\x22\x4d\x18": "lz4 -dc",
+    b"BZh": "bzip2 -dc",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
     """Facts about a file from its first event.
@@ -146,11 +156,7 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
     if head[:4] != MAGIC:
         if MAGIC.startswith(head[:4]):
             raise _cut(path, 0, size)
-        raise NotABinlogError(
-            f"{path} is not a binlog: it begins with {head[:4].hex(' ')}, but a binlog begins with fe 62 69 6e.",
-            hint="Name the binlog files themselves (binlog.000001, not the .index file).",
-            path=str(path),
-        )
+        raise _no_binlog(path, head)
     if len(head) < 4 + HEADER_SIZE:
         raise _cut(path, 4, size)
     code, event_size = head[8], int.from_bytes(head[13:17], "little")
@@ -166,6 +172,21 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
     if len(head) < 4 + event_size:
         raise _cut(path, 4, size)
     return format_of_event(head[4 : 4 + event_size], path)
+
+
+def _no_binlog(path: Path, head: bytes) -> NotABinlogError:
+    program = next((program for magic, program in _DECOMPRESSORS.items() if head.startswith(magic)), None)
+    if program is not None:
+        return NotABinlogError(
+            f"{path} is a compressed file, not a binlog.",
+            hint=f"Decompress it first, for example with `{program}`.",
+            path=str(path),
+        )
+    return NotABinlogError(
+        f"{path} is not a binlog: it begins with {head[:4].hex(' ')}, but a binlog begins with fe 62 69 6e.",
+        hint="Name the binlog files themselves (binlog.000001, not the .index file).",
+        path=str(path),
+    )
 
 
 def format_of_event(event: bytes, path: Path) -> FormatDescription:
