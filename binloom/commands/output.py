@@ -155,7 +155,7 @@ def _print_columns(screen: Any, names: Sequence[str], cells: Sequence[Sequence[s
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True, header_style="bold")
     for name in names:
         table.add_column(Text(name), justify="right" if name in numeric else "left", overflow="fold")
     for row in cells:
