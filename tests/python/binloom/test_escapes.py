@@ -15,6 +15,7 @@ from binloom.commands.metrics import FollowMetrics
 from binloom.commands.output import Format, print_line, print_rows, progress, say, waiting
 from ingest.escapes import csv_cell, json_in_script, json_visible, visible
 from tests.support.places import PROJECT
+from tests.support.terminal import Terminal
 
 # A window title, a cleared screen, C1's CSI, right-to-left text, markup of rich, HTML and Jinja.
 NASTY = "a\x1b]0;title\x07\x1b[2J\x9b31m\x7f\u202egnp.\n\r\t\u2028[red][/][link=http://x]<b>{{ 1 }}"
@@ -94,10 +95,6 @@ def test_text_and_json_have_no_control_but_the_ends_of_lines(capsys: pytest.Capt
 
 @pytest.mark.parametrize("bar", [progress, waiting])
 def test_a_bar_shows_a_name_as_it_is(bar: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")

@@ -7,17 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from binloom.commands.output import print_table
+from tests.support.terminal import Terminal
 
 COLUMNS = ("version", "committed_at", "changes", "gtid", "remarks")
 ROWS = [
     (1, "2026-08-30 10:17:42.123456", "status shipped → cancelled, amount 12.90 → 66.60", "0-1-74", None),
     (2, "2026-08-30 10:18:01.000001", "note äöü", "7c2c1e9a-0000-11ef-8d4e-0242ac120002:81", ["uncertain after 4"]),
 ]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, width: int | None, rows: Sequence[tuple[object, ...]] = ROWS) -> list[str]:

@@ -54,7 +54,7 @@ def release_streams_of_dbt() -> None:
 
 @cache
 def _profiles_dir() -> Path:
-    """Return a folder with the project's profile for few rows: dbt sets what a profile has with every statement."""
+    """Return a folder with the project's profile for few rows: each run of dbt sets what a profile has."""
     profile = yaml.safe_load((PROJECT / "profiles.yml").read_text())
     profile["binloom"]["outputs"]["local"]["server_side_parameters"] |= FEW_ROWS
     (Path(_kept.name) / "profiles.yml").write_text(yaml.safe_dump(profile))
