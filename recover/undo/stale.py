@@ -87,12 +87,12 @@ def changed_since_snapshot(
 
 def _statements_since(connection: "DuckDBPyConnection", source_id: str, place: Place) -> Iterator[_Statement]:
     found = connection.execute(
-        """select epoch, coalesce(file_sequence, 0) as file_sequence, start_pos, binlog_file, statement_type, actions,
+        """select epoch, file_sequence, start_pos, binlog_file, statement_type, actions,
             lower(coalesce(schema_name, '')), list_transform(tables, lambda one: lower(one)), is_understood,
             coalesce(sql_text, '')
         from binloom.schema_changes
         where source_id = $source
-            and (epoch, coalesce(file_sequence, 0), start_pos) >= ($epoch, $file_sequence, $pos)
+            and (epoch, file_sequence, start_pos) >= ($epoch, $file_sequence, $pos)
         order by epoch, file_sequence, start_pos""",
         {"source": source_id, **place._asdict()},
     ).fetchall()
