@@ -9,7 +9,7 @@ more than `JSON_DEPTH` levels deep, no value is put into it twice, and its chang
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -111,6 +111,31 @@ def apply_changes(document: str, changes: Sequence[Change]) -> str:
         if moves > MOVES:
             raise JsonDiffError(f"the changes move more than {MOVES} elements")
     return _print(root[0])
+
+
+def numbers_of(document: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the digits of each number in a document, in the order of its text.
+
+    Raises
+    ------
+    JsonDiffError
+        When the text is not one that the server prints, or nests more than `JSON_DEPTH` levels deep.
+    """
+    tree = _parse(document)
+    if _nests_deeper(tree, JSON_DEPTH):
+        raise JsonDiffError(f"the document nests more than {JSON_DEPTH} levels deep")
+    yield from _numbers("$", tree)
+
+
+def _numbers(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, _Number):
+        yield path, str(value)
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from _numbers(f"{path}.{_quote(key)}", member)
+    elif isinstance(value, list):
+        for place, member in enumerate(value):
+            yield from _numbers(f"{path}[{place}]", member)
 
 
 def _parse(text: str) -> Any:

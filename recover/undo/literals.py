@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ingest.errors import BinloomError
+from recover.undo.documents import DocumentError, decimal_type, decimals_of, with_numbers
 from recover.undo.tables import Column
 
 Text = str | None
@@ -42,8 +43,6 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,65}(\.[0-9]{1,38})?")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _HEX: Final = re.compile(r"0x((?:[0-9A-F]{2})*)")
-_JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
-_JSON_NUMBER: Final = re.compile(r"-?[0-9][0-9.eE+-]*")
 _PRINTED: Final = re.compile(r"[0-9A-Za-z:. -]+")
 
 
@@ -218,26 +217,19 @@ def _binary(column: Column, value: str) -> str:
 
 
 def _json(column: Column, value: str) -> str:
-    """Return the text of a document, if a server that reads it makes the same document of it.
-
-    A number that was stored as a DECIMAL comes back as a DOUBLE, with another text.
-    """
-    for number in _JSON_NUMBER.findall(_JSON_STRING.sub('""', value)):
-        if not _is_kept(number):
-            raise UnprintableValueError(
-                f"The document in column {column.name} has the DECIMAL number {number}, which its text would not keep.",
-                hint="Leave this row out, and correct the column by hand.",
-            )
-    return as_text(value)
-
-
-def _is_kept(number: str) -> bool:
-    if not {*number} & {*".e"}:
-        return -(1 << 63) <= int(number) < 1 << 64
-    digits = number.lower().split("e")[0]
-    return repr(float(number)).split("e")[0].rstrip("0").rstrip(".") == digits.rstrip("0").rstrip(".") and (
-        not digits.partition(".")[2].endswith("0") or digits.endswith(".0")
-    )
+    """Return the SQL of a document: its text, in which the numbers that a text does not keep are set by their paths."""
+    try:
+        decimals = decimals_of(value)
+        text = with_numbers(value, [(path, "0") for path, _ in decimals]) if decimals else value
+    except DocumentError as error:
+        raise UnprintableValueError(
+            f"The document in column {column.name} cannot be written as SQL: {error}.",
+            hint="Leave this row out, and correct the column by hand.",
+        ) from None
+    if not decimals:
+        return as_text(value)
+    numbers = (f"{as_text(path)}, CAST('{digits}' AS {decimal_type(digits)})" for path, digits in decimals)
+    return f"JSON_SET(CAST({as_text(text)} AS JSON), {', '.join(numbers)})"
 
 
 def _hex(column: Column, value: str) -> str:

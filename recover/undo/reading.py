@@ -4,6 +4,7 @@ This module does not use the writer of statements. A million statements have few
 statement of each shape. In the others, a strict reader of tokens finds the literals.
 """
 
+import itertools
 import re
 import struct
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ingest.errors import BinloomError
 from recover.undo import literals as kinds
+from recover.undo.documents import DocumentError, decimal_type, with_numbers
 from recover.undo.literals import Text
 from recover.undo.operations import Operation, Signature, signature
 from recover.undo.shapes import ProvedShape
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 # Names, words and signs are one token up to the next literal. A word before a quote would belong to a literal.
 _TOKEN: Final = re.compile(
-    r"""(?P<fixed>(?:`(?:[^`]|``)*` | <=> | [=(),.*\ ] | [A-Z]+[0-9a-z]*(?!') | utf8mb4)+)
+    r"""(?P<fixed>(?:`(?:[^`]|``)*` | <=> | [=(),.*\ ] | [A-Z]+(?:_[A-Z]+)*[0-9a-z]*(?!') | utf8mb4)+)
       | (?P<text>'(?:[^'\\]|'')*')
       | (?P<introduced>_utf8mb4\ X'(?:[0-9A-F]{2})*')
       | (?P<hex>X'(?:[0-9A-F]{2})*')
@@ -49,12 +51,16 @@ class Part:
     Attributes
     ----------
     form
-        `set`, `keep`, or the condition with the column as `c`: `c <=>`, `HEX(c) <=>`. With NULL, the place is None.
+        `set`, `keep`, `document`, or the condition with the column as `c`: `c <=>`, `HEX(c) <=>`. With NULL, the place
+        is None.
+    literals
+        How many literals the value has; those of a document are its text, and the path, digits and type of numbers.
     """
 
     column: str
     form: str
     place: int | None
+    literals: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +122,16 @@ def _read(sql: str, found: list[Literal]) -> Reading:
     places = iter(range(len(found)))
     parts: list[Part] = []
     for column, form, value in _values(sql, tree):
-        place = None
-        if form != "keep" and not isinstance(value, exp.Null):
-            place = next(places, None)
-            if place is None or _same_literal(value, found[place]) is False:
-                raise _unproved(sql, f"sqlglot reads another value of {column}")
-        parts.append(Part(column, form, place))
+        if form == "keep" or isinstance(value, exp.Null):
+            parts.append(Part(column, form, None))
+            continue
+        literals = _document_literals(value) if form == "set" and isinstance(value, exp.JSONSet) else [value]
+        own = [*itertools.islice(places, len(literals))]
+        if len(own) != len(literals) or not all(
+            _same_literal(one, found[place]) for one, place in zip(literals, own, strict=True)
+        ):
+            raise _unproved(sql, f"sqlglot reads another value of {column}")
+        parts.append(Part(column, "document" if len(own) > 1 else form, own[0], len(own)))
     limit = tree.args.get("limit")
     if limit is not None:
         parts_left = [*places]
@@ -175,6 +185,23 @@ def _values(
         operator = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.Is: "is", exp.Like: "LIKE"}[type(condition)]
         negation = "NOT " if condition.args.get("negate") else ""
         yield name, f"{_with_placeholder(condition.this)} {negation}{operator}", condition.expression
+
+
+def _document_literals(value: "exp.JSONSet") -> "list[exp.Expr]":
+    """Return the literals of a document with numbers, in the order of its text; only itself if it has another form."""
+    from sqlglot import exp
+
+    kinds_of_cast = [exp.DType.JSON, *[exp.DType.DECIMAL] * (len(value.expressions) // 2)]
+    casts = [value.this, *value.expressions[1::2]]
+    paths = value.expressions[::2]
+    if len(paths) + 1 != len(casts) or not all(
+        isinstance(cast, exp.Cast) and cast.to.this is kind for cast, kind in zip(casts, kinds_of_cast, strict=True)
+    ):
+        return [value]
+    literals = [value.this.this]
+    for path, cast in zip(paths, casts[1:], strict=True):
+        literals += [path, cast.this, *(size.this for size in cast.to.expressions)]
+    return literals
 
 
 def _with_placeholder(expression: "exp.Expr") -> str:
@@ -235,6 +262,11 @@ def _compare(sql: str, reading: Reading, found: list[Literal], operation: Operat
             is_right = part.column in operation.kept
         elif part.form == "set":
             is_right = part.column in to_set and is_value(column, operation.values[part.column], literal)
+            to_set.discard(part.column)
+        elif part.form == "document":
+            assert part.place is not None
+            literals = found[part.place : part.place + part.literals]
+            is_right = column.data_type == "json" and _is_document(operation.values.get(part.column), literals)
             to_set.discard(part.column)
         elif part.column not in wanted:
             is_right = False
@@ -300,13 +332,35 @@ def is_value(column: Column, value: Text, literal: Literal | None) -> bool:
         return kind == "number" and "e" in text and _packed("<f", text) == _packed("<f", value)
     if data_type in kinds.DOUBLES:
         return kind == "number" and "e" in text and _packed("<d", text) == _packed("<d", value)
-    if kind == "number":
-        return False
     if data_type in kinds.BINARIES | kinds.OPAQUE:
         return kind == "hex" and text[2:-1] == value[2:]
+    return kind != "number" and _characters(literal) == value
+
+
+def _is_document(value: Text, literals: list[Literal]) -> bool:
+    """Return whether a text and the numbers that are set in it are a document."""
+    if value is None or len(literals) % 4 != 1:
+        return False
+    numbers: list[tuple[str, str]] = []
+    for place in range(1, len(literals), 4):
+        path, digits = map(_characters, literals[place : place + 2])
+        (_, size), (_, scale) = literals[place + 2 : place + 4]
+        if f"DECIMAL({size},{scale})" != decimal_type(digits):
+            return False
+        numbers.append((path, digits))
+    try:
+        return with_numbers(_characters(literals[0]), numbers) == value
+    except DocumentError:
+        return False
+
+
+def _characters(literal: Literal) -> str:
+    """Return the characters of a literal that is a text, or its bytes in utf8mb4."""
+    kind, text = literal
     if kind == "text":
-        return text[1:-1].replace("''", "'") == value
-    return bytes.fromhex(text[text.index("'") + 1 : -1]) == value.encode()
+        return text[1:-1].replace("''", "'")
+    # Bytes that are no characters become halves of pairs, which no value has.
+    return bytes.fromhex(text[text.index("'") + 1 : -1]).decode(errors="surrogateescape")
 
 
 def _packed(format: str, text: str) -> bytes:

@@ -55,8 +55,9 @@ class ProvedShape:
                 self._compared.append((place, False, "", _never if kind != "number" else _is_one))
                 continue
             column = operation.table.by_name[part.column]
-            matches = _of_value(column, kind) if part.form == "set" else _of_condition(column, kind)
-            self._compared.append((place, part.form == "set", part.column, matches))
+            is_set = part.form in ("set", "document")
+            matches = _of_value(column, kind) if is_set else _of_condition(column, kind)
+            self._compared.append((place, is_set, part.column, _never if part.form == "document" else matches))
 
     def proves(self, sql: str, operation: Operation) -> bool:
         """Return whether a statement has this shape and the literals of its plan, which has the same signature."""

@@ -18,12 +18,12 @@ from recover.timeline.tables import find_table
 from recover.undo.inserts import inserts_of
 from recover.undo.literals import UnprintableValueError, guard, literal, quoted
 from recover.undo.session import SESSION
-from recover.undo.tables import Table, tables_of_snapshot
+from recover.undo.tables import Column, Table, tables_of_snapshot
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.servers.rows import table_rows
 from tests.support.binlog import workload, workload_own, workload_tables
-from tests.support.recover.undo_servers import run
+from tests.support.recover.undo_servers import is_new, run
 
 pytestmark = pytest.mark.slow
 SCHEMA = workload.SCHEMA
@@ -44,6 +44,15 @@ NEAR = {
     "bit(9)": ["b'0'", "b'1'", "b'100000000'"],
     "year": ["0", "'0'", "1970"],
 }
+# Documents with numbers that only a DECIMAL has: JSON of MySQL, which stores the type of each.
+DECIMALS = [
+    "json_object('price', cast('100.3000' as decimal(10,4)), 'n', 1)",
+    "json_object('price', cast('100.3' as decimal(10,4)), 'zero', cast(0 as decimal(5,2)))",
+    "json_array(cast('-0.10' as decimal(3,2)), json_object('a\"b', cast('7.70' as decimal(5,2)), '', 1, 'é', -1.5e0))",
+    "json_object('a.b[0]', json_array(cast(repeat('9', 30) as decimal(30))), 'b', cast(1 as decimal(5,4)))",
+    "cast(cast('1.50' as decimal(3,2)) as json)",
+    "json_object('text', '1.50', 'double', 1.5e0, 'big', 1e30, 'it''s', '\\\\ \\n')",
+]
 LEFT_OUT = frozenset({"charsets", "wide_300", "wide_65", "large_texts", "bits"})
 """Tables that take long, and whose types other tables have."""
 
@@ -74,6 +83,27 @@ def test_a_guard_is_true_for_its_own_value_and_a_literal_sets_it(
     assert _fill_by_scripts(server, log, written) == {table_name: written[table_name] for table_name in made}
 
 
+def test_a_document_gets_back_the_numbers_that_its_text_would_not_keep(mysql_server: Server) -> None:
+    column = Column("document", "json", "json")
+    mysql_server.execute(f"drop database if exists {SCHEMA}", f"create database {SCHEMA} character set utf8mb4")
+    mysql_server.execute(f"create table {SCHEMA}.made (id int primary key, document json)")
+    mysql_server.execute(f"create table {SCHEMA}.written like {SCHEMA}.made")
+    for number, document in enumerate(DECIMALS):
+        mysql_server.execute(f"insert into {SCHEMA}.made values ({number}, {document})")
+        [(text,)] = mysql_server.execute(f"select cast(document as char) from {SCHEMA}.made where id = {number}")
+        mysql_server.execute(f"insert into {SCHEMA}.written values ({number}, {literal(column, text)})")
+    # A stored DECIMAL and a stored DOUBLE have other sizes, also if their texts are equal.
+    query = f"select id, cast(document as char), json_storage_size(document) from {SCHEMA}.%s order by id"
+    assert mysql_server.execute(query % "written") == mysql_server.execute(query % "made")
+
+
+def test_a_number_that_no_decimal_can_hold_is_refused() -> None:
+    column = Column("document", "json", "json")
+    for digits in ("1" * 66, "1." + "0" * 31, "1e400"):
+        with pytest.raises(UnprintableValueError, match="cannot be written as SQL"):
+            literal(column, f'{{"a": [{digits}]}}')
+
+
 def _make(server: Server) -> Iterator[str]:
     """Make tables of every type that the server has, and of near values; yield their names."""
     server.execute(f"drop database if exists {SCHEMA}", f"create database {SCHEMA} character set utf8mb4")
@@ -92,6 +122,11 @@ def _make(server: Server) -> Iterator[str]:
             for id_, value in enumerate([*values, "null"]):
                 cursor.execute(f"insert into {SCHEMA}.near_{number} values ({id_}, {value})")
             yield f"near_{number}"
+        if is_new(server):
+            cursor.execute(f"create table {SCHEMA}.decimal_documents (id int primary key, document json)")
+            for id_, document in enumerate(DECIMALS):
+                cursor.execute(f"insert into {SCHEMA}.decimal_documents values ({id_}, {document})")
+            yield "decimal_documents"
 
 
 def _assert_guards(cursor: Any, table: Table, names: list[str], rows: list[tuple[str | None, ...]]) -> None:
