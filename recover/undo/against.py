@@ -13,6 +13,7 @@ from ingest.errors import SourceError
 from recover.undo import literals as kinds
 from recover.undo.expected import Expected
 from recover.undo.literals import Text, guard, quoted
+from recover.undo.long_values import in_parts
 from recover.undo.session import MEANING
 from recover.undo.statements import conditions, locator
 from recover.undo.tables import Column, Table
@@ -184,8 +185,11 @@ class LiveServer:
         return Difference(table, shown, "the row is another on the server", differing, is_done)
 
     def _rows(self, table: Table, sql: str) -> "list[AnswerRow]":
+        parts = in_parts(sql)
         try:
-            return self._server.rows(sql)
+            for line in parts.before:
+                self._server.rows(line)
+            return self._server.rows(parts.statement)
         except SourceError as error:
             reason = _IS_ANOTHER.get(error.context.get("number", 0))
             if reason is None:

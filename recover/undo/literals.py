@@ -42,7 +42,7 @@ _PLAIN: Final = re.compile(r"[ -\[\]-~]*")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,65}(\.[0-9]{1,38})?")
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
-_HEX: Final = re.compile(r"0x((?:[0-9A-F]{2})*)")
+_HEX: Final = re.compile(r"0x(?:[0-9A-F]{2})*+")
 _PRINTED: Final = re.compile(r"[0-9A-Za-z:. -]+")
 
 

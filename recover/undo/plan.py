@@ -393,9 +393,12 @@ def _placed(batches: "Iterable[pa.RecordBatch]") -> "Iterator[tuple[int, pa.Reco
 
 def _read(spool: IO[bytes]) -> Iterator[list[str]]:
     spool.seek(0)
-    rest = b""
+    rest: list[bytes] = []
     while block := spool.read(1 << 20):
-        *whole, rest = (rest + block).split(END)
-        if whole:
+        first, *others = block.split(END)
+        rest.append(first)
+        if others:
+            *whole, last = b"".join(rest), *others
+            rest = [last]
             yield [text.decode() for text in whole]
-    assert not rest
+    assert not any(rest)

@@ -4,12 +4,12 @@ This module does not use the writer of statements. A million statements have few
 statement of each shape. In the others, a strict reader of tokens finds the literals.
 """
 
-import itertools
 import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import BinloomError
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 # Names, words and signs are one token up to the next literal. A word before a quote would belong to a literal.
 _TOKEN: Final = re.compile(
     r"""(?P<fixed>(?:`(?:[^`]|``)*` | <=> | [=(),.*\ ] | [A-Z]+(?:_[A-Z]+)*[0-9a-z]*(?!') | utf8mb4)+)
-      | (?P<text>'(?:[^'\\]|'')*')
-      | (?P<introduced>_utf8mb4\ X'(?:[0-9A-F]{2})*')
-      | (?P<hex>X'(?:[0-9A-F]{2})*')
+      | (?P<text>'[^'\\]*+(?:''[^'\\]*+)*+')
+      | (?P<introduced>_utf8mb4\ X'(?:[0-9A-F]{2})*+')
+      | (?P<hex>X'(?:[0-9A-F]{2})*+')
       | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)""",
     re.VERBOSE,
 )
 # Text in ASCII and text as bytes alternate in the columns of a table.
 _SHAPES_OF_A_SIGNATURE: Final = 16
+# sqlglot reads a shorter literal in the place of a longer one: it takes a second for a megabyte.
+_LONG: Final = 1000
 _PLACES: Final = {kind: f"?{kind} " for kind in ("text", "introduced", "hex", "number")}
 
 Literal = tuple[str, str]
@@ -90,7 +92,7 @@ class StatementReader:
         shape = "".join(text if kind == "fixed" else _PLACES[kind] for kind, text in tokens)
         reading = self._shapes.get(shape)
         if reading is None:
-            reading = self._shapes[shape] = _read(sql, found)
+            reading = self._shapes[shape] = _read([*map(_shortened, count(), tokens)])
         _compare(sql, reading, found, operation)
         if len(proved) < _SHAPES_OF_A_SIGNATURE:
             proved.append(ProvedShape(tokens, reading, operation))
@@ -107,11 +109,21 @@ def _tokens(sql: str) -> Iterator[Literal]:
         at = token.end()
 
 
-def _read(sql: str, found: list[Literal]) -> Reading:
+def _shortened(number: int, token: Literal) -> Literal:
+    """Return a literal that stands for a long one, and for no other of the statement."""
+    kind, text = token
+    if len(text) <= _LONG or kind == "fixed":
+        return token
+    return kind, f"'{number}'" if kind == "text" else f"{text[: text.index(chr(39))]}'{number:016X}'"
+
+
+def _read(tokens: list[Literal]) -> Reading:
     """Read a statement with sqlglot; its literals must be the same, and in the same order, as in its tokens."""
     import sqlglot
     from sqlglot import exp
 
+    sql = "".join(text for _, text in tokens)
+    found = [token for token in tokens if token[0] != "fixed"]
     try:
         trees = sqlglot.parse(sql, read="mysql")
     except sqlglot.errors.SqlglotError as error:
@@ -126,7 +138,7 @@ def _read(sql: str, found: list[Literal]) -> Reading:
             parts.append(Part(column, form, None))
             continue
         literals = _document_literals(value) if form == "set" and isinstance(value, exp.JSONSet) else [value]
-        own = [*itertools.islice(places, len(literals))]
+        own = [*islice(places, len(literals))]
         if len(own) != len(literals) or not all(
             _same_literal(one, found[place]) for one, place in zip(literals, own, strict=True)
         ):

@@ -10,6 +10,7 @@ from ingest.words import counted
 from recover.timeline.baselines import Baseline
 from recover.undo.against import in_words
 from recover.undo.classify import Conflict, Direction, Mode, Refusal
+from recover.undo.long_values import in_parts
 from recover.undo.plan import Plan, Planner
 from recover.undo.session import SESSION
 
@@ -102,9 +103,14 @@ def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -
 
 def _counted(text: str) -> str:
     """Return a statement that counts its row."""
-    if text.startswith("SELECT "):
-        return f"SET @binloom_rows = @binloom_rows + ({text} FOR UPDATE);"
-    return f"{text};\nSET @binloom_rows = @binloom_rows + ROW_COUNT();"
+    parts = in_parts(text)
+    sql = parts.statement
+    if sql.startswith("SELECT "):
+        counting = [f"SET @binloom_rows = @binloom_rows + ({sql} FOR UPDATE);"]
+    else:
+        counting = [f"{sql};", "SET @binloom_rows = @binloom_rows + ROW_COUNT();"]
+    need = f"The next value has {parts.longest:,} bytes: the server's max_allowed_packet must be larger."
+    return "\n".join([*([comment(need)] if parts.longest else []), *parts.before, *counting, *parts.after])
 
 
 def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:

@@ -251,6 +251,15 @@ UNDONE = [
         by_transaction=True,
     ),
     Case(
+        "values longer than a packet",
+        (
+            "create table t (id int primary key, b longblob, c longtext character set utf8mb4, a longtext, note int)",
+            """insert into t values (1, repeat(x'ff8027', 700000), repeat('é🎂', 400000), repeat("''a", 900000), 1),
+                (2, 'short', 'short', 'short', 2)""",
+        ),
+        ("update t set b = concat(b, x'80'), c = '', a = concat(a, 'x') where id = 1", "delete from t where id = 2"),
+    ),
+    Case(
         "changes of JSON documents",
         (
             "create table t (id int primary key, j json, a int)",
@@ -282,6 +291,8 @@ def test_tables_are_as_if_the_transaction_had_never_run(
         wish = Wish(by_transaction=case.by_transaction)
         plan, text = undone(server, [log], folder, condition, wish, against=root_of(server))
         assert text, (case.name, plan.problems, plan.conflicts, plan.refusals, plan.differences)
+        # The smallest max_allowed_packet that is a default has 4 MiB.
+        assert max(map(len, text.splitlines())) < 4 << 20, case.name
         assert (plan.compared > 0) == (plan.statements > 0) and plan.differing == 0, (case.name, plan.differences)
         rehearsal = undone(server, [log], folder, condition, wish, ending="rollback")
         assert statements_of(rehearsal[1]) == statements_of(text), case.name
