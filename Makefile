@@ -11,7 +11,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export GX_ANALYTICS_ENABLED := False
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint format generate docs bench lock clean examples
+.PHONY: help setup demo check test deep lint format generate docs bench lock clean examples
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -27,6 +27,9 @@ demo: setup  ## the whole way on a recorded shop, ends with a printed answer
 
 test: setup  ## all tests; those whose server is missing say so
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+deep: setup  ## all tests on all servers, with many more random rounds and kills; hours
+	@BINLOOM_DEPTH=full BINLOOM_REQUIRE_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 check: setup  ## what a change needs at least: types, linters, tests without Spark and servers; two minutes
 	@bash .ci/lint $(BIN) changed

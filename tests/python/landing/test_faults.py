@@ -15,16 +15,17 @@ from pathlib import Path
 import pytest
 
 from ingest.warehouse.home import raw_table_dir
+from tests.support.depth import at_depth
 from tests.support.freezing import POLL_SECONDS, Kills, Worker
 from tests.support.landing.faulted import SOURCE, digests, land
 from tests.support.landing.stored import stored
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
-KILLS = 20
-KILLS_OF_A_LANDING = 5
+KILLS = at_depth(8, 40)
+KILLS_OF_A_LANDING = at_depth(3, 5)
 # Kills of landings that repair what a killed one left.
-KILLS_OF_REPAIRS = 5
+KILLS_OF_REPAIRS = at_depth(2, 10)
 REAL_KILLS = 2
 SEED = os.environ.get("BINLOOM_KILLS_SEED", "20260101")
 PAUSE_SECONDS = 0.3
@@ -93,7 +94,7 @@ def landings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Landings]:
         yield Landings(tmp_path_factory.mktemp("landings"), worker)
 
 
-def test_killed_at_twenty_random_instants(landings: Landings) -> None:
+def test_killed_at_random_instants(landings: Landings) -> None:
     assert landings.expected["row_events"][0] > 300
     assert landings.segments > 10
     first: list[Path] = []

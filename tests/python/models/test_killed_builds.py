@@ -22,6 +22,7 @@ import pytest
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.spark import SparkLaunch, metastore_holder
 from tests.support.commands import DBT
+from tests.support.depth import at_depth
 from tests.support.freezing import POLL_SECONDS, Kills, Worker, children
 from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.support.models.invoke import run_dbt
@@ -31,8 +32,8 @@ from tests.support.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-# Each kill costs a build that repairs it. `BINLOOM_KILLS=20` shows more.
-KILLS = int(os.environ.get("BINLOOM_KILLS", "10"))
+# Each kill costs a build that repairs it.
+KILLS = at_depth(5, 20)
 SEED = os.environ.get("BINLOOM_KILLS_SEED", "20261122")
 # Every kind of table: rebuilt in full, by hour, by file, with a record of its inputs, and a view below them.
 UPSTREAM = ["+row_changes", "+int_chain_breaks", "+transactions"]

@@ -34,6 +34,7 @@ from recover.undo.classify import Wish
 from recover.undo.undoing import planned
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.support.binlog import workload
+from tests.support.depth import at_depth
 from tests.support.landing.binlogs import snapshot_of
 from tests.support.models.invoke import run_dbt
 from tests.support.models.macros import Macros
@@ -60,7 +61,7 @@ pytestmark = [
 ]
 
 SERVERS = ("mysql", "mariadb")
-TRANSACTIONS = 120
+TRANSACTIONS = at_depth(60, 120)
 
 # Each table gets two rows and an UPDATE, and then something that the log does not show row by row.
 TABLES_WITH_OBSTACLES = ("kept", "wider", "emptied", "replaced", "narrowed", "dropped", "by_statement", "prepared")

@@ -15,14 +15,14 @@ from recover.undo.definitions import Definitions
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.depth import at_depth
 from tests.support.places import PROJECT
 from tests.support.recover.cascade_workload import CascadeWorkload
 from tests.support.recover.cluster_rows import LogAsCluster
 from tests.support.recover.undo_servers import Case, played, position_of, root_of, rows_of, run, undone
 from tests.support.recover.undo_workload import run_possible
 
-# More rounds: BINLOOM_CASCADE_ROUNDS=200.
-ROUNDS = int(os.environ.get("BINLOOM_CASCADE_ROUNDS", "2"))
+ROUNDS = at_depth(2, 200)
 FIRST = int(os.environ.get("BINLOOM_CASCADE_FIRST", "0"))
 
 SCHEMA = "undo_cascade"

@@ -9,11 +9,11 @@ import pytest
 from recover.undo.classify import Wish
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.support.depth import at_depth
 from tests.support.recover.undo_servers import marts, root_of, rows_of, run, undone
 from tests.support.recover.undo_workload import TABLES, Workload, play, without_selection
 
-# More rounds: BINLOOM_UNDO_ROUNDS=500.
-ROUNDS = int(os.environ.get("BINLOOM_UNDO_ROUNDS", "4"))
+ROUNDS = at_depth(4, 500)
 FIRST = int(os.environ.get("BINLOOM_UNDO_FIRST", "0"))
 
 
