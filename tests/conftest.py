@@ -17,9 +17,27 @@ from tests.servers import ALL_DISTRIBUTIONS, Distribution, Server, mariadb, mari
 from tests.servers.postgresql import why_no_postgresql
 from tests.support.browser import missing_programs, why_no_browser
 
+# Seconds of the longest modules in a run of everything. Two processes share the modules: the longest begin first, so
+# that none of them runs alone at the end.
+LONGEST = {
+    "test_demo": 841,
+    "test_state_on_servers": 494,
+    "test_killed_builds": 439,
+    "test_builds": 359,
+    "test_following": 234,
+    "test_faults": 231,
+    "test_schema_history": 203,
+    "test_values_at_positions": 190,
+    "test_gaps": 181,
+    "test_proofs": 175,
+    "test_undo_cases": 150,
+    "test_chain": 112,
+}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that asks for a server's fixture."""
+    """Mark every test that asks for a server's fixture, and let the longest modules begin."""
+    items.sort(key=lambda item: -LONGEST.get(item.path.stem, 0))
     for item in items:
         for distribution in ALL_DISTRIBUTIONS.values():
             marker = distribution.marker
