@@ -57,12 +57,26 @@ def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Ans
     NoMartError
         A table is not a mart, or was not built yet.
     """
-    import duckdb
-
     query = _query(question)
     connection = open_marts(home, _named_tables(query), tell=tell)
+    with _explained(connection):
+        found = answer(connection, query.sql("duckdb"))
+    return Answer(found.columns, _explained_rows(connection, found.rows))
+
+
+def _explained_rows(connection: "DuckDBPyConnection", rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows; DuckDB may find only in a late one that an expression has no value."""
+    with _explained(connection):
+        yield from rows
+
+
+@contextlib.contextmanager
+def _explained(connection: "DuckDBPyConnection") -> Iterator[None]:
+    """Turn an error of DuckDB into one of the question."""
+    import duckdb
+
     try:
-        cursor = connection.execute(query.sql("duckdb"))
+        yield
     except duckdb.IOException as error:
         if "No files found" not in str(error):
             raise
@@ -71,7 +85,6 @@ def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Ans
         raise QuestionError(
             f"The query cannot be answered: {_first_line(error)}.", hint=_hint(connection, str(error))
         ) from None
-    return answer(cursor)
 
 
 def ask_cluster(question: str, cluster: Cluster) -> Answer:

@@ -38,8 +38,8 @@ def in_memory(spill: Path | None = None) -> "DuckDBPyConnection":
     import duckdb
 
     connection = duckdb.connect(":memory:")
-    # Text of a timestamp has the offset of the time zone.
-    connection.execute("set timezone = 'UTC'")
+    # Text of a timestamp has the offset of the time zone; answers are read by cursors, which have the global one.
+    connection.execute("set global timezone = 'UTC'")
     # A bar would mix with the rows after two seconds.
     connection.execute("set enable_progress_bar = false")
     # Each query of a view would read the footers of all files again.
@@ -49,13 +49,28 @@ def in_memory(spill: Path | None = None) -> "DuckDBPyConnection":
     return connection
 
 
-def answer(cursor: "DuckDBPyConnection") -> Answer:
-    """Return the answer to the last query."""
-    return Answer([column[0] for column in cursor.description or ()], fetched(cursor))
+def answer(connection: "DuckDBPyConnection", query: str, parameters: object = None) -> Answer:
+    """Return the answer to a query. It is read by a cursor of its own, so that no other query can end it.
+
+    DuckDB forgets the rest of a result, without an error, when its connection runs something else. A cursor has no
+    temporary tables or views of the connection.
+    """
+    cursor = connection.cursor()
+    cursor.execute(query, parameters)
+    return Answer([column[0] for column in cursor.description or ()], fetched(cursor, connection))
 
 
-def fetched(cursor: "DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the last query, without all of them in memory."""
+def fetched(cursor: "DuckDBPyConnection", connection: "DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the last query of a cursor, without all of them in memory.
+
+    Parameters
+    ----------
+    cursor
+        Nothing else may use it until all rows are read.
+    connection
+        The connection that has made the cursor. The files of a warehouse are open for as long as it exists.
+    """
+    assert cursor is not connection
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         yield from rows
 

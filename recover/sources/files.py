@@ -14,7 +14,7 @@ from recover.selection.condition import is_filtered_table, select
 from recover.selection.filters import Filters
 from recover.sources.decoded_facts import Facts, events_without_rows
 from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
-from recover.sources.engine import literal
+from recover.sources.engine import in_memory
 from recover.sources.landed_snapshot import newest_snapshot
 from recover.sources.naming import Names, spans
 from recover.sources.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
@@ -100,16 +100,9 @@ def decode(
     UsageError
         The files are not of one log, or filters name a file that is not one of them.
     """
-    import duckdb
-
     files = _placed(paths)
     _assert_names(filters, files)
-    connection = duckdb.connect(":memory:")
-    connection.execute("set timezone = 'UTC'")
-    # A bar would mix with the rows after two seconds.
-    connection.execute("set enable_progress_bar = false")
-    if spill is not None:
-        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {literal(str(spill))}")
+    connection = in_memory(spill)
     connection.execute(TABLES)
     connection.execute(VIEWS)
     facts = Facts(connection, source_id) if with_facts else None

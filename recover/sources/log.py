@@ -276,7 +276,7 @@ class Log:
         """Return the answer to a query on the views; a cluster gives it from all of its rows."""
         if self.copies is not None:
             return self.copies.cluster.answer(query)
-        return answer(self.connection.execute(query.sql("duckdb")))
+        return answer(self.connection, query.sql("duckdb"))
 
     def rows(self, query: "exp.Query") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the answer, read while they are used."""

@@ -144,7 +144,7 @@ def changes_of(
         order by "group", effect_epoch, effect_file_sequence, effect_pos, start_pos, payload_ordinal, row_ordinal""",
         parameters,
     )
-    yield from map(_change, fetched(cursor))
+    yield from map(_change, fetched(cursor, connection))
 
 
 def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | None = None) -> list[TableEvent]:

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.sources.engine import fetched, literal
+from recover.sources.engine import answer, literal
 from recover.timeline.baselines import Baseline
 from recover.timeline.events import Place
 from recover.undo.fold import Change, Row
@@ -50,7 +50,7 @@ class EmptySelectionError(SelectionError):
 
 @dataclass(frozen=True)
 class Selected:
-    """The selected changes, which temporary tables of the connection hold.
+    """The selected changes, which tables of the connection hold.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ def select(
         Nothing is selected, or changes of several sources, or changes that were not committed.
     """
     connection.execute(
-        "create or replace temp table selected_changes as "
+        "create or replace table selected_changes as "
         f"select source_id, change_id, binlog_file, transaction_pos, {ORDER} "
         f"from binloom.row_changes where {condition}",
         parameters,
@@ -101,7 +101,7 @@ def select(
             hint="Give --source: an undo is for one server.",
         )
     connection.execute(
-        "create or replace temp table selected_transactions as "
+        "create or replace table selected_transactions as "
         "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos from selected_changes"
     )
     return _described(connection, is_whole=not rows_only)
@@ -281,12 +281,13 @@ class TableChanges:
 
     def _place_rows(self) -> None:
         """Name the chain of rows that took each other's keys: rows of one chain are folded together."""
-        moves = self._connection.execute(
+        moves = answer(
+            self._connection,
             f"select key, key_after, change_id from ({self._window()})"
-            " where key != key_after or (is_selected and (key is null or key_after is null))"
+            " where key != key_after or (is_selected and (key is null or key_after is null))",
         )
         chains = _Chains()
-        for key, key_after, change_id in fetched(moves):
+        for key, key_after, change_id in moves.rows:
             if key is None or key_after is None:
                 raise SelectionError(
                     f"The images of change {change_id} of {self._table.text} lack columns of the key"
@@ -294,7 +295,7 @@ class TableChanges:
                     hint="Leave out this change with --rows-only and --where, and undo it by hand.",
                 )
             chains.join(key, key_after)
-        self._connection.execute("create or replace temp table chained_keys (key varchar, chain varchar)")
+        self._connection.execute("create or replace table chained_keys (key varchar, chain varchar)")
         if chains.parents:
             import pyarrow as pa
 
@@ -338,8 +339,8 @@ class TableChanges:
         changes = self._window()
         if self.baseline is not None:
             changes = f"{changes} union all by name {self._rows_of_baseline()}"
-        # The rows of a query with parameters would be in memory as a whole.
-        found = self._connection.sql(
+        # The rows of a query with parameters would be in memory as a whole. A cursor, as in `engine.answer`.
+        found = self._connection.cursor().sql(
             f"with window_changes as ({changes}), placed as ("
             " select window_changes.*, coalesce(chained_keys.chain, window_changes.key) as chain"
             " from window_changes left join chained_keys on window_changes.key = chained_keys.key)"
@@ -367,7 +368,8 @@ def selected_changes_backwards(
     columns = ORDER.split(", ")
     backwards = [f"coalesce(levels.{column}, changes.{column}) desc" for column in columns]
     backwards += ["coalesce(levels.level, 0)", *(f"changes.{column} desc" for column in columns)]
-    found = connection.execute(
+    found = answer(
+        connection,
         f"select schema_name, table_name, change_id, {_transaction_name('changes')}, event_type,"
         f" {', '.join(_IMAGES)}, undecoded_columns"
         f" from {with_split_images(connection)} as changes left join cascade_levels as levels using (change_id)"
@@ -375,7 +377,7 @@ def selected_changes_backwards(
         f" and source_id = ? and outcome = 'commit' order by {', '.join(backwards)}",
         [selected.source_id],
     )
-    for schema, name, *facts in fetched(found):
+    for schema, name, *facts in found.rows:
         yield (schema, name), _change(("", facts[0], facts[1], True, facts[2], "", "", *facts[3:]))
 
 

@@ -24,7 +24,7 @@ def find_levels(connection: "DuckDBPyConnection", selected: Selected, foreign_ke
     """
     connection.execute(
         "create or replace temp table caused_changes (change_id varchar, caused_by varchar);"
-        f"create or replace temp table cascade_levels as select change_id, 0::bigint as level, {ORDER}"
+        f"create or replace table cascade_levels as select change_id, 0::bigint as level, {ORDER}"
         " from binloom.row_changes limit 0"
     )
     for key in foreign_keys:

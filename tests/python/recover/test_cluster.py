@@ -1,6 +1,7 @@
 """The messages when no cluster answers, and the types of Spark that have an exact text."""
 
 import contextlib
+import itertools
 import json
 import socket
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 from ingest.errors import UsageError
 from recover.sources import cluster
@@ -110,3 +112,40 @@ def test_lines_become_values_of_their_types() -> None:
     assert rows[0][1].isoformat() == "2025-11-17T10:17:42.123457+00:00"
     assert str(rows[0][2]) == "[{'ordinal': -1, 'is_key': True, 'total': Decimal('123456789012345678.90')}, None]"
     assert rows[0][3] is None
+
+
+class FakeSession:
+    """A Thrift session whose only query has a number of rows."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+
+    def cursor(self) -> "FakeSession":
+        return FakeSession(self._rows)
+
+    def execute(self, statement: str) -> None:
+        is_query = statement.startswith("select ")
+        self._left = iter([(f'{{"c0":"{number}"}}',) for number in range(self._rows)] if is_query else [])
+
+    def fetchall(self) -> list[tuple[str, ...]]:
+        return [("n", "bigint", "")]
+
+    def fetchmany(self, size: int) -> list[tuple[str, ...]]:
+        return [*itertools.islice(self._left, size)]
+
+
+FIRST, SECOND = cluster._FIRST_ROWS, cluster._FIRST_ROWS + cluster._MOST_ROWS
+
+
+@pytest.mark.parametrize("rows", [0, 1, FIRST - 1, FIRST, FIRST + 1, SECOND - 1, SECOND, SECOND + 1])
+def test_an_answer_has_all_rows_also_if_others_begin(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_connected", lambda *_: FakeSession(rows))
+    asked = cluster.Cluster("127.0.0.1", 1, "ada")
+    query = exp.select("n").from_("t")
+    found = asked.answer(query)
+    read = [*itertools.islice(found.rows, 1)]
+    assert len([*asked.rows(query)]) == rows
+    with in_memory() as connection:
+        asked.copy(query, connection, "copied")
+        assert connection.execute("select count(*), count(distinct n) from copied").fetchone() == (rows, rows)
+    assert [*read, *found.rows] == [(number,) for number in range(rows)]
