@@ -2,7 +2,7 @@
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.copied import copy_table
 from recover.timeline.masks import masked_in_words
+from recover.timeline.sorted_rows import sorted_rows
 from recover.timeline.state import Row, State, state_of
 from recover.timeline.tables import find_table
 
@@ -37,13 +38,14 @@ def print_state(
     state = state_of(log.connection, table, moment)
     if format is StateFormat.SQL:
         return max(_write_inserts(log, state, output), _concluded(log, state, as_of))
+    rows = sorted_rows(log.connection, state, log.versions)
     if format is StateFormat.PARQUET and output is not None:
-        _write_parquet(state, output)
+        _write_parquet(state.columns, rows, output)
     elif output is not None:
         with output.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(_lines(state, format))
+            file.writelines(_lines(state.columns, rows, format))
     else:
-        sys.stdout.writelines(_lines(state, format))
+        sys.stdout.writelines(_lines(state.columns, rows, format))
         sys.stdout.flush()
     return _concluded(log, state, as_of)
 
@@ -85,14 +87,14 @@ def _report(state: State) -> None:
         say(f"{state.rows_doubtful} rows may have other values, or may not exist; the reason is beside each.")
 
 
-def _lines(state: State, format: StateFormat) -> Iterator[str]:
+def _lines(columns: Sequence[str], rows: Iterator[Row], format: StateFormat) -> Iterator[str]:
     if format is StateFormat.JSON:
-        for row in state.rows():
+        for row in rows:
             yield json_text({**row.values, **_marks(row)}) + "\n"
         return
-    yield ",".join(csv_cell(name) for name in (*state.columns, _UNKNOWN, _UNCERTAIN)) + "\n"
-    for row in state.rows():
-        cells = [_csv_value(row.values.get(name)) for name in state.columns]
+    yield ",".join(csv_cell(name) for name in (*columns, _UNKNOWN, _UNCERTAIN)) + "\n"
+    for row in rows:
+        cells = [_csv_value(row.values.get(name)) for name in columns]
         marks = [csv_cell("; ".join(_marks(row).get(name, ()))) for name in (_UNKNOWN, _UNCERTAIN)]
         yield ",".join((*cells, *marks)) + "\n"
 
@@ -108,15 +110,14 @@ def _marks(row: Row) -> dict[str, list[str]]:
     return {name: reasons for name, reasons in marks.items() if reasons}
 
 
-def _write_parquet(state: State, output: Path) -> None:
+def _write_parquet(columns: Sequence[str], rows: Iterator[Row], output: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     lists = {name: pa.list_(pa.string()) for name in (_UNKNOWN, _UNCERTAIN)}
-    schema = pa.schema({**dict.fromkeys(state.columns, pa.string()), **lists})
+    schema = pa.schema({**dict.fromkeys(columns, pa.string()), **lists})
     with pq.ParquetWriter(output, schema, compression="zstd") as writer:
-        rows = state.rows()
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
-            values = {name: [row.values.get(name) for row in part] for name in state.columns}
+            values = {name: [row.values.get(name) for row in part] for name in columns}
             marks = {name: [_marks(row).get(name) for row in part] for name in lists}
             writer.write_table(pa.table({**values, **marks}, schema=schema))

@@ -13,6 +13,7 @@ from recover.sources.log import Log
 from recover.sources.naming import wire_metadata
 from recover.timeline.events import Effect, TableEvent
 from recover.timeline.masks import in_words, masked_tables
+from recover.timeline.sorted_rows import sorted_rows
 from recover.timeline.state import Row, State
 from recover.timeline.table_log import events_of
 from recover.undo.definitions import Definitions
@@ -38,6 +39,8 @@ class Inserts:
 
     Attributes
     ----------
+    rows
+        The rows of the state, in the order of the script; None: in no particular order.
     written, left_out
         Rows with a statement, and rows that cannot have one.
     """
@@ -45,6 +48,7 @@ class Inserts:
     state: State
     table: Table
     refers_to_itself: bool = False
+    rows: Iterator[Row] | None = None
     written: int = field(default=0, init=False)
     left_out: int = field(default=0, init=False)
 
@@ -60,7 +64,7 @@ class Inserts:
         yield ""
         # A row may be inserted before the row of the same table that it refers to.
         yield from opening({"foreign_key_checks": "0"} if self.refers_to_itself else {})
-        reader, rows = StatementReader(), self.state.rows()
+        reader, rows = StatementReader(), self.rows or self.state.rows()
         for number in itertools.count():
             part = list(itertools.islice(rows, _ROWS_AT_ONCE))
             if not part:
@@ -153,7 +157,7 @@ def inserts_of(log: Log, state: State) -> Inserts:
             hint="Use --format csv, json or parquet, or give the original binlog files with --files.",
         )
     itself = any(key.table == key.parent == table.name for key in definitions.foreign_keys)
-    return Inserts(state, table, itself)
+    return Inserts(state, table, itself, sorted_rows(log.connection, state, log.versions))
 
 
 def _difference(log: Log, state: State, table: Table, definitions: Definitions) -> str | None:
