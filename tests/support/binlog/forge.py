@@ -39,6 +39,8 @@ class FileMaker:
     version: bytes = VERSION
     post_headers: bytes = POST_HEADERS
     data: bytearray = field(default_factory=lambda: bytearray(b"\xfebin"))
+    # Seconds in the header of the events that follow.
+    timestamp: int = TIMESTAMP
 
     def __post_init__(self) -> None:
         body = (
@@ -51,7 +53,7 @@ class FileMaker:
 
     def _header(self, code: int, body_size: int, flags: int = 0) -> bytes:
         size = 19 + body_size
-        return struct.pack("<IBIIIH", TIMESTAMP, code, 1, size, (len(self.data) + size) & 0xFFFFFFFF, flags)
+        return struct.pack("<IBIIIH", self.timestamp, code, 1, size, (len(self.data) + size) & 0xFFFFFFFF, flags)
 
     def event(self, code: int, body: bytes) -> int:
         """Append an event; return its position."""
@@ -60,15 +62,18 @@ class FileMaker:
         self.data += event + (struct.pack("<I", zlib.crc32(event)) if self.checksum else b"")
         return position
 
-    def begin(self) -> int:
-        return self.event(2, struct.pack("<IIBHH", 7, 0, 0, 0, 0) + b"\0BEGIN")
+    def begin(self, thread: int = 7) -> int:
+        return self.event(2, struct.pack("<IIBHH", thread, 0, 0, 0, 0) + b"\0BEGIN")
 
     def commit(self, xid: int = 1) -> int:
         return self.event(16, struct.pack("<Q", xid))
 
-    def table_map(self, types: Sequence[int], metadata: bytes, optional: bytes = b"", table_id: int = 1) -> int:
+    def table_map(
+        self, types: Sequence[int], metadata: bytes, optional: bytes = b"", table_id: int = 1, name: bytes = b"t"
+    ) -> int:
         count = len(types)
-        body = struct.pack("<IHH", table_id, 0, 1) + b"\x01s\0\x01t\0" + packed(count) + bytes(types)
+        body = struct.pack("<IHH", table_id, 0, 1) + b"\x01s\0" + bytes([len(name)]) + name + b"\0"
+        body += packed(count) + bytes(types)
         body += packed(len(metadata)) + metadata + b"\xff" * ((count + 7) // 8) + optional
         return self.event(19, body)
 
