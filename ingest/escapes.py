@@ -54,12 +54,13 @@ def csv_cell(text: str) -> str:
     """Return text as a CSV cell (RFC 4180) that a spreadsheet does not evaluate.
 
     A text that would be a formula gets a leading apostrophe, as spreadsheets themselves write it. Tabs are kept, and
-    line ends too, in quotes. Other controls are written as `visible` writes them.
+    line ends too, in quotes. Other controls are written as `visible` writes them. An empty text is `""`: a cell without
+    anything is NULL.
     """
     shown = visible(text, keep="\n\r\t")
     if shown.startswith(_FORMULA) and not _NUMBER.fullmatch(shown):
         shown = f"'{shown}"
-    return '"' + shown.replace('"', '""') + '"' if any(sign in shown for sign in '",\n\r') else shown
+    return '"' + shown.replace('"', '""') + '"' if not shown or any(sign in shown for sign in '",\n\r') else shown
 
 
 def _escape(sign: str) -> str:

@@ -106,7 +106,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Fo
         for row in rows:
             sys.stdout.write(json_text(dict(zip(columns, map(_plain, row), strict=True))) + "\n")
     elif format is Format.CSV:
-        sys.stdout.write(",".join(columns) + "\n")
+        sys.stdout.write(",".join(map(csv_cell, columns)) + "\n")
         for row in rows:
             sys.stdout.write(",".join(map(_cell, row)) + "\n")
     else:

@@ -95,13 +95,12 @@ def _lines(columns: Sequence[str], rows: Iterator[Row], format: StateFormat) -> 
     yield ",".join(csv_cell(name) for name in (*columns, _UNKNOWN, _UNCERTAIN)) + "\n"
     for row in rows:
         cells = [_csv_value(row.values.get(name)) for name in columns]
-        marks = [csv_cell("; ".join(_marks(row).get(name, ()))) for name in (_UNKNOWN, _UNCERTAIN)]
+        marks = [_csv_value("; ".join(_marks(row).get(name, ())) or None) for name in (_UNKNOWN, _UNCERTAIN)]
         yield ",".join((*cells, *marks)) + "\n"
 
 
 def _csv_value(value: str | None) -> str:
-    """Return the cell of a value: NULL is empty, and an empty text is in quotes."""
-    return "" if value is None else csv_cell(value) or '""'
+    return "" if value is None else csv_cell(value)
 
 
 def _marks(row: Row) -> dict[str, list[str]]:

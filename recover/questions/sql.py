@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.sources.cluster import Cluster, ClusterRefusedError, NoClusterTableError
+from recover.questions.listing import columns_of, described, shown, tables_of_cluster
+from recover.sources.cluster import Cluster, ClusterRefusedError
 from recover.sources.engine import Answer, answer
 from recover.sources.kept_files import ignored
-from recover.sources.marts import MART_SCHEMA, SCHEMAS, open_marts
+from recover.sources.marts import MART_SCHEMA, open_marts, tables_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -44,7 +45,7 @@ def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Ans
     Parameters
     ----------
     question
-        One query in Spark's SQL. Tables without a schema are those of schema `binloom`.
+        One query in Spark's SQL, `show tables` or `describe`. Tables without a schema are those of schema `binloom`.
     home
         Folder of all data of binloom.
     tell
@@ -57,8 +58,14 @@ def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Ans
     NoMartError
         A table is not a mart, or was not built yet.
     """
-    query = _query(question)
-    connection = open_marts(home, _named_tables(query), tell=tell)
+    if (wanted := shown(question)) is not None:
+        return wanted.answer(tables_of(home))
+    table = described(question)
+    query = _query(table or question)
+    tables = _named_tables(query)
+    if table is not None:
+        return columns_of(home, query.sql("duckdb"), tables, tell)
+    connection = open_marts(home, tables, tell=tell)
     with _explained(connection):
         found = answer(connection, query.sql("duckdb"))
     return Answer(found.columns, _explained_rows(connection, found.rows))
@@ -99,12 +106,15 @@ def ask_cluster(question: str, cluster: Cluster) -> Answer:
     ClusterLostError
         The server does not answer any more.
     """
-    query = _query(question)
-    for schema, name in _named_tables(query):
-        if schema not in SCHEMAS:
-            raise NoClusterTableError(
-                f"There is no mart {schema}.{name}.", hint=f"The marts are in the schemas {' and '.join(SCHEMAS)}."
-            )
+    if (wanted := shown(question)) is not None:
+        return wanted.answer(tables_of_cluster(cluster))
+    table = described(question)
+    query = _query(table or question)
+    _named_tables(query)
+    if table is not None:
+        with _as_question():
+            columns = cluster.plain_rows(f"describe query {query.sql('spark')}")
+        return Answer(["column_name", "data_type"], ((name, kind) for name, kind, *_ in columns))
     # sqlglot reads the query by these rules, so that DuckDB answers with NULL where there is no value.
     cluster.set("spark.sql.ansi.enabled", "false")
     with _as_question():
@@ -143,7 +153,7 @@ def _query(question: str) -> "exp.Query":
     if not isinstance(query, exp.Query):
         raise QuestionError(
             "binloom sql answers one query, and changes nothing.",
-            hint="Give one statement that begins with SELECT or WITH.",
+            hint="Give one statement that begins with SELECT, WITH, SHOW TABLES or DESCRIBE.",
         )
     for function in query.find_all(exp.Func):
         _assert_supported(function)
@@ -185,7 +195,7 @@ def _named_tables(query: "exp.Query") -> list[tuple[str, str]]:
         if not isinstance(table.this, exp.Identifier) or table.catalog:
             raise QuestionError(
                 f"binloom sql cannot read {table.sql('spark')}.",
-                hint="It reads the tables of schema binloom and binloom_quality.",
+                hint="`binloom sql 'show tables'` lists the tables that it reads.",
             )
         if not table.db and table.name.lower() in common:
             continue
@@ -201,8 +211,8 @@ def _hint(connection: "DuckDBPyConnection", message: str) -> str:
     unknown = re.search(r'column "([^"]+)" not found', message)
     if unknown is None:
         return "Correct the query, or ask Spark."
-    known = "select distinct column_name from information_schema.columns where table_schema in $schemas order by 1"
-    columns = [row[0] for row in connection.execute(known, {"schemas": SCHEMAS}).fetchall()]
+    known = "select distinct column_name from information_schema.columns order by 1"
+    columns = [row[0] for row in connection.execute(known).fetchall()]
     near = difflib.get_close_matches(unknown[1], columns, n=3)
     if len(near) == 1:
         return f"The nearest name of a column is {near[0]}."

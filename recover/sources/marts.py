@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from ingest.warehouse.tables import RAW_SCHEMA
 from recover.sources.engine import escaped, in_memory, literal, quoted
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
@@ -77,8 +78,9 @@ def open_marts(
     connection = in_memory(spill)
     kept = KeptFiles(home, tell, {ROW_CHANGES: needs})
     weakref.finalize(connection, kept.close)
-    for schema in (*SCHEMAS, STATEMENTS[0]):
-        connection.execute(f"create schema {schema}")
+    tables = [*tables]
+    for schema in dict.fromkeys((*SCHEMAS, STATEMENTS[0], *(schema for schema, _ in tables))):
+        connection.execute(f"create schema {quoted(schema)}")
     for schema, name in tables:
         rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
         try:
@@ -101,9 +103,18 @@ def open_marts(
     return connection
 
 
+def tables_of(home: Path) -> list[tuple[str, str]]:
+    """Return schema and name of the marts of a home: all tables that dbt built, and no raw table."""
+    return [
+        (path.parent.name.removesuffix(".db"), path.name)
+        for path in sorted(warehouse_dir(home).glob("*.db/*"))
+        if path.is_dir() and path.parent.name != f"{RAW_SCHEMA}.db" and path.name[0] not in "._"
+    ]
+
+
 def _rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
-    """Return a query of the rows of a mart."""
-    if schema not in SCHEMAS or "/" in name:
+    """Return a query of the rows of a mart: a table that dbt built, in whatever schema."""
+    if schema == RAW_SCHEMA or "/" in f"{schema}{name}":
         raise _no_mart(home, schema, name)
     try:
         return _rows_of(kept.mart(schema, name))
@@ -180,12 +191,7 @@ def _rows_in(files: str, partitions: Sequence[str]) -> str:
 
 
 def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
-    built = [
-        f"{one}.{path.name}"
-        for one in SCHEMAS
-        for path in sorted((warehouse_dir(home) / f"{one}.db").glob("*"))
-        if path.is_dir()
-    ]
+    built = [f"{one}.{table}" for one, table in tables_of(home)]
     other = "set BINLOOM_HOME to the folder of your warehouse."
     if not home.is_dir():
         return NoMartError(
@@ -201,8 +207,11 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
         return NoMartError(
             f"There are no marts in {home}: nothing was built there yet.", hint=f"Run `binloom build`, or {other}"
         )
-    near = difflib.get_close_matches(f"{schema}.{name}", built, n=3) or built
-    return NoMartError(f"There is no mart {schema}.{name}.", hint=f"There are {', '.join(near)}.")
+    near = difflib.get_close_matches(f"{schema}.{name}", built, n=3)
+    listed = "`binloom sql 'show tables'` lists all of them."
+    return NoMartError(
+        f"There is no mart {schema}.{name}.", hint=f"There are {', '.join(near)}; {listed}" if near else listed
+    )
 
 
 _QUERIES: Final = {**dict.fromkeys(_LANDED, _landed), BASELINES: _baselines, BASELINE_ROWS: _baseline_rows}

@@ -7,12 +7,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 import pytest
 from sqlglot import exp
 
 from ingest.errors import UsageError
+from recover.questions.sql import ask_cluster
 from recover.sources import cluster
 from recover.sources.engine import in_memory
 from recover.sources.spark_rows import Column, line_of, values_of
@@ -149,3 +151,23 @@ def test_an_answer_has_all_rows_also_if_others_begin(rows: int, monkeypatch: pyt
         asked.copy(query, connection, "copied")
         assert connection.execute("select count(*), count(distinct n) from copied").fetchone() == (rows, rows)
     assert [*read, *found.rows] == [(number,) for number in range(rows)]
+
+
+class FakeCluster:
+    """A cluster with two schemas, whose answers are known."""
+
+    answers: ClassVar = {
+        "show schemas": [("binloom",), ("shop",)],
+        "show tables in `binloom`": [("binloom", "row_changes", False), ("", "temporary", True)],
+        "show tables in `shop`": [("shop", "orders", False)],
+        "describe query SELECT * FROM `shop`.`orders` LIMIT 0": [("id", "bigint", None)],
+    }
+
+    def plain_rows(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.answers[statement]
+
+
+def test_tables_of_a_cluster_are_listed_and_described() -> None:
+    asked = cast("cluster.Cluster", FakeCluster())
+    assert [*ask_cluster("show tables", asked).rows] == [("binloom", "row_changes"), ("shop", "orders")]
+    assert [*ask_cluster("describe shop.orders", asked).rows] == [("id", "bigint")]

@@ -77,6 +77,8 @@ def test_a_query_may_come_from_stdin_and_many_rows_are_cut_in_text_only(home: Pa
         ("select pk_value from row_changes", "There are the columns pk_values, pk_values_after"),
         ("select pk_values + 1 from row_changes", "cannot be answered"),
         ("select * from row_change", "There are binloom.row_changes"),
+        ("describe row_change", "There are binloom.row_changes"),
+        ("select * from nothing_like_it", "`binloom sql 'show tables'` lists all of them"),
         ("select * from binlog_raw.segments", "There is no mart binlog_raw.segments"),
         ("select * from binloom.`../binlog_raw.db/segments`", "There is no mart"),
     ],
@@ -90,6 +92,55 @@ def test_what_it_cannot_answer_is_refused(home: Path, query: str, needle: str) -
 def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(NoMartError, match=r"nothing was landed there yet\. Run `binloom ingest`"):
         ask("select * from row_changes", tmp_path)
+
+
+def own_table(home: Path, schema: str, name: str, rows: dict[str, list[object]]) -> None:
+    """Write a table, as a dbt project of a person does."""
+    folder = home / "warehouse" / f"{schema}.db" / name
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table(rows), folder / "part-0.parquet")
+    (folder / "_SUCCESS").touch()
+
+
+def test_every_table_of_the_warehouse_can_be_asked(tmp_path: Path) -> None:
+    own_table(tmp_path, "binloom_shop", "cancelled_orders", {"id": [1, 2], "note": ["", None]})
+    own_table(tmp_path, "binloom", "shop__orders__shop_mysql", {"id": [7]})
+    own_table(tmp_path, "binloom_intermediate", "int_landed", {"id": [7]})
+    own_table(tmp_path, "binlog_raw", "segments", {"id": [7]})
+    asked = "select one.note from binloom_shop.cancelled_orders as one order by id"
+    assert [*ask(asked, tmp_path).rows] == [("",), (None,)]
+    assert [*ask("select id from shop__orders__shop_mysql", tmp_path).rows] == [(7,)]
+    listed = [
+        ("binloom", "shop__orders__shop_mysql"),
+        ("binloom_intermediate", "int_landed"),
+        ("binloom_shop", "cancelled_orders"),
+    ]
+    assert [*ask("show tables", tmp_path).rows] == listed
+    assert [*ask("SHOW TABLES in `binloom_shop`;", tmp_path).rows] == listed[2:]
+    assert [*ask("show tables like '%orders%'", tmp_path).rows] == [listed[0], listed[2]]
+    described = ask("describe table binloom_shop.cancelled_orders", tmp_path)
+    assert (described.columns, [*described.rows]) == (
+        ["column_name", "data_type"],
+        [("id", "bigint"), ("note", "string")],
+    )
+
+
+def test_describe_has_the_types_of_spark(home: Path) -> None:
+    types = dict(ask("desc row_changes", home).rows)
+    assert types["row_before"] == "map<string,string>" and types["changed_columns"] == "array<string>"
+    assert types["event_timestamp"] == "timestamp" and types["epoch"] == "int"
+
+
+def test_csv_tells_null_from_an_empty_text(tmp_path: Path) -> None:
+    own_table(tmp_path, "binloom", "t", {"a": ["", None, "x"], "b, c": [1, None, 2]})
+    csv = binloom_here("sql", "select * from t", "--format", "csv", home=tmp_path)
+    assert csv.stdout == 'a,"b, c"\n"",1\n,\nx,2\n'
+
+
+def test_a_value_that_cannot_be_read_in_a_late_row_is_an_error_of_the_query(tmp_path: Path) -> None:
+    own_table(tmp_path, "binloom", "t", {"a": ["1"] * 200_000 + ["x"]})
+    result = binloom_here("sql", "select a + 1 from t", "--format", "csv", home=tmp_path)
+    assert_sentence(result, 2, "The query cannot be answered")
 
 
 @pytest.mark.parametrize("trace", ["_temporary", ".spark-staging-1/event_hour=2026-11-17-08"])
