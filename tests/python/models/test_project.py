@@ -12,6 +12,10 @@ import yaml
 
 from ingest.warehouse.spark import spark_settings
 from ingest.warehouse.tables import COLUMN_DESCRIPTIONS
+from recover.sources.log import VIEWS as LOG_VIEWS
+from recover.sources.marts import STATEMENTS
+from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
+from recover.timeline.table_log import MARTS
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 from tools.generate import generated
@@ -28,6 +32,15 @@ def test_generated_files_are_up_to_date(path: Path) -> None:
 def test_descriptions_fit_into_the_metastore() -> None:
     # Limit of Derby's COLUMNS_V2.COMMENT. Hive tries a table with a longer one ten times, for twenty seconds in all.
     assert {name for name, text in COLUMN_DESCRIPTIONS.items() if len(text) > 256} == set()
+
+
+def test_the_selector_of_changes_makes_what_the_questions_read() -> None:
+    (changes,) = [
+        one for one in yaml.safe_load((PROJECT / "selectors.yml").read_text())["selectors"] if one["name"] == "changes"
+    ]
+    selected = {each["value"] for each in changes["definition"]["union"] if each["parents"]}
+    read = {name for schema, name in (*LOG_VIEWS, *MARTS, *BASELINE_VIEWS) if schema != STATEMENTS[0]}
+    assert selected == read
 
 
 @pytest.mark.parametrize("group_access", ["", "1"])
