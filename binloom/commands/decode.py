@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from binloom.commands.output import Format, iso, progress, say
 from ingest.errors import EXIT_DONE, BinloomError, CorruptBinlogError
 from ingest.escapes import visible
+from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
@@ -119,6 +120,7 @@ def _decode_file(
     cut = _cut_before(path, start, skip_bad_checksum)
     log = open_binlog(path, hints=hints, tables=tables, start=cut, skip_bad_checksum=skip_bad_checksum)
     problems = 0
+    rolled_back: list[int] = []
     # Rows that scroll over a terminal need no progress bar.
     watched = not sys.stdout.isatty()
     try:
@@ -126,6 +128,8 @@ def _decode_file(
             for kind, batch in log.batches():
                 if kind == "unsupported_events":
                     problems = _report(path, batch, problems, start, stop)
+                elif kind == "transactions":
+                    rolled_back += _with_rolled_back(batch, start, stop)
                 if kind != "row_events":
                     continue
                 kept = batch if start is stop is None else _between(batch, start, stop)
@@ -138,6 +142,12 @@ def _decode_file(
                 if advance is not None:
                     advance(reached)
     finally:
+        if rolled_back:
+            say(
+                f"{path}: the output contains rows that ROLLBACK TO SAVEPOINT took back, in"
+                f" {counted(len(rolled_back), 'transaction')}, the first at position {rolled_back[0]}."
+                " `binloom query --files` shows the outcome of each row."
+            )
         if problems > _PROBLEMS_SHOWN:
             say(f"{path}: {problems - _PROBLEMS_SHOWN} more events or values could not be decoded.")
         if problems:
@@ -237,6 +247,13 @@ def _report(path: Path, batch: Any, already: int, start: int | None, stop: int |
             detail = f" ({row['detail']})" if row["detail"] else ""
             say(f"{path}: position {row['start_pos']}: {row['event_type']}{table} not decoded: {row['reason']}{detail}")
     return already
+
+
+def _with_rolled_back(batch: Any, start: int | None, stop: int | None) -> list[int]:
+    """Return the positions of transactions with printed rows that ROLLBACK TO SAVEPOINT took back."""
+    found = batch.filter(batch.column("rolled_back_ranges").is_valid()).select(["start_pos", "end_pos"]).to_pylist()
+    shown = (row for row in found if row["end_pos"] > (start or 0) and (stop is None or row["start_pos"] < stop))
+    return [row["start_pos"] for row in shown]
 
 
 def _write(block: memoryview | bytes) -> None:

@@ -38,10 +38,14 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
 
 
 def _print_paragraphs(changes: Iterable[Mapping[str, Any]]) -> None:
-    """Print each change with the columns that it changed; a line names each transaction."""
+    """Print each change with the columns that it changed; a line names each transaction, and what became of it.
+
+    Rows that ROLLBACK TO SAVEPOINT took back have another outcome than their transaction: they get a line of their own.
+    """
     last = None
     for change in changes:
-        transaction = tuple(change[name] for name in ("source_id", "epoch", "binlog_file", "transaction_pos"))
+        names = ("source_id", "epoch", "binlog_file", "transaction_pos", "outcome")
+        transaction = tuple(change[name] for name in names)
         if transaction != last:
             if last is not None:
                 print_line()

@@ -20,6 +20,7 @@ from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.layout import NULL
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.reasons import DETAILS, REASONS
+from ingest.binlog.savepoints import Savepoints
 from ingest.binlog.statement_events import CREATE_FILE, INTVAR, LOAD, NEW_LOAD, RAND, USER_VAR, statement_text
 from ingest.binlog.status_variables import SessionReader, Status
 from ingest.binlog.table_map import TableMap
@@ -156,8 +157,8 @@ def _replaced(array: pa.Array, elements: Mapping[int, Any]) -> pa.Array:
     return pa.concat_arrays([array, pa.array(list(elements.values()), array.type)]).take(pa.array(places))
 
 
-def transaction_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
-    """Return the first `count` transaction records as a batch of `TRANSACTIONS`."""
+def transaction_batch(control: ControlBuffers, count: int, savepoints: Savepoints) -> pa.RecordBatch:
+    """Return the first `count` transaction records as a batch of `TRANSACTIONS`; `savepoints` are those of the file."""
     columns = np.ascontiguousarray(control.transactions[:count].T)
     changes = columns[layout.TXN_INSERTS : layout.TXN_DELETES + 1]
     return pa.RecordBatch.from_arrays(
@@ -177,6 +178,7 @@ def transaction_batch(control: ControlBuffers, count: int) -> pa.RecordBatch:
             _numbers(columns[layout.TXN_EVENTS]),
             _numbers(changes.sum(axis=0)),
             *(_numbers(change) for change in changes),
+            savepoints.ranges(columns[layout.TXN_START]),
         ],
         schema=SCHEMAS["transactions"],
     )

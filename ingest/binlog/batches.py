@@ -26,6 +26,20 @@ JSON_CHANGES = pa.list_(
         ),
     )
 )
+ROLLED_BACK_RANGES = pa.list_(
+    pa.field(
+        "element",
+        pa.struct(
+            [
+                pa.field("start_pos", pa.int64()),
+                pa.field("start_ordinal", pa.int32()),
+                pa.field("end_pos", pa.int64()),
+                pa.field("end_ordinal", pa.int32()),
+                pa.field("outcome", pa.string()),
+            ]
+        ),
+    )
+)
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 ROW_EVENTS = pa.schema(
@@ -71,6 +85,7 @@ TRANSACTIONS = pa.schema(
         pa.field("inserts", pa.int64(), nullable=False),
         pa.field("updates", pa.int64(), nullable=False),
         pa.field("deletes", pa.int64(), nullable=False),
+        pa.field("rolled_back_ranges", ROLLED_BACK_RANGES),
     ]
 )
 

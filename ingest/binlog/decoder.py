@@ -45,6 +45,7 @@ from ingest.binlog.old_rows import as_version_1, with_snapshot_columns
 from ingest.binlog.patches import Problem, patch_images
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.rows_events import table_id_of
+from ingest.binlog.savepoints import Savepoints
 from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
@@ -237,6 +238,7 @@ class _Decoding:
         self.context.point("MAPS", self.map_words)
         self.tables = TableDictionaries(self.maps)
         self.left_out: list[Int64s] = []
+        self.savepoints = Savepoints(walk.format)
         walk.rewrite = self._rewrite
 
     def batches(self) -> Batches:
@@ -385,9 +387,10 @@ class _Decoding:
         if rows:
             found.append(("row_events", self._row_batch(rows)))
         if statements := context["STMT_COUNT"]:
+            self.savepoints.read(control, statements)
             found.append(("statements", statement_batch(control, statements, self.walk.format)))
         if transactions and not self.rows_only:
-            found.append(("transactions", transaction_batch(control, transactions)))
+            found.append(("transactions", transaction_batch(control, transactions, self.savepoints)))
         problems = np.concatenate([control.problems[: context["PROBLEM_COUNT"]], *self.left_out])
         if len(problems):
             self._name_types(problems)
@@ -445,7 +448,7 @@ class _Decoding:
         record = self.control.transactions[0]
         record[layout.TXN_END] = self.walk.position
         record[layout.TXN_COMMITTED] = NULL
-        yield "transactions", transaction_batch(self.control, 1)
+        yield "transactions", transaction_batch(self.control, 1, self.savepoints)
 
 
 def defect(walk: Walk) -> BinloomError:

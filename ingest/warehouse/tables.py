@@ -66,11 +66,13 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "is_ddl": "Whether the transaction is a statement that changes the schema",
     "outcome": "How the transaction ended: commit, rollback, xa_prepare or none",
     "events": "Number of events",
-    "row_events": "Number of changed rows",
+    "row_events": "Number of changed rows in the log, those that were rolled back too",
     "transactions": "Number of transactions",
-    "inserts": "Number of inserted rows",
-    "updates": "Number of updated rows",
-    "deletes": "Number of deleted rows",
+    "inserts": "Number of inserted rows in the log",
+    "updates": "Number of updated rows in the log",
+    "deletes": "Number of deleted rows in the log",
+    "rolled_back_ranges": "Ranges of events whose rows ROLLBACK TO SAVEPOINT took back (outcome rollback) or may have "
+    "(unknown): [start_pos, start_ordinal) to end_pos, end_ordinal; NULL without any, or landed by an older binloom",
     "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the "
     "statement whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement); START_ALTER or "
     "ROLLBACK_ALTER (begin or failure of a two-phase ALTER)",

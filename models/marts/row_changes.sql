@@ -36,7 +36,8 @@ transactions as (
         {{ transaction_key('file_number', 'start_pos') }} as transaction_key,
         committed_at,
         thread_id,
-        outcome
+        outcome,
+        rolled_back_ranges
     from {{ ref('int_transactions_resolved') }}
     where {{ in_stale_files() }}
 
@@ -48,7 +49,9 @@ keyed as (
         row_events.*,
         transactions.committed_at,
         transactions.thread_id,
-        transactions.outcome,
+        coalesce(
+            {{ outcome_of_range('row_events', 'transactions.rolled_back_ranges') }}, transactions.outcome
+        ) as outcome,
         {{ pk_values(
             "if(row_events.event_type = 'INSERT', row_events.after_values, row_events.before_values)",
             'row_events.primary_key_ordinals'

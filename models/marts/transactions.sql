@@ -1,6 +1,7 @@
 {{
     config(
         materialized='incremental',
+        on_schema_change='append_new_columns',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'with_xa_ends', 'has_rows': 'transactions > 0'}},
     )
@@ -37,6 +38,7 @@ final as (
         inserts,
         updates,
         deletes,
+        rolled_back_ranges,
         is_ddl,
         started_at,
         committed_at,

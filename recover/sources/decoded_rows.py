@@ -36,6 +36,9 @@ create table decoded_transactions (
     start_pos bigint, end_pos bigint, gtid varchar, xid bigint, xa_xid varchar, thread_id bigint, server_id bigint,
     started_at timestamptz, committed_at timestamptz, original_committed_at timestamptz, is_ddl boolean,
     outcome varchar, events bigint, row_events bigint, inserts bigint, updates bigint, deletes bigint,
+    rolled_back_ranges struct(
+        start_pos bigint, start_ordinal integer, end_pos bigint, end_ordinal integer, outcome varchar
+    )[],
     source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint
 );
 create table binloom_staging.stg_binlog__statements (
@@ -93,20 +96,25 @@ create view binloom.transactions as
 select
     concat_ws('/', source_id, epoch, binlog_file, start_pos) as transaction_id,
     4::bigint as segment_start, file_sequence, start_pos, end_pos, gtid, xid, xa_xid, xa_end_transaction_id, thread_id,
-    server_id, outcome, events, row_events, inserts, updates, deletes, is_ddl, started_at, committed_at,
-    original_committed_at, null::timestamptz as landed_at, source_id, epoch, binlog_file
+    server_id, outcome, events, row_events, inserts, updates, deletes, rolled_back_ranges, is_ddl, started_at,
+    committed_at, original_committed_at, null::timestamptz as landed_at, source_id, epoch, binlog_file
 from resolved;
 create macro image_of(partial_names, all_names, image_values) as case
     when len(image_values) = 0 then map([]::varchar[], []::varchar[])
     when image_values is not null
         then map(string_split(coalesce(partial_names, all_names), chr(0)), image_values)
 end;
+create macro outcome_of_range(pos, ordinal, ranges) as list_filter(
+    ranges,
+    lambda one: (pos, ordinal) >= (one.start_pos, one.start_ordinal) and (pos, ordinal) < (one.end_pos, one.end_ordinal)
+)[1].outcome;
 create view row_images as
 select
     concat_ws('/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal) as change_id,
     source_id, epoch, binlog_file, file_sequence, start_pos, end_pos, payload_ordinal, row_ordinal, transaction_pos,
-    gtid, event_timestamp, transactions.committed_at, transactions.outcome, event_type, schema_name, table_name,
-    pk_values, sha256(pk_values) as pk_hash, pk_values_after, changed_columns,
+    gtid, event_timestamp, transactions.committed_at,
+    coalesce(outcome_of_range(start_pos, payload_ordinal, rolled_back_ranges), transactions.outcome) as outcome,
+    event_type, schema_name, table_name, pk_values, sha256(pk_values) as pk_hash, pk_values_after, changed_columns,
     image_of(partial_before_names, joined_names, before_values) as row_before,
     image_of(partial_after_names, joined_names, after_values) as row_after,
     undecoded_columns, json_changes, table_version_id, confidence as binding_confidence, transactions.thread_id,
@@ -124,7 +132,7 @@ inner join (
 ) as bindings
     on decoded_rows.binding = bindings.number
 left join (
-    select binlog_file as file, start_pos as pos, committed_at, outcome, thread_id from resolved
+    select binlog_file as file, start_pos as pos, committed_at, outcome, rolled_back_ranges, thread_id from resolved
 ) as transactions
     on binlog_file = transactions.file and transaction_pos = transactions.pos;
 create view binloom.row_changes as

@@ -58,7 +58,8 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
         return unchanged
     if not path.found:
         raise UnknownRowError(
-            f"The log contains no change of row {key} in {table}{'' if until is None else ' up to then'}.",
+            f"The log contains no change of row {key} in {table} that took effect"
+            f"{'' if until is None else ' up to then'}.",
             hint=_nearest(connection, table, key),
         )
     changes = (
@@ -191,6 +192,7 @@ def _nearest(connection: "DuckDBPyConnection", table: Table, key: str) -> str:
     rows = connection.execute(
         f"""select distinct pk_values, {distance} as distance from binloom.row_changes
         where source_id = $source and schema_name = $schema and table_name = $table and pk_values is not null
+            and pk_values != $key
         order by distance, pk_values limit 3""",
         {**table.parameters, "key": key},
     ).fetchall()

@@ -302,8 +302,9 @@ def _reason(statement_type: str, actions: Sequence[str]) -> str:
 _UNCOMMITTED: Final = {
     "rollback": "a rolled-back transaction, whose changes remain in tables of an engine without transactions",
     "none": "a transaction whose end is not in the log",
+    "unknown": "changes that ROLLBACK TO SAVEPOINT may have taken back",
 }
-"""Outcomes of transactions whose changes may have remained, and what that means."""
+"""Outcomes of changes that may have remained, and what that means."""
 
 _OBSCURING_QUERIES: Final = {
     "rows in quarantine": """
@@ -344,22 +345,29 @@ def _obscuring(connection: "DuckDBPyConnection", table: Table) -> Iterator[Table
 
 
 def _uncommitted(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
-    """Yield the transactions with rows of a table that were rolled back, or that have no end in the log."""
-    is_uncommitted = "source_id = $source and (outcome = 'none' or (outcome = 'rollback' and xa_xid is null))"
+    """Yield the transactions with rows of a table of which it is not certain whether they remained."""
+    is_uncommitted = "outcome = 'none' or (outcome = 'rollback' and xa_xid is null)"
+    # Neither a mart that an older binloom built nor a copy of one has the column.
+    has_ranges = "rolled_back_ranges" in _columns(connection, "transactions")
+    may_be_unknown = "rolled_back_ranges is not null" if has_ranges else "true"
     # Few logs have such a transaction, and a search for its rows opens every file of the table.
     files = connection.execute(
-        f"select distinct binlog_file from binloom.transactions where {is_uncommitted}", {"source": table.source_id}
+        "select distinct binlog_file from binloom.transactions"
+        f" where source_id = $source and ({is_uncommitted} or {may_be_unknown})",
+        {"source": table.source_id},
     ).fetchall()
     if not files:
         return
     rows = connection.execute(
-        f"""select epoch, file_sequence, min(changes.start_pos), binlog_file, any_value(outcome)
+        f"""select epoch, file_sequence, min(changes.start_pos), binlog_file, changes.outcome
         from binloom.row_changes as changes
-        semi join (select epoch, binlog_file, start_pos as transaction_pos from binloom.transactions
-            where {is_uncommitted}) using (epoch, binlog_file, transaction_pos)
+        left join (select epoch, binlog_file, start_pos as transaction_pos, outcome from binloom.transactions
+            where source_id = $source and ({is_uncommitted})) as uncommitted
+            using (epoch, binlog_file, transaction_pos)
         where source_id = $source and schema_name = $schema and table_name = $table
             and binlog_file in ({", ".join(literal(file) for (file,) in files)})
-        group by epoch, file_sequence, binlog_file, transaction_pos""",
+            and (changes.outcome = uncommitted.outcome or changes.outcome = 'unknown')
+        group by epoch, file_sequence, binlog_file, transaction_pos, changes.outcome""",
         table.parameters,
     ).fetchall()
     for epoch, file_sequence, pos, file, outcome in rows:

@@ -40,6 +40,11 @@ _LONGEST_CHAIN: Final = 100_000
 _ROWS_AT_ONCE: Final = 2000
 
 
+_ROLLED_BACK: Final = (
+    "select source_id, epoch, binlog_file, start_pos from binloom.transactions where outcome = 'rollback'"
+)
+
+
 class SelectionError(UsageError):
     """A selection of changes cannot be undone as it is."""
 
@@ -83,7 +88,7 @@ def select(
     """
     connection.execute(
         "create or replace table selected_changes as "
-        f"select source_id, change_id, binlog_file, transaction_pos, {ORDER} "
+        f"select source_id, change_id, binlog_file, transaction_pos, outcome, {ORDER} "
         f"from binloom.row_changes where {condition}",
         parameters,
     )
@@ -100,11 +105,27 @@ def select(
             f"Changes of several sources are selected: {', '.join(sources)}.",
             hint="Give --source: an undo is for one server.",
         )
+    _leave_out_taken_back(connection)
     connection.execute(
         "create or replace table selected_transactions as "
         "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos from selected_changes"
     )
     return _described(connection, is_whole=not rows_only)
+
+
+def _leave_out_taken_back(connection: "DuckDBPyConnection") -> None:
+    """Take changes out of the selection that never took effect, although their transaction was committed."""
+    if not connection.execute("select 1 from selected_changes where outcome = 'rollback' limit 1").fetchall():
+        return
+    connection.execute(
+        "delete from selected_changes where outcome = 'rollback'"
+        f" and (source_id, epoch, binlog_file, transaction_pos) not in ({_ROLLED_BACK})"
+    )
+    if not connection.execute("select 1 from selected_changes limit 1").fetchall():
+        raise SelectionError(
+            "ROLLBACK TO SAVEPOINT took back all selected changes, so there is nothing to undo.",
+            hint="Look for other changes with `binloom query`; those with another outcome than commit changed nothing.",
+        )
 
 
 def add_transactions(connection: "DuckDBPyConnection", names: Iterable[str]) -> Selected:
@@ -128,7 +149,11 @@ def _transaction_name(table: str) -> str:
 
 
 def is_selected(is_whole: bool, table: str = "changes") -> str:
-    """Return the condition that a change of `row_changes` is selected."""
+    """Return the condition that a change of `row_changes` is selected and took effect."""
+    return f"({_is_chosen(is_whole, table)} and {table}.outcome = 'commit')"
+
+
+def _is_chosen(is_whole: bool, table: str) -> str:
     if is_whole:
         return (
             f"exists (select 1 from selected_transactions as chosen where chosen.source_id = {table}.source_id"
@@ -142,13 +167,21 @@ def _described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
     (source, transactions) = connection.execute(
         "select any_value(source_id), count(*) from selected_transactions"
     ).fetchone() or ("", 0)
-    outcomes = connection.execute(
-        f"select distinct outcome from binloom.row_changes as changes where {is_selected(is_whole)}"
+    found = connection.execute(
+        f"select distinct outcome from binloom.row_changes as changes where {_is_chosen(is_whole, 'changes')}"
         " and outcome is distinct from 'commit'"
     ).fetchall()
+    outcomes = [row[0] for row in found]
+    if "rollback" in outcomes and not _has_rolled_back(connection):
+        outcomes.remove("rollback")
+    if "unknown" in outcomes:
+        raise SelectionError(
+            "ROLLBACK TO SAVEPOINT may have taken back selected changes: the log does not tell whether they stayed.",
+            hint="Leave them out with --rows-only and --where; `binloom query` shows them with outcome unknown.",
+        )
     if outcomes:
         raise SelectionError(
-            f"A selected transaction was not committed: its outcome is {outcomes[0][0] or 'unknown'}.",
+            f"A selected transaction was not committed: its outcome is {outcomes[0] or 'unknown'}.",
             hint="A transaction that did not commit changed nothing that an undo could take back.",
         )
     rows = connection.execute(
@@ -157,6 +190,15 @@ def _described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
     ).fetchall()
     tables = {(schema, name): count for schema, name, count in rows}
     return Selected(source, transactions, sum(tables.values()), tables, is_whole)
+
+
+def _has_rolled_back(connection: "DuckDBPyConnection") -> bool:
+    """Return whether a selected transaction was rolled back, and not only some of its changes."""
+    rows = connection.execute(
+        "select 1 from selected_transactions"
+        f" where (source_id, epoch, binlog_file, transaction_pos) in ({_ROLLED_BACK}) limit 1"
+    ).fetchall()
+    return bool(rows)
 
 
 def first_selected(connection: "DuckDBPyConnection", selected: Selected, table: TableName) -> tuple[Any, ...]:

@@ -32,10 +32,12 @@ without_effect as (
     select
         {{ transaction_key('file_number', 'start_pos') }} as transaction_key,
         -- A prepared transaction changes rows when it is committed; until then its locks keep others from these rows.
-        xa_xid is not null as is_prepared
+        outcome in ('rollback', 'xa_prepare') and xa_xid is not null as is_prepared,
+        outcome in ('rollback', 'xa_prepare') as is_rolled_back,
+        rolled_back_ranges
     from {{ ref('int_transactions_resolved') }}
     where
-        outcome in ('rollback', 'xa_prepare')
+        (outcome in ('rollback', 'xa_prepare') or rolled_back_ranges is not null)
         and row_events > 0
         and {{ in_stale_files() }}
 
@@ -58,7 +60,11 @@ keyed as (
         ) as table_hash,
         -- A rollback is logged only because of tables without transactions: their rows have changed, all others have
         -- not.
-        without_effect.transaction_key is not null as is_rolled_back,
+        coalesce(
+            without_effect.is_rolled_back
+            or {{ outcome_of_range('row_events', 'without_effect.rolled_back_ranges') }} = 'unknown',
+            false
+        ) as is_rolled_back,
         {{ pk_values(
             "if(row_events.event_type = 'INSERT', row_events.after_values, row_events.before_values)",
             'row_events.primary_key_ordinals'
@@ -87,7 +93,11 @@ keyed as (
         ) as masks
     from row_events
     left join without_effect on row_events.transaction_key = without_effect.transaction_key
-    where not coalesce(without_effect.is_prepared, false)
+    where
+        not coalesce(without_effect.is_prepared, false)
+        and coalesce(
+            {{ outcome_of_range('row_events', 'without_effect.rolled_back_ranges') }} = 'unknown', true
+        )
 
 ),
 

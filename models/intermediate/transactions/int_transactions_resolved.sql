@@ -43,6 +43,7 @@ final as (
         transactions.inserts,
         transactions.updates,
         transactions.deletes,
+        transactions.rolled_back_ranges,
         transactions.is_ddl,
         transactions.started_at,
         if(

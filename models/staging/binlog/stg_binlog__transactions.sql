@@ -29,7 +29,8 @@ final as (
         row_events,
         inserts,
         updates,
-        deletes
+        deletes,
+        rolled_back_ranges
     from landed
 
 )
