@@ -35,6 +35,7 @@ _IMAGES: Final = {
     "after_names": (_NAMES, "row_after"),
     "after_values": (_VALUES, "row_after"),
 }
+_SECONDS: Final = "floor(epoch(event_timestamp))::bigint"
 # A chain of rows that took each other's keys is in memory as a whole.
 _LONGEST_CHAIN: Final = 100_000
 _ROWS_AT_ONCE: Final = 2000
@@ -289,7 +290,7 @@ class TableChanges:
         return (
             f"select {ORDER}, change_id, {_transaction_name('changes')} as transaction_name,"
             f" {self._is_selected} as is_selected, event_type, {key} as key, {key_after} as key_after,"
-            f" {', '.join(self._images())}, undecoded_columns"
+            f" {', '.join(self._images())}, undecoded_columns, {_SECONDS if self._table.stamps else 'null'} as seconds"
             f" from {self._rows_of_log} as changes where source_id = {literal(self._source)}"
             f" and schema_name = {literal(schema)} and table_name = {literal(name)} and outcome = 'commit'{since}"
         )
@@ -317,7 +318,7 @@ class TableChanges:
             f"select {ORDER}, change_id, change_id as transaction_name, false as is_selected, event_type,"
             f" {key} as key, {key} as key_after, null as before_names, null as before_values,"
             f" {_NAMES.format(after)} as after_names, {_VALUES.format(after)} as after_values,"
-            f" null as undecoded_columns from ({self.baseline.rows()})"
+            f" null as undecoded_columns, null as seconds from ({self.baseline.rows()})"
             f" where {key} in (select key from ({self._window()}))"
         )
 
@@ -387,7 +388,7 @@ class TableChanges:
             " select window_changes.*, coalesce(chained_keys.chain, window_changes.key) as chain"
             " from window_changes left join chained_keys on window_changes.key = chained_keys.key)"
             " select chain, change_id, transaction_name, is_selected, event_type, key, key_after,"
-            f" {', '.join(_IMAGES)}, undecoded_columns"
+            f" {', '.join(_IMAGES)}, undecoded_columns, seconds"
             f" from placed where chain in (select chain from placed where is_selected) order by chain, {ORDER}"
         )
         for batch in found.to_arrow_reader(_ROWS_AT_ONCE):
@@ -413,7 +414,7 @@ def selected_changes_backwards(
     found = answer(
         connection,
         f"select schema_name, table_name, change_id, {_transaction_name('changes')}, event_type,"
-        f" {', '.join(_IMAGES)}, undecoded_columns"
+        f" {', '.join(_IMAGES)}, undecoded_columns, null as seconds"
         f" from {with_split_images(connection)} as changes left join cascade_levels as levels using (change_id)"
         f" where {is_selected(selected.is_whole)}"
         f" and source_id = ? and outcome = 'commit' order by {', '.join(backwards)}",
@@ -443,10 +444,10 @@ def _values(column: "pa.Array") -> list[Any]:
 
 
 def _change(row: tuple[Any, ...]) -> Change:
-    _, change_id, transaction, selected, event_type, key, key_after, *images, undecoded = row
+    _, change_id, transaction, selected, event_type, key, key_after, *images, undecoded, seconds = row
     return Change(
         change_id, transaction, selected, event_type, key, key_after,
-        _row(images[0], images[1]), _row(images[2], images[3]), undecoded or (),
+        _row(images[0], images[1]), _row(images[2], images[3]), undecoded or (), seconds,
     )  # fmt: skip
 
 

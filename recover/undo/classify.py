@@ -153,7 +153,7 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
         if _is_done(table, history, wish):
             plan.done += 1
             if wish.direction is Direction.UNDO and (by := _touched_by(history)):
-                reason = "the row needs nothing, because it was already brought back"
+                reason = f"the row needs nothing, because {_why_done(history)}"
                 plan.already.append(Conflict(table, _key_text(table, history), reason, (), by))
             continue
         conflict = _conflict(table, history, wish)
@@ -231,16 +231,28 @@ def _is_done(table: Table, history: History, wish: Wish) -> bool:
             return all(history.after.get(name) == value for name, value in history.before.items())
         return history.existed == history.exists_after
     wanted, now = history.row_before, history.row
-    if history.existed is None and now is None:
-        return not history.before
+    if history.existed is None and (now is None or history.other_existence):
+        return not history.before or _is_lost_without_selection(table, history, wish)
     if wanted is None or now is None:
         return wanted is None and now is None
-    # A time that the server set again must not keep a row in the plan.
-    ignored = table.stamps if history.other_updates else frozenset()
-    return all(
-        name in ignored or table.by_name[name].is_generated or now.get(name, UNKNOWN) == value
-        for name, value in history.before.items()
-    )
+    return all(table.by_name[name].is_generated or now.get(name, UNKNOWN) == wanted[name] for name in history.before)
+
+
+def _is_lost_without_selection(table: Table, history: History, wish: Wish) -> bool:
+    """Return whether other transactions would have deleted an updated row as well if the selection had never been."""
+    # A statement that deletes a row finds it by its key. Dependent transactions are taken back with the selection, and
+    # change by change its statements need the row.
+    is_same_key = bool(table.row_key) and history.before.keys().isdisjoint(table.row_key)
+    is_own_way = wish.mode is Mode.DEPENDENTS or wish.by_transaction
+    return bool(history.other_existence) and is_same_key and not history.other_existence_between and not is_own_way
+
+
+def _why_done(history: History) -> str:
+    if history.existed is None and history.other_existence:
+        return "it was deleted since" if history.row is None else "another row has replaced it since"
+    if any(history.before.get(name) != value for name, value in history.times.items()):
+        return "its time of update was set again since"
+    return "it was already brought back"
 
 
 def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
@@ -278,9 +290,9 @@ def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
     if both:
         reason = "the same columns were changed since"
         return Conflict(table, key, reason, tuple(both), _transactions(history, both))
-    if wish.by_transaction and history.other_updates and any(column.is_updated_by_itself for column in table.columns):
+    if wish.by_transaction and history.times:
         reason = "the row was updated since, and its time of update cannot be taken back change by change"
-        return Conflict(table, key, reason, (), ())
+        return Conflict(table, key, reason, tuple(history.times), _transactions(history, history.times))
     return None
 
 

@@ -4,17 +4,21 @@ A row is followed through changes of its key. Each column is folded by itself: t
 have changed different columns of one row, and then both can be kept.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from recover.undo.literals import Text
-from recover.undo.tables import Table
+from recover.undo.tables import Column, Table
 
 UNKNOWN: Final = "\ufffd(unknown)"
 """The value of a column that the log does not contain: no server prints this text."""
 
 Row = dict[str, Text]
+
+_QUARTER_OF_AN_HOUR: Final = 900
+_FARTHEST_TIME_ZONE: Final = 14 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Change:
         Identity of the row before and after the change; the same text unless the change moves the row.
     before, after
         The images; None for an INSERT or a DELETE. A partial image lacks columns.
+    seconds
+        When its statement ran, since 1970; None if nothing needs it.
     """
 
     change_id: str
@@ -40,6 +46,33 @@ class Change:
     before: Row | None
     after: Row | None
     unknown: Sequence[str] = ()
+    seconds: int | None = None
+
+    def sets(self, table: Table, name: str, known: Mapping[str, Text]) -> bool:
+        """Return whether it gives a column the value of its after image; `known` is the row before.
+
+        A new value shows that it does. The server may also have set a column to the time that it had already.
+        """
+        assert self.after is not None
+        value = self.after[name]
+        if known.get(name, UNKNOWN) != value:
+            return True
+        return name in table.stamps and _is_time(table.by_name[name], value, self.seconds)
+
+
+def _is_time(column: Column, value: Text, seconds: int | None) -> bool:
+    """Return whether a value may be the time of a statement."""
+    whole, _, fraction = (value or "").partition(".")
+    if seconds is None or fraction.strip("0"):
+        # No other statement runs in the same microsecond.
+        return False
+    try:
+        distance = int(datetime.fromisoformat(whole).replace(tzinfo=UTC).timestamp()) - seconds
+    except ValueError:
+        return False
+    # The text of a DATETIME is in the time zone of its session.
+    is_offset = distance % _QUARTER_OF_AN_HOUR == 0 and abs(distance) <= _FARTHEST_TIME_ZONE
+    return distance == 0 or (column.data_type == "datetime" and is_offset)
 
 
 @dataclass(slots=True)
@@ -61,6 +94,9 @@ class History:
         Each column that the selection changed and another transaction changed later, with these transactions.
     others_between
         Those of them that were followed by a selected change.
+    times
+        Each column that a server sets to the time and that another transaction set after the selection did: its last
+        value of such a transaction. The row would have this value without the selection, too.
     other_existence, other_existence_between
         The same for the row as a whole: transactions that inserted or deleted it after a selected change.
     other_updates
@@ -80,6 +116,7 @@ class History:
     exists_after: bool | None = None
     others: dict[str, list[str]] = field(default_factory=dict)
     others_between: set[str] = field(default_factory=set)
+    times: Row = field(default_factory=dict)
     other_existence: list[str] = field(default_factory=list)
     other_existence_between: bool = False
     other_updates: list[str] = field(default_factory=list)
@@ -99,7 +136,7 @@ class History:
             return None
         if self.row is None:
             return dict(self.before) if self.existed else None
-        return {**self.row, **self.before}
+        return {**self.row, **self.before, **{name: self.times[name] for name in self.times if name in self.before}}
 
 
 def fold(table: Table, changes: Iterable[Change]) -> list[History]:
@@ -220,7 +257,7 @@ def _add_selected(table: Table, history: History, change: Change) -> None:
         history.after = {}
     else:
         assert row is not None
-        for name, value in _changed(row, change):
+        for name, value in _changed(table, row, change):
             if history.existed is not False:
                 history.before.setdefault(name, row.get(name, UNKNOWN))
             history.after[name] = value
@@ -239,18 +276,20 @@ def _add_other(table: Table, history: History, change: Change) -> None:
         assert row is not None
         if is_touched:
             history.other_updates.append(change.transaction)
-        for name, value in _changed(row, change):
+        for name, value in _changed(table, row, change):
             if is_touched and (name in history.before or history.existed is False):
                 history.others.setdefault(name, []).append(change.transaction)
+                if name in table.stamps:
+                    history.times[name] = value
             row[name] = value
         return
     if is_touched:
         history.other_existence.append(change.transaction)
 
 
-def _changed(row: Row, change: Change) -> list[tuple[str, Text]]:
+def _changed(table: Table, row: Row, change: Change) -> list[tuple[str, Text]]:
     assert change.after is not None
-    changed = [(name, value) for name, value in change.after.items() if row.get(name, UNKNOWN) != value]
+    changed = [(name, value) for name, value in change.after.items() if change.sets(table, name, row)]
     return [*changed, *((name, UNKNOWN) for name in change.unknown)]
 
 
@@ -279,7 +318,8 @@ def rows_without_selection(table: Table, changes: Iterable[Change]) -> list[Row 
             wanted.append(dict(change.before) if change.before is not None else None)
         place = by_history[id(history)]
         row = wanted[place]
-        history.row = change.after
+        known = {**(history.row or {}), **(change.before or {})}
+        history.row = None if change.after is None else {**known, **change.after}
         history.changes += change.is_selected
         rows.place(history, change)
         if row is not None and change.before is not None:
@@ -293,7 +333,7 @@ def rows_without_selection(table: Table, changes: Iterable[Change]) -> list[Row 
             wanted[place] = dict(change.after)
         elif row is not None:
             for name, value in change.after.items():
-                if name in table.stamps or change.before.get(name, UNKNOWN) != value:
+                if change.sets(table, name, known):
                     row[name] = value
             row.update(dict.fromkeys(change.unknown, UNKNOWN))
     return wanted

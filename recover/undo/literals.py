@@ -186,12 +186,10 @@ def _checked(column: Column, value: str) -> str:
     if kind == "enum":
         if column.labels is None or (value and value not in column.labels):
             raise _no_value(column, value)
-        if not value:
-            reason = (
-                "is also one of its labels" if "" in column.labels else "is no label: the row had the invalid number 0"
-            )
+        if not value and "" not in column.labels:
             raise UnprintableValueError(
-                f"The empty text in column {column.name} {reason}, and SQL cannot set it reliably.",
+                f"The empty text in column {column.name} is no label: the row had the invalid number 0, which SQL"
+                " cannot set reliably.",
                 hint="Leave this row out, and correct the column by hand.",
             )
     if kind == "set" and (column.labels is None or not {*filter(None, value.split(","))} <= {*column.labels}):

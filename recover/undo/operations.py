@@ -60,14 +60,8 @@ class MissingValueError(Exception):
         self.column = column
 
 
-def operation_between(table: Table, now: Row | None, wanted: Row | None, moved: bool = False) -> Operation | None:
+def operation_between(table: Table, now: Row | None, wanted: Row | None) -> Operation | None:
     """Return the statement that turns one row into another; None if there is nothing to do.
-
-    Parameters
-    ----------
-    moved
-        Whether other transactions updated the row later, so that a column that the server sets to the time keeps its
-        value.
 
     Raises
     ------
@@ -85,7 +79,7 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None, moved: 
         return Operation(table, "INSERT", {}, {}, _known(wanted, table.stored_names))
     stamps = table.stamps
     names = [name for name in table.stored_names if name in wanted and wanted[name] != now.get(name, UNKNOWN)]
-    values = {name: wanted[name] for name in names if not (moved and name in stamps)}
+    values = {name: wanted[name] for name in names}
     if not values:
         return None
     kept = tuple(name for name in table.stored_names if name in stamps and name not in values) if stamps else ()
@@ -108,7 +102,7 @@ def inverse(table: Table, before: Row | None, after: Row | None) -> Operation | 
 
 def undo_of(table: Table, history: History) -> Operation | None:
     """Return the statement that takes back what the selection did to a row. Raises `MissingValueError`."""
-    return operation_between(table, history.row, history.row_before, moved=bool(history.other_updates))
+    return operation_between(table, history.row, history.row_before)
 
 
 def redo_of(table: Table, history: History) -> Operation | None:

@@ -37,6 +37,8 @@ MINIMAL = "set session binlog_row_image = 'MINIMAL'"
 MODE = "set sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO'"
 
 
+WITH_TIME = "create table t (id int primary key, a int, s timestamp null default null on update current_timestamp)"
+
 UNDONE = [
     Case("update of several rows", (TABLE, ROWS), ("update t set a = a + 10",)),
     Case("delete and insert", (TABLE, ROWS), ("delete from t where id = 2", "insert into t values (9, 9, 'new')")),
@@ -170,6 +172,41 @@ UNDONE = [
             "insert into t values (1, 1, null), (2, 2, '2001-01-01 00:00:00')",
         ),
         ("set timestamp = 1600000000", "update t set a = a + 1"),
+    ),
+    Case(
+        "time of update that a later update keeps",
+        (WITH_TIME, "insert into t values (1, 1, '2020-01-01 00:00:00'), (2, 2, null)"),
+        ("update t set s = '2022-02-01 00:00:00'",),
+        ("update t set a = 7, s = s where id = 1", "update t set a = 8, s = '2023-01-01 00:00:00' where id = 2"),
+    ),
+    Case(
+        "time of update that a later update sets to the same second",
+        (WITH_TIME, "insert into t values (1, 1, '2020-01-01 00:00:00')"),
+        ("set timestamp = 1600000000", "update t set a = 5"),
+        ("set timestamp = 1600000000", "update t set id = 7"),
+    ),
+    Case(
+        "time of update of a child that lost its parent",
+        (
+            "create table p (id int primary key)",
+            "create table c (id int primary key, p int, s datetime null default null on update current_timestamp,"
+            " foreign key (p) references p (id) on delete set null)",
+            "insert into p values (1)",
+            "insert into c values (1, 1, '2020-01-01 00:00:00')",
+        ),
+        ("update c set s = '2022-02-01 00:00:00'",),
+        ("delete from p",),
+    ),
+    Case(
+        "rows that were deleted or replaced since",
+        (WITH_TIME, "insert into t values (1, 1, null), (2, 2, null), (3, 3, null)"),
+        ("set timestamp = 1600000000", "update t set a = a + 10"),
+        ("delete from t where id < 3", "insert into t values (2, 7, null)"),
+    ),
+    Case(
+        "labels of which one is empty",
+        ("create table t (id int primary key, e enum('x', ''))", "insert into t values (1, ''), (2, 'x'), (3, '')"),
+        ("delete from t where id = 1", "update t set e = '' where id = 2", "update t set e = 'x' where id = 3"),
     ),
     Case(
         "generated columns",
@@ -347,6 +384,36 @@ def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, row
         return plan.problems
 
 
+WITH_OTHER_KEYS = (
+    "create table t (a int, b int not null, c int, primary key (b, a))",
+    "create table u (c int, q int not null, unique key (q))",
+)
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb118"))
+def test_keys_are_known_under_full_metadata(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    rows = ("insert into t values (1, 2, 3)", "insert into u values (1, 2)")
+    case = Case("keys", (*WITH_OTHER_KEYS, *rows), ("update t set c = 9", "update u set c = 9"))
+    server.execute("set global binlog_row_metadata = 'FULL'")
+    try:
+        log, _ = played(server, case, "undo_keys", is_possible_without=False)
+    finally:
+        server.execute("set global binlog_row_metadata = default")
+    assert problems_of(server, log, tmp_path, Filters.of(schemas=["undo_keys"], types=["UPDATE"])) == []
+
+
+def test_a_row_that_dependent_transactions_deleted_comes_back(mysql_server: Server, tmp_path: Path) -> None:
+    case = Case("gone", (TABLE, ROWS), ("update t set a = 50 where id = 1",), ("delete from t where id = 1",))
+    log, condition = played(mysql_server, case, "undo_gone", is_possible_without=False)
+    plan, text = undone(mysql_server, [log], tmp_path, condition)
+    assert plan.is_printable and not statements_of(text)
+    assert plan.already[0].reason == "the row needs nothing, because it was deleted since"
+    plan, text = undone(mysql_server, [log], tmp_path, condition, Wish(mode=Mode.DEPENDENTS))
+    assert run(mysql_server, text).returncode == 0 and plan.added
+    assert ("1", "1", "one") in rows_of(mysql_server, "undo_gone")["t"]
+
+
 ALTERED = [
     ("alter table t drop column b", "undo_altered.t was altered since by ALTER TABLE"),
     ("truncate table t", "undo_altered.t was emptied since by TRUNCATE TABLE"),
@@ -427,7 +494,7 @@ def test_a_transaction_that_was_rolled_back_is_refused(
 
 CONFLICTS = [
     ("update t set a = 50 where id = 1", "update t set a = 60 where id = 1", "the same columns were changed since"),
-    ("update t set a = 50 where id = 1", "delete from t where id = 1", "the row is gone now"),
+    ("update t set id = 9 where id = 1", "delete from t where id = 9", "the row is gone now"),
     ("insert into t values (9, 9, 'x')", "update t set b = 'y' where id = 9", "and it was changed since"),
     ("delete from t where id = 1", "insert into t values (1, 5, 'x')", "was inserted or deleted again since"),
     ("update t set id = 9 where id = 1", "insert into t values (1, 5, 'x')", "another row has its key now"),

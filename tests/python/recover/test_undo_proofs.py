@@ -61,7 +61,7 @@ def log(*changes: tuple[int, Image, Image]) -> duckdb.DuckDBPyConnection:
         " binlog_file varchar, file_sequence bigint, start_pos bigint, payload_ordinal int, row_ordinal int,"
         " transaction_pos bigint, gtid varchar, outcome varchar, event_type varchar, schema_name varchar,"
         " table_name varchar, pk_values varchar, pk_values_after varchar, row_before map(varchar, varchar),"
-        " row_after map(varchar, varchar), undecoded_columns varchar[])"
+        " row_after map(varchar, varchar), undecoded_columns varchar[], event_timestamp timestamptz)"
     )
     for place, (transaction, before, after) in enumerate(changes, 1):
         kind = "INSERT" if before is None else "DELETE" if after is None else "UPDATE"
@@ -69,7 +69,7 @@ def log(*changes: tuple[int, Image, Image]) -> duckdb.DuckDBPyConnection:
         moved = images[-1]["id"] if images[-1].get("id", images[0]["id"]) != images[0]["id"] else None
         connection.execute(
             f"insert into binloom.row_changes values (?, 's', 0, 'b.000001', 1, {place * 10}, 0, 0, {transaction},"
-            f" '0-1-{transaction}', 'commit', ?, 'shop', ?, ?, ?, ?, ?, null)",
+            f" '0-1-{transaction}', 'commit', ?, 'shop', ?, ?, ?, ?, ?, null, to_timestamp({transaction}))",
             [f"s/0/b/{place}", kind, "c" if "t" in images[0] else "t", images[0]["id"], moved, before, after],
         )
     return connection

@@ -23,6 +23,7 @@ _CHANGES = pa.schema(
         *((name, pa.string()) for name in ("gtid", "outcome", "event_type", "schema_name", "table_name")),
         *((name, pa.string()) for name in ("pk_values", "pk_values_after")),
         *((name, pa.map_(pa.string(), pa.string())) for name in ("row_before", "row_after")),
+        ("event_timestamp", pa.timestamp("us", "UTC")),
         ("undecoded_columns", pa.list_(pa.string())),
     ]
 )
@@ -84,7 +85,7 @@ def _change(
         "binlog_file": file,
         "file_sequence": sequence,
         **{name: event[name] for name in ("start_pos", "payload_ordinal", "row_ordinal", "transaction_pos", "gtid")},
-        **{name: event[name] for name in ("event_type", "schema_name", "table_name")},
+        **{name: event[name] for name in ("event_timestamp", "event_type", "schema_name", "table_name")},
         "pk_values": pk,
         "pk_values_after": pk_after if event["event_type"] == "UPDATE" and pk_after != pk else None,
         "row_before": None if before is None else list(before.items()),
