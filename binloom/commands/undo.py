@@ -110,6 +110,8 @@ def print_script(
 
 def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
     verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
+    for name in plan.selected.rolled_back[:_ROWS_SHOWN]:
+        tell(f"{name} is left out: it was rolled back, and changed nothing.")
     for problem in plan.problems:
         tell(f"{problem}.")
     shown: list[Conflict | Refusal] = [*plan.conflicts[:_ROWS_SHOWN], *plan.already[:_ROWS_SHOWN]]

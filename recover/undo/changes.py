@@ -68,6 +68,8 @@ class Selected:
         Their tables, with the number of selected changes.
     is_whole
         Whether they are whole transactions.
+    rolled_back
+        Names of transactions that the filters select too, and that changed nothing because they were rolled back.
     """
 
     source_id: str
@@ -75,6 +77,7 @@ class Selected:
     changes: int
     tables: dict[TableName, int]
     is_whole: bool
+    rolled_back: tuple[str, ...] = ()
 
 
 def select(
@@ -111,6 +114,7 @@ def select(
         "create or replace table selected_transactions as "
         "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos from selected_changes"
     )
+    connection.execute("create or replace temp table rolled_back_transactions (name varchar)")
     return _described(connection, is_whole=not rows_only)
 
 
@@ -165,41 +169,67 @@ def _is_chosen(is_whole: bool, table: str) -> str:
 
 
 def _described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
+    _leave_rolled_back(connection, is_whole)
     (source, transactions) = connection.execute(
         "select any_value(source_id), count(*) from selected_transactions"
     ).fetchone() or ("", 0)
-    found = connection.execute(
-        f"select distinct outcome from binloom.row_changes as changes where {_is_chosen(is_whole, 'changes')}"
-        " and outcome is distinct from 'commit'"
-    ).fetchall()
-    outcomes = [row[0] for row in found]
-    if "rollback" in outcomes and not _has_rolled_back(connection):
-        outcomes.remove("rollback")
-    if "unknown" in outcomes:
-        raise SelectionError(
-            "ROLLBACK TO SAVEPOINT may have taken back selected changes: the log does not tell whether they stayed.",
-            hint="Leave them out with --rows-only and --where; `binloom query` shows them with outcome unknown.",
-        )
-    if outcomes:
-        raise SelectionError(
-            f"A selected transaction was not committed: its outcome is {outcomes[0] or 'unknown'}.",
-            hint="A transaction that did not commit changed nothing that an undo could take back.",
-        )
     rows = connection.execute(
         f"select schema_name, table_name, count(*) from binloom.row_changes as changes where {is_selected(is_whole)}"
         " group by all order by all"
     ).fetchall()
     tables = {(schema, name): count for schema, name, count in rows}
-    return Selected(source, transactions, sum(tables.values()), tables, is_whole)
+    names = connection.execute("select name from rolled_back_transactions").fetchall()
+    rolled_back = tuple(name for (name,) in names)
+    if not tables:
+        raise SelectionError(
+            f"The selection was rolled back, so it changed nothing: {', '.join(rolled_back)}.",
+            hint="Select a transaction that was committed.",
+        )
+    return Selected(source, transactions, sum(tables.values()), tables, is_whole, rolled_back)
 
 
-def _has_rolled_back(connection: "DuckDBPyConnection") -> bool:
-    """Return whether a selected transaction was rolled back, and not only some of its changes."""
-    rows = connection.execute(
-        "select 1 from selected_transactions"
-        f" where (source_id, epoch, binlog_file, transaction_pos) in ({_ROLLED_BACK}) limit 1"
+def _leave_rolled_back(connection: "DuckDBPyConnection", is_whole: bool) -> None:
+    """Remove XA transactions that were rolled back from the selection, and remember their names.
+
+    Changes that ROLLBACK TO SAVEPOINT took back need no removal: `is_selected` is true only for committed ones.
+
+    Any other rolled-back transaction is in the log for its rows of an engine without transactions, which remain.
+    """
+    uncommitted = connection.execute(
+        f"select {_transaction_name('changes')}, outcome, epoch, file_sequence, transaction_pos"
+        f" from binloom.row_changes as changes where {_is_chosen(is_whole, 'changes')}"
+        " and outcome is distinct from 'commit'"
+        " group by all order by epoch, file_sequence, transaction_pos"
     ).fetchall()
-    return bool(rows)
+    if not uncommitted:
+        return
+    whole = {
+        tuple(place): (outcome, xa_xid)
+        for outcome, xa_xid, *place in connection.execute(
+            "select outcome, xa_xid, epoch, file_sequence, start_pos from binloom.transactions"
+            " where (epoch, file_sequence, start_pos) in"
+            " (select (epoch, file_sequence, transaction_pos) from selected_transactions)"
+            " and source_id = (select any_value(source_id) from selected_transactions)"
+        ).fetchall()
+    }
+    for name, outcome, *place in uncommitted:
+        end, xa_xid = whole.get(tuple(place), (None, None))
+        if outcome == "unknown":
+            raise SelectionError(
+                f"ROLLBACK TO SAVEPOINT may have taken back changes of the selected transaction {name}: the log does"
+                " not tell whether they stayed.",
+                hint="Leave them out with --rows-only and --where; `binloom query` shows them with outcome unknown.",
+            )
+        if outcome == "rollback" and end == "commit":
+            continue  # ROLLBACK TO SAVEPOINT took these changes back, and no others of the transaction.
+        if end != "rollback" or xa_xid is None:
+            raise SelectionError(
+                f"The selected transaction {name} was not committed: its outcome is {outcome or 'unknown'}.",
+                hint="Select without it: the log does not show whether its changes remained.",
+            )
+        for table in ("selected_transactions", "selected_changes"):
+            connection.execute(f"delete from {table} where (epoch, file_sequence, transaction_pos) = (?, ?, ?)", place)
+        connection.execute("insert into rolled_back_transactions values (?)", [name])
 
 
 def first_selected(connection: "DuckDBPyConnection", selected: Selected, table: TableName) -> tuple[Any, ...]:

@@ -121,6 +121,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     yield f"source: {selected.source_id}"
     yield f"known up to: {heading.head}"
     yield f"selection: {heading.selection or 'everything'}"
+    if selected.rolled_back:
+        yield f"left out, because they were rolled back: {', '.join(selected.rolled_back[:20])}"
     if not selected.is_whole:
         yield f"the script {verb} only the selected rows of their transactions (--rows-only)"
     if plan.wish.columns:

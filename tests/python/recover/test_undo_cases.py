@@ -16,6 +16,7 @@ from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.undo.changes import SelectionError
 from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.script import script
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked
@@ -482,14 +483,25 @@ def test_a_transaction_is_not_taken_back_in_part(name: str, request: pytest.Fixt
 
 
 @pytest.mark.parametrize("name", marked("mysql", "mariadb", "mariadb118"))
-def test_a_transaction_that_was_rolled_back_is_refused(
+def test_a_transaction_that_was_rolled_back_is_left_out_and_named(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     server: Server = request.getfixturevalue(f"{name}_server")
     damage = ("xa start 'x'", "update t set a = a + 10", "xa end 'x'", "xa prepare 'x'", "xa rollback 'x'")
-    log, condition = played(server, Case("xa", (TABLE, ROWS), damage), "undo_xa")
-    with pytest.raises(SelectionError, match="did not commit"):
-        undone(server, [log], tmp_path, condition)
+    case = Case("xa", (TABLE, ROWS), damage, ("delete from t where id = 2",))
+    log, _ = played(server, case, "undo_xa", is_possible_without=False)
+    snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path))
+    for rows_only in (False, True):
+        files = Log.of_whole_files([log], snapshot=snapshot)
+        damaged = Filters.of(tables=["undo_xa.t"], types=["UPDATE", "DELETE"])
+        with planned(files, damaged, Wish(), rows_only=rows_only) as (planner, plan, heading):
+            assert plan.counts == {("undo_xa.t", "INSERT"): 1}
+            (name_of_xa,) = plan.selected.rolled_back
+            assert f"-- left out, because they were rolled back: {name_of_xa}" in script(planner, plan, heading)
+        files = Log.of_whole_files([log], snapshot=snapshot)
+        only = planned(files, Filters.of(tables=["undo_xa.t"], types=["UPDATE"]), Wish(), rows_only=rows_only)
+        with pytest.raises(SelectionError, match=f"rolled back, so it changed nothing: {name_of_xa}"), only:
+            pass
 
 
 CONFLICTS = [
