@@ -112,6 +112,8 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
     verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
     for name in plan.selected.rolled_back[:_ROWS_SHOWN]:
         tell(f"{name} is left out: it was rolled back, and changed nothing.")
+    for sequence in plan.selected.sequences:
+        tell(f"{'.'.join(sequence)} is a sequence, and is left alone: it never gives a number twice.")
     for problem in plan.problems:
         tell(f"{problem}.")
     shown: list[Conflict | Refusal] = [*plan.conflicts[:_ROWS_SHOWN], *plan.already[:_ROWS_SHOWN]]

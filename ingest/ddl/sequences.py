@@ -17,6 +17,10 @@ _OTHERS: Final = (
 )
 
 
+SEQUENCE_COLUMNS: Final = frozenset((*_OF_VALUES, *(name for name, _ in _OTHERS)))
+"""The names of the columns of each sequence; other tables have other ones."""
+
+
 def sequence_columns(value: DataType) -> tuple[Column, ...]:
     """Return the columns of a sequence whose values have a type."""
     typed = [*((name, value) for name in _OF_VALUES), *_OTHERS]

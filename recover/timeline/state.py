@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from recover.timeline.altered_columns import Columns
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
 from recover.timeline.events import Effect, Image, Place, TableEvent
-from recover.timeline.rows import versions
+from recover.timeline.rows import Version, versions
 from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
 
 if TYPE_CHECKING:
@@ -86,11 +87,18 @@ class State:
             _events_since(self._connection, self.table, begin, until),
             columns_of(self._connection, self.table),
         )
+        # A server logs each refill of a sequence as one more row; the sequence has one.
+        is_sequence, last = {*self.columns} == SEQUENCE_COLUMNS, None
         for version in found:
             if version.defect is not None and version.place is not None and version.place < place:
                 self.chain_breaks += 1
             if version.row is not None and version.is_at(place):
+                if is_sequence:
+                    last = version if last is None else max(last, version, key=_order)
+                    continue
                 yield from [self._row(version.row, version.doubts)] * version.copies
+        if last is not None and last.row is not None:
+            yield self._row(last.row, last.doubts)
 
     def _row(self, image: Image, doubts: Sequence[TableEvent]) -> Row:
         values = {column: image[column] for column in self.columns if column in image}
@@ -122,6 +130,15 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
     gaps = (*_gaps(events, events_of(connection, table)), *_cascades(connection, table))
     version_id, columns = _columns_at(connection, table, moment.place)
     return State(table, moment, columns, version_id, gaps, baseline, connection)
+
+
+def _order(version: Version) -> tuple[Place, int, list[int]]:
+    """Return what sorts the versions of rows in commit order."""
+    change = version.change
+    if change is None:
+        return version.place or Place(0, 0, 0), 0, []
+    # One event may have several rows: a change_id ends with the ordinals inside a payload and inside its event.
+    return change.place, change.start_pos, [int(part) for part in change.change_id.split("/")[-2:] if part.isdecimal()]
 
 
 def _events_since(

@@ -17,6 +17,7 @@ from recover.timeline.baselines import Baseline
 from recover.timeline.events import Place
 from recover.undo.fold import Change, Row
 from recover.undo.tables import Table, TableName
+from recover.undo.unaffected import leave_rolled_back, leave_taken_back, sequences_among
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,11 +40,6 @@ _SECONDS: Final = "floor(epoch(event_timestamp))::bigint"
 # A chain of rows that took each other's keys is in memory as a whole.
 _LONGEST_CHAIN: Final = 100_000
 _ROWS_AT_ONCE: Final = 2000
-
-
-_ROLLED_BACK: Final = (
-    "select source_id, epoch, binlog_file, start_pos from binloom.transactions where outcome = 'rollback'"
-)
 
 
 class SelectionError(UsageError):
@@ -70,6 +66,8 @@ class Selected:
         Whether they are whole transactions.
     rolled_back
         Names of transactions that the filters select too, and that changed nothing because they were rolled back.
+    sequences
+        Sequences with selected changes, which an undo leaves alone; `tables` does not have them.
     """
 
     source_id: str
@@ -78,6 +76,7 @@ class Selected:
     tables: dict[TableName, int]
     is_whole: bool
     rolled_back: tuple[str, ...] = ()
+    sequences: tuple[TableName, ...] = ()
 
 
 def select(
@@ -109,28 +108,13 @@ def select(
             f"Changes of several sources are selected: {', '.join(sources)}.",
             hint="Give --source: an undo is for one server.",
         )
-    _leave_out_taken_back(connection)
+    leave_taken_back(connection)
     connection.execute(
         "create or replace table selected_transactions as "
         "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos from selected_changes"
     )
     connection.execute("create or replace temp table rolled_back_transactions (name varchar)")
     return _described(connection, is_whole=not rows_only)
-
-
-def _leave_out_taken_back(connection: "DuckDBPyConnection") -> None:
-    """Take changes out of the selection that never took effect, although their transaction was committed."""
-    if not connection.execute("select 1 from selected_changes where outcome = 'rollback' limit 1").fetchall():
-        return
-    connection.execute(
-        "delete from selected_changes where outcome = 'rollback'"
-        f" and (source_id, epoch, binlog_file, transaction_pos) not in ({_ROLLED_BACK})"
-    )
-    if not connection.execute("select 1 from selected_changes limit 1").fetchall():
-        raise SelectionError(
-            "ROLLBACK TO SAVEPOINT took back all selected changes, so there is nothing to undo.",
-            hint="Look for other changes with `binloom query`; those with another outcome than commit changed nothing.",
-        )
 
 
 def add_transactions(connection: "DuckDBPyConnection", names: Iterable[str]) -> Selected:
@@ -169,67 +153,30 @@ def _is_chosen(is_whole: bool, table: str) -> str:
 
 
 def _described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
-    _leave_rolled_back(connection, is_whole)
+    leave_rolled_back(connection, _is_chosen(is_whole, "changes"), _transaction_name("changes"))
     (source, transactions) = connection.execute(
         "select any_value(source_id), count(*) from selected_transactions"
     ).fetchone() or ("", 0)
     rows = connection.execute(
-        f"select schema_name, table_name, count(*) from binloom.row_changes as changes where {is_selected(is_whole)}"
-        " group by all order by all"
+        "select schema_name, table_name, count(*), bool_and(event_type = 'INSERT')"
+        f" from binloom.row_changes as changes where {is_selected(is_whole)} group by 1, 2 order by 1, 2"
     ).fetchall()
-    tables = {(schema, name): count for schema, name, count in rows}
+    inserted = [(schema, name) for schema, name, _, has_only_inserts in rows if has_only_inserts]
+    sequences = sequences_among(connection, inserted, is_selected(is_whole))
+    tables = {(schema, name): count for schema, name, count, _ in rows if (schema, name) not in sequences}
     names = connection.execute("select name from rolled_back_transactions").fetchall()
     rolled_back = tuple(name for (name,) in names)
+    if sequences and not tables:
+        raise SelectionError(
+            f"Only sequences are selected: {', '.join(map('.'.join, sequences))}. An undo leaves them alone.",
+            hint="A sequence never gives a number twice; ALTER SEQUENCE … RESTART sets the next one.",
+        )
     if not tables:
         raise SelectionError(
             f"The selection was rolled back, so it changed nothing: {', '.join(rolled_back)}.",
             hint="Select a transaction that was committed.",
         )
-    return Selected(source, transactions, sum(tables.values()), tables, is_whole, rolled_back)
-
-
-def _leave_rolled_back(connection: "DuckDBPyConnection", is_whole: bool) -> None:
-    """Remove XA transactions that were rolled back from the selection, and remember their names.
-
-    Changes that ROLLBACK TO SAVEPOINT took back need no removal: `is_selected` is true only for committed ones.
-
-    Any other rolled-back transaction is in the log for its rows of an engine without transactions, which remain.
-    """
-    uncommitted = connection.execute(
-        f"select {_transaction_name('changes')}, outcome, epoch, file_sequence, transaction_pos"
-        f" from binloom.row_changes as changes where {_is_chosen(is_whole, 'changes')}"
-        " and outcome is distinct from 'commit'"
-        " group by all order by epoch, file_sequence, transaction_pos"
-    ).fetchall()
-    if not uncommitted:
-        return
-    whole = {
-        tuple(place): (outcome, xa_xid)
-        for outcome, xa_xid, *place in connection.execute(
-            "select outcome, xa_xid, epoch, file_sequence, start_pos from binloom.transactions"
-            " where (epoch, file_sequence, start_pos) in"
-            " (select (epoch, file_sequence, transaction_pos) from selected_transactions)"
-            " and source_id = (select any_value(source_id) from selected_transactions)"
-        ).fetchall()
-    }
-    for name, outcome, *place in uncommitted:
-        end, xa_xid = whole.get(tuple(place), (None, None))
-        if outcome == "unknown":
-            raise SelectionError(
-                f"ROLLBACK TO SAVEPOINT may have taken back changes of the selected transaction {name}: the log does"
-                " not tell whether they stayed.",
-                hint="Leave them out with --rows-only and --where; `binloom query` shows them with outcome unknown.",
-            )
-        if outcome == "rollback" and end == "commit":
-            continue  # ROLLBACK TO SAVEPOINT took these changes back, and no others of the transaction.
-        if end != "rollback" or xa_xid is None:
-            raise SelectionError(
-                f"The selected transaction {name} was not committed: its outcome is {outcome or 'unknown'}.",
-                hint="Select without it: the log does not show whether its changes remained.",
-            )
-        for table in ("selected_transactions", "selected_changes"):
-            connection.execute(f"delete from {table} where (epoch, file_sequence, transaction_pos) = (?, ?, ?)", place)
-        connection.execute("insert into rolled_back_transactions values (?)", [name])
+    return Selected(source, transactions, sum(tables.values()), tables, is_whole, rolled_back, sequences)
 
 
 def first_selected(connection: "DuckDBPyConnection", selected: Selected, table: TableName) -> tuple[Any, ...]:
@@ -451,6 +398,8 @@ def selected_changes_backwards(
         [selected.source_id],
     )
     for schema, name, *facts in found.rows:
+        if (schema, name) in selected.sequences:
+            continue
         yield (schema, name), _change(("", facts[0], facts[1], True, facts[2], "", "", *facts[3:]))
 
 

@@ -123,6 +123,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     yield f"selection: {heading.selection or 'everything'}"
     if selected.rolled_back:
         yield f"left out, because they were rolled back: {', '.join(selected.rolled_back[:20])}"
+    for name in selected.sequences:
+        yield f"left alone, because it is a sequence: {'.'.join(name)}"
     if not selected.is_whole:
         yield f"the script {verb} only the selected rows of their transactions (--rows-only)"
     if plan.wish.columns:

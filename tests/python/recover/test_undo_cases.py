@@ -14,6 +14,9 @@ from ingest.errors import UsageError
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.log import Log
+from recover.timeline.as_of import moment_of
+from recover.timeline.state import state_of
+from recover.timeline.table_log import Table as LoggedTable
 from recover.undo.changes import SelectionError
 from recover.undo.classify import Direction, Mode, Wish
 from recover.undo.script import script
@@ -502,6 +505,26 @@ def test_a_transaction_that_was_rolled_back_is_left_out_and_named(
         only = planned(files, Filters.of(tables=["undo_xa.t"], types=["UPDATE"]), Wish(), rows_only=rows_only)
         with pytest.raises(SelectionError, match=f"rolled back, so it changed nothing: {name_of_xa}"), only:
             pass
+
+
+def test_a_sequence_is_left_alone(mariadb118_server: Server, tmp_path: Path) -> None:
+    tables = ("create sequence s cache 2", "create table t (id int primary key default nextval(s), a int)")
+    damage = ("insert into t (a) values (1), (2), (3), (4), (5)",)
+    log, condition = played(mariadb118_server, Case("sequence", tables, damage), "undo_sequence")
+    plan, text = undone(mariadb118_server, [log], tmp_path, condition)
+    assert plan.counts == {("undo_sequence.t", "DELETE"): 5}
+    assert "-- left alone, because it is a sequence: undo_sequence.s" in text
+    assert run(mariadb118_server, text).returncode == 0
+    _, text = undone(mariadb118_server, [log], tmp_path, condition, Wish(by_transaction=True))
+    assert len(statements_of(text)) == 5
+    with pytest.raises(SelectionError, match=r"Only sequences are selected: undo_sequence\.s"):
+        undone(mariadb118_server, [log], tmp_path, f"{condition} and table_name = 's'", rows_only=True)
+    # The log has a row for each refill; the table has the last one.
+    sequence = LoggedTable("files", "undo_sequence", "s")
+    files = Log.of_whole_files([log]).connection
+    (row,) = state_of(files, sequence, moment_of(files, "files", None)).rows()
+    ((last,),) = mariadb118_server.execute("select next_not_cached_value from undo_sequence.s")
+    assert row.values["next_not_cached_value"] == str(last)
 
 
 CONFLICTS = [
