@@ -147,7 +147,11 @@ def transactions(
 
 
 SkipConflicts = Annotated[
-    bool, typer.Option("--skip-conflicts", help="Leave out rows in conflict with later transactions.")
+    bool,
+    typer.Option(
+        "--skip-conflicts",
+        help="Leave out rows in conflict with later transactions, and rows that cannot be taken back; exit code 1.",
+    ),
 ]
 WithDependents = Annotated[
     bool, typer.Option("--with-dependents", help="Also take back later transactions that changed the same rows.")

@@ -12,17 +12,17 @@ from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from ingest.words import counted
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
-from recover.undo.against import LiveServer, in_words
-from recover.undo.classify import Conflict, Direction, Mode, Refusal, Wish
+from recover.undo.against import LiveServer
+from recover.undo.classify import Direction, Mode, Refusal, Wish
+from recover.undo.left_rows import Group, grouped
 from recover.undo.plan import Plan
-from recover.undo.script import Ending, Heading, described, described_baseline, script
+from recover.undo.script import Ending, Heading, described_baseline, script
 from recover.undo.undoing import planned
 
 if TYPE_CHECKING:
     from ingest.sources.address import ServerAddress
 
-# More are rarely read; --format of `binloom query` lists them all.
-_ROWS_SHOWN: Final = 20
+_GROUPS_SHOWN: Final = 40
 
 
 def wish_of(
@@ -101,31 +101,55 @@ def print_script(
             write_script(script(planner, plan, heading, ending), output)
         # Only now is the script there.
         _report(plan, heading, tell)
-        if not plan.is_printable:
-            return max(EXIT_CHECK_FAILED, exit_code)
-        if not plan.statements:
-            tell("nothing is to be done: every selected row is already as it should be.")
+        _write_left_rows(plan, output, tell)
+        if not plan.is_printable or plan.left.count:
+            exit_code = max(EXIT_CHECK_FAILED, exit_code)
+        if plan.is_printable and not plan.statements:
+            tell(
+                "nothing can be done: each row that is not as it should be is left out."
+                if plan.left.count
+                else "nothing is to be done: every selected row is already as it should be."
+            )
     return exit_code
+
+
+def _write_left_rows(plan: Plan, output: Path | None, tell: Callable[[str], None]) -> None:
+    """Write each row that is not taken back, and why, to a file beside the script; remove that of an earlier script."""
+    if output is None or (output.exists() and not output.is_file()):
+        return
+    beside = output.with_name(f"{output.name}.left-out")
+    if not plan.left.count:
+        beside.unlink(missing_ok=True)
+        return
+    write_script(plan.left.lines(), beside)
+    tell(f"{beside} has {counted(plan.left.count, 'row')} that {'is' if plan.left.count == 1 else 'are'} left out.")
+
+
+def _way_out(group: Group, wish: Wish) -> str:
+    """Return the options that go on without the rows of a group."""
+    if group.is_harmless or wish.mode is Mode.SKIP or wish.by_transaction:
+        return ""
+    column = group.first.column if isinstance(group.first, Refusal) else ""
+    other = f", and --columns with other columns than {column}" if column else ""
+    return f" (--skip-conflicts goes on without {'it' if group.rows == 1 else 'them'}{other})"
 
 
 def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
     verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
-    for name in plan.selected.rolled_back[:_ROWS_SHOWN]:
+    for name in plan.selected.rolled_back[:_GROUPS_SHOWN]:
         tell(f"{name} is left out: it was rolled back, and changed nothing.")
     for sequence in plan.selected.sequences:
         tell(f"{'.'.join(sequence)} is a sequence, and is left alone: it never gives a number twice.")
-    for problem in plan.problems:
+    for problem in grouped(plan.problems):
         tell(f"{problem}.")
-    shown: list[Conflict | Refusal] = [*plan.conflicts[:_ROWS_SHOWN], *plan.already[:_ROWS_SHOWN]]
-    shown += plan.refusals[:_ROWS_SHOWN]
-    for row in shown:
-        tell(f"{described(row)}.")
-    for difference in plan.differences[:_ROWS_SHOWN]:
-        tell(f"{in_words(difference)}.")
-    counts_of_rows = (plan.conflicting, plan.refused, len(plan.already), plan.differing)
-    left = sum(max(0, count - _ROWS_SHOWN) for count in counts_of_rows)
-    if left:
-        tell(f"{left} more rows are in conflict, refused, different on the server or already as they should be.")
+    groups = plan.left.groups
+    for group in groups[:_GROUPS_SHOWN]:
+        tell(f"{group}{_way_out(group, plan.wish)}.")
+    if len(groups) > _GROUPS_SHOWN:
+        rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
+        tell(
+            f"{rows} more rows have {len(groups) - _GROUPS_SHOWN} other reasons: --output writes a file with all rows."
+        )
     if heading.server and not plan.problems:
         tell(f"{plan.compared} rows were compared with the server at {heading.server}: {plan.differing} differ.")
     if plan.is_printable:
@@ -141,8 +165,12 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
             tell(f"values of {table} that images lack are {described_baseline(baseline)}.")
         for warning in plan.warnings:
             tell(f"not contained: {warning}.")
-    elif plan.problems or plan.refused:
+    elif plan.problems:
         tell(f"the {verb} is refused, and nothing is printed.")
+    elif plan.refused:
+        needs = sorted({refusal.needs for refusal in plan.refusals} - {""})
+        needed = f" They would need {'; '.join(needs)}." if needs else ""
+        tell(f"the {verb} is refused: {counted(plan.refused, 'row')} cannot be changed.{needed}")
     elif plan.differing and not plan.conflicting:
         tell(
             f"the {verb} is refused: {plan.differing} of {plan.compared} rows are not on the server as the log left"

@@ -23,7 +23,7 @@ from recover.undo.fold import Change, Row
 from recover.undo.literals import UnprintableValueError
 from recover.undo.operations import MissingValueError, Operation, Verb, verb_between
 from recover.undo.reading import StatementReader
-from recover.undo.statements import StatementWriter
+from recover.undo.statements import StatementWriter, unprintable_column
 from recover.undo.tables import Table
 
 END: Final = b"\0"
@@ -178,7 +178,8 @@ class ChainPlanner:
                 texts = [] if wish.by_transaction else [(one.verb, self._statements.text(one)) for one in adjusted]
                 expected = expected_rows(operations, are_steps=wish.by_transaction) if self._task.is_compared else []
             except UnprintableValueError as error:
-                found.refusals.append(Refusal(table, chain[0].key if table.row_key else "", str(error)))
+                key, reason = chain[0].key if table.row_key else "", str(error).removesuffix(".")
+                found.refusals.append(Refusal(table, key, reason, unprintable_column(adjusted)))
                 continue
             yield PlannedChain(place, chain, plan, texts, expected)
 

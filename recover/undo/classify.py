@@ -80,11 +80,29 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A row that cannot be taken back, and why."""
+    """A row that cannot be taken back, and why.
+
+    Attributes
+    ----------
+    column
+        The column without which its statement is possible, if there is one.
+    needs
+        What would have to be there.
+    """
 
     table: Table
     key: str
     reason: str
+    column: str = ""
+    needs: str = ""
+
+    @classmethod
+    def of_missing(cls, table: Table, key: str, column: str, now: Row | None, wanted: Row | None) -> "Refusal":
+        """Return the refusal of a statement between two rows for which the log lacks a value."""
+        # An UPDATE may leave a column out.
+        way_out = "" if now is None or wanted is None else column
+        needs = "an earlier image of the row, or a baseline before the change"
+        return cls(table, key, f"the log does not contain the value of column {column}", way_out, needs)
 
 
 class ProofError(Exception):
@@ -137,7 +155,8 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
         if not history.is_selected:
             continue
         if history.broken:
-            plan.refusals.append(Refusal(table, _key_text(table, history), history.broken))
+            needs = "the changes that are missing in the log"
+            plan.refusals.append(Refusal(table, _key_text(table, history), history.broken, needs=needs))
             continue
         if wish.columns is not None:
             if history.existed is not None:
@@ -195,8 +214,7 @@ def _plan_change(table: Table, change: Change) -> ChainPlan:
     try:
         operation = operation_between(table, now, wanted)
     except MissingValueError as missing:
-        reason = f"the log does not contain the value of column {missing.column}"
-        plan.refusals.append(Refusal(table, change.key, reason))
+        plan.refusals.append(Refusal.of_missing(table, change.key, missing.column, now, wanted))
         return plan
     if operation is None:
         plan.done = 1
@@ -343,8 +361,8 @@ def _add_operations(
         try:
             operation = make(table, history)
         except MissingValueError as missing:
-            reason = f"the log does not contain the value of column {missing.column}"
-            plan.refusals.append(Refusal(table, _key_text(table, history), reason))
+            key = _key_text(table, history)
+            plan.refusals.append(Refusal.of_missing(table, key, missing.column, history.row, history.row_before))
             planned.remove(history)
             continue
         if operation is None:

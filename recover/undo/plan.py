@@ -26,6 +26,7 @@ from recover.undo.changes import (
 from recover.undo.classify import Conflict, Mode, Refusal, Wish, inverse_of, key_text
 from recover.undo.definitions import Definitions
 from recover.undo.fold import Change, Row
+from recover.undo.left_rows import LeftRows
 from recover.undo.levels import find_levels
 from recover.undo.literals import UnprintableValueError
 from recover.undo.operations import Verb
@@ -72,6 +73,8 @@ class Plan:
         What the plan does not contain.
     baselines
         The baseline of each table that supplies values which the images of the selection lack.
+    left
+        All rows that get no statement, in groups.
     order
         Verbs in the order of the statements; None if the statements are in the reverse of commit order.
     """
@@ -92,6 +95,7 @@ class Plan:
     disjoint: int = 0
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    left: LeftRows = field(default_factory=LeftRows)
     order: tuple[Verb, ...] | None = None
     added: tuple[str, ...] = ()
     baselines: dict[str, Baseline] = field(default_factory=dict)
@@ -121,6 +125,12 @@ class Plan:
         self.problems += found.problems
         self.done += found.done
         self.disjoint += found.disjoint
+        for conflict in found.conflicts:
+            self.left.add(conflict, is_harmless=self.wish.mode is Mode.FORCE)
+        for refusal in found.refusals:
+            self.left.add(refusal)
+        for done in found.already:
+            self.left.add(done, is_harmless=True)
         for conflict in found.conflicts:
             self.transactions_in_conflict.update(conflict.transactions)
 
@@ -307,6 +317,8 @@ class Planner:
                 return
             plan.compared += len(rows)
             plan.differing += len(found)
+            for difference in found.values():
+                plan.left.add(difference)
             plan.differences += [*found.values()][: max(0, _SHOWN - len(plan.differences))]
             different = {id(rows[number][0]) for number in found}
             yield from (chain for chain in some if id(chain) not in different)
@@ -377,7 +389,8 @@ class Planner:
                 plan.problems.append(f"the undo is impossible change by change: {error}")
                 return
             except UnprintableValueError as error:
-                refusal = Refusal(table, key_text(table, change.after or change.before or {}), str(error))
+                reason = str(error).removesuffix(".")
+                refusal = Refusal(table, key_text(table, change.after or change.before or {}), reason)
                 plan.take(table, Findings(refusals=[refusal]))
                 continue
             yield text

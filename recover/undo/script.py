@@ -8,8 +8,7 @@ from typing import Literal
 from ingest.escapes import visible
 from ingest.words import counted
 from recover.timeline.baselines import Baseline
-from recover.undo.against import in_words
-from recover.undo.classify import Conflict, Direction, Mode, Refusal
+from recover.undo.classify import Direction, Mode
 from recover.undo.long_values import in_parts
 from recover.undo.plan import Plan, Planner
 from recover.undo.session import SESSION
@@ -147,16 +146,17 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
             "they are overwritten (--force)" if plan.wish.mode is Mode.FORCE else "they are left out (--skip-conflicts)"
         )
         yield f"rows in conflict with later transactions: {plan.conflicting}; {left}"
-        for conflict in plan.conflicts[:20]:
-            yield f"  {described(conflict)}"
     if plan.refused:
         yield f"rows that the script cannot change, and leaves out: {plan.refused}"
     if heading.server:
         yield f"rows compared with the server at {heading.server}: {plan.compared}"
     if plan.differing:
         yield f"rows that differ on the server, and are left out: {plan.differing}"
-        for difference in plan.differences[:20]:
-            yield f"  {in_words(difference)}"
+    for group in plan.left.groups[:20]:
+        yield f"  {group}"
+    if plan.wish.mode is Mode.SKIP and plan.left.count:
+        left = counted(plan.left.count, "selected row")
+        yield f"not all of the selection: {left} {'is' if plan.left.count == 1 else 'are'} left out"
     for warning in plan.warnings:
         yield f"not contained: {warning}"
     if heading.confidence:
@@ -169,13 +169,3 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
 def described_baseline(baseline: Baseline) -> str:
     """Return where values come from that a baseline has."""
     return f"from the baseline at {baseline.binlog_file}:{baseline.place.pos} and the changes since"
-
-
-def described(conflict: Conflict | Refusal) -> str:
-    """Return a row and what is in its way, in one line."""
-    columns = conflict.columns if isinstance(conflict, Conflict) else ()
-    transactions = conflict.transactions if isinstance(conflict, Conflict) else ()
-    which = f" ({', '.join(columns)})" if columns else ""
-    by = f", by {', '.join(transactions[:5])}" if transactions else ""
-    more = f" and {len(transactions) - 5} more" if len(transactions) > 5 else ""
-    return visible(f"{conflict.table.text} {conflict.key}: {conflict.reason}{which}{by}{more}")

@@ -1,12 +1,13 @@
 """Statements as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from recover.undo.fold import Row
 from recover.undo.literals import (
     Printer,
     Text,
+    UnprintableValueError,
     comparison,
     finder,
     guard,
@@ -29,6 +30,18 @@ def statement(operation: Operation) -> str:
         A value cannot be written as SQL.
     """
     return StatementWriter().text(operation)
+
+
+def unprintable_column(operations: Iterable[Operation]) -> str:
+    """Return the first column that an UPDATE sets or compares, and that cannot be written; empty if there is none."""
+    for operation in operations:
+        if operation.verb == "UPDATE":
+            for name, value in (*operation.values.items(), *operation.guard.items()):
+                try:
+                    literal(operation.table.by_name[name], value)
+                except UnprintableValueError:
+                    return name
+    return ""
 
 
 class StatementWriter:

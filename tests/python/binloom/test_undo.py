@@ -55,6 +55,24 @@ def test_a_script_is_reported_only_when_it_is_written(tmp_path: Path) -> None:
     assert "UPDATE `shop`.`orders`" in (tmp_path / "undo.sql").read_text()
 
 
+def test_rows_that_are_left_out_are_told_by_reason_and_listed_in_a_file(tmp_path: Path) -> None:
+    shop, script, rows = SAMPLES / "shop-mysql", tmp_path / "undo.sql", tmp_path / "undo.sql.left-out"
+    options = ("--files", shop / "binlog.000001", "--snapshot-dir", shop / "schema", "--output", script, "--rows-only")
+    changed = ("--table", "shop.orders", "--where", "after.status = 'paid'", "--changed", "status")
+    refused = binloom_here("undo", *options, *changed, home=tmp_path)
+    count = int(re.search(r"shop\.orders: (\d+) rows \(", refused.stderr)[1])  # type: ignore[index]
+    assert_sentence(
+        refused, 1, r"the same columns were changed since \(status\), by", "--skip-conflicts goes on without"
+    )
+    assert refused.stderr.count("were changed since (status)") == 1
+    assert not script.exists() and len(rows.read_text().splitlines()) >= count > 1
+    assert all(line.startswith("shop.orders ") for line in rows.read_text().splitlines())
+    rest = binloom_here("undo", *options, *changed, "--skip-conflicts", home=tmp_path)
+    assert rest.returncode == 1 and "-- not all of the selection: " in script.read_text(), rest.stderr
+    done = binloom_here("undo", *options, *changed, "--force", home=tmp_path)
+    assert done.returncode == 0 and not rows.exists(), done.stderr
+
+
 @pytest.mark.parametrize("command", ["undo", "redo"])
 @pytest.mark.parametrize(("options", "is_told"), [((), True), (("--table", "shop.orders"), False)])
 def test_a_selection_of_everything_is_told(
