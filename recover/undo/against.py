@@ -5,7 +5,7 @@ The server itself compares, by the conditions of the statements: a row that fits
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -16,7 +16,7 @@ from recover.undo.literals import Text, guard, quoted
 from recover.undo.long_values import in_parts
 from recover.undo.session import MEANING
 from recover.undo.statements import conditions, locator
-from recover.undo.tables import Column, Table
+from recover.undo.tables import Column, Table, TableName
 
 if TYPE_CHECKING:
     from ingest.sources.address import ServerAddress
@@ -105,6 +105,35 @@ class LiveServer:
     def close(self) -> None:
         """End the connection, and the transaction with it."""
         self._server.close()
+
+    def tables_with_triggers(self, tables: Collection[TableName]) -> set[TableName] | None:
+        """Return which of some tables have triggers; None if the user may not see them.
+
+        Raises
+        ------
+        SourceError
+            The server refuses to answer.
+        """
+        # Without the privilege TRIGGER a server shows none.
+        (me,) = self._server.rows("select current_user() as name")
+        grantee = "'" + "'@'".join(str(me["name"]).rsplit("@", 1)) + "'"
+        schemas = [schema for schema, _ in tables]
+        listed = ", ".join(["%s"] * len(schemas))
+        seen = self._server.rows(
+            "select table_schema as name from information_schema.schema_privileges"
+            " where privilege_type = 'TRIGGER' and grantee = %s"
+            " union all select '*' from information_schema.user_privileges"
+            " where privilege_type = 'TRIGGER' and grantee = %s",
+            [grantee, grantee],
+        )
+        visible = {row["name"] for row in seen}
+        found = self._server.rows(
+            "select distinct event_object_schema as s, event_object_table as t from information_schema.triggers"
+            f" where event_object_schema in ({listed})",
+            schemas,
+        )
+        having = {(row["s"], row["t"]) for row in found} & {*tables}
+        return having if having or "*" in visible or visible >= {*schemas} else None
 
     def differences(self, expected: Sequence[Expected]) -> dict[int, Difference]:
         """Compare rows of one table with the server; return the differences by the numbers of the rows.

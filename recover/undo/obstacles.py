@@ -52,10 +52,6 @@ def obstacles(
 
 def warnings(selected: Selected, definitions: Definitions, with_cascades: bool = False) -> Iterator[str]:
     """Yield what a script does not contain, each with its explanation and without the last full stop."""
-    yield (
-        "the effects of triggers. Triggers of these tables run again when you run the script. The log contains the rows"
-        " that triggers wrote to other tables"
-    )
     for key in definitions.foreign_keys:
         rules = {key.update_rule, key.delete_rule} - {"RESTRICT", "NO ACTION"}
         if key.parent in selected.tables and rules:

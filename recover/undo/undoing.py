@@ -30,6 +30,7 @@ from recover.undo.obstacles import harms, obstacles, warnings
 from recover.undo.plan import Plan, Planner
 from recover.undo.script import Heading
 from recover.undo.tables import TableName
+from recover.undo.triggers import trigger_warnings
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -102,6 +103,7 @@ def planned(
             problems = problems_of(plan.selected)
         plan.problems += problems
         plan.warnings += warnings(plan.selected, definitions, with_cascades)
+        plan.warnings += trigger_warnings(connection, plan.selected, server)
         plan.warnings += never_landed(log, plan.selected)
         if with_cascades:
             plan.synthesized = synthesized(connection, plan.selected)

@@ -17,6 +17,7 @@ from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.table_log import Table as LoggedTable
+from recover.undo.against import LiveServer
 from recover.undo.changes import SelectionError
 from recover.undo.classify import Direction, Mode, Wish
 from recover.undo.script import script
@@ -377,6 +378,34 @@ def test_triggers_run_again(name: str, request: pytest.FixtureRequest, tmp_path:
     # The trigger has noted the updates of the undo: the values are those from before.
     assert before["notes"] <= after["notes"]
     assert sorted(row[1:] for row in (after["notes"] - before["notes"]).elements()) == [("1", "1"), ("2", "2")]
+
+
+TRIGGER = "create trigger noted after update on t for each row set @noted = new.id"
+TRIGGERS = [
+    (("create table t (id int primary key, a int)", TRIGGER), True, "Triggers of undo_trigger.t run again"),
+    (("create table t (id int primary key, a int)", TRIGGER, "drop trigger noted"), True, ""),
+    (("create table t (id int primary key, a int)",), True, ""),
+    (("create table t (id int primary key, a int)",), False, "if these tables have any"),
+    (("create table t (id int primary key, a int)", TRIGGER), False, "if these tables have any"),
+]
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb118"))
+def test_triggers_are_told_where_there_are_any(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    for number, (tables, is_logged, warning) in enumerate(TRIGGERS):
+        case = Case("t", (*tables, "insert into t values (1, 1)"), ("update t set a = 2",))
+        log, _ = played(server, case, "undo_trigger", is_possible_without=False, is_begin_logged=is_logged)
+        snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path / str(number)))
+        selected = Filters.of(tables=["undo_trigger.t"], types=["UPDATE"])
+        with planned(Log.of_whole_files([log], snapshot=snapshot), selected, Wish()) as (_, plan, _):
+            told = [one for one in plan.warnings if "triggers" in one]
+        assert len(told) == bool(warning) and all(warning in one for one in told), (tables, told)
+        files = Log.of_whole_files([log], snapshot=snapshot)
+        with LiveServer(root_of(server)) as live, planned(files, selected, Wish(), server=live) as (_, plan, _):
+            has_trigger = tables[-1] == TRIGGER
+            assert any("run again" in one for one in plan.warnings) == has_trigger
+            assert not any("if these tables" in one for one in plan.warnings)
 
 
 def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, rows_only: bool = False) -> list[str]:
