@@ -95,7 +95,7 @@ class Plan:
     disjoint: int = 0
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    left: LeftRows = field(default_factory=LeftRows)
+    left: LeftRows = field(default_factory=LeftRows, repr=False, compare=False)
     order: tuple[Verb, ...] | None = None
     added: tuple[str, ...] = ()
     baselines: dict[str, Baseline] = field(default_factory=dict)

@@ -278,6 +278,7 @@ def test_processes_that_share_the_rows_give_the_same_plan(monkeypatch: pytest.Mo
     monkeypatch.setattr(plan, "number_of_processes", lambda _: 2)
     shared = printed(log(*rows), wish=Wish(mode=Mode.SKIP))
     assert shared == alone
+    assert [*shared[0].left.lines()] == [*alone[0].left.lines()]
     found, statements = shared
     assert (len(statements), found.conflicting, found.refused, len(found.already)) == (29, 1, 2, 1)
 
