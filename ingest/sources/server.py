@@ -19,6 +19,21 @@ _SAID_LIMIT = 500
 _ACCESS_DENIED = (1044, 1045, 1698)
 _PRIVILEGE_MISSING = (1142, 1143, 1227, 1370)
 _NO_BINARY_LOGGING = 1381
+_UNUSABLE_ACCOUNTS = {
+    **dict.fromkeys((1820, 1862), "Its password has expired: ALTER USER gives it a new one."),
+    **dict.fromkeys((3118, 4151), "The account is locked: ALTER USER ... ACCOUNT UNLOCK opens it."),
+    **dict.fromkeys((3955, 4150), "It is blocked after wrong passwords: ALTER USER ... ACCOUNT UNLOCK opens it."),
+    1130: "The account is not for this host: CREATE USER names the hosts of an account.",
+}
+"""Errors of MySQL and MariaDB for accounts that exist, and what to do."""
+_BUSY = {
+    **dict.fromkeys((1040, 1203, 1226), "Try again when others have ended, or raise the limit."),
+    1129: "FLUSH HOSTS lets this host in again.",
+    3032: "It is in offline mode: try again when it is not.",
+    3159: "It wants TLS: leave out --tls-mode, or give REQUIRED.",
+}
+# Errors of the client itself: all others are answers of a server.
+_OF_CLIENT = range(2000, 3000)
 
 # Privileges: to ask for the end of the log, to stream it, to read the schema, and to begin a baseline.
 Need = Literal["monitor", "stream", "schema", "lock"]
@@ -175,26 +190,38 @@ _NUMBER = re.compile(r"[0-9]{1,20}")
 
 def source_error(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
     """Return the error for an exception of pymysql: it tells who refused what, and what to do."""
-    number, text = 0, _shortened(str(error))
+    number, text = 0, _shortened(str(error)).rstrip(".")
     if not isinstance(error, pymysql.MySQLError | OSError):
         return SourceError(
-            f"The server at {address} does not answer like a MySQL server: {type(error).__name__}: {text}.",
+            f"The server at {address} does not answer like a MySQL server{text and ': '}{text}.",
             hint="Check the address, and that a MySQL or MariaDB server listens there.",
             number=number,
         )
     if isinstance(error, pymysql.MySQLError) and error.args and isinstance(error.args[0], int):
         number = error.args[0]
-        text = _shortened(str(error.args[1])) if len(error.args) > 1 else text
+        text = _shortened(str(error.args[1])).rstrip(".") if len(error.args) > 1 else text
     if number in _ACCESS_DENIED:
         return AccessRefusedError(
             f"The server at {address} refuses user {address.user!r}: {text}.",
             hint="Check the user, and the password in --defaults-file, BINLOOM_PASSWORD or MYSQL_PWD.",
             number=number,
         )
+    if number in _UNUSABLE_ACCOUNTS:
+        return AccessRefusedError(
+            f"The server at {address} refuses user {address.user!r}: {text}.",
+            hint=_UNUSABLE_ACCOUNTS[number],
+            number=number,
+        )
     if number in _PRIVILEGE_MISSING:
         return AccessRefusedError(
             f"User {address.user!r} lacks a privilege on the server at {address}: {text}.",
             hint="Grant it, and try again.",
+            number=number,
+        )
+    if sql is None and number and number not in _OF_CLIENT:
+        return SourceError(
+            f"The server at {address} refuses the connection: {text}.",
+            hint=_BUSY.get(number, "Its error log may tell more."),
             number=number,
         )
     if sql is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingest.errors import SourceCheckError, SourceError, UsageError
+from ingest.errors import AccessRefusedError, SourceCheckError, SourceError, UsageError
 from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import binlog_position, take_snapshot
 from ingest.sources.server import Server, ServerIdentity, server_identity
@@ -209,6 +209,29 @@ def test_wrong_password_and_nobody_there(server: LiveServer) -> None:
     assert "s3cret" not in repr(address(server, password="s3cret"))
     with pytest.raises(SourceError, match="cannot be reached"):
         Server(ServerAddress("127.0.0.1", 1))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "needle"),
+    [
+        ("password expire", "Its password has expired: ALTER USER gives it a new one"),
+        ("account lock", "The account is locked: ALTER USER ... ACCOUNT UNLOCK opens it"),
+    ],
+)
+def test_an_account_that_cannot_be_used_is_told_as_such(server: LiveServer, attribute: str, needle: str) -> None:
+    user = "'ada'@'%'"
+    server.execute(f"drop user if exists {user}", f"create user {user} identified by 'pw'")
+    server.execute(f"alter user {user} {attribute}")
+    with pytest.raises(AccessRefusedError, match=rf"refuses user 'ada': .*[^.]\. {needle}\.$"):
+        Server(ServerAddress("127.0.0.1", server.port, "ada", "pw")).rows("select 1 as one")
+
+
+def test_a_server_without_room_is_not_said_to_be_away(server: LiveServer) -> None:
+    user = "'ada'@'%'"
+    server.execute(f"drop user if exists {user}", f"create user {user} identified by 'pw' with max_user_connections 1")
+    asked = ServerAddress("127.0.0.1", server.port, "ada", "pw")
+    with Server(asked), pytest.raises(SourceError, match=r"refuses the connection: .*\. Try again when others have"):
+        Server(asked)
 
 
 def test_missing_privilege_is_named(server: LiveServer) -> None:
