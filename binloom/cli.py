@@ -89,9 +89,11 @@ def inspect(
     that is encrypted or that ends inside its first event.
     """
     from binloom.commands.inspect import inspect_files, list_events
+    from binloom.commands.named_files import binlogs
 
     end_with_the_pipe()
     hide_pandas_from_arrow()
+    files = binlogs(files)
     if events or filter_type or limit is not None:
         raise typer.Exit(list_events(files, format, limit, filter_type or [], verbose))
     raise typer.Exit(inspect_files(files, format, verbose))
@@ -123,14 +125,17 @@ def decode(
 ) -> None:
     """Print the row changes of binlog files, one JSON object a line. Needs no Java.
 
-    Events and values that cannot be decoded are reported on stderr. The exit code is 3 if a file is damaged.
+    Events and values that cannot be decoded are reported on stderr. The exit code is then 3, as for a damaged file.
     """
     from binloom.commands.decode import decode_files
+    from binloom.commands.named_files import binlogs
 
     end_with_the_pipe()
     hide_pandas_from_arrow()
     filter, snapshot = _table_filter(schemas, tables, exclude_tables), _snapshot(snapshot_dir)
-    raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))
+    raise typer.Exit(
+        decode_files(binlogs(files), format, snapshot, filter, start_position, stop_position, skip_bad_checksum)
+    )
 
 
 @app.command(short_help="Land a schema snapshot, for names that a binlog does not contain.")

@@ -8,6 +8,7 @@ from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
 from binloom.options import (
+    CommandWithKey,
     FormatOption,
     FromFiles,
     HistoryAsOf,
@@ -51,7 +52,7 @@ def query(
         raise typer.Exit(print_changes(log, filters, by, limit, format))
 
 
-@commands.command(short_help="Print one row through time.")
+@commands.command(short_help="Print one row through time.", cls=CommandWithKey)
 def history(
     table: TableName,
     key: Annotated[

@@ -1,13 +1,18 @@
 """Options that several commands have."""
 
 import os
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from binloom.commands.output import Format
 from ingest.errors import UsageError
+
+# As the value of a key, or of the first of its columns.
+_NEGATIVE: Final = re.compile(r"-[0-9]")
 
 
 def not_empty(parameter: typer.CallbackParam, value: Any) -> Any:
@@ -19,6 +24,22 @@ def not_empty(parameter: typer.CallbackParam, value: Any) -> Any:
             hint="Give it a value, or leave it out; a variable of the shell that is not set gives an empty value.",
         )
     return value
+
+
+class CommandWithKey(TyperCommand):
+    """A command with the key of a row among its arguments: `-5` is a key, and no option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of a command line; a number after an option is the value of this option."""
+        keys = [
+            place
+            for place, word in enumerate(args)
+            if _NEGATIVE.match(word) and "--" not in args[:place] and not (place and args[place - 1].startswith("-"))
+        ]
+        others = [word for place, word in enumerate(args) if place not in keys]
+        if keys:
+            args = [*others, *(() if "--" in others else ("--",)), *(args[place] for place in keys)]
+        return super().parse_args(ctx, args)
 
 
 # `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.

@@ -173,9 +173,17 @@ class UnknownSourceError(BinloomError):
 def unknown_source(source_id: str, known: Iterable[str], home: Path) -> UnknownSourceError:
     """Return the error for an unknown source; its hint names the known sources."""
     names = ", ".join(sorted(known))
-    hint = (
-        f"There are: {names}."
-        if names
-        else f"Nothing is landed yet. Run `binloom ingest --source {source_id} --binlog-dir DIR --all` first."
+    return UnknownSourceError(
+        f"There is no source {source_id!r} in {home}.",
+        hint=f"There are: {names}." if names else empty_home(home, source_id),
+        source_id=source_id,
     )
-    return UnknownSourceError(f"There is no source {source_id!r} in {home}.", hint=hint, source_id=source_id)
+
+
+def empty_home(home: Path, source_id: str = "NAME") -> str:
+    """Return what to do about a home in which nothing was landed, or that does not exist: its name may be mistyped."""
+    found = "Nothing is landed in" if home.is_dir() else "There is no folder"
+    return (
+        f"{found} {home} (BINLOOM_HOME). Set BINLOOM_HOME to the home that you mean, or begin with:"
+        f" binloom ingest --source {source_id} --binlog-dir DIR --all"
+    )

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from binloom.commands.named_files import binlogs
 from binloom.commands.output import say
 from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError, unknown_source
@@ -48,7 +49,7 @@ def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Pat
         _assert_files(more, names)
         return Log.of_cluster() if is_cluster_target() else _warehouse(VIEWS, filters=filters)
     hide_pandas_from_arrow()
-    return Log.of_files([*files, *(more or ())], filters, **_origin(filters.sources, names))
+    return Log.of_files(binlogs([*files, *(more or ())]), filters, **_origin(filters.sources, names))
 
 
 def asked_whole_log(
@@ -86,7 +87,7 @@ def asked_whole_log(
     if table is not None and Path(table).is_file():
         raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
     hide_pandas_from_arrow()
-    return Log.of_whole_files([*files, *(more or ())], table, spill=spill, **_origin(sources, names))
+    return Log.of_whole_files(binlogs([*files, *(more or ())]), table, spill=spill, **_origin(sources, names))
 
 
 @contextmanager

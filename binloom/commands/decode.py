@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binloom.commands.output import Format, iso, progress, say
-from ingest.errors import EXIT_DONE, BinloomError, CorruptBinlogError
+from ingest.errors import EXIT_DONE, EXIT_SOURCE, BinloomError, CorruptBinlogError
 from ingest.escapes import visible
 from ingest.words import counted
 
@@ -76,7 +76,8 @@ def decode_files(
         start = start_position if number == 0 else None
         stop = stop_position if number == len(files) - 1 else None
         try:
-            _decode_file(path, format, hints.get(path), noting, start, stop, skip_bad_checksum, found)
+            problems = _decode_file(path, format, hints.get(path), noting, start, stop, skip_bad_checksum, found)
+            exit_code = max(exit_code, EXIT_SOURCE if problems else EXIT_DONE)
         except BinloomError as error:
             sys.stdout.flush()
             say(str(error))
@@ -114,7 +115,8 @@ def _decode_file(
     stop: int | None,
     skip_bad_checksum: bool,
     found: _Found,
-) -> None:
+) -> int:
+    """Print the row changes of a file; return the number of events and values that could not be decoded."""
     from ingest.binlog import open_binlog
 
     cut = _cut_before(path, start, skip_bad_checksum)
@@ -153,6 +155,7 @@ def _decode_file(
         if problems:
             what = "One event or value" if problems == 1 else f"{problems:,} events or values"
             say(f"{path}: {what} could not be decoded; the output is without {'it' if problems == 1 else 'them'}.")
+    return problems
 
 
 def _cut_before(path: Path, position: int | None, skip_bad_checksum: bool) -> int | None:

@@ -20,6 +20,7 @@ from binloom.commands.project import BUILD, build_site, project_dir, run_dbt
 from binloom.commands.quality import summary as gate_summary
 from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
 from ingest.warehouse.home import HOME_VARIABLE
+from ingest.words import counted
 
 SOURCES = ("shop-mysql", "shop-mariadb")
 _MARTS, _STAGING = "binloom", "binloom_staging"
@@ -297,7 +298,7 @@ def _damage(transaction: dict[str, Any], statements: list[dict[str, Any]]) -> No
     margin = " " * (len(transaction["source_id"]) + 2)
     lines = [
         f"{transaction['source_id']}: at {transaction['changed_at']}{thread} set {columns}{value} in"
-        f" {transaction['rows']} rows of {transaction['schema_name']}.{transaction['table_name']}",
+        f" {counted(transaction['rows'], 'row')} of {transaction['schema_name']}.{transaction['table_name']}",
         f"{margin}transaction {transaction['transaction_id']}, {transaction['binlog_file']} at position"
         f" {transaction['transaction_pos']}",
         *(f"{margin}the statement: {row['sql_text']}" for row in statements),

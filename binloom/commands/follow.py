@@ -133,6 +133,6 @@ class _Watcher:
         if not self.has_landed:
             return "nothing new, all is landed"
         return (
-            f"{totals['rows']} row changes in {totals['transactions']} transactions landed, "
+            f"{counted(totals['rows'], 'row change')} in {counted(totals['transactions'], 'transaction')} landed, "
             f"{human_bytes(totals['bytes'])}"
         )

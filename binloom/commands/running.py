@@ -23,6 +23,8 @@ from ingest.escapes import visible
 from ingest.warehouse.privacy import keep_private
 
 EXIT_INTERRUPTED = 130
+EXIT_PIPE = 141
+"""What a shell shows for a process that SIGPIPE has ended."""
 
 _SILENCE = logging.NullHandler()
 
@@ -47,6 +49,11 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
         return error.exit_code
     except typer.TyperException as error:
         return _wrong_usage(error, arguments)
+    except SystemExit as ended:
+        # Typer ends with 1 when nobody reads the output any more, which is the code for a refusal.
+        if isinstance(ended.__context__, BrokenPipeError):
+            return EXIT_PIPE
+        raise
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except MemoryError:

@@ -10,7 +10,7 @@ from binloom.commands.asked_log import report_beginning, report_end, report_prob
 from binloom.commands.output import StateFormat, json_text, say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.escapes import csv_cell
-from ingest.words import counted
+from ingest.words import counted, subject
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.copied import copy_table
@@ -67,7 +67,10 @@ def _write_inserts(log: Log, state: State, output: Path | None) -> int:
     inserts = inserts_of(log, state)
     write_script(inserts.lines(), output)
     if inserts.left_out:
-        say(f"{inserts.left_out} rows cannot be written as SQL and are left out; the reason is beside each.")
+        say(
+            f"{subject(inserts.left_out, 'row', 'is', 'are')} left out, without a form in SQL; the reason is beside"
+            " each."
+        )
     return EXIT_CHECK_FAILED if inserts.left_out else EXIT_DONE
 
 
@@ -78,13 +81,18 @@ def _report(state: State) -> None:
         say(sentence)
     if state.chain_breaks:
         say(
-            f"{state.chain_breaks} changes before it do not link to the previous change of their row:"
+            f"{subject(state.chain_breaks, 'change', 'does', 'do')} not link to the previous change of the row:"
             " the log lacks writes between them."
         )
     if state.rows_unknown:
-        say(f"{state.rows_unknown} rows have values that the log does not contain; they are listed as unknown.")
+        say(
+            f"{subject(state.rows_unknown, 'row', 'has', 'have')} values that the log does not contain; they are listed"
+            " as unknown."
+        )
     if state.rows_doubtful:
-        say(f"{state.rows_doubtful} rows may have other values, or may not exist; the reason is beside each.")
+        say(
+            f"{counted(state.rows_doubtful, 'row')} may have other values, or may not exist; the reason is beside each."
+        )
 
 
 def _lines(columns: Sequence[str], rows: Iterator[Row], format: StateFormat) -> Iterator[str]:

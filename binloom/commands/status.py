@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from binloom.commands.output import Format, human_bytes, print_line, print_rows, print_table
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, empty_home
+from ingest.warehouse.home import binloom_home
 from ingest.words import counted
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _source_row(one: "SourceStatus") -> list[object]:
 
 def _print_sources(sources: "Sequence[SourceStatus]", only_sources: bool) -> None:
     if not sources:
-        print_line("Nothing is landed yet. Begin with: binloom ingest --source NAME --binlog-dir DIR --all")
+        print_line(empty_home(binloom_home()))
     for one in sources:
         server = f"{one.flavor} {one.server_version}, server id {one.server_id}" if one.flavor else "no file landed yet"
         print_line(f"{one.source_id}  ({server}, epoch {one.epoch or 0})")
@@ -205,7 +206,6 @@ def _ago(seconds: float) -> str:
 
 def _masked(source_id: str) -> str:
     """Return the columns that are masked in landed rows; empty without any."""
-    from ingest.warehouse.home import binloom_home
     from ingest.warehouse.masks import recorded_masks
 
     tables = sorted(recorded_masks(source_id, binloom_home()).items())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from binloom.commands.asked_log import report_problems
 from binloom.commands.output import say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, UsageError
-from ingest.words import counted
+from ingest.words import counted, sentence, subject
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
 from recover.undo.against import LiveServer
@@ -141,17 +141,20 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
     for sequence in plan.selected.sequences:
         tell(f"{'.'.join(sequence)} is a sequence, and is left alone: it never gives a number twice.")
     for problem in grouped(plan.problems):
-        tell(f"{problem}.")
+        tell(sentence(problem))
     groups = plan.left.groups
     for group in groups[:_GROUPS_SHOWN]:
-        tell(f"{group}{_way_out(group, plan.wish)}.")
+        tell(sentence(f"{group}{_way_out(group, plan.wish)}"))
     if len(groups) > _GROUPS_SHOWN:
         rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
         tell(
             f"{rows} more rows have {len(groups) - _GROUPS_SHOWN} other reasons: --output writes a file with all rows."
         )
     if heading.server and not plan.problems:
-        tell(f"{plan.compared} rows were compared with the server at {heading.server}: {plan.differing} differ.")
+        tell(
+            f"{subject(plan.compared, 'row', 'was', 'were')} compared with the server at {heading.server}:"
+            f" {plan.differing} differ{'s' if plan.differing == 1 else ''}."
+        )
     if plan.is_printable:
         counts = ", ".join(
             f"{count} {'comparison' if kind == 'SELECT' else kind} of {table}"
@@ -164,7 +167,7 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         for table, baseline in plan.baselines.items():
             tell(f"values of {table} that images lack are {described_baseline(baseline)}.")
         for warning in plan.warnings:
-            tell(f"not contained: {warning}.")
+            tell(sentence(f"not contained: {warning}"))
     elif plan.problems:
         tell(f"the {verb} is refused, and nothing is printed.")
     elif plan.refused:
@@ -173,14 +176,14 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         tell(f"the {verb} is refused: {counted(plan.refused, 'row')} cannot be changed.{needed}")
     elif plan.differing and not plan.conflicting:
         tell(
-            f"the {verb} is refused: {plan.differing} of {plan.compared} rows are not on the server as the log left"
-            " them. --skip-conflicts leaves these out."
+            f"the {verb} is refused: {plan.differing} of {subject(plan.compared, 'row', 'is', 'are')} not on the server"
+            " as the log left them. --skip-conflicts leaves these out."
         )
     elif plan.wish.mode is Mode.DEPENDENTS:
         tell(f"the {verb} is refused: these conflicts remain with all dependent transactions.")
     else:
         tell(
-            f"the {verb} is refused: {plan.conflicting} row{'s were' if plan.conflicting != 1 else ' was'} changed by"
+            f"the {verb} is refused: {subject(plan.conflicting, 'row', 'was', 'were')} changed by"
             " later transactions. --with-dependents"
             " takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them."
         )

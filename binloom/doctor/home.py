@@ -19,12 +19,20 @@ def check_home() -> Iterator[Finding]:
     """Check that the home can be written, that others cannot read it, and which processes use it."""
     home = binloom_home()
     if not home.is_dir():
-        message = f"{home} does not exist; the first command that lands something creates it."
-        yield Finding("home", "good", message)
+        yield _to_be_created(home)
         return
     yield _rights(home)
     yield from _readers(home)
     yield from _processes(home)
+
+
+def _to_be_created(home: Path) -> Finding:
+    parent = next(path for path in home.parents if path.exists())
+    if _is_shut(parent):
+        remedy = f"Set {HOME_VARIABLE} to another folder."
+        return Finding("home", "error", f"{home} does not exist, and this user cannot create it in {parent}. {remedy}")
+    message = f"{home} does not exist; the first command that lands something creates it."
+    return Finding("home", "good", message)
 
 
 def _rights(home: Path) -> Finding:

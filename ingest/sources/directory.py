@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.binlog.format import MAGIC
 from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, UsageError
 
 # A server numbers its files with at least six digits; numbers beyond 999999 have more.
@@ -41,6 +42,21 @@ def binlog_path(path: Path) -> BinlogPath:
     """Return the file with its name split into base and number."""
     match = _ANY_NUMBER.search(path.name)
     return BinlogPath(path, path.name, int(match["sequence"]) if match else None)
+
+
+def is_companion(path: Path) -> bool:
+    """Return whether a file is one that a server keeps beside its binlogs, and not a binlog.
+
+    A pattern such as `binlog.*` finds the list of the files (`.index`), and on MariaDB the state of the GTIDs
+    (`.state`) and their index in each file (`.idx`).
+    """
+    if path.suffix not in (".index", ".state", ".idx") or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) != MAGIC
+    except OSError:
+        return False
 
 
 def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[BinlogPath]:

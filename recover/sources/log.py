@@ -162,7 +162,7 @@ class Log:
 
         found = decode(paths, filters, source_id=source_id or SOURCE, snapshot=snapshot, home=home)
         versions = read_table_versions(found.connection)
-        return cls(found.connection, versions, found.problems, is_whole=False, tables=found.tables)
+        return cls(found.connection, versions, found.problems, is_whole=False, tables=found.tables, snapshot=snapshot)
 
     @classmethod
     def of_whole_files(
@@ -235,9 +235,16 @@ class Log:
         missing = self.quarantined(filters)
         if not missing:
             return None
+        hint = "Run `binloom snapshot`, which lands the names of their columns, and `binloom build`."
+        if self.snapshot is not None:
+            hint = (
+                "The definitions in --snapshot-dir do not fit them: give those of the time at which the rows changed."
+            )
+        elif not self.is_landed:
+            hint = "Give the names of their columns with --snapshot-dir."
         return UsageError(
             f"All selected row events are in quarantine: {', '.join(map(str, missing))}.",
-            hint="Give the names of their columns with --snapshot-dir, or run `binloom snapshot` and `binloom build`.",
+            hint=hint,
         )
 
     def _assert_tables(self, filters: Filters) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ingest.errors import SourceError
+from ingest.words import counted
 from recover.undo import literals as kinds
 from recover.undo.expected import Expected
 from recover.undo.literals import Text, guard, quoted
@@ -181,7 +182,7 @@ class LiveServer:
         """Return what is different about a row, None if it is the row itself that the server finds by its next key."""
         table = one.table
         if not one.key:
-            reason = f"{count} equal rows are on the server, and {one.count} are expected"
+            reason = f"the server has {counted(count, 'equal row')}, and the log {one.count}"
             return Difference(table, "(a table without a key)", reason)
         shown = "|".join(map(str, one.key.values()))
         further = one.wanted if one.is_absent else one.guard
@@ -233,7 +234,7 @@ class LiveServer:
 def in_words(difference: Difference) -> str:
     """Return a difference in one line."""
     columns = "; ".join(f"{one.column} should be {one.expected} and is {one.found}" for one in difference.columns[:5])
-    more = f"; and {len(difference.columns) - 5} more columns" if len(difference.columns) > 5 else ""
+    more = f"; and {counted(len(difference.columns) - 5, 'more column')}" if len(difference.columns) > 5 else ""
     done = " (the row is already as the script would leave it)" if difference.is_done else ""
     listed = f": {columns}{more}" if columns else ""
     return f"{difference.table.text} {difference.key}: {difference.reason}{listed}{done}"

@@ -129,7 +129,8 @@ def _erased(connection: "DuckDBPyConnection", selected: Selected, table: Table) 
         [*table.name],
     ).fetchone()
     if row is not None and row[0]:
-        yield f"the values of {row[0]} selected changes of {table.text} were erased: select transactions without them"
+        count = counted(row[0], "selected change")
+        yield f"the values of {count} of {table.text} were erased: select transactions without them"
 
 
 def _prepared(connection: "DuckDBPyConnection", selected: Selected, table: Table) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
+from ingest.words import counted
 from recover.selection.catalog import unknown_name
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
@@ -109,8 +110,8 @@ def planned(
             plan.synthesized = synthesized(connection, plan.selected)
         for name, count in missing.items():
             plan.warnings.append(
-                f"{count} rows of {'.'.join(name)} that a cascade changed, because their last images are older than"
-                " a change of the table itself"
+                f"{counted(count, 'row')} of {'.'.join(name)} that a cascade changed, because the last images are older"
+                " than a change of the table itself"
             )
         if log.goes_on_after is not None:
             plan.warnings.append(f"changes in files after {log.goes_on_after}, which were not given")

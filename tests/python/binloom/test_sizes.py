@@ -279,8 +279,8 @@ def test_decode_prints_every_change_as_text(folder: Path) -> None:
 
 @pytest.mark.parametrize("limit", [None, *around(INDEX_CAPACITY)])
 def test_inspect_lists_every_event(folder: Path, limit: int | None) -> None:
-    # Each transaction has four events; the file has a format description and a ROTATE.
-    file, events = once(folder, transactions_of_many_tables, INDEX_CAPACITY // 4), 4 * (INDEX_CAPACITY // 4) + 2
+    # Beside an event for each version: a format description, BEGIN, TABLE_MAP, XID and ROTATE.
+    file, events = once(folder, versions_of_one_row, INDEX_CAPACITY), INDEX_CAPACITY + 5
     words = () if limit is None else ("--limit", limit)
     for format in ("json", "csv"):
         rows = rows_in(printed("inspect", "--events", *words, "--format", format, file), format)

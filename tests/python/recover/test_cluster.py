@@ -156,7 +156,7 @@ def test_an_answer_has_all_rows_also_if_others_begin(rows: int, monkeypatch: pyt
 class FakeCluster:
     """A cluster with two schemas, whose answers are known."""
 
-    answers: ClassVar = {
+    answers: ClassVar[dict[str, list[tuple[Any, ...]]]] = {
         "show schemas": [("binloom",), ("shop",)],
         "show tables in `binloom`": [("binloom", "row_changes", False), ("", "temporary", True)],
         "show tables in `shop`": [("shop", "orders", False)],

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -94,11 +95,11 @@ def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
         ask("select * from row_changes", tmp_path)
 
 
-def own_table(home: Path, schema: str, name: str, rows: dict[str, list[object]]) -> None:
+def own_table(home: Path, schema: str, name: str, rows: Mapping[str, Sequence[object]]) -> None:
     """Write a table, as a dbt project of a person does."""
     folder = home / "warehouse" / f"{schema}.db" / name
     folder.mkdir(parents=True)
-    pq.write_table(pa.table(rows), folder / "part-0.parquet")
+    pq.write_table(pa.table(dict(rows)), folder / "part-0.parquet")
     (folder / "_SUCCESS").touch()
 
 

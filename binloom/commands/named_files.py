@@ -1,0 +1,28 @@
+"""The binlog files among those that a command line names: a pattern such as `binlog.*` finds others, too."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from binloom.commands.output import say
+from ingest.errors import UsageError
+from ingest.sources.directory import is_companion
+
+
+def binlogs(files: Iterable[Path]) -> list[Path]:
+    """Return the files without those that a server keeps beside its binlogs, and tell which these are.
+
+    Raises
+    ------
+    UsageError
+        No other file is named.
+    """
+    named = list(files)
+    others = [path for path in named if is_companion(path)]
+    if others and len(others) == len(named):
+        raise UsageError(
+            f"{others[0]} is no binlog: the server lists its files there, or their GTIDs.",
+            hint="Give the binlog files beside it.",
+        )
+    for path in others:
+        say(f"{path} is no binlog, but a file that the server keeps beside them; it is passed over.")
+    return [path for path in named if path not in others]
