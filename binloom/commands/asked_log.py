@@ -18,7 +18,7 @@ from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
-from recover.sources.log import VIEWS, Log
+from recover.sources.log import VIEWS, Log, listed
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.masks import masks_in_filters
 from recover.timeline.table_log import MARTS
@@ -129,7 +129,7 @@ def report_quarantine(log: Log, filters: Filters) -> None:
     """Tell how many rows in quarantine an answer lacks."""
     if missing := log.quarantined(filters):
         say(
-            f"row events that are in quarantine are not shown: {', '.join(map(str, missing))}."
+            f"row events that are in quarantine are not shown: {listed(missing)}."
             " docs/questions.md tells how to see them."
         )
 

@@ -148,7 +148,8 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
     if len(groups) > _GROUPS_SHOWN:
         rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
         tell(
-            f"{rows} more rows have {len(groups) - _GROUPS_SHOWN} other reasons: --output writes a file with all rows."
+            f"{subject(rows, 'more row', 'has', 'have')} {counted(len(groups) - _GROUPS_SHOWN, 'other reason')}:"
+            " --output writes a file with all rows."
         )
     if heading.server and not plan.problems:
         tell(

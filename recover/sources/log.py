@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
+from ingest.words import counted
 from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_table
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
 from recover.selection.emptiness import why_nothing
@@ -37,6 +38,9 @@ VIEWS: Final = (
 )
 
 
+_TABLES_SHOWN: Final = 5
+
+
 @dataclass(frozen=True)
 class Quarantined:
     """Rows of a table that a selection lacks, because they cannot be named or read with certainty."""
@@ -47,6 +51,16 @@ class Quarantined:
 
     def __str__(self) -> str:
         return f"{self.rows} of {self.table} ({self.reason.replace('_', ' ')})"
+
+
+def listed(missing: Sequence[Quarantined]) -> str:
+    """Return rows in quarantine in words; one missing definition may concern hundreds of tables."""
+    shown, others = missing[:_TABLES_SHOWN], missing[_TABLES_SHOWN:]
+    words = [*map(str, shown)]
+    if others:
+        tables = len({one.table for one in others})
+        words.append(f"{sum(one.rows for one in others)} of {counted(tables, 'more table')}")
+    return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -243,7 +257,7 @@ class Log:
         elif not self.is_landed:
             hint = "Give the names of their columns with --snapshot-dir."
         return UsageError(
-            f"All selected row events are in quarantine: {', '.join(map(str, missing))}.",
+            f"All selected row events are in quarantine: {listed(missing)}.",
             hint=hint,
         )
 

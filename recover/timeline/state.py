@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ingest.ddl.sequences import SEQUENCE_COLUMNS
+from ingest.words import counted
 from recover.timeline.altered_columns import Columns
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
@@ -161,11 +162,16 @@ def _gaps(events: Sequence[TableEvent], whole: Sequence[TableEvent]) -> Iterator
             " never changed are missing."
         )
     since = events[emptied + 1 :] if emptied is not None else events
+    # One missing definition may put the rows of thousands of transactions in quarantine.
+    alike: dict[tuple[Effect, str], list[TableEvent]] = {}
     for event in since:
-        if event.effect is Effect.REPLACES:
-            yield f"After {event}, the table has rows that were logged under another name, or not at all."
-        elif event.effect is Effect.OBSCURES:
-            yield f"After {event}, rows may be missing or have other values."
+        alike.setdefault((event.effect, event.reason), []).append(event)
+    for (effect, _), (first, *others) in alike.items():
+        places = f"{first} and at {counted(len(others), 'later place')}" if others else str(first)
+        if effect is Effect.REPLACES:
+            yield f"After {places}, the table has rows that were logged under another name, or not at all."
+        elif effect is Effect.OBSCURES:
+            yield f"After {places}, rows may be missing or have other values."
 
 
 def _cascades(connection: "DuckDBPyConnection", table: Table) -> Iterator[str]:

@@ -12,7 +12,7 @@ from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
 from recover.sources.kept_files import ignored
-from recover.sources.log import Log
+from recover.sources.log import Log, listed
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Effect, Place
 from recover.timeline.masks import masked_tables
@@ -123,11 +123,11 @@ def _why_nothing(log: Log, selection: Selection) -> UsageError:
     reason = log.why_nothing(selection)
     if not isinstance(reason, NothingSelectedError) or isinstance(reason, OutsideTheLogError):
         return reason
-    missing = ", ".join(map(str, log.quarantined(selection.filters)))
+    missing = log.quarantined(selection.filters)
     if not missing:
         return reason
     return NothingSelectedError(
-        f"{reason.message} Row events in quarantine are not searched: {missing}.",
+        f"{reason.message} Row events in quarantine are not searched: {listed(missing)}.",
         hint="docs/questions.md tells how to see them, and docs/schema-history.md how to name their columns.",
     )
 

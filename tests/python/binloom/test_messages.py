@@ -122,6 +122,30 @@ def test_a_snapshot_that_was_given_is_not_asked_for(tmp_path: Path) -> None:
     assert_sentence(wrong, 2, "in quarantine", "The definitions in --snapshot-dir do not fit them")
 
 
+def rows_without_character_sets(folder: Path, tables: int, transactions: int) -> Path:
+    """Write a log without the CREATE DATABASE, so that nothing tells the character set of its tables."""
+    maker = forge.FileMaker()
+    for table in range(tables):
+        ddl = b"create table t%d (id int primary key, v varchar(10))" % table
+        maker.event(2, struct.pack("<IIBHH", 7, 0, 1, 0, 0) + b"s\0" + ddl)
+        for number in range(transactions):
+            maker.begin()
+            maker.table_map([forge.LONG, forge.VARCHAR], struct.pack("<H", 40), b"", table + 1, b"t%d" % table)
+            maker.rows(30, 2, b"\0" + struct.pack("<i", number) + b"\x02ab", table_id=table + 1)
+            maker.commit()
+    maker.rotate()
+    return maker.write(folder)
+
+
+def test_one_missing_definition_is_not_told_for_each_table_and_transaction(tmp_path: Path) -> None:
+    file = rows_without_character_sets(tmp_path, tables=9, transactions=7)
+    query = binloom_here("query", "--files", file, home=tmp_path / "home")
+    assert_sentence(query, 2, "are in quarantine: 7 of s.t0 .*, 28 of 4 more tables")
+    state = binloom_here("state", "s.t3", "--files", file, home=tmp_path / "home")
+    (line,) = [line for line in state.stderr.splitlines() if "in quarantine" in line]
+    assert "and at 6 later places, rows may be missing" in line
+
+
 def test_words_agree_with_their_numbers() -> None:
     assert (counted(1, "row change"), counted(2000, "row change")) == ("1 row change", "2,000 row changes")
     assert (subject(1, "row", "has", "have"), subject(0, "row", "has", "have")) == ("1 row has", "0 rows have")
