@@ -31,6 +31,13 @@ ddl_actions as (
 
 ),
 
+transactions as (
+
+    select * from {{ ref('stg_binlog__transactions') }}
+    where {{ in_stale_files() }}
+
+),
+
 -- Statements that change a schema and no rows.
 ddl as (
 
@@ -70,6 +77,22 @@ without_targets as (
 
 ),
 
+-- An older binloom did not land which rows they took back: any row of their transaction.
+without_ranges as (
+
+    select statements.*
+    from statements
+    inner join transactions
+        on
+            {{ same_segment('statements', 'transactions') }}
+            and statements.transaction_pos = transactions.start_pos
+    where
+        transactions.rolled_back_ranges is null
+        and statements.kind = 'QUERY'
+        and statements.sql_text rlike r'(?is)^\s*(/\*.*?\*/\s*)*rollback\s+(work\s+)?to\s'
+
+),
+
 changes as (
 
     select
@@ -94,7 +117,11 @@ changes as (
         cast(null as string) as verb,
         cast(null as string) as schema_name,
         cast(null as string) as table_name
-    from without_targets
+    from (
+        select * from without_targets
+        union all
+        select * from without_ranges
+    ) as unrecorded
 
 ),
 

@@ -179,7 +179,7 @@ with_wrong_maps as (
 
 ),
 
--- An older binloom landed these statements without their targets.
+-- An older binloom landed these statements without their targets, or without the rows that they took back.
 without_targets as (
 
     select
@@ -187,7 +187,7 @@ without_targets as (
         epoch,
         binlog_file,
         segment_start,
-        array('statements: an older binloom landed them, and did not record which tables they change') as differences
+        array('statements: an older binloom landed them, and did not record which rows they change') as differences
     from statement_format_changes
     where statements > 0 and verb is null
 
