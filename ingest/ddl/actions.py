@@ -32,6 +32,25 @@ Kind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultValue:
+    """The default of a column.
+
+    Attributes
+    ----------
+    text
+        Its text: the content of a string, or a number as written. None is NULL.
+    is_literal
+        Whether it is a value, and not an expression, of which `text` tells nothing.
+    is_quoted
+        Whether it is a string.
+    """
+
+    text: str | None
+    is_literal: bool = True
+    is_quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column as a statement defines it, with its type as information_schema shows it.
 
@@ -50,6 +69,9 @@ class Column:
         As information_schema.columns.EXTRA shows it, for how the column's values are made.
     length
         Characters that a TEXT must have room for, where its type depends on a character set that is still unknown.
+    default
+        As written; None where the statement has none. Columns that differ only in it are equal: it is no part of the
+        shape, and a masked statement has another one.
     """
 
     name: str
@@ -61,6 +83,7 @@ class Column:
     is_generated: bool | None = None
     extra: str = ""
     length: int | None = None
+    default: DefaultValue | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from ingest.ddl.actions import Column, Key
+from sqlglot.tokenizer_core import TokenType
+
+from ingest.ddl.actions import Column, DefaultValue, Key
 from ingest.ddl.column_types import (
     DataType,
     Dialect,
@@ -30,6 +32,7 @@ _ATTRIBUTES: Final = frozenset(
         *("WITHOUT", "FIRST", "AFTER", "REF_SYSTEM_ID", "CHARACTER", "CHARSET"),
     }
 )
+_CONSTANTS: Final = {"NULL": None, "TRUE": "1", "FALSE": "0"}
 _RULES: Final = ("RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION")
 
 
@@ -126,6 +129,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
     nullable: bool | None = None
     is_generated = is_primary = is_versioned = is_period = False
     extra = ""
+    default: DefaultValue | None = None
     keys: list[Key] = []
     if data_type.is_serial:
         nullable, extra = False, "auto_increment"
@@ -134,13 +138,15 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
         if cursor.take_words("NOT", "NULL"):
             nullable = False
         elif cursor.take_words("NULL"):
-            nullable = True
+            nullable, default = True, default or DefaultValue(None)
         elif cursor.take_words("AUTO_INCREMENT"):
             nullable, extra = False, "auto_increment"
         elif cursor.take_words("SERIAL", "DEFAULT", "VALUE"):
             nullable, extra = False, "auto_increment"
             keys.append(Key(None, (name,)))
-        elif cursor.take_words("DEFAULT") or cursor.take_words("ON", "UPDATE"):
+        elif cursor.take_words("DEFAULT"):
+            default = _default(cursor)
+        elif cursor.take_words("ON", "UPDATE"):
             _skip_expression(cursor)
         elif cursor.take_words("UNIQUE"):
             cursor.take_words("KEY")
@@ -174,7 +180,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
     if nullable is None:
         nullable = data_type.name != "timestamp" or dialect.has_explicit_timestamps
     place, after = read_place(cursor)
-    column = Column(name, is_nullable=nullable, is_generated=is_generated, extra=extra)
+    column = Column(name, is_nullable=nullable, is_generated=is_generated, extra=extra, default=default)
     return Definition(
         _typed(column, data_type), data_type, is_primary, tuple(keys), place, after, is_versioned, is_period
     )
@@ -206,6 +212,26 @@ def is_partitioning(cursor: Cursor, ahead: int = 0) -> bool:
     """
     words = cursor.word(ahead), cursor.word(ahead + 1)
     return words in (("PARTITION", "BY"), ("REMOVE", "PARTITIONING"), ("UPGRADE", "PARTITIONING"))
+
+
+def _default(cursor: Cursor) -> DefaultValue:
+    """Read a default."""
+    start = cursor.at
+    _skip_expression(cursor)
+    end, cursor.at = cursor.at, start
+    if cursor.is_text():
+        text = cursor.text()
+        if cursor.at == end:
+            return DefaultValue(text, is_quoted=True)
+        cursor.at = start
+    tokens = [cursor.literal() for _ in range(end - start)]
+    sign = "-" if tokens[0][0] == TokenType.DASH else ""
+    match tokens[1:] if tokens[0][0] in (TokenType.DASH, TokenType.PLUS) else tokens:
+        case [(TokenType.NUMBER, text)]:
+            return DefaultValue(sign + text)
+        case [(TokenType.VAR, text)] if text.upper() in _CONSTANTS and not sign:
+            return DefaultValue(_CONSTANTS[text.upper()])
+    return DefaultValue(None, is_literal=False)
 
 
 def _skip_expression(cursor: Cursor) -> None:

@@ -26,6 +26,7 @@ _NO_ACTION: Final = ("NO ACTION", "RESTRICT")
 
 _TABLES: Final = """
 create schema binloom_quality;
+create table binloom_staging.masked_sources (source_id varchar);
 create table binloom_quality.lost_events (
     source_id varchar, epoch integer, binlog_file varchar, start_pos bigint, end_pos bigint, detail varchar
 );

@@ -23,6 +23,8 @@ STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
 """The statements of completed segments, under the name that Spark has for them."""
 DDL_ACTIONS: Final = ("binloom_staging", "stg_binlog__ddl_actions")
 """The steps of their DDL statements."""
+MASKED_SOURCES: Final = ("binloom_staging", "masked_sources")
+"""The sources of which rows are masked; the texts of their statements are masked, too."""
 _LANDED: Final = {STATEMENTS: "statements", DDL_ACTIONS: "ddl_actions"}
 BASELINES: Final = (MART_SCHEMA, "baselines")
 BASELINE_ROWS: Final = (MART_SCHEMA, "baseline_rows")
@@ -133,6 +135,18 @@ def _landed(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     return f"select * from ({landed}) semi join ({completed}) using ({keys})"
 
 
+def _masked_sources(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
+    """Return a query of the sources with masks."""
+    none = "select null::varchar as source_id, null::varchar[] as masked_columns where false"
+    try:
+        # Table maps that an older binloom landed lack the column.
+        maps = _rows_of(kept.raw_table("table_maps"))
+        landed = f"select source_id, masked_columns from ({none} union all by name select * from ({maps}))"
+    except FileNotFoundError:
+        landed = none
+    return f"select distinct source_id from ({landed}) where masked_columns is not null"
+
+
 def _baselines(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     """Return a query of the tables of baselines."""
     try:
@@ -214,5 +228,10 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
     )
 
 
-_QUERIES: Final = {**dict.fromkeys(_LANDED, _landed), BASELINES: _baselines, BASELINE_ROWS: _baseline_rows}
+_QUERIES: Final = {
+    **dict.fromkeys(_LANDED, _landed),
+    MASKED_SOURCES: _masked_sources,
+    BASELINES: _baselines,
+    BASELINE_ROWS: _baseline_rows,
+}
 """Queries of tables that are not simply the files of a mart."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from recover.selection.condition import STATEMENT_KINDS
 from recover.sources.copies import Copies
-from recover.sources.marts import STATEMENTS
+from recover.sources.marts import MASKED_SOURCES, STATEMENTS
 from recover.timeline.history import WHOLE_NUMBER, key_of
 from recover.timeline.table_log import MARTS, Table
 
@@ -18,7 +18,9 @@ _TRANSACTION_COLUMNS: Final = (
     *("transaction_id", "source_id", "epoch", "file_sequence", "binlog_file", "start_pos", "end_pos", "gtid"),
     *("committed_at", "outcome", "xa_xid", "xa_end_transaction_id"),
 )
-_SELECTED_APART: Final = ("row_changes", "transactions", "table_versions", "quarantined_row_events")
+_SELECTED_APART: Final = (
+    *("row_changes", "transactions", "table_versions", "quarantined_row_events", "masked_sources"),
+)
 # The engines measure the distance of texts beyond ASCII differently; DuckDB chooses among these.
 _NEAREST: Final = 20
 
@@ -79,6 +81,9 @@ def copy_events(copies: Copies, source_id: str, *, all_transactions: bool) -> No
     for schema, name in MARTS:
         if name not in _SELECTED_APART:
             copies.add(name, of_source, schema=schema)
+    masked = exp.select("source_id").distinct().from_("binlog_raw.table_maps")
+    masked = masked.where(of_source, exp.column("masked_columns").is_(exp.null()).not_())
+    copies.add_rows(masked, MASKED_SOURCES[1], schema=MASKED_SOURCES[0])
     # One row for each transaction, with what its events have in common; one for each event without a transaction.
     common = ("source_id", "epoch", "file_sequence", "binlog_file", "transaction_pos", "schema_name", "table_name")
     quarantined = exp.select(*common, "min(start_pos) as start_pos").from_("binloom.quarantined_row_events")

@@ -1,9 +1,12 @@
 """Row changes of one table, and the other events of the log that change its rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from recover.timeline.readings import Reading
 
 Image = dict[str, str | None]
 """Column name to value, as the server prints it. None is SQL NULL; a column without an entry is unknown."""
@@ -74,9 +77,9 @@ class Effect(StrEnum):
     EMPTIES = "empties"
     """The table has no rows afterwards: TRUNCATE, DROP, CREATE."""
     REPLACES = "replaces"
-    """The table has other rows afterwards, which are unknown: RENAME, a changed primary key."""
+    """The table has other rows afterwards, which are unknown: RENAME."""
     ALTERS = "alters"
-    """Values of some columns are unknown afterwards: ALTER TABLE."""
+    """The rows have other columns or another key afterwards: ALTER TABLE; `alteration` tells which."""
     OBSCURES = "obscures"
     """Any row may be another afterwards: a gap, a statement in the log, a row that could not be decoded."""
 
@@ -94,7 +97,11 @@ class TableEvent:
     binlog_file
         File of the place.
     actions
-        For ALTER TABLE, its steps as in the mart `schema_changes`.
+        For a statement, its steps as in the mart `schema_changes`.
+    statement, default_schema
+        Its text, and the schema of names without a schema.
+    has_literals
+        Whether the text has the values of the statement, and not those of masks.
     at, gtid, thread_id
         Of the event, where the log has them.
     """
@@ -104,9 +111,19 @@ class TableEvent:
     reason: str
     binlog_file: str
     actions: tuple[str, ...] = ()
+    statement: str = field(default="", repr=False)
+    default_schema: str | None = None
+    has_literals: bool = True
     at: datetime | None = None
     gtid: str | None = None
     thread_id: int | None = None
+
+    @property
+    def readings(self) -> "tuple[Reading, ...]":
+        """The steps with all that the statement says, once for each way to read it; see `readings_of`."""
+        from recover.timeline.readings import readings_of
+
+        return readings_of(self.statement, self.default_schema, self.actions, self.has_literals)
 
     def __str__(self) -> str:
         return f"{self.reason} at {self.binlog_file}:{self.place.pos}"

@@ -1,7 +1,7 @@
 """One row through time, followed through changes of its key and of its table's name."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -15,7 +15,7 @@ from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Place
 from recover.timeline.names import events_in, periods_of, with_last_name
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -52,6 +52,13 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     key = key_of(connection, table, key)
     periods = periods_of(connection, table)
     renamed = partial(with_last_name, periods)
+    events = events_in(connection, periods, until)
+    columns = {version: one for each in periods for version, one in columns_of(connection, each.table).items()}
+    if has_moved_keys(events, columns):
+        # A statement gave rows other keys, so that only the whole table shows which changes are of one row.
+        changes = changes_of(connection, table, until, Rows(renamed=renamed), in_one_group=True)
+        if found := _lines_with(key, versions(changes, events, columns)):
+            return found
     path = _Path(connection, table, until, renamed)
     path.follow(key)
     if not path.found and (unchanged := _unchanged(connection, table, key, until)):
@@ -67,10 +74,14 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
         for change in changes_of(connection, table, until, Rows(sorted(path.keys), renamed))
         if change.change_id in path.found
     )
-    columns = {version: one for each in periods for version, one in columns_of(connection, each.table).items()}
-    found = list(versions(changes, events_in(connection, periods, until), columns))
-    lines = {version.line for version in found if version.key == key}
-    return sorted((one for one in found if one.line in lines), key=_in_order)
+    return _lines_with(key, versions(changes, events, columns))
+
+
+def _lines_with(key: str, found: Iterable[Version]) -> list[Version]:
+    """Return all versions of the rows that had a key at some time, in their order."""
+    all_versions = list(found)
+    lines = {version.line for version in all_versions if version.key == key}
+    return sorted((one for one in all_versions if one.line in lines), key=_in_order)
 
 
 def _unchanged(connection: "DuckDBPyConnection", table: Table, key: str, until: Place | None) -> list[Version]:
@@ -152,14 +163,16 @@ def key_of(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
     UnknownRowError
         The table has no primary key, or the text does not fit it.
     """
-    columns = next((one for one in reversed(columns_of(connection, table).values()) if one.primary_key), None)
-    if columns is None:
+    keyed = [one for one in reversed(columns_of(connection, table).values()) if one.primary_key]
+    if not keyed:
         raise UnknownRowError(
             f"{table} has no primary key, so its rows cannot be told apart.",
             hint='Look for a value: `binloom query --table ... --where "column = value"`.',
         )
-    names = columns.primary_key
     parts = key_parts(text)
+    # The table may have had another key.
+    columns = next((one for one in keyed if len(one.primary_key) == len(parts)), keyed[0])
+    names = columns.primary_key
     if len(names) == 1 and len(parts) > 1:
         parts = [text]
     if len(parts) != len(names):

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from recover.timeline.altered_columns import Columns, kept_columns, replaces_rows
+from recover.timeline.alterations import Alteration, Alterations
+from recover.timeline.definitions import Columns
 from recover.timeline.events import Change, Effect, Image, Place, TableEvent
 
 NOT_INSERTED: Final = "not_inserted"
@@ -97,15 +98,17 @@ def versions(
     Parameters
     ----------
     changes
-        The changes of the table up to some place, sorted by `group`, then in commit order.
+        The changes of the table up to some place, sorted by `group`, then in commit order. They are of one group if an
+        event gives rows other keys; see `alterations.moves_keys`.
     events
         All other events of the table up to the same place, in commit order.
     columns
-        Columns of each `table_version_id`. Without them, each column that an ALTER TABLE names becomes unknown.
+        Columns of each `table_version_id`. Without them, each column that an ALTER TABLE modifies becomes unknown.
     """
     lines = itertools.count(1)
+    alterations = Alterations([*(columns or {}).values()])
     for _, group in itertools.groupby(changes, key=lambda change: change.group):
-        rows = _Rows(events, columns or {}, lines)
+        rows = _Rows(events, columns or {}, alterations, lines)
         for change in group:
             yield from rows.follow(change)
         yield from rows.end()
@@ -116,11 +119,16 @@ class _Rows:
     """The rows of one group at a place that moves forward."""
 
     events: Sequence[TableEvent]
-    columns: Mapping[str, Columns]
+    versions: Mapping[str, Columns]
+    alterations: Alterations
     lines: Iterator[int]
     has_key: bool = True
+    # The columns of the table, if they are known.
+    columns: Columns | None = None
     # The latest version of each key.
     latest: dict[str, Version] = field(default_factory=dict)
+    # Rows whose keys are not known any more.
+    lost: list[Version] = field(default_factory=list)
     # Keys that a row had before its key was changed.
     left: set[str] = field(default_factory=set)
     # Up to here the events have been applied.
@@ -132,8 +140,9 @@ class _Rows:
 
     def follow(self, change: Change) -> Iterator[Version]:
         """Apply a change; yield the versions that end."""
-        self.has_key = change.has_key
         yield from self._apply_events(change.place)
+        self.has_key = change.has_key
+        self.columns = self.versions.get(change.table_version_id, self.columns)
         if not change.has_key:
             yield from self._follow_copy(change)
         elif change.event_type == "INSERT":
@@ -145,6 +154,7 @@ class _Rows:
         """Apply the remaining events and yield the last versions."""
         yield from self._apply_events(None)
         yield from self.latest.values()
+        yield from self.lost
 
     # --- tables with a primary key ---
 
@@ -232,40 +242,106 @@ class _Rows:
             self.applied += 1
 
     def _apply(self, event: TableEvent) -> Iterator[Version]:
-        effect = event.effect
-        if effect is Effect.ALTERS and replaces_rows(event.actions, self.has_key, self.columns.values()):
-            effect = Effect.REPLACES
         self.horizon = event
-        if effect is Effect.ALTERS:
+        if event.effect is Effect.ALTERS:
             yield from self._alter(event)
-        elif effect is Effect.OBSCURES:
-            self.others_are_absent = False
-            self.left.clear()
-            for version in self.latest.values():
+        elif event.effect is Effect.OBSCURES:
+            self._doubt_others()
+            for version in (*self.latest.values(), *self.lost):
                 version.doubts = (*version.doubts, event)
         else:
-            self.others_are_absent = effect is Effect.EMPTIES
-            self.left.clear()
-            for version in list(self.latest.values()):
-                if version.row is not None:
-                    gone = Version(version.line, version.number + 1, version.key, None, version.row, None, event)
-                    gone.copies = 0
-                    yield from self._replace(version, gone)
-            if effect is Effect.REPLACES:
-                yield from self.latest.values()
-                self.latest.clear()
+            yield from self._remove_all(event)
+
+    def _doubt_others(self) -> None:
+        self.others_are_absent = False
+        self.left.clear()
+
+    def _remove_all(self, event: TableEvent) -> Iterator[Version]:
+        self.others_are_absent = event.effect is Effect.EMPTIES
+        self.left.clear()
+        for version in list(self.latest.values()):
+            if version.row is not None:
+                yield from self._replace(version, _removed(version, event))
+        for version in self.lost:
+            version.ended_by = event
+            yield from (version, _removed(version, event))
+        self.lost.clear()
+        if event.effect is Effect.REPLACES:
+            yield from self.latest.values()
+            self.latest.clear()
 
     def _alter(self, event: TableEvent) -> Iterator[Version]:
-        """Forget the values that an ALTER TABLE may have changed."""
-        for version in list(self.latest.values()):
-            if version.row is None:
-                continue
-            of_table = self.columns.get(version.change.table_version_id) if version.change else None
-            kept = kept_columns(version.row, event.actions, of_table)
-            if len(kept) != len(version.row):
-                altered = Version(version.line, version.number + 1, version.key, kept, version.row, None, event)
-                altered.doubts = version.doubts
-                yield from self._replace(version, altered)
+        """Give all rows the columns and keys that they have after an ALTER TABLE."""
+        if not (self.latest or self.lost):
+            return
+        names = next((version.row for version in self.latest.values() if version.row is not None), {})
+        found = self.alterations.of(event, self.columns, tuple(names), self.has_key)
+        versions, lost = [*self.latest.values()], self.lost
+        self.latest, self.lost = {}, []
+        for version in versions:
+            if version.row is not None:
+                yield from self._alter_row(version, found, event)
+            elif found.keeps_keys:
+                self.latest[version.key] = version
+            else:
+                yield version
+        for version in lost:
+            yield from self._lose(version, found.row(version.row or {}), event)
+        self.columns = found.after
+        self.has_key = bool(found.after.key) if found.after is not None else self.has_key
+        if self.lost:
+            self.others_are_absent = False
+        if self.lost or not found.keeps_keys:
+            self.left.clear()
+
+    def _alter_row(self, version: Version, found: Alteration, event: TableEvent) -> Iterator[Version]:
+        assert version.row is not None
+        row = found.row(version.row)
+        key = version.key if found.keeps_keys else found.key(row)
+        # Equal rows cannot have one primary key.
+        if key is None or (version.copies > 1 and found.has_new_key):
+            yield from self._lose(version, row, event)
+        elif row == version.row and key == version.key:
+            self.latest[key] = version
+        else:
+            version.ended_by = event
+            yield version
+            yield from self._merge(_altered(version, key, row, event))
+
+    def _lose(self, version: Version, row: Image, event: TableEvent) -> Iterator[Version]:
+        """Keep a row whose key is not known any more: later changes of it cannot be recognized."""
+        version.ended_by = event
+        yield version
+        lost = _altered(version, version.key, row, event)
+        lost.doubts = (*version.doubts, event)
+        self.lost.append(lost)
+
+    def _merge(self, version: Version) -> Iterator[Version]:
+        """Add a row; rows of a table without a primary key may be equal afterwards."""
+        equal = self.latest.get(version.key)
+        if equal is not None:
+            version.copies += equal.copies
+            equal.ended_by = version.event
+            yield equal
+        self.latest[version.key] = version
+
+
+def _removed(version: Version, event: TableEvent) -> Version:
+    return Version(version.line, version.number + 1, version.key, None, version.row, None, event, copies=0)
+
+
+def _altered(version: Version, key: str, row: Image, event: TableEvent) -> Version:
+    return Version(
+        version.line,
+        version.number + 1,
+        key,
+        row,
+        version.row,
+        None,
+        event,
+        doubts=version.doubts,
+        copies=version.copies,
+    )
 
 
 def _linked(previous: Version | None, change: Change) -> tuple[Image, str | None, tuple[str, ...]]:

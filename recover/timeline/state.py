@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.words import counted
-from recover.timeline.altered_columns import Columns
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
+from recover.timeline.definitions import Columns
 from recover.timeline.events import Effect, Image, Place, TableEvent
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -83,11 +83,16 @@ class State:
         """Yield the rows in no particular order; a table without a primary key may have equal rows."""
         until, place = self.read_until, self.moment.place
         begin = self.baseline
-        found = versions(
-            changes_of(self._connection, self.table, until, Rows(beginning=begin)),
-            _events_since(self._connection, self.table, begin, until),
-            columns_of(self._connection, self.table),
+        events = _events_since(self._connection, self.table, begin, until)
+        columns = columns_of(self._connection, self.table)
+        changes = changes_of(
+            self._connection,
+            self.table,
+            until,
+            Rows(beginning=begin),
+            in_one_group=has_moved_keys(events, columns),
         )
+        found = versions(changes, events, columns)
         # A server logs each refill of a sequence as one more row; the sequence has one.
         is_sequence, last = {*self.columns} == SEQUENCE_COLUMNS, None
         for version in found:

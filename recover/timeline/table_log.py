@@ -1,17 +1,19 @@
 """The changes of one table and all other events that change its rows, read from the marts."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
 from recover.sources.engine import fetched, literal
 from recover.sources.key_parts import rows_of_keys
-from recover.timeline.altered_columns import Columns
+from recover.sources.marts import MASKED_SOURCES
+from recover.timeline.alterations import moves_keys
 from recover.timeline.baselines import Baseline, sequence_of_file
 from recover.timeline.components import components
+from recover.timeline.definitions import Columns
 from recover.timeline.events import Change, Effect, JsonChange, Place, TableEvent
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ MARTS: Final = (
     *(("binloom", name) for name in ("quarantined_row_events", "foreign_keys")),
     *(("binloom_quality", name) for name in ("lost_events", "stream_gaps", "failed_segments", "uncovered_bytes")),
     *(("binloom_quality", name) for name in ("file_breaks", "statement_format_changes")),
+    MASKED_SOURCES,
 )
 """Tables that the functions of this module read."""
 
@@ -34,7 +37,10 @@ _REPLACING: Final = (
 _OBSCURING: Final = ("drop_partition", "truncate_partition", "not_understood")
 _ALTERING: Final = (
     *("add_column", "drop_column", "modify_column", "rename_column", "add_primary_key", "drop_primary_key"),
+    "convert_character_set",
 )
+_IGNORING: Final = re.compile(r"\balter\s+(?:online\s+)?ignore\b", re.IGNORECASE)
+"""Such a statement deletes rows that a new unique key does not allow."""
 _CONDITIONAL: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
 
 
@@ -94,7 +100,12 @@ ALL_ROWS: Final = Rows()
 
 
 def changes_of(
-    connection: "DuckDBPyConnection", table: Table, until: Place | None = None, rows: Rows = ALL_ROWS
+    connection: "DuckDBPyConnection",
+    table: Table,
+    until: Place | None = None,
+    rows: Rows = ALL_ROWS,
+    *,
+    in_one_group: bool = False,
 ) -> Iterator[Change]:
     """Yield the changes of a table that took effect, sorted by group, then in commit order.
 
@@ -110,6 +121,8 @@ def changes_of(
         Only changes that took effect before this place; None: all.
     rows
         Only changes of these rows.
+    in_one_group
+        All changes are of one group, because a statement may have given rows other keys; see `has_moved_keys`.
     """
     cursor = connection.cursor()
     has_xa = _prepare_ends_of_xa(cursor, table)
@@ -133,10 +146,11 @@ def changes_of(
     # A mart that an older binloom built lacks these columns until it is built again.
     has_documents = {"undecoded_columns", "json_changes"} <= _columns(cursor, "row_changes")
     documents = "undecoded_columns, json_changes" if has_documents else "null, null"
+    group = "0" if in_one_group else "coalesce(moved.root, hash(coalesce(key, key_after)))"
     cursor.execute(
         f"""select
             change_id, effect_epoch, effect_file_sequence, effect_pos, binlog_file, start_pos, transaction_id,
-            coalesce(moved.root, hash(coalesce(key, key_after))) as "group", event_type, key, key_after, has_key,
+            {group} as "group", event_type, key, key_after, has_key,
             to_json(row_before)::varchar, to_json(row_after)::varchar, {documents}, table_version_id, gtid,
             committed_at at time zone 'UTC', event_timestamp at time zone 'UTC', thread_id
         from ({selected}) as changes
@@ -170,16 +184,30 @@ def has_prepared_across(connection: "DuckDBPyConnection", table: Table, place: P
 
 
 def columns_of(connection: "DuckDBPyConnection", table: Table) -> dict[str, Columns]:
-    """Return the columns of each version of a table."""
+    """Return the columns of each version of a table, the oldest first as far as that is known."""
     rows = connection.execute(
         """select table_version_id, columns, primary_key_columns from binloom.table_versions
-        where source_id = $source and schema_name = $schema and table_name = $table""",
+        where source_id = $source and schema_name = $schema and table_name = $table
+        order by valid_from_epoch, try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint),
+            valid_from_pos, table_version_id""",
         table.parameters,
     ).fetchall()
-    return {
-        version: Columns({column["name"]: column["column_type"] or "" for column in columns}, tuple(primary_key or ()))
-        for version, columns, primary_key in rows
-    }
+    found = {version: Columns.of_version(columns, key) for version, columns, key in rows}
+    generated = _generated_columns(connection, table)
+    return found if generated is None else {id_: columns.with_generated(generated) for id_, columns in found.items()}
+
+
+def _generated_columns(connection: "DuckDBPyConnection", table: Table) -> set[str] | None:
+    """Return the columns that a statement of the log computes from others; None if the log lacks the CREATE TABLE."""
+    steps = [step for event in _statements(connection, table) for reading in event.readings for step in reading]
+    if not any(step.action == "create_table" for step in steps):
+        return None
+    return {column.name for step in steps for column in step.columns if column.is_generated}
+
+
+def has_moved_keys(events: Iterable[TableEvent], columns: Mapping[str, Columns]) -> bool:
+    """Return whether an event of a table may have given its rows other keys."""
+    return moves_keys(events, columns.values())
 
 
 def _selected(rows: str, has_xa: bool, since: Place | None, until: Place | None) -> str:
@@ -260,9 +288,17 @@ def _change(row: tuple[Any, ...]) -> Change:
 
 
 def _schema_changes(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
+    for event in _statements(connection, table):
+        effect = _effect(event)
+        if effect is not None:
+            yield replace(event, effect=effect)
+
+
+def _statements(connection: "DuckDBPyConnection", table: Table) -> Iterator[TableEvent]:
+    """Yield the statements that may concern a table; their effect is still to be told."""
     rows = connection.execute(
-        """select epoch, file_sequence, start_pos, binlog_file, statement_type, actions, sql_text, event_timestamp,
-            gtid, thread_id
+        """select epoch, file_sequence, start_pos, binlog_file, statement_type, actions, sql_text, default_schema,
+            event_timestamp, gtid, thread_id
         from binloom.schema_changes
         where source_id = $source and (
             list_contains(list_transform(tables, lambda one: lower(one)), lower($schema || '.' || $table))
@@ -271,23 +307,41 @@ def _schema_changes(connection: "DuckDBPyConnection", table: Table) -> Iterator[
         )""",
         table.parameters,
     ).fetchall()
-    for epoch, file_sequence, pos, file, statement_type, actions, text, at, gtid, thread_id in rows:
-        effect = _effect(actions, is_conditional=_CONDITIONAL.search(text or "") is not None)
-        if effect is not None:
-            place = Place(epoch, file_sequence, pos)
-            reason = _reason(statement_type, actions)
-            yield TableEvent(place, effect, reason, file, tuple(actions), at, gtid, thread_id)
+    has_literals = not _has_masks(connection, table.source_id)
+    for epoch, file_sequence, pos, file, statement_type, actions, text, schema, at, gtid, thread_id in rows:
+        yield TableEvent(
+            Place(epoch, file_sequence, pos),
+            Effect.OBSCURES,
+            _reason(statement_type, actions),
+            file,
+            tuple(actions),
+            text or "",
+            schema,
+            has_literals,
+            at,
+            gtid,
+            thread_id,
+        )
 
 
-def _effect(actions: Sequence[str], is_conditional: bool) -> Effect | None:
+def _has_masks(connection: "DuckDBPyConnection", source_id: str) -> bool:
+    """Return whether the statements of a source may be masked: their literals are not those of the server then."""
+    found = connection.execute(
+        f"select count(*) from {'.'.join(MASKED_SOURCES)} where source_id = ?", [source_id]
+    ).fetchone()
+    return found is not None and found[0] > 0
+
+
+def _effect(event: TableEvent) -> Effect | None:
     """Return the effect of a statement on the rows of a table that it names; None if it changes none."""
+    actions = event.actions
     if any(action.startswith(_REPLACING) for action in actions):
         return Effect.REPLACES
     if any(action.startswith(_EMPTYING) for action in actions):
         return Effect.EMPTIES
     if any(action.startswith(_CREATING) for action in actions):
-        return None if is_conditional else Effect.EMPTIES
-    if any(action.startswith(_OBSCURING) for action in actions):
+        return None if _CONDITIONAL.search(event.statement) else Effect.EMPTIES
+    if _IGNORING.search(event.statement) or any(action.startswith(_OBSCURING) for action in actions):
         return Effect.OBSCURES
     if any(action.startswith(_ALTERING) for action in actions):
         return Effect.ALTERS

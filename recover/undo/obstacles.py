@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _IS_ERASED: Final = f"regexp_matches(coalesce(pk_values, ''), '{TOKEN.pattern}')"
-_ACTIONS_WITHOUT_HARM: Final = ("add_column",)
+_ACTIONS_WITHOUT_HARM: Final = ("add_column", "convert_character_set")
 
 
 def obstacles(

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from recover.timeline.altered_columns import Columns, kept_columns, replaces_rows
+from ingest.ddl.statements import actions_of
+from recover.timeline.alterations import alteration
 from recover.timeline.components import components
+from recover.timeline.definitions import Columns
 from recover.timeline.events import Effect, JsonChange
 from recover.timeline.rows import Version, versions
 from tests.support.recover.table_logs import Log
 
-COLUMNS = {"v": Columns({"id": "int", "a": "varchar(10)", "b": "enum('x','y')"}, ("id",))}
+COLUMNS = {"v": Columns.of_types({"id": "int", "a": "varchar(10)", "b": "enum('x','y')"}, ("id",))}
 
 
 def read(log: Log) -> list[Version]:
@@ -156,20 +158,27 @@ def test_a_doubt_lasts_until_an_image_refutes_it() -> None:
     assert doubts == {("1", 1): (), ("1", 2): (), ("2", 1): (gap,), ("2", 2): (gap,), ("3", 1): (gap,)}
 
 
-def test_an_altered_column_is_unknown_and_a_widened_one_is_not() -> None:
+def test_an_altered_table_has_rows_with_what_the_statement_tells() -> None:
     log = Log()
     log.insert("1", a="x", b="y")
-    log.event(Effect.ALTERS, "modify_column a a varchar(20)", "drop_column b", "add_column c int")
-    assert last(log)["1"].row == {"id": "1", "a": "x"}
+    log.alter("modify a varchar(20), drop b, add c int default 3, add d datetime default now()")
+    assert last(log)["1"].row == {"id": "1", "a": "x", "c": "3"}
 
 
-def test_a_changed_primary_key_replaces_the_rows() -> None:
+def test_rows_are_followed_to_another_primary_key() -> None:
     log = Log()
     log.insert("1", a="x")
-    log.event(Effect.ALTERS, "drop_primary_key", "add_primary_key (a)")
-    log.insert("x", id2="1")
-    assert [one.row is not None for one in read(log)] == [True, False, True]
-    assert not any(one.defect for one in read(log))
+    log.alter("drop primary key, add primary key (a)")
+    log.insert("y", id2="1")
+    assert {key: one.line for key, one in last(log).items()} == {"x": 1, "y": 2}
+    assert not any(one.defect or one.doubts for one in read(log))
+
+
+def test_rows_whose_new_key_is_unknown_stay_and_are_doubtful() -> None:
+    log = Log()
+    log.insert("1", a="x")
+    event = log.alter("drop primary key, add n int auto_increment primary key")
+    assert [(one.row, one.doubts) for one in read(log)][1:] == [({"id": "1", "a": "x"}, (event,))]
 
 
 def test_equal_rows_without_a_key_are_counted() -> None:
@@ -267,9 +276,9 @@ def test_a_json_change_that_does_not_fit_leaves_the_document_unknown() -> None:
     ],
 )
 def test_a_modified_column_is_kept_if_its_text_stays_the_same(old: str, new: str, is_kept: bool) -> None:
-    actions = [f"modify_column a a {new} after id"]
-    assert bool(kept_columns({"a": "1"}, actions, Columns({"a": old}))) is is_kept
-    assert replaces_rows(actions, True, [Columns({"a": old}, ("a",))]) is not is_kept
+    before = Columns.of_types({"id": "int", "a": old}, ("a",))
+    found = alteration([tuple(actions_of(f"alter table t modify a {new} after id", "d"))], before)
+    assert found.keeps_keys is is_kept
 
 
 def test_components_connect_all_nodes_that_edges_reach() -> None:

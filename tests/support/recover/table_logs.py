@@ -2,8 +2,11 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ingest.ddl.statements import actions_of
 from recover.timeline.events import Change, Effect, Image, JsonChange, Place, TableEvent
+from recover.timeline.readings import recorded_step
 
 
 class Log:
@@ -40,6 +43,14 @@ class Log:
         event = TableEvent(Place(0, 1, next(self._positions)), effect, effect.upper(), "binlog.000001", actions)
         self.events.append(event)
         return event
+
+    def alter(self, clauses: str) -> TableEvent:
+        """Add an ALTER TABLE, of which only its clauses are given."""
+        event = self.event(Effect.ALTERS)
+        text = f"alter table t {clauses}"
+        recorded = tuple(map(recorded_step, actions_of(text, "shop")))
+        self.events[-1] = replace(event, statement=text, default_schema="shop", actions=recorded)
+        return self.events[-1]
 
     def _add(
         self,
