@@ -65,8 +65,18 @@ def _readings(
             reading = tuple(actions_of(text, default_schema, mode, flavor, version))
             if len(reading) == len(recorded) and all(map(_is_recorded, reading, recorded)):
                 # Columns with different defaults are equal.
-                found.setdefault(repr(reading), reading)
+                told = tuple(map(_without_spellings, reading))
+                found.setdefault(repr(told), told)
     return tuple(found.values())
+
+
+def _without_spellings(step: Action) -> Action:
+    """Return a step without what servers only spell differently: the name of utf8mb3, and collations."""
+    columns = (
+        replace(one, character_set="utf8mb3" if one.character_set == "utf8" else one.character_set, collation=None)
+        for one in step.columns
+    )
+    return replace(step, columns=tuple(columns))
 
 
 def _without_defaults(reading: Reading) -> Reading:

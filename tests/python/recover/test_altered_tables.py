@@ -1,0 +1,155 @@
+"""State and history after statements that alter a table, against the rows that a server shows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pymysql.converters import conversions
+
+from recover.sources.log import Log
+from recover.timeline.as_of import moment_of
+from recover.timeline.history import history_of
+from recover.timeline.state import State, state_of
+from recover.timeline.table_log import Table
+from tests.servers import Server
+from tests.servers.marked import marked
+from tests.support.recover.altered_tables import CASES, Case
+
+SCHEMA = "altered"
+Rows = list[dict[str, str | None]]
+# Values as the server prints them.
+_ENCODERS = {kind: encode for kind, encode in conversions.items() if not isinstance(kind, int)}
+
+
+@dataclass
+class Run:
+    """The cases on one server, and by table its rows before the statements, after them, and at last."""
+
+    server: Server
+    found: dict[str, list[tuple[str, Rows]]] = field(default_factory=dict)
+
+    def run(self) -> Log:
+        """Run all cases that the server has the syntax for; return the log."""
+        with self.server.connect(conv=_ENCODERS) as connection, connection.cursor() as cursor:
+            for statement in (
+                f"drop database if exists {SCHEMA}",
+                "flush binary logs",
+                f"create database {SCHEMA} character set utf8",
+                f"use {SCHEMA}",
+                "set time_zone = '+00:00', sql_mode = ''",
+                "set names utf8",
+            ):
+                cursor.execute(statement)
+            for case in self.cases:
+                self._run(cursor, case)
+        return Log.of_whole_files([self.server.flush()], source_id="s")
+
+    @property
+    def cases(self) -> list[Case]:
+        """The cases that the server has the syntax for."""
+        return [case for case in CASES if self.server.distribution.marker in case.servers]
+
+    def _run(self, cursor: Any, case: Case) -> None:
+        cursor.execute(f"create table {case.table} ({case.columns})")
+        cursor.execute(f"insert into {case.table} values {case.rows}")
+        dumps = self.found[case.table] = [self._dump(cursor, case, {})]
+        for statements in (case.alter, case.later):
+            for statement in statements.split(";"):
+                cursor.execute(statement.replace("{}", case.table))
+            dumps.append(self._dump(cursor, case, dict(case.shown)))
+
+    def _dump(self, cursor: Any, case: Case, shown: dict[str, str]) -> tuple[str, Rows]:
+        is_renamed = self.server.flavor == "mysql" and not self.server.version.startswith("5.")
+        cursor.execute("show binary log status" if is_renamed else "show master status")
+        file, position, *_ = cursor.fetchone()
+        cursor.execute(f"select * from {case.table} limit 0")
+        names = [one[0] for one in cursor.description]
+        cursor.execute(f"select {', '.join(shown.get(name, f'`{name}`') for name in names)} from {case.table}")
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return f"{file}:{position}", rows
+
+
+@dataclass(frozen=True)
+class Altered:
+    """What a server did, and the log of it."""
+
+    run: Run
+    log: Log
+
+
+@pytest.fixture(
+    scope="module", params=marked("mysql", "mariadb", "mysql56", "mariadb118"), ids=lambda name: f"{name}-minimal"
+)
+def minimal(request: pytest.FixtureRequest) -> Altered:
+    """The cases on a server that logs no names of columns."""
+    run = Run(request.getfixturevalue(f"{request.param}_server"))
+    return Altered(run, run.run())
+
+
+@pytest.fixture(scope="module", params=marked("mysql", "mariadb118"), ids=lambda name: f"{name}-full")
+def full(request: pytest.FixtureRequest) -> Iterator[Altered]:
+    """The cases on a server that logs the names of columns."""
+    server: Server = request.getfixturevalue(f"{request.param}_server")
+    before = server.execute("select @@global.binlog_row_metadata")[0][0]
+    server.execute("set global binlog_row_metadata = 'FULL'")
+    run = Run(server)
+    log = run.run()
+    server.execute(f"set global binlog_row_metadata = '{before}'")
+    yield Altered(run, log)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.table)
+def test_state_and_history_know_what_a_statement_tells(minimal: Altered, case: Case) -> None:
+    check(minimal, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.table)
+def test_with_names_of_the_server_too(full: Altered, case: Case) -> None:
+    check(full, case)
+
+
+def check(altered: Altered, case: Case) -> None:
+    """Compare state and history with the rows of the server."""
+    if case not in altered.run.cases:
+        return
+    table = Table("s", SCHEMA, case.table)
+    (_, first), (changed_at, changed), (_, last) = altered.run.found[case.table]
+    missing = check_rows(state_at(altered, table, changed_at), changed, case)
+    assert missing == case.unknown - {"..."}
+    # A later change shows the whole row.
+    assert check_rows(state_at(altered, table, None), last, case) <= missing
+    key = altered.log.connection.execute(
+        "select primary_key_columns from binloom.table_versions where table_name = ? and len(primary_key_columns) > 0",
+        [case.table],
+    ).fetchone()
+    if key is not None and len(key[0]) == 1 and key[0][0] in first[0]:
+        for row in first[:1]:
+            versions = history_of(altered.log.connection, table, row[key[0][0]] or "")
+            assert versions[-1].row is not None
+
+
+def state_at(altered: Altered, table: Table, place: str | None) -> State:
+    connection = altered.log.connection
+    return state_of(connection, table, moment_of(connection, "s", place))
+
+
+def check_rows(state: State, expected: Rows, case: Case) -> set[str]:
+    """Check that no row is missing and that known values are right; return the columns with an unknown value."""
+    found = [*state.rows()]
+    left = list(expected)
+    assert state.columns == tuple(expected[0])
+    assert not state.chain_breaks
+    assert state.is_complete is not case.is_lost
+    assert len(found) >= len(expected) if case.is_lost else len(found) == len(expected)
+    for row in found:
+        assert bool(row.doubts) is case.is_lost or (case.is_lost and not row.unknown_columns)
+        fitting = [one for one in left if row.values.items() <= one.items()]
+        if case.is_lost and not fitting:
+            continue
+        assert fitting, (row, left)
+        left.remove(max(fitting, key=lambda one: one.get("id") == row.values.get("id")))
+    assert not left or case.is_lost
+    # Some values of the column are known.
+    assert "..." not in case.unknown or any(not row.unknown_columns for row in found)
+    return {column for row in found for column in row.unknown_columns}
