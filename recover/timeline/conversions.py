@@ -153,10 +153,10 @@ def _keeps_characters(old: _Type, new: _Type) -> bool:
     if new.name in _TEXT_BYTES:
         each = bytes_each(new.character_set or "utf8mb4")
         # A TEXT in the same character set has as many bytes as before.
-        characters = 2 ** _TEXT_BYTES[old.name] if old.name in _TEXT_BYTES else (old.sizes or (1,))[0] + 1
+        characters = 1 << _TEXT_BYTES[old.name] if old.name in _TEXT_BYTES else (old.sizes or (1,))[0] + 1
         if new.character_set == old.character_set and old.name in _TEXT_BYTES:
             each = 1
-        return (characters - 1) * each < 2 ** _TEXT_BYTES[new.name]
+        return (characters - 1) * each < 1 << _TEXT_BYTES[new.name]
     return old.name not in _TEXT_BYTES and old.sizes <= new.sizes
 
 

@@ -8,7 +8,6 @@ from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.words import counted
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
-from recover.timeline.definitions import Columns
 from recover.timeline.events import Effect, Image, Place, TableEvent
 from recover.timeline.rows import Version, versions
 from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys
@@ -241,7 +240,8 @@ def _columns_at(connection: "DuckDBPyConnection", table: Table, place: Place) ->
     if changed is None or (defined is not None and changed[1:] < defined[1:] <= tuple(place)):
         changed = defined or changed
     version_id = changed[0] if changed is not None else next(iter(known), None)
-    return version_id, tuple(known.get(version_id or "", Columns({})).types)
+    version = known.get(version_id or "")
+    return version_id, tuple(version.types) if version is not None else ()
 
 
 def _row(connection: "DuckDBPyConnection", query: str, **parameters: Any) -> tuple[Any, ...] | None:
