@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ingest.errors import CorruptBinlogError, EncryptedBinlogError
 
 if TYPE_CHECKING:
     from ingest.binlog import FormatDescription
-    from ingest.ddl.actions import Flavor
 
 LARGEST = 5
 
@@ -176,7 +175,7 @@ class _Content:
         self.incidents: list[int] = []
         self._maps: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._rows: Counter[tuple[str, str, str]] = Counter()
-        self._targets = TargetReader(cast("Flavor", format.flavor), format.server_version)
+        self._targets = TargetReader(format.flavor, format.server_version)
         self._changes: Counter[tuple[str, str | None, str | None]] = Counter()
 
     def add(self, kind: str, batch: Any) -> None:

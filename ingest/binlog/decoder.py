@@ -184,7 +184,7 @@ class Binlog:
 
     def _plan_for(self, body: bytes, walk: Walk) -> tuple[TableMap, bool]:
         """Return a table map with its hints at the walk's position, and whether its rows are skipped."""
-        parsed = parse_table_map(body, walk.format.server_version or "")
+        parsed = parse_table_map(body, walk.format.flavor, walk.format.version)
         known: tuple[Definition, ...] = ()
         if self._hints is not None:
             known = self._hints.definitions(parsed.schema_name, parsed.table_name, self.path.name, walk.position)

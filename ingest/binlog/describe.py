@@ -33,6 +33,7 @@ from ingest.binlog.statement_events import (
     describe_rand,
     describe_user_var,
 )
+from ingest.versions import Flavor
 
 Detail = dict[str, Any]
 
@@ -55,7 +56,7 @@ class Subject:
         return self.format.post_header_size(self.code)
 
     @property
-    def flavor(self) -> str:
+    def flavor(self) -> Flavor:
         return self.format.flavor
 
 
@@ -280,7 +281,7 @@ _DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
     15: _format_description,
     16: _xid,
     18: lambda event: describe_execute_load_query(event.body, event.post_header_size, event.flavor),
-    19: lambda event: describe_table_map(event.body, event.post_header_size),
+    19: lambda event: describe_table_map(event.body, event.post_header_size, event.flavor),
     **dict.fromkeys(
         (*range(20, 26), *range(30, 33), 39),
         lambda event: describe_rows(event.code, event.body, event.post_header_size),

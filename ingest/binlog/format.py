@@ -26,6 +26,7 @@ from ingest.errors import (
     UnsupportedBinlogVersionError,
     encrypted_binlog,
 )
+from ingest.versions import Flavor, Version, says_mariadb, version_of
 
 MAGIC: Final = b"\xfebin"
 MAGIC_ENCRYPTED: Final = b"\xfdbin"
@@ -48,6 +49,12 @@ _START_V3_BODY: Final = 56
 _RENUMBERED_SERVERS: Final = re.compile(r"5\.(1\.[1-5]-a_drop5|1\.4-a_drop6|2\.[0-2]-a_drop6)")
 _RENUMBERED: Final = bytes([*range(16), 19, 20, 21, 22, 16, 17, 18])
 
+# Numbers of types that a format description lists, the size of what it has before and behind them.
+_TYPES_OF_5_5: Final = 27
+_TYPES_OF_5_6: Final = 35
+_FIRST_OF_MARIADB: Final = 160
+_FIXED_HEAD: Final = 57
+_TAIL_SIZE: Final = 5
 
 # Backups compress whole files. Programs that decompress them, by the first bytes, which the manual page `magic` lists.
 _DECOMPRESSORS: Final = {
@@ -63,15 +70,16 @@ _DECOMPRESSORS: Final = {
 class FormatDescription:
     """Facts about a file from its first event.
 
-    `server_version` is None when no start event names it. `checksum_algorithm` is CRC32, NONE, or None when
-    the server predates checksums. `fingerprint` is the SHA-256 of the event without its flags and checksum: it
-    does not change while the file grows and closes. `post_header_sizes` contains the size of each event type's
-    fixed part, by type code from 1 on. `type_codes` (256 bytes) maps each code in the file to today's code.
+    `server_version` is None when no start event names it; `flavor` does not depend on it. `checksum_algorithm` is
+    CRC32, NONE, or None when the server predates checksums. `fingerprint` is the SHA-256 of the event without its
+    flags and checksum: it does not change while the file grows and closes. `post_header_sizes` contains
+    the size of each event type's fixed part, by type code from 1 on. `type_codes` (256 bytes) maps each code in the
+    file to today's code.
     """
 
     format_version: int
     server_version: str | None
-    flavor: str
+    flavor: Flavor
     checksum_algorithm: str | None
     server_id: int
     created_at: datetime | None
@@ -83,31 +91,17 @@ class FormatDescription:
     type_codes: bytes
 
     @property
+    def version(self) -> Version:
+        """The numbers of the server's version; those of the newest when it has none, or none of its own."""
+        return version_of(self.flavor, self.server_version)
+
+    @property
     def has_checksums(self) -> bool:
         return self.checksum_algorithm == "CRC32"
 
     def post_header_size(self, code: int) -> int:
         """Return the bytes of an event type's fixed part; 0 for types that the server did not know."""
         return self.post_header_sizes[code - 1] if 0 < code <= len(self.post_header_sizes) else 0
-
-
-def version_number(server_version: str) -> tuple[int, int, int]:
-    """Return major, minor and patch of a server version such as `10.11.19-MariaDB-log`."""
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", server_version)
-    return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
-
-
-def flavor_of(server_version: str) -> str:
-    return "mariadb" if "mariadb" in server_version.lower() else "mysql"
-
-
-def knows_checksums(server_version: str) -> bool:
-    """Return whether a format description of this version ends in a checksum algorithm and a checksum.
-
-    It does in MySQL since 5.6.1 and in MariaDB since 5.3.0.
-    """
-    first = (5, 3, 0) if flavor_of(server_version) == "mariadb" else (5, 6, 1)
-    return version_number(server_version) >= first
 
 
 def read_format(path: Path) -> FormatDescription:
@@ -192,7 +186,7 @@ def _no_binlog(path: Path, head: bytes) -> NotABinlogError:
 def format_of_event(event: bytes, path: Path) -> FormatDescription:
     """Return the format description in a whole event, header included."""
     body = event[HEADER_SIZE:]
-    if len(body) < 57:
+    if len(body) < _FIXED_HEAD:
         raise NotABinlogError(
             f"{path}: the format description has only {len(event)} bytes.",
             hint="The file is damaged; copy it again from the server.",
@@ -210,10 +204,11 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
             position=4,
         )
     algorithm: str | None = None
-    tail = 0
-    if knows_checksums(server_version):
-        tail = 5
-        number = event[-5]
+    tail = _TAIL_SIZE if _has_tail(event, server_version) else 0
+    fixed_parts, type_codes = body[_FIXED_HEAD : len(body) - tail], bytes(range(256))
+    flavor = _flavor(len(fixed_parts), server_version)
+    if tail:
+        number = event[-_TAIL_SIZE]
         algorithm = {0: "NONE", 1: "CRC32"}.get(number)
         if algorithm is None:
             raise UnsupportedBinlogVersionError(
@@ -224,8 +219,7 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
             )
     flags = int.from_bytes(event[17:19], "little")
     unflagged = event[:17] + event[19 : len(event) - (4 if tail else 0)]
-    fixed_parts, type_codes = body[57 : len(body) - tail], bytes(range(256))
-    if _RENUMBERED_SERVERS.match(server_version):
+    if len(fixed_parts) <= _TYPES_OF_5_5 and _RENUMBERED_SERVERS.match(server_version):
         type_codes = _RENUMBERED + type_codes[len(_RENUMBERED) :]
         fixed_parts = bytes(
             fixed_parts[_RENUMBERED.index(code) - 1] if _RENUMBERED.index(code) <= len(fixed_parts) else 0
@@ -234,7 +228,7 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
     return FormatDescription(
         format_version=format_version,
         server_version=server_version,
-        flavor=flavor_of(server_version),
+        flavor=flavor,
         checksum_algorithm=algorithm,
         server_id=int.from_bytes(event[5:9], "little"),
         created_at=datetime.fromtimestamp(created, UTC) if created else None,
@@ -252,10 +246,38 @@ def checksum_is_good(event: bytes, format: FormatDescription) -> bool:
 
     Return True in a file without checksums: some servers leave the checksum's place empty there.
     """
-    if not format.has_checksums:
-        return True
+    return not format.has_checksums or _ends_in_checksum(event)
+
+
+def _ends_in_checksum(event: bytes) -> bool:
     cleared = event[:17] + bytes([event[17] & ~FLAG_IN_USE]) + event[18:-4]
     return zlib.crc32(cleared) == int.from_bytes(event[-4:], "little")
+
+
+def _has_tail(event: bytes, server_version: str) -> bool:
+    """Return whether a format description ends in a checksum algorithm and a checksum.
+
+    It does in MySQL since 5.6.1 and in MariaDB since 5.3.0, whether the file has checksums or not. Their sizes tell
+    them from older ones, also where the checksum is wrong; the versions matter only to trees between 5.5 and 5.6.1.
+    """
+    sizes = len(event) - HEADER_SIZE - _FIXED_HEAD
+    if _ends_in_checksum(event):
+        return True
+    if _TYPES_OF_5_5 < sizes < _TYPES_OF_5_6 + _TAIL_SIZE:
+        return version_of("mysql", server_version) >= (5, 6, 1)
+    return sizes > _TYPES_OF_5_5
+
+
+def _flavor(types: int, server_version: str) -> Flavor:
+    """Return the flavor of a server by the number of event types that it knows.
+
+    MariaDB numbers its own events from 160 on and has had some since 5.3. MySQL is far from that, even as Aurora, which
+    lists 100. The logs of MySQL up to 5.5 and of MariaDB up to 5.2 are alike, and there the version may tell.
+    """
+    if types <= _TYPES_OF_5_5:
+        is_old = says_mariadb(server_version) and version_of("mariadb", server_version) < (5, 3)
+        return "mariadb" if is_old else "mysql"
+    return "mariadb" if types >= _FIRST_OF_MARIADB else "mysql"
 
 
 def _old_format(head: bytes, code: int, event_size: int, size: int, path: Path) -> FormatDescription:

@@ -9,6 +9,7 @@ from ingest.binlog.format import FormatDescription
 from ingest.binlog.gtid_events import names_of
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.table_map import parse_table_map
+from ingest.versions import Flavor
 
 Detail = dict[str, Any]
 
@@ -51,12 +52,12 @@ def rows_head(code: int, reader: Reader, post_header_size: int) -> RowsHead:
     return RowsHead(table_id, flags, extra_info, width, bitmaps)
 
 
-def describe_table_map(body: bytes, post_header_size: int) -> Detail:
+def describe_table_map(body: bytes, post_header_size: int, flavor: Flavor) -> Detail:
     """Describe a TABLE_MAP event: id, flags, table, and columns as `name TYPE`, or `TYPE` if names are not logged."""
     reader = Reader(body)
     table_id = reader.number(_id_size(post_header_size))
     rest = reader.rest()
-    parsed = parse_table_map(rest)
+    parsed = parse_table_map(rest, flavor)
     return {
         "table_id": table_id,
         "flags": Reader(rest).number(2),

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.binlog.charsets import BINARY, charset_of, decode_text
-from ingest.binlog.format import flavor_of, version_number
 from ingest.binlog.hints import ColumnHint, Definition
 from ingest.binlog.reader import MalformedEventError, Reader
+from ingest.versions import NEWEST, Flavor, Version
 
 MOST_COLUMNS: Final = 4096
 """Most columns of a table in MySQL and MariaDB: server, sql/sql_const.h, `MAX_FIELDS`."""
@@ -174,7 +174,7 @@ class TableMap:
     fixed_binary_sizes: frozenset[int] = frozenset()
 
 
-def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
+def parse_table_map(body: bytes, flavor: Flavor = "mysql", version: Version = NEWEST) -> TableMap:
     """Parse the body of a TABLE_MAP event after its table id.
 
     Parameters
@@ -182,8 +182,9 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
     body
         Flags (2 bytes), schema and table (size, name, zero byte), column count, types, metadata, null bits,
         optional metadata.
-    server_version
-        Version of the server that wrote the event: MySQL and MariaDB differ in which columns have metadata entries.
+    flavor, version
+        Flavor and version of the server that wrote the event: MySQL and MariaDB differ in which columns have metadata
+        entries.
 
     Raises
     ------
@@ -211,7 +212,6 @@ def parse_table_map(body: bytes, server_version: str = "") -> TableMap:
         is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
-    flavor, version = flavor_of(server_version), version_number(server_version)
     named_columns = _describe(columns, optional, flavor)
     names = tuple(column.name for column in named_columns if column.name is not None)
     return TableMap(
@@ -356,7 +356,7 @@ _SET_STR_VALUE, _ENUM_STR_VALUE, _SIMPLE_PRIMARY_KEY, _PRIMARY_KEY_WITH_PREFIX =
 _LABELLED_DEFAULT_CHARSET, _LABELLED_COLUMN_CHARSET, _VISIBILITY = 10, 11, 12
 
 
-def _describe(columns: list[Column], optional: dict[int, bytes], flavor: str) -> tuple[Column, ...]:
+def _describe(columns: list[Column], optional: dict[int, bytes], flavor: Flavor) -> tuple[Column, ...]:
     facts: list[dict[str, object]] = [{} for _ in columns]
     if _SIGNEDNESS in optional:
         signed_or_not = [column for column in columns if column.type in _WITH_SIGN]

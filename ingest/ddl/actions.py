@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-Flavor = Literal["mysql", "mariadb"]
 Default = tuple[str | None, str | None]
 """A character set and a collation, each None where it is unknown."""
 

@@ -1,6 +1,5 @@
 """Actions of DDL statements as Arrow batches, made from the batches of statements that the decoder yields."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -8,8 +7,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.ddl.actions import Action, Default, Flavor
+from ingest.ddl.actions import Action, Default
 from ingest.ddl.verbs import DDL_PATTERN
+from ingest.versions import Flavor, version_of
 
 _NAMES: Final = pa.list_(pa.field("element", pa.string()))
 
@@ -68,12 +68,6 @@ def sql_mode_bits(text: str | None) -> int:
     return sum(_MODES.get(name, 0) for name in (text or "").split(","))
 
 
-def version_of(text: str | None) -> tuple[int, ...]:
-    """Return the numbers of a server's version, such as `10.11.18-MariaDB-log`."""
-    found = re.match(r"(?:5\.5\.5-(?=1[0-9]\.))?(\d+)\.(\d+)(?:\.(\d+))?", text or "")
-    return tuple(int(number) for number in found.groups() if number) if found else (99,)
-
-
 def ddl_batch(statements: pa.RecordBatch, flavor: Flavor, server_version: str | None) -> pa.RecordBatch | None:
     """Return the actions of the DDL statements in a batch of statements; None when there are none.
 
@@ -91,7 +85,7 @@ def ddl_batch(statements: pa.RecordBatch, flavor: Flavor, server_version: str | 
     chosen = pc.and_(is_query, pc.match_substring_regex(statements["sql_text"], DDL_PATTERN))
     if not pc.any(chosen).as_py():
         return None
-    version = version_of(server_version)
+    version = version_of(flavor, server_version)
     rows: list[dict[str, Any]] = []
     for statement in statements.filter(chosen).to_pylist():
         actions = statement_actions(statement, flavor, version)

@@ -6,13 +6,12 @@ Sources: server, sql/sql_yacc.yy, `type`, and sql/field.cc, `sql_type`; MariaDB,
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ingest.ddl.actions import Column, Default, Flavor
+from ingest.ddl.actions import Column, Default
 from ingest.ddl.tokens import Cursor
+from ingest.versions import NEWEST, Flavor
 
 REAL_AS_FLOAT: Final = 1 << 0
 ORACLE: Final = 1 << 9
-
-NEWEST: Final = (99,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.ddl.actions import Flavor
-from ingest.ddl.batches import sql_mode_bits, version_of
+from ingest.ddl.batches import sql_mode_bits
 from ingest.ddl.verbs import DML_PATTERN, is_plain_create
+from ingest.versions import Flavor, version_of
 
 if TYPE_CHECKING:
     from ingest.ddl.dml_targets import DmlTarget
@@ -40,7 +40,7 @@ class TargetReader:
 
     def __init__(self, flavor: Flavor, server_version: str | None) -> None:
         self._flavor = flavor
-        self._version = version_of(server_version)
+        self._version = version_of(flavor, server_version)
         self._known: dict[tuple[str, str | None, str | None], tuple[DmlTarget, ...]] = {}
         self._sizes: set[int] = set()
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from ingest.ddl.actions import Flavor
-from ingest.ddl.column_types import NEWEST
 from ingest.ddl.names import Names
 from ingest.ddl.statements import QUERIES, actions_of
 from ingest.ddl.tokens import BeginningCursor, Cursor, MoreTextError, NotUnderstoodError, tokens_of
+from ingest.versions import NEWEST, Flavor
 
 # A beginning of this many characters is read first, and then one that is this many times as long.
 _FIRST_SIZE: Final = 64

@@ -7,23 +7,16 @@ import re
 from dataclasses import replace
 from typing import Any, Final
 
-from ingest.ddl.actions import Action, Flavor, Kind
+from ingest.ddl.actions import Action, Kind
 from ingest.ddl.alter_table import read_alter_table
-from ingest.ddl.column_types import (
-    NEWEST,
-    DataType,
-    Dialect,
-    character_set_of,
-    read_character_set,
-    read_collation,
-    read_type,
-)
+from ingest.ddl.column_types import DataType, Dialect, character_set_of, read_character_set, read_collation, read_type
 from ingest.ddl.definitions import Elements, read_elements
 from ingest.ddl.names import Names
 from ingest.ddl.sequences import sequence_columns
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
 from ingest.ddl.verbs import VERBS, may_be_ddl
 from ingest.ddl.versioning import PERIOD
+from ingest.versions import NEWEST, Flavor
 
 _MODIFIERS: Final = (
     *("TEMPORARY", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR", "ONLINE", "OFFLINE", "IGNORE", "UNDO", "EXTERNAL"),

@@ -15,7 +15,7 @@ from sqlglot.dialects.mysql import MySQL
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from ingest.ddl.actions import Flavor
+from ingest.versions import Flavor
 
 ANSI_QUOTES: Final = 1 << 2
 NO_BACKSLASH_ESCAPES: Final = 1 << 20

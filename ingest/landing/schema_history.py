@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.binlog.hints import BEFORE_ALL, Definition, SchemaHints, definition_of, place_of
-from ingest.ddl.actions import Action, Flavor
-from ingest.ddl.batches import statement_actions, version_of
+from ingest.ddl.actions import Action
+from ingest.ddl.batches import statement_actions
 from ingest.ddl.history import (
     BEGINNING,
     Event,
@@ -35,6 +35,7 @@ from ingest.ddl.verbs import may_be_ddl
 from ingest.errors import BinloomError
 from ingest.sources.directory import BinlogPath, binlog_path
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.versions import Flavor, version_of
 from ingest.warehouse.files import data_files, read_part, read_rows, read_table, segment_folder
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT, Segment, log_place
@@ -130,7 +131,7 @@ class SchemaHistory:
 
     def add_scan(self, epoch: int, binlog_file: str, scan: "Scan") -> None:
         """Add the statements that a scan found in a file, whether the file is landed or not."""
-        flavor = cast(Flavor, scan.format.flavor)
+        flavor = scan.format.flavor
         batches, parsed = self._parsed.get((epoch, binlog_file), ([], 0))
         if batches is not scan.ddl_statements:
             parsed = 0
@@ -151,7 +152,7 @@ class SchemaHistory:
                 continue
             # A statement inside a payload takes effect at the start of the payload, which is the position of its rows.
             end = row["start_pos"] if row["payload_ordinal"] > 0 else row["end_pos"]
-            for ordinal, action in enumerate(statement_actions(row, flavor, version_of(server_version))):
+            for ordinal, action in enumerate(statement_actions(row, flavor, version_of(flavor, server_version))):
                 actions[row["start_pos"], row["payload_ordinal"], ordinal] = end, action
 
     def sequences_of_snapshots(self, epoch: int) -> list[int]:

@@ -16,9 +16,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ingest.binlog.collations import collation_names
-from ingest.ddl.actions import Action, Flavor
-from ingest.ddl.batches import sql_mode_bits, statement_actions, version_of
+from ingest.ddl.actions import Action
+from ingest.ddl.batches import sql_mode_bits, statement_actions
 from ingest.ddl.verbs import may_be_ddl
+from ingest.versions import Flavor, version_of
 
 _DIGEST_DIGITS: Final = 16
 _WORD: Final = re.compile(r"(?s)(?:\s|/\*.*?\*/|#[^\n]*\n|--[^\n]*\n)*+([A-Za-z]+)")
@@ -70,7 +71,7 @@ def with_masked_texts(
     statements: pa.RecordBatch, flavor: Flavor, server_version: str | None, key: bytes | None
 ) -> pa.RecordBatch:
     """Return a batch of `statements` whose texts contain no values."""
-    version = version_of(server_version)
+    version = version_of(flavor, server_version)
     columns = ["kind", "sql_text", "default_schema", "sql_mode", "collation_server"]
     texts = [
         None if row["sql_text"] is None else _masked(row, flavor, version, key)

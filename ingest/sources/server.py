@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import pymysql
 import pymysql.cursors
@@ -11,6 +11,7 @@ import pymysql.cursors
 from ingest.errors import AccessRefusedError, BinloomError, SourceError
 from ingest.sources.address import ServerAddress
 from ingest.sources.connection import GuardedConnection
+from ingest.versions import Flavor, Version, version_of
 
 # Messages quote at most this many characters of a server's text.
 _SAID_LIMIT = 500
@@ -243,9 +244,9 @@ def _shortened(text: str) -> str:
 
 @dataclass(frozen=True)
 class ServerIdentity:
-    """The identity of a server."""
+    """The identity of a server. The version may be set to any text, the flavor cannot."""
 
-    flavor: Literal["mysql", "mariadb"]
+    flavor: Flavor
     version: str
     server_id: int
     server_uuid: str | None
@@ -253,20 +254,21 @@ class ServerIdentity:
     port: int
 
     @property
-    def version_numbers(self) -> tuple[int, int, int]:
-        """The version as three numbers."""
-        numbers = [int(digits) for digits in re.findall(r"[0-9]{1,9}", self.version.split("-")[0])[:3]]
-        major, minor, patch = (*numbers, 0, 0, 0)[:3]
-        return major, minor, patch
+    def version_numbers(self) -> Version:
+        """The numbers of the version; those of the newest when it has none, or none of its own."""
+        return version_of(self.flavor, self.version)
+
+
+# No MariaDB runs without the engine Aria, and no MySQL has it.
+_OF_MARIADB: Final = "aria_block_size"
 
 
 def server_identity(server: Server) -> ServerIdentity:
     """Ask a server for its identity."""
-    facts = server.variables("version", "server_id", "server_uuid")
-    version = facts.get("version", "")
+    facts = server.variables("version", "server_id", "server_uuid", _OF_MARIADB)
     return ServerIdentity(
-        "mariadb" if "mariadb" in version.lower() else "mysql",
-        version,
+        "mariadb" if _OF_MARIADB in facts else "mysql",
+        facts.get("version", ""),
         _server_id(server, facts.get("server_id") or "0"),
         facts.get("server_uuid"),
         server.address.host,

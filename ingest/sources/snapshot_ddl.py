@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.ddl.actions import Column, Default, Flavor, Key
-from ingest.ddl.batches import sql_mode_bits, version_of
-from ingest.ddl.column_types import NEWEST, Dialect
+from ingest.ddl.actions import Column, Default, Key
+from ingest.ddl.batches import sql_mode_bits
+from ingest.ddl.column_types import Dialect
 from ingest.ddl.scripts import Statement, statements_of
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 from ingest.ddl.statements import actions_of
 from ingest.ddl.tokens import quotes_with_dollars
 from ingest.errors import SnapshotInputError
 from ingest.sources.snapshot import SchemaSnapshot, schema_rows
+from ingest.versions import Flavor, version_of
 
 _USE: Final = re.compile(r"(?is)^(?:--[^\n]*\n|#[^\n]*\n|\s)*use\s+(`(?:[^`]|``)+`|\S+)")
 _SQL_MODE: Final = re.compile(r"(?is)\bsql_mode\s*=\s*'([^']*)'")
@@ -92,7 +93,7 @@ def _dialect(script: str) -> Dialect:
     found = _SERVER_VERSION.search(script, 0, _HEAD)
     is_mariadb = "MariaDB" in (found[1] if found else script[:_HEAD]) or "/*M!" in script
     flavor: Flavor = "mariadb" if is_mariadb else "mysql"
-    return Dialect(flavor, version_of(found[1]) if found else NEWEST)
+    return Dialect(flavor, version_of(flavor, found[1] if found else None))
 
 
 def _carried_out(path: Path, script: str, schema: str | None, dialect: Dialect) -> Shapes:

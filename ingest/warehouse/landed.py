@@ -13,7 +13,6 @@ from ingest.masking.rows import MASKED_COLUMNS, RowMasking
 if TYPE_CHECKING:
     from ingest.binlog.decoder import Binlog
     from ingest.binlog.hints import SchemaHints
-    from ingest.ddl.actions import Flavor
     from ingest.masking.rules import Masks
 
 LandedKind = BatchKind | Literal["ddl_actions"]
@@ -42,7 +41,7 @@ def landed_batches(
     hints
         Schema hints that the log is decoded with. Masks need the names and keys in them.
     """
-    flavor, version = cast("Flavor", log.format.flavor), log.format.server_version
+    flavor, version = log.format.flavor, log.format.server_version
     reader = TargetReader(flavor, version)
     batches = log.batches() if masks is None else _masked_batches(log, masks, hints)
     for kind, batch in batches:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
 from recover.selection.catalog import TableVersion, unknown_name
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ingest.binlog import Scan, SchemaHints, TableFilter
-    from ingest.ddl.actions import Flavor
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.directory import BinlogPath
     from ingest.sources.snapshot import SchemaSnapshot
@@ -186,7 +185,7 @@ def _with_former_names(table: str | None, scans: "Iterable[Scan]") -> frozenset[
     renames: list[tuple[str, str]] = []
     for scan in scans:
         for statements in scan.ddl_statements:
-            batch = ddl_batch(statements, cast("Flavor", scan.format.flavor), scan.format.server_version)
+            batch = ddl_batch(statements, scan.format.flavor, scan.format.server_version)
             for row in batch.to_pylist() if batch is not None else ():
                 if row["action"] == "rename_table":
                     former = f"{row['schema_name']}.{row['table_name']}".lower()

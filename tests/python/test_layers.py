@@ -11,7 +11,7 @@ from tests.support.places import PROJECT
 PACKAGES = [PROJECT / "binloom", PROJECT / "recover", PROJECT / "ingest"]
 
 # Each room and the rooms that it may import, in reverse order of the data flow.
-WORDS = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.words"}
+WORDS = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.versions", "ingest.words"}
 BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources", "ingest.masking"}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 MAY_IMPORT = {
@@ -19,11 +19,12 @@ MAY_IMPORT = {
     "ingest.errors": set(),
     "ingest.escapes": set(),
     "ingest.lazy": set(),
+    "ingest.versions": set(),
     "ingest.words": set(),
-    "ingest.binlog": {"ingest.errors", "ingest.lazy"},
-    "ingest.ddl": {"ingest.errors"},
-    "ingest.masking": {"ingest.errors", "ingest.binlog", "ingest.ddl", "ingest.sources"},
-    "ingest.sources": {"ingest.errors", "ingest.binlog", "ingest.ddl"},
+    "ingest.binlog": {"ingest.errors", "ingest.lazy", "ingest.versions"},
+    "ingest.ddl": {"ingest.errors", "ingest.versions"},
+    "ingest.masking": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl", "ingest.sources"},
+    "ingest.sources": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl"},
     "ingest.warehouse": BYTES,
     "ingest.landing": BYTES | {"ingest.warehouse"},
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},

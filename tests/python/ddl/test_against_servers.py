@@ -8,9 +8,9 @@ import pymysql
 import pytest
 
 from ingest.binlog import open_binlog
-from ingest.ddl.batches import version_of
 from ingest.ddl.shapes import Shapes
 from ingest.ddl.statements import actions_of
+from ingest.versions import version_of
 from tests.python.ddl.test_statements import TYPES
 from tests.servers import Server
 from tests.servers.marked import marked
@@ -341,7 +341,7 @@ def test_columns_that_mariadb_adds_stand_where_its_row_events_have_them(mariadb_
     mariadb_server.execute(*statements)
     log = mariadb_server.flush()
     for statement in statements:
-        for action in actions_of(statement, "db", 0, "mariadb", version_of(mariadb_server.version)):
+        for action in actions_of(statement, "db", 0, "mariadb", version_of("mariadb", mariadb_server.version)):
             shapes.apply(action)
     mine, theirs = folded(shapes)["db", "s"], described(mariadb_server, ["db"])["db", "s"]
     # Statements that do not come from the log do not tell the server's default.
@@ -400,7 +400,7 @@ def check(server: Server, tables: list[list[str]]) -> None:
     ]
     for statement in statements:
         server.execute(statement)
-        for action in actions_of(statement, None, 0, server.flavor, version_of(server.version)):
+        for action in actions_of(statement, None, 0, server.flavor, version_of(server.flavor, server.version)):
             shapes.apply(action)
     mine, theirs = folded(shapes), described(server, ["db"])
     assert len(theirs) == len(tables)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ingest.ddl.actions import Flavor
 from ingest.ddl.batches import statement_actions
+from ingest.versions import Flavor
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.ddl.actions import Action, Column, Flavor
-from ingest.ddl.column_types import NEWEST, REAL_AS_FLOAT
+from ingest.ddl.actions import Action, Column
+from ingest.ddl.column_types import REAL_AS_FLOAT
 from ingest.ddl.statements import actions_of
 from ingest.ddl.tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+from ingest.versions import NEWEST, Flavor
 
 
 def shown(action: Action) -> str:

@@ -13,6 +13,8 @@ from ingest.sources.information_schema import binlog_position, take_snapshot
 from ingest.sources.server import Server, ServerIdentity, server_identity
 from ingest.sources.server_check import check_server, require_usable
 from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.versions import NEWEST, Version
+from tests.servers import Distribution, mariadb, mariadb118
 from tests.servers import Server as LiveServer
 from tests.servers.accounts import create_account
 from tests.servers.marked import marked
@@ -169,10 +171,24 @@ def test_who_a_server_is(server: LiveServer) -> None:
 
 @pytest.mark.parametrize(
     ("version", "numbers"),
-    [("9.7.4", (9, 7, 4)), ("10.11.18-MariaDB-deb12", (10, 11, 18)), ("8.0", (8, 0, 0)), ("", (0, 0, 0))],
+    [("9.7.4", (9, 7, 4)), ("8.0", (8, 0, 0)), ("10.11.18-MariaDB-deb12", NEWEST), ("", NEWEST)],
 )
-def test_version_numbers(version: str, numbers: tuple[int, int, int]) -> None:
+def test_version_numbers(version: str, numbers: Version) -> None:
     assert ServerIdentity("mysql", version, 1, None, "h", 1).version_numbers == numbers
+
+
+@pytest.mark.parametrize(
+    ("distribution", "version"),
+    [
+        pytest.param(mariadb, "8.0.36-shop", id="mariadb", marks=pytest.mark.mariadb),
+        pytest.param(mariadb118, "5.5.60-shop", id="mariadb118", marks=pytest.mark.mariadb118),
+    ],
+)
+def test_a_mariadb_that_does_not_say_so(distribution: Distribution, version: str, tmp_path: Path) -> None:
+    with distribution.start(tmp_path, [f"--version={version}"]) as named, Server(address(named)) as live:
+        identity = server_identity(live)
+        assert (identity.flavor, identity.version, identity.version_numbers) == ("mariadb", version, NEWEST)
+        assert [issue for issue in check_server(live) if issue.level == "error"] == []
 
 
 def test_checks_of_a_mysql_server(mysql_server: LiveServer) -> None:

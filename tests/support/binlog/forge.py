@@ -3,6 +3,7 @@
 The encoders here follow the format's description and share no code with the decoder.
 """
 
+import re
 import struct
 import zlib
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ POST_HEADERS = bytes.fromhex(
 MARIADB_POST_HEADERS = (
     POST_HEADERS + bytes(159 - len(POST_HEADERS)) + bytes.fromhex("00 04 13 04 00 0d 08 08 08 0a 0a 0a")
 )
+# Servers that end a format description with its last fixed part, and list no types of version 2 rows.
+BEFORE_CHECKSUMS = re.compile(rb"5\.[0-2]\.|5\.5\.(?!.*MariaDB)")
 TIMESTAMP = 1_700_000_000
 
 TINY, SHORT, LONG, FLOAT, DOUBLE, LONGLONG, INT24, DATE = 1, 2, 3, 4, 5, 8, 9, 10
@@ -33,22 +36,29 @@ UTF8MB4, BINARY_COLLATION, GB18030, LATIN1 = 255, 63, 248, 8
 
 @dataclass
 class FileMaker:
-    """Appends events to a file of format version 4."""
+    """Appends events to a file of format version 4.
+
+    `post_headers` are by default those of a server with such a version.
+    """
 
     checksum: bool = True
     version: bytes = VERSION
-    post_headers: bytes = POST_HEADERS
+    post_headers: bytes = b""
     data: bytearray = field(default_factory=lambda: bytearray(b"\xfebin"))
     # Seconds in the header of the events that follow.
     timestamp: int = TIMESTAMP
 
     def __post_init__(self) -> None:
-        body = (
-            struct.pack("<H50sIB", 4, self.version, TIMESTAMP, 19)
-            + self.post_headers
-            + bytes([1 if self.checksum else 0])
-        )
-        event = self._header(15, len(body) + 4) + body
+        is_old = BEFORE_CHECKSUMS.match(self.version) is not None
+        if not self.post_headers:
+            own = MARIADB_POST_HEADERS if b"MariaDB" in self.version else POST_HEADERS
+            self.post_headers = POST_HEADERS[:27] if is_old else own
+        body = struct.pack("<H50sIB", 4, self.version, TIMESTAMP, 19) + self.post_headers
+        if is_old:
+            assert not self.checksum
+            self.data += self._header(15, len(body)) + body
+            return
+        event = self._header(15, len(body) + 5) + body + bytes([1 if self.checksum else 0])
         self.data += event + struct.pack("<I", zlib.crc32(event))
 
     def _header(self, code: int, body_size: int, flags: int = 0) -> bytes:
@@ -86,10 +96,16 @@ class FileMaker:
         bitmaps: bytes | None = None,
         ends_statement: bool = True,
     ) -> int:
-        """Append a version 2 rows event: 30 insert, 31 update, 32 delete. `bitmaps` are the present columns."""
+        """Append a version 2 rows event: 30 insert, 31 update, 32 delete. `bitmaps` are the present columns.
+
+        A server that does not know version 2 writes version 1.
+        """
         if bitmaps is None:
             bitmaps = b"\xff" * ((width + 7) // 8) * (2 if code == 31 else 1)
-        return self.event(code, struct.pack("<IHHH", table_id, 0, ends_statement, 2) + packed(width) + bitmaps + images)
+        head = struct.pack("<IHH", table_id, 0, ends_statement)
+        if code > len(self.post_headers):
+            return self.event(code - 7, head + packed(width) + bitmaps + images)
+        return self.event(code, head + struct.pack("<H", 2) + packed(width) + bitmaps + images)
 
     def rotate(self, name: bytes = b"binlog.000002") -> int:
         return self.event(4, struct.pack("<Q", 4) + name)

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from ingest.binlog import open_binlog
-from ingest.ddl.actions import Action, Column, Flavor
-from ingest.ddl.batches import statement_actions, version_of
+from ingest.ddl.actions import Action, Column
+from ingest.ddl.batches import statement_actions
 from ingest.ddl.shapes import Shapes
 from ingest.sources.address import ServerAddress
 from ingest.sources.information_schema import take_snapshot
 from ingest.sources.server import Server as LiveServer
+from ingest.versions import Flavor
 from ingest.warehouse.landed import landed_batches
 from tests.servers import Server
 
@@ -33,7 +34,7 @@ def logged_actions(path: Path) -> list[Action]:
 def stated_actions(path: Path) -> list[Action]:
     """Return the actions of the statements of a binlog file, including the parts that are not landed."""
     log = open_binlog(path)
-    version = version_of(log.format.server_version)
+    version = log.format.version
     return [
         action
         for kind, batch in log.batches()
