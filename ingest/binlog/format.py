@@ -30,6 +30,8 @@ from ingest.versions import Flavor, Version, says_mariadb, version_of
 
 MAGIC: Final = b"\xfebin"
 MAGIC_ENCRYPTED: Final = b"\xfdbin"
+MAGIC_INNODB: Final = b"\xfe\xfe\x0d\x01"
+"""MariaDB 12.3 with binlog_storage_engine=innodb: its files, such as binlog-000000.ibb, have pages and no events."""
 HEADER_SIZE: Final = 19
 """Bytes of an event header in format 3, and the minimum in format 4."""
 HEADER_SIZE_V1: Final = 13
@@ -168,7 +170,24 @@ def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
     return format_of_event(head[4 : 4 + event_size], path)
 
 
+def is_binlog(head: bytes) -> bool:
+    """Return whether a file is a binlog by its first bytes, also one that is encrypted, or cut off in its magic."""
+    return head.startswith((MAGIC, MAGIC_ENCRYPTED)) or MAGIC.startswith(head[:4])
+
+
+def innodb_binlog(path: Path) -> NotABinlogError:
+    """Return the error for a file of a binlog that MariaDB keeps in InnoDB."""
+    return NotABinlogError(
+        f"{path} is a binlog that MariaDB keeps in InnoDB (binlog_storage_engine=innodb), which binloom does not read.",
+        hint="Read it from the running server: with `binloom follow`, or convert it with `mariadb-binlog"
+        " --read-from-remote-server --raw` and give the files that this writes.",
+        path=str(path),
+    )
+
+
 def _no_binlog(path: Path, head: bytes) -> NotABinlogError:
+    if head.startswith(MAGIC_INNODB):
+        return innodb_binlog(path)
     program = next((program for magic, program in _DECOMPRESSORS.items() if head.startswith(magic)), None)
     if program is not None:
         return NotABinlogError(

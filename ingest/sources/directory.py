@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.binlog.format import MAGIC
+from ingest.binlog.format import innodb_binlog, is_binlog
 from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, UsageError
 
 # A server numbers its files with at least six digits; numbers beyond 999999 have more.
@@ -52,11 +52,7 @@ def is_companion(path: Path) -> bool:
     """
     if path.suffix not in (".index", ".state", ".idx") or not path.is_file():
         return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(MAGIC)) != MAGIC
-    except OSError:
-        return False
+    return not _may_be_binlog(path)
 
 
 def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[BinlogPath]:
@@ -67,7 +63,8 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
     directory
         Folder that contains the files.
     files
-        Names of the files to take; None for all files named like a binlog (`<base>.<number>`).
+        Names of the files to take; None for all files named like a binlog (`<base>.<number>`), except a series whose
+        files all begin with other bytes than a binlog.
 
     Returns
     -------
@@ -85,17 +82,43 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
     """
     present = _entries(directory)
     if files is None:
-        found = [binlog_path(directory / name) for name in present if _NUMBERED.match(name)]
-        found = [file for file in found if file.path.is_file()]
+        numbered = [binlog_path(directory / name) for name in sorted(present) if _NUMBERED.match(name)]
+        found = _series_of_binlogs(numbered)
         if not found:
+            if pages := sorted(name for name in present if name.endswith(".ibb")):
+                raise innodb_binlog(directory / pages[0])
             raise BinlogNotFoundError(
-                f"{directory} holds no file named like a binlog, such as binlog.000001.",
+                f"{directory} holds no binlog"
+                + (
+                    f": {numbered[0].name} does not begin like one."
+                    if numbered
+                    else ", no file with a name such as binlog.000001."
+                ),
                 hint="Give the folder that the server's log_bin_basename names, or name the files with --files.",
                 path=str(directory),
             )
     else:
         found = [binlog_path(directory / name) for name in _checked_names(directory, files, present)]
     return sorted(found, key=lambda file: (file.base, -1 if file.sequence is None else file.sequence, file.name))
+
+
+def _series_of_binlogs(numbered: Sequence[BinlogPath]) -> list[BinlogPath]:
+    """Return the files whose series has a binlog: MariaDB keeps its `aria_log.00000001` in the same folder.
+
+    A damaged file of a series stays in it, so that it is told and not passed over.
+    """
+    files = [file for file in numbered if file.path.is_file()]
+    bases = {file.base for file in files if _may_be_binlog(file.path)}
+    return [file for file in files if file.base in bases]
+
+
+def _may_be_binlog(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return is_binlog(file.read(4))
+    except OSError:
+        # Reading it later tells the reason.
+        return True
 
 
 def _entries(directory: Path) -> set[str]:

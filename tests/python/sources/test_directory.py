@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, UsageError
+from ingest.binlog.format import read_format
+from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, NotABinlogError, UsageError
 from ingest.sources.directory import find_binlogs
 
 
@@ -45,7 +46,7 @@ def test_file_instead_of_a_directory(tmp_path: Path) -> None:
 
 def test_directory_without_binlogs(tmp_path: Path) -> None:
     make(tmp_path, "readme.txt")
-    with pytest.raises(BinlogNotFoundError, match="holds no file named like a binlog"):
+    with pytest.raises(BinlogNotFoundError, match="holds no binlog, no file with a name such as"):
         find_binlogs(tmp_path)
 
 
@@ -79,3 +80,33 @@ def test_directory_without_permission(tmp_path: Path) -> None:
             find_binlogs(closed)
     finally:
         os.seteuid(user)
+
+
+def test_files_of_a_data_folder_are_not_taken_for_binlogs(tmp_path: Path) -> None:
+    """The folder of a MariaDB: the first bytes are those that the server writes."""
+    for name, head in {
+        "binlog.000001": b"\xfebin",
+        "binlog.000002": b"damaged",
+        "binlog.000003": b"\xfdbin",
+        "aria_log.00000001": b"\xfe\xfe\x0c\x01MARIALOG",
+        "aria_log_control": b"\xfe\xfe\x0b\x01",
+        "ib_logfile0": b"\0" * 8,
+        "binlog.index": b"./binlog.000001\n",
+        "binlog.state": b"0-1-5\n",
+    }.items():
+        (tmp_path / name).write_bytes(head)
+    # A damaged file of a series is not passed over.
+    assert [file.name for file in find_binlogs(tmp_path)] == ["binlog.000001", "binlog.000002", "binlog.000003"]
+    for number in (1, 2, 3):
+        (tmp_path / f"binlog.{number:06d}").unlink()
+    with pytest.raises(BinlogNotFoundError, match=r"holds no binlog: aria_log.00000001 does not begin like one"):
+        find_binlogs(tmp_path)
+
+
+def test_a_binlog_in_innodb_is_named_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "binlog-000000.ibb"
+    path.write_bytes(b"\xfe\xfe\x0d\x01" + bytes(60))
+    for read in (find_binlogs, lambda folder: read_format(folder / path.name)):
+        with pytest.raises(NotABinlogError, match="keeps in InnoDB") as caught:
+            read(tmp_path)
+        assert caught.value.hint is not None and "binloom follow" in caught.value.hint
