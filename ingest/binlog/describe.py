@@ -7,12 +7,19 @@ Sources: server, libs/mysql/binlog/event/control_events.cpp and codecs/binary.cp
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from ingest.binlog.charsets import decode_text
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, TRANSACTION_PAYLOAD, event_name
+from ingest.binlog.events import (
+    EVENT_NAMES,
+    FORMAT_DESCRIPTION,
+    PARTIAL_ROW_DATA,
+    ROTATE,
+    TRANSACTION_PAYLOAD,
+    event_name,
+)
 from ingest.binlog.format import HEADER_SIZE, FormatDescription
+from ingest.binlog.fragments import describe_fragment
 from ingest.binlog.gtid_events import (
     describe_gtid,
     describe_maria_gtid,
@@ -21,6 +28,8 @@ from ingest.binlog.gtid_events import (
     gtid_set,
     xa_text,
 )
+from ingest.binlog.kernel.layout import FLAG_IGNORABLE
+from ingest.binlog.moments import moment_of_seconds
 from ingest.binlog.payload import payload_fields, unpack
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.rows_events import describe_rows, describe_table_map
@@ -76,11 +85,17 @@ def describe(code: int, event: bytes, format: FormatDescription) -> Detail:
     """
     describer = _DESCRIBERS.get(code)
     if describer is None:
-        return {}
+        return _of_unknown_type(event, format) if code not in EVENT_NAMES else {}
     try:
         return describer(Subject(code, event, event_body(code, event, format), format))
     except MalformedEventError as error:
         return {"malformed": str(error)}
+
+
+def _of_unknown_type(event: bytes, format: FormatDescription) -> Detail:
+    has_flags = format.header_size >= HEADER_SIZE
+    is_ignorable = has_flags and int.from_bytes(event[17:19], "little") & FLAG_IGNORABLE
+    return {"ignorable": "its server lets readers ignore it, and binloom does"} if is_ignorable else {}
 
 
 def event_body(code: int, event: bytes, format: FormatDescription) -> bytes:
@@ -108,7 +123,7 @@ def _start(event: Subject) -> Detail:
     return {
         "format_version": version,
         "server_version": server.split(b"\0")[0].decode("ascii", "backslashreplace"),
-        "created_at": datetime.fromtimestamp(created, UTC) if created else None,
+        "created_at": moment_of_seconds(created),
     }
 
 
@@ -303,4 +318,5 @@ _DESCRIBERS: Final[dict[int, Callable[[Subject], Detail]]] = {
     163: lambda event: describe_maria_gtid_list(event.body),
     164: _start_encryption,
     **dict.fromkeys(range(165, 172), _compressed),
+    PARTIAL_ROW_DATA: lambda event: describe_fragment(event.body),
 }

@@ -66,6 +66,7 @@ EVENT_NAMES: Final[dict[int, str]] = {
     169: "WRITE_ROWS_COMPRESSED",
     170: "UPDATE_ROWS_COMPRESSED",
     171: "DELETE_ROWS_COMPRESSED",
+    172: "PARTIAL_ROW_DATA",
 }
 
 START_V3: Final = 1
@@ -84,6 +85,7 @@ PARTIAL_UPDATE_ROWS: Final = 39
 TRANSACTION_PAYLOAD: Final = 40
 ANNOTATE_ROWS: Final = 160
 QUERY_COMPRESSED: Final = 165
+PARTIAL_ROW_DATA: Final = 172
 ROWS_V0: Final = {20: 23, 21: 24, 22: 25}
 """Type code of each version 0 rows event, with the equivalent version 1 type code."""
 ROWS_COMPRESSED: Final = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
@@ -123,6 +125,7 @@ _ACTIONS: Final[dict[int, int]] = {
     START_ENCRYPTION: layout.ACT_ENCRYPTION,
     QUERY_COMPRESSED: layout.ACT_QUERY_COMPRESSED,
     **dict.fromkeys(ROWS_COMPRESSED, layout.ACT_ROWS_COMPRESSED),
+    PARTIAL_ROW_DATA: layout.ACT_FRAGMENT,
 }
 
 

@@ -13,11 +13,12 @@ import os
 import re
 import zlib
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, START_V3
+from ingest.binlog.moments import moment_of_seconds
 from ingest.errors import (
     BinlogNotFoundError,
     BinlogNotReadableError,
@@ -250,7 +251,7 @@ def format_of_event(event: bytes, path: Path) -> FormatDescription:
         flavor=flavor,
         checksum_algorithm=algorithm,
         server_id=int.from_bytes(event[5:9], "little"),
-        created_at=datetime.fromtimestamp(created, UTC) if created else None,
+        created_at=moment_of_seconds(created),
         is_in_use=bool(flags & FLAG_IN_USE),
         is_relay_log=bool(flags & FLAG_RELAY_LOG),
         fingerprint=hashlib.sha256(unflagged).hexdigest(),
@@ -329,7 +330,7 @@ def _old_format(head: bytes, code: int, event_size: int, size: int, path: Path) 
         flavor="mysql",
         checksum_algorithm=None,
         server_id=int.from_bytes(event[5:9], "little"),
-        created_at=datetime.fromtimestamp(created, UTC) if created else None,
+        created_at=moment_of_seconds(created),
         is_in_use=bool(flags & FLAG_IN_USE),
         is_relay_log=bool(flags & FLAG_RELAY_LOG),
         fingerprint=hashlib.sha256(event[:17] + event[19:] if format_version == 3 else event).hexdigest(),

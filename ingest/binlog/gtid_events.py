@@ -5,15 +5,14 @@ Sources: server, libs/mysql/binlog/event/control_events.cpp, `Gtid_event::Gtid_e
 """
 
 import uuid
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from ingest.binlog.moments import moment
 from ingest.binlog.reader import MalformedEventError, Reader
 from ingest.binlog.tagged_gtid import parse_tagged_gtid, varlen
 
 Detail = dict[str, Any]
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAY_HAVE_STATEMENTS: Final = 1
 _LOGICAL_CLOCK: Final = 2
 _TWO_TIMESTAMPS: Final = 1 << 55
@@ -79,14 +78,6 @@ def describe_tagged_gtid(body: bytes) -> Detail:
         "original_server_version": version_text(gtid.original_server_version),
         **({"commit_group_ticket": gtid.commit_group_ticket} if gtid.commit_group_ticket else {}),
     }
-
-
-def moment(micros: int) -> datetime | None:
-    """Return a commit timestamp from microseconds since 1970; None for 0, which means no timestamp."""
-    try:
-        return _EPOCH + timedelta(microseconds=micros) if micros else None
-    except OverflowError:
-        raise MalformedEventError(f"{micros} microseconds are no date") from None
 
 
 def version_text(number: int) -> str | None:

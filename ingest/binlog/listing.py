@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
@@ -11,6 +11,7 @@ from ingest.binlog.describe import describe, describe_payload, events_inside
 from ingest.binlog.events import TRANSACTION_PAYLOAD, event_name
 from ingest.binlog.format import FormatDescription
 from ingest.binlog.kernel import layout
+from ingest.binlog.moments import moment_of_seconds
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.walking import Walk
 
@@ -61,7 +62,7 @@ def list_events(walk: Walk) -> Iterator[Event]:
                 payload_ordinal=0,
                 type_name=event_name(code),
                 type_code=code,
-                timestamp=datetime.fromtimestamp(seconds, UTC) if seconds else None,
+                timestamp=moment_of_seconds(seconds),
                 server_id=server_id,
                 flags=flags,
                 size=size,
@@ -85,7 +86,7 @@ def _events_inside(payload: Event, inside: bytes, format: FormatDescription) -> 
                 payload_ordinal=ordinal,
                 type_name=event_name(code),
                 type_code=code,
-                timestamp=datetime.fromtimestamp(seconds, UTC) if seconds else None,
+                timestamp=moment_of_seconds(seconds),
                 server_id=int.from_bytes(event[5:9], "little"),
                 flags=int.from_bytes(event[17:19], "little"),
                 size=len(event),

@@ -20,10 +20,12 @@ REASONS: Final[dict[int, str]] = {
     layout.INCIDENT: "incident",
     layout.ROWS_V0: "rows_without_metadata",
     layout.UNKNOWN_DIGITS: "unknown_fraction_digits",
+    layout.BAD_FRAGMENTS: "malformed_fragments",
 }
 
 DETAILS: Final[dict[int, str]] = {
-    layout.UNKNOWN_TYPE: "neither MySQL nor MariaDB has an event of this type",
+    layout.UNKNOWN_TYPE: "binloom knows the types of MySQL up to 9.7 and of MariaDB up to 12.3, and this is none of "
+    "them",
     layout.NESTED_TYPE: "no server writes an event of this type inside a compressed one",
     layout.NO_TABLE_MAP: "no TABLE_MAP event of this statement names its table",
     layout.WIDTH_MISMATCH: "its column count is not that of its TABLE_MAP",
@@ -42,4 +44,6 @@ DETAILS: Final[dict[int, str]] = {
     "has the table as it was then: where it fits the bytes in one way only, the rows are decoded",
     layout.UNKNOWN_DIGITS: "MariaDB logs TIME, DATETIME and TIMESTAMP of this format without the digits of their "
     "fraction, and these rows can be read with one or without; a schema snapshot that has the table tells",
+    layout.BAD_FRAGMENTS: "the fragments of a rows event are not all here in their order, or do not add up to one; "
+    "its rows are left out",
 }

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, Self
@@ -19,6 +19,7 @@ from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, counts
 from ingest.binlog.format import FormatDescription, read_format
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.kernel import layout
+from ingest.binlog.moments import moment, moment_of_seconds
 from ingest.binlog.walking import Walk
 
 SEGMENT_BYTES: Final = 256 << 20
@@ -183,8 +184,8 @@ class Scanner:
             file_size=file_size,
             events=context["EVENTS"],
             event_counts=counts_by_name(walk.counts),
-            first_event_at=_moment(context["FIRST_AT"]),
-            last_event_at=_moment(context["LAST_AT"]),
+            first_event_at=moment(context["FIRST_AT"]),
+            last_event_at=moment(context["LAST_AT"]),
             checksum_failures=context["BAD_CHECKSUMS"],
             complete_end=context["COMPLETE_END"],
             is_closed=bool(context["CLOSED"]),
@@ -256,11 +257,7 @@ class Scanner:
                 # A ROTATE without a time is artificial: it names the file whose events follow in a relay log.
                 if seconds := int(records[number, layout.INDEX_TIME]):
                     found.next_binlog_file = rotate_target(body, format.post_header_size(ROTATE))
-                    found.rotated_at = datetime.fromtimestamp(seconds, UTC)
+                    found.rotated_at = moment_of_seconds(seconds)
             elif found.previous_gtids is None:
                 found.previous_gtids = gtid_set(body) if code == PREVIOUS_GTIDS else maria_gtid_list(body)
         return bool(len(records))
-
-
-def _moment(micros: int) -> datetime | None:
-    return datetime.fromtimestamp(micros // 1_000_000, UTC) if micros else None

@@ -3,6 +3,7 @@
 import os
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Final
@@ -10,8 +11,16 @@ from typing import Final
 import numpy as np
 
 from ingest.binlog.buffers import Context, ControlBuffers, Int64s, Window
-from ingest.binlog.events import FORMAT_DESCRIPTION, ROWS_V0, TRANSACTION_PAYLOAD, actions
+from ingest.binlog.events import (
+    FORMAT_DESCRIPTION,
+    PARTIAL_ROW_DATA,
+    ROWS_COMPRESSED,
+    ROWS_V0,
+    TRANSACTION_PAYLOAD,
+    actions,
+)
 from ingest.binlog.format import FormatDescription, checksum_is_good, format_of_event
+from ingest.binlog.fragments import Fragments
 from ingest.binlog.kernel import layout, run
 from ingest.binlog.kernel.layout import (
     ACTIVE_CAPACITY,
@@ -78,6 +87,7 @@ class Walk:
         context.point("SLOTS", np.full((SLOT_COUNT, SLOT_WORDS), -1, dtype=np.int64))
         context.point("ACTIVE", np.zeros((ACTIVE_CAPACITY, ACTIVE_WORDS), dtype=np.int64))
         self.window.attach(context)
+        self._fragments = Fragments()
         self._formats: list[tuple[int, FormatDescription]] = []
         self._use(_format_in_force(path, descriptor, format, start), start)
 
@@ -184,6 +194,9 @@ class Walk:
                 self.inner_counts[ROWS_V0[code]] -= 1
                 self._enter(rewritten, code, len(event))
                 return
+        elif code == PARTIAL_ROW_DATA:
+            if self._attend_fragment(event):
+                return
         else:
             try:
                 self._enter(unpack(code, event, self.format), code, len(event))
@@ -193,8 +206,36 @@ class Walk:
                 return
         context["ATTENDED"] = self.position
 
-    def _enter(self, events: bytes, code: int, size: int) -> None:
-        """Switch to the events inside an event of `size` bytes; the kernel returns from them by itself."""
+    def _attend_fragment(self, event: bytes) -> bool:
+        """Take in a fragment of a rows event; return whether the walk has entered the event that it completes.
+
+        The rows of that event have the positions from the first fragment to the end of the last.
+        """
+        fragments, position = self._fragments, self.position
+        behind = position + len(event)
+        has_next = behind + self.format.header_size <= self.context["END_POS"]
+        first = fragments.start
+        try:
+            found = fragments.add(event, position, self.type_at(behind) if has_next else None, self.format)
+            if found is not None and self.format.type_codes[found[4]] in ROWS_COMPRESSED:
+                unchecked = replace(self.format, checksum_algorithm=None)
+                found = unpack(self.format.type_codes[found[4]], found, unchecked)
+        except MalformedEventError:
+            self.add_problem(PARTIAL_ROW_DATA, -1, -1, layout.BAD_FRAGMENTS)
+            fragments.end()
+            found = None
+        self.context["ATTENDED_GOOD"] = found is not None
+        if found is None:
+            return False
+        fragments.end()
+        self._enter(found, PARTIAL_ROW_DATA, len(event), position if first is None else first)
+        return True
+
+    def _enter(self, events: bytes, code: int, size: int, start: int | None = None) -> None:
+        """Switch to the events inside an event of `size` bytes; the kernel returns from them by itself.
+
+        `start` is the offset from which on they count, if it is not that of the event.
+        """
         position, context = self.position, self.context
         if len(events) > context["INSIDE_CAPACITY"]:
             self._make_room_inside(2 * len(events))
@@ -208,7 +249,7 @@ class Walk:
             len(events),
             0,
             context["INNER_COUNTS"],
-            position,
+            position if start is None else start,
             position + size,
             int(code == TRANSACTION_PAYLOAD),
         )

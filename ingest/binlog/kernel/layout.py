@@ -67,6 +67,8 @@ ACT_LOAD_END: Final = 22
 ACT_LOAD_QUERY: Final = 23
 ACT_INCIDENT: Final = 24
 ACT_ENCRYPTION: Final = 25
+ACT_FRAGMENT: Final = 26
+"""A part of a rows event."""
 
 # --- reasons of defects and problems ---
 BAD_SIZE: Final = 1
@@ -86,6 +88,7 @@ BAD_PAYLOAD: Final = 14
 INCIDENT: Final = 15
 ROWS_V0: Final = 16
 UNKNOWN_DIGITS: Final = 18
+BAD_FRAGMENTS: Final = 19
 
 # --- context words ---
 _names = [
@@ -234,6 +237,9 @@ TXN_WORDS: Final = 16
 NULL: Final = -0x8000000000000000
 """A missing number in a record."""
 
+LATEST_MOMENT: Final = 253_402_300_799_999_999
+"""The last microsecond of the year 9999, counted from 1970: later moments have no date."""
+
 OUTCOME_NONE: Final = 0
 OUTCOME_COMMIT: Final = 1
 OUTCOME_ROLLBACK: Final = 2
@@ -325,6 +331,8 @@ EVENT_SERVER: Final = 5
 EVENT_SIZE: Final = 9
 EVENT_NEXT: Final = 13
 EVENT_FLAGS: Final = 17
+FLAG_IGNORABLE: Final = 0x0080
+"""Readers who do not know the type of the event may ignore it: server, LOG_EVENT_IGNORABLE_F."""
 
 # --- column plans: eight words a column ---
 PLAN_WORDS: Final = 8

@@ -69,9 +69,9 @@ def enter_payload(ctx, body, end, start, finish):
 @njit
 def leave_payload(ctx, at):
     """Switch back to the outer event. Record a problem if the walk, which got to `at`, has not reached its end."""
-    start = load_64(ctx + _PAYLOAD_START)
     if at != load_64(ctx + _END_POS):
-        add_problem(ctx, start, load_64(ctx + _PAYLOAD_END), TRANSACTION_PAYLOAD, -1, -1, -1, BAD_PAYLOAD)
+        start, end = load_64(ctx + _PAYLOAD_START), load_64(ctx + _PAYLOAD_END)
+        add_problem(ctx, start, end, TRANSACTION_PAYLOAD, -1, -1, -1, BAD_PAYLOAD)
     copy(ctx + _INPUT, ctx + _OUTER, _INPUT_BYTES)
-    store_64(ctx + _ATTENDED, start)
+    store_64(ctx + _ATTENDED, load_64(ctx + _BASE) + load_64(ctx + _POS))
     return CHANGED_INPUT

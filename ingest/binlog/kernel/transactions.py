@@ -7,6 +7,7 @@ A record is `layout.TXN_…` words in the context's array; the open transaction'
 from numba import njit
 
 from ingest.binlog.kernel.layout import (
+    LATEST_MOMENT,
     NULL,
     OUTCOME_COMMIT,
     OUTCOME_NONE,
@@ -138,6 +139,12 @@ def end_text(ctx, texts, out):
 
 
 @njit
+def _moment(micros):
+    """Return a commit timestamp; NULL for 0, which means none, and for a number that is no date."""
+    return micros if 0 < micros <= LATEST_MOMENT else NULL
+
+
+@njit
 def on_gtid(ctx, p, end, start, timestamp, server, anonymous):
     """GTID_LOG_EVENT: flags, source UUID, number; from 5.7 logical clock; from 8.0 commit times in microseconds.
 
@@ -153,12 +160,11 @@ def on_gtid(ctx, p, end, start, timestamp, server, anonymous):
         end_text(ctx, GTID_WORDS, write_unsigned(out + 1, load_64(p + 17)))
     if end - p >= 49 and load_u8(p + 25) == 2:
         commit = load_64(p + 42) & 0xFFFFFFFFFFFFFF
-        original = commit & 0x7FFFFFFFFFFFFF
+        committed = original = commit & 0x7FFFFFFFFFFFFF
         if commit >> 55 and end - p >= 56:
-            store_64(record + 8 * TXN_ORIGINAL, load_64(p + 49) & 0xFFFFFFFFFFFFFF)
-        else:
-            store_64(record + 8 * TXN_ORIGINAL, original)
-        store_64(record + 8 * TXN_COMMITTED, original)
+            original = load_64(p + 49) & 0xFFFFFFFFFFFFFF
+        store_64(record + 8 * TXN_ORIGINAL, _moment(original))
+        store_64(record + 8 * TXN_COMMITTED, _moment(committed))
     return True
 
 
@@ -245,8 +251,8 @@ def on_tagged_gtid(ctx, p, end, start, timestamp, server):
     if text_end:
         end_text(ctx, GTID_WORDS, text_end)
     record = transaction_record(ctx)
-    store_64(record + 8 * TXN_COMMITTED, committed)
-    store_64(record + 8 * TXN_ORIGINAL, original)
+    store_64(record + 8 * TXN_COMMITTED, _moment(committed))
+    store_64(record + 8 * TXN_ORIGINAL, _moment(original))
     return True
 
 

@@ -16,6 +16,7 @@ from ingest.binlog.kernel.layout import (
     ACT_CONTEXT,
     ACT_ENCRYPTION,
     ACT_FORMAT,
+    ACT_FRAGMENT,
     ACT_GTID,
     ACT_GTID_TAGGED,
     ACT_INCIDENT,
@@ -53,6 +54,7 @@ from ingest.binlog.kernel.layout import (
     EVENT_SIZE,
     EVENT_TIME,
     EVENT_TYPE,
+    FLAG_IGNORABLE,
     FULL,
     INCIDENT,
     INDEX_FLAGS,
@@ -229,6 +231,12 @@ def _is_artificial(p, header):
     A replica that connects again writes an artificial ROTATE and FORMAT_DESCRIPTION, also inside a transaction.
     """
     return header >= _HEADER_SIZE_WITH_FLAGS and load_u16(p + EVENT_FLAGS) & _ARTIFICIAL != 0
+
+
+@njit
+def _is_ignorable(p, header):
+    """Return whether its server says of an event that a reader who does not know its type may ignore it."""
+    return header >= _HEADER_SIZE_WITH_FLAGS and load_u16(p + EVENT_FLAGS) & FLAG_IGNORABLE != 0
 
 
 @njit
@@ -416,6 +424,7 @@ def _walk(ctx):
                 or action == ACT_ROWS_COMPRESSED
                 or action == ACT_QUERY_COMPRESSED
                 or action == ACT_ROWS_V0
+                or action == ACT_FRAGMENT
             ):
                 add_problem(ctx, start, finish, code, -1, -1, -1, NESTED_TYPE)
             elif action == ACT_PAYLOAD or action == ACT_ROWS_COMPRESSED or action == ACT_QUERY_COMPRESSED:
@@ -455,7 +464,14 @@ def _walk(ctx):
                 if not want_rows or load_64(ctx + _ATTENDED_GOOD) == 0:
                     open_if_none(ctx, start, timestamp, server)
                     _end_rows(ctx, body, end, code, finish, timestamp)
-            elif action == ACT_INCIDENT or action == ACT_UNKNOWN:
+            elif action == ACT_FRAGMENT:
+                if want_rows and not attended:
+                    return _leave(ctx, at, ATTENTION)
+                # The rows event inside the last fragment counts for it.
+                if not want_rows or load_64(ctx + _ATTENDED_GOOD) == 0:
+                    open_if_none(ctx, start, timestamp, server)
+                    count_event(ctx)
+            elif action == ACT_INCIDENT or (action == ACT_UNKNOWN and not _is_ignorable(p, header)):
                 add_problem(ctx, start, finish, code, -1, -1, -1, INCIDENT if action == ACT_INCIDENT else UNKNOWN_TYPE)
                 if state != STATE_NONE:
                     count_event(ctx)

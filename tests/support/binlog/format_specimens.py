@@ -155,6 +155,11 @@ CLOCK = b"\2" + struct.pack("<qq", 31336, 31337)
 GTID_SET = struct.pack("<Q", 1) + SOURCE.bytes + struct.pack("<QQQ", 1, 1, 4243)
 TABLE_MAP = struct.pack("<IHH", 1, 0, 1) + b"\4shop\0\1t\0" + b"\1\3" + b"\0" + b"\xff"
 ROW = struct.pack("<IHH", 1, 0, 1) + b"\1\xff" + b"\0" + struct.pack("<i", 31337)
+ROWS_V1_EVENT = struct.pack("<IBIIIH", TIMESTAMP, 23, 1, 19 + len(ROW), 0, 0) + ROW
+FRAGMENTS = (
+    (172, struct.pack("<IIBQ", 2, 1, 1, len(ROWS_V1_EVENT)) + ROWS_V1_EVENT[:25]),
+    (172, struct.pack("<IIB", 2, 2, 0) + ROWS_V1_EVENT[25:]),
+)
 ROWS_V2 = struct.pack("<IHHH", 1, 0, 1, 2) + b"\1"
 OLD_TABLE_MAP = struct.pack("<IHH", 1, 0, 1) + b"\4shop\0\1t\0" + b"\1\3"
 OLD_ROW = struct.pack("<IHH", 1, 0, 1) + b"\1\xff" + b"\xfd" + struct.pack("<i", 31337)
@@ -293,6 +298,7 @@ EVENTS: list[EventSpecimen] = [
             ("DELETE", 171, b"\xff", ROW[-5:]),
         )
     ),
+    EventSpecimen("PARTIAL_ROW_DATA", made((19, TABLE_MAP), *FRAGMENTS, maker=MariaDBMaker), ("31337",)),
 ]
 
 
