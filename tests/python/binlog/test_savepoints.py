@@ -59,10 +59,7 @@ def taken_back(
         ((1, "SAVEPOINT `a`", 2, "ROLLBACK TO `a`", 3, "ROLLBACK TO `a`", 4), [2, 3]),
         ((1, "SAVEPOINT `a`", 2, "SAVEPOINT `b`", 3, "ROLLBACK TO `b`", 4, "ROLLBACK TO `a`", 5), [2, 3, 4]),
         ((1, "SAVEPOINT `a`", 2, "SAVEPOINT `b`", 3, "ROLLBACK TO `b`", 4), [3]),
-        (
-            (1, "SAVEPOINT `a`", 2, "SAVEPOINT `b`", 3, "ROLLBACK TO `a`", 4, "SAVEPOINT `b`", 5, "ROLLBACK TO `b`"),
-            [2, 3, 5],
-        ),
+        ((1, "SAVEPOINT a", 2, "SAVEPOINT b", 3, "ROLLBACK TO a", 4, "SAVEPOINT b", 5, "ROLLBACK TO b"), [2, 3, 5]),
         # The same name again replaces the savepoint.
         ((1, "SAVEPOINT `a`", 2, "SAVEPOINT `A`", 3, "ROLLBACK TO `a`", 4), [3]),
         ((1, "SAVEPOINT `a`", 2, "SAVEPOINT `b`", 3, "SAVEPOINT `a`", 4, "ROLLBACK TO `b`", 5), [3, 4]),
