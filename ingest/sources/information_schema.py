@@ -63,13 +63,11 @@ from information_schema.schemata
 where schema_name not in {_LEFT_OUT}
 """
 
-# A part of an index without a column is an expression.
-_HASHES_AND_EXPRESSIONS = f"""
-select
-    table_schema as TABLE_SCHEMA, table_name as TABLE_NAME, non_unique as NON_UNIQUE, index_name as INDEX_NAME,
-    index_type as INDEX_TYPE, column_name as COLUMN_NAME
-from information_schema.statistics
-where table_schema not in {_LEFT_OUT} and (index_type = 'HASH' or column_name is null)
+# All columns of the view by its own names: only MySQL 8.0.13 and later has EXPRESSION to select.
+_UNIQUE_KEYS = f"""
+select s.*
+from information_schema.statistics as s
+where s.table_schema not in {_LEFT_OUT} and (s.non_unique = 0 or s.index_type = 'HASH')
 """
 
 Rows = list[dict[str, Any]]
@@ -109,7 +107,7 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
 def read_schema(server: Server) -> Schema:
     """Return rows of `schema_columns`, `schema_keys`, `foreign_keys` and `schema_defaults`, as they are now."""
     tables = server.rows(_TABLES)
-    views = (_COLUMNS, _KEYS, _RULES, _HASHES_AND_EXPRESSIONS)
+    views = (_COLUMNS, _KEYS, _RULES, _UNIQUE_KEYS)
     columns, keys, rules, statistics = (server.rows(view) for view in views)
     found = schema_rows(columns, keys, rules, tables, statistics, needs_rules=False)
     return *found, default_rows(server.rows(_SCHEMATA), tables)

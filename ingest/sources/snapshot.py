@@ -53,7 +53,7 @@ TABLES_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "TABLE_TYPE")
 TABLES_OPTIONAL = ("ENGINE", "TABLE_COLLATION")
 SCHEMATA_NEEDED = ("SCHEMA_NAME", "DEFAULT_CHARACTER_SET_NAME", "DEFAULT_COLLATION_NAME")
 STATISTICS_NEEDED = ("TABLE_SCHEMA", "TABLE_NAME", "NON_UNIQUE", "INDEX_NAME", "INDEX_TYPE")
-STATISTICS_OPTIONAL = ("COLUMN_NAME",)
+STATISTICS_OPTIONAL = ("COLUMN_NAME", "SEQ_IN_INDEX", "SUB_PART", "EXPRESSION")
 
 # Engines with hash indexes of their own. In other engines a hash is a column of the table, and its index a tree.
 _HASHING_ENGINES = frozenset({"MEMORY", "NDBCLUSTER"})
@@ -135,7 +135,7 @@ def schema_rows(
         Rows of TABLES. Only system-versioned tables and tables with hash indexes count: MariaDB does not list
         all of their columns.
     statistics
-        Rows of STATISTICS. Only hash indexes and parts of keys that are expressions count.
+        Rows of STATISTICS. Only hash indexes count, and parts of unique keys that are prefixes or expressions.
     needs_rules
         Whether every foreign key must have its rules. MariaDB shows them only to users with privileges on the
         table beyond SELECT.
@@ -152,7 +152,7 @@ def schema_rows(
         are not listed.
     """
     listed, table_rows, statistics = list(columns), list(tables), list(statistics)
-    key_rows = sorted(_without_expressions(map(_key_row, keys), statistics), key=_key_order)
+    key_rows = sorted(_with_parts(map(_key_row, keys), statistics, listed), key=_key_order)
     primary = {
         _column_id(row): row["ordinal_position"] for row in key_rows if row["constraint_name"].upper() == "PRIMARY"
     }
@@ -183,17 +183,61 @@ def schema_rows(
     return column_rows, plain, foreign
 
 
-def _without_expressions(keys: Iterable[dict[str, Any]], statistics: Iterable[ViewRow]) -> Iterator[dict[str, Any]]:
-    """Yield the parts of keys without those of unique keys that have an expression.
+def _with_parts(
+    keys: Iterable[dict[str, Any]], statistics: Sequence[ViewRow], columns: Iterable[ViewRow]
+) -> Iterator[dict[str, Any]]:
+    """Yield the parts of foreign keys, and those of primary and unique keys with their prefixes and expressions.
 
-    KEY_COLUMN_USAGE shows only the columns of such a key, in which rows may be equal. In STATISTICS, an expression is a
-    part without a column.
+    KEY_COLUMN_USAGE shows neither of them: of a key with an expression only the other parts, in which rows may be
+    equal. In STATISTICS, an expression is a part without a column. The expression of a generated column is its own.
     """
-    hidden = {(*_table_id(row), str(row["INDEX_NAME"])) for row in statistics if row.get("COLUMN_NAME", "") is None}
+    unique = [row for row in statistics if str(row["NON_UNIQUE"]) == "0"]
+    with_expression = {_index_id(row) for row in unique if row.get("COLUMN_NAME", "") is None}
+    prefixes = {
+        (*_index_id(row), str(row["COLUMN_NAME"])): int(row["SUB_PART"])
+        for row in unique
+        if row.get("COLUMN_NAME") is not None and row.get("SUB_PART") is not None
+    }
+    generated = {
+        (*_table_id(row), str(row["COLUMN_NAME"])): expression
+        for row in columns
+        if (expression := _text(row.get("GENERATION_EXPRESSION")))
+    }
     for row in keys:
-        is_foreign = row["referenced_table_name"] is not None
-        if is_foreign or (row["schema_name"], row["table_name"], row["constraint_name"]) not in hidden:
+        table, name = (row["schema_name"], row["table_name"]), row["constraint_name"]
+        if row["referenced_table_name"] is not None:
             yield row
+        elif (*table, name) not in with_expression:
+            column = row["column_name"]
+            yield row | _partial(prefixes.get((*table, name, column)), generated.get((*table, column)))
+    parts = (row for row in unique if _index_id(row) in with_expression)
+    for place, row in enumerate(parts, 1):
+        column = _text(row.get("COLUMN_NAME"))
+        schema, table_name, name = _index_id(row)
+        yield {
+            "constraint_name": name,
+            "schema_name": schema,
+            "table_name": table_name,
+            "column_name": column,
+            # An export without the place has the parts in their order.
+            "ordinal_position": int(row.get("SEQ_IN_INDEX") or place),
+            "referenced_schema_name": None,
+            "referenced_table_name": None,
+            "referenced_column_name": None,
+        } | _partial(
+            prefixes.get((schema, table_name, name, str(column))),
+            _text(row.get("EXPRESSION")) or generated.get((schema, table_name, str(column))),
+        )
+
+
+def _partial(length: int | None, expression: str | None) -> dict[str, Any]:
+    """Return the fields that only prefixes and expressions have: without them, snapshots keep their identifiers."""
+    fields = {"prefix_length": length, "expression": expression}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _index_id(row: ViewRow) -> tuple[str, str, str]:
+    return *_table_id(row), str(row["INDEX_NAME"])
 
 
 def default_rows(schemata: Iterable[ViewRow], tables: Iterable[ViewRow]) -> list[dict[str, Any]]:
@@ -388,7 +432,8 @@ def _check_keys(columns: list[dict[str, Any]], keys: list[dict[str, Any]]) -> No
     tables = {name[:2] for name in names}
     for row in keys:
         # The view may be exported for some schemas only; but a known table must not lack a column.
-        if _column_id(row) not in names and _column_id(row)[:2] in tables:
+        is_expression = row["column_name"] is None
+        if not is_expression and _column_id(row) not in names and _column_id(row)[:2] in tables:
             raise SnapshotInputError(
                 f"key_column_usage has key {row['constraint_name']!r} on column {row['column_name']!r} of table "
                 f"{row['schema_name']}.{row['table_name']}, but columns has no such column.",

@@ -42,7 +42,7 @@ def read_snapshot_dir(directory: Path) -> SchemaSnapshot:
     directory
         Folder with the files. `referential_constraints` may be missing when there is no foreign key. `tables` and
         `statistics` may be missing when no table of MariaDB is system-versioned or has a unique hash index, and no
-        unique key of MySQL has an expression. `tables` and `schemata` give the default character sets of the tables
+        unique key has a prefix or an expression. `tables` and `schemata` give the default character sets of the tables
         and schemas that they list.
 
     Raises

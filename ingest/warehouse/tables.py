@@ -208,6 +208,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "row_values": "Values of the row, in the order of column_names, as the server prints them",
     "update_rule": "What happens to the referring row when the key it refers to changes",
     "delete_rule": "What happens to the referring row when the row it refers to is deleted",
+    "prefix_length": "Number of characters, or of bytes, that the key compares; NULL for whole values",
+    "expression": "Expression that the key compares, or that its generated column has; NULL for other columns",
 }
 
 
@@ -415,7 +417,9 @@ SCHEMA_DEFAULTS = RawTable(
 )
 
 SCHEMA_KEYS = RawTable(
-    "schema_keys", "A column of a primary or unique key in a schema snapshot", pa.schema(_KEY_COLUMNS)
+    "schema_keys",
+    "A part of a primary or unique key in a schema snapshot; an expression has no column_name",
+    pa.schema([*_KEY_COLUMNS, *_ints("prefix_length"), *_strings("expression")]),
 )
 FOREIGN_KEYS = RawTable("foreign_keys", "A column of a foreign key in a schema snapshot", pa.schema(_KEY_COLUMNS))
 

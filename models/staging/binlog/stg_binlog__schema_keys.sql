@@ -20,7 +20,9 @@ final as (
         referenced_table_name,
         referenced_column_name,
         update_rule,
-        delete_rule
+        delete_rule,
+        prefix_length,
+        expression
     from landed
 
 )

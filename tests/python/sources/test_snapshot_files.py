@@ -225,14 +225,14 @@ def test_whether_a_unique_hash_is_a_column_depends_on_the_engine(tmp_path: Path)
 
 
 @pytest.mark.parametrize("ending", ["json", "csv", "tsv"])
-def test_a_unique_key_with_an_expression_is_left_out(tmp_path: Path, ending: str) -> None:
+def test_a_part_of_a_unique_key_is_a_column_a_prefix_or_an_expression(tmp_path: Path, ending: str) -> None:
     views = shop()
     schema = views["columns"][0]["TABLE_SCHEMA"]
     # An index may have the name of a foreign key.
     indexes = [
-        ("customers", "PRIMARY", "id"),
-        ("customers", "uk_customers_email", None),
-        ("orders", "fk_orders_customer", None),
+        ("customers", "PRIMARY", "id", None),
+        ("customers", "uk_customers_email", None, None),
+        ("orders", "PRIMARY", "id", 3),
     ]
     views["statistics"] = [
         {
@@ -242,12 +242,18 @@ def test_a_unique_key_with_an_expression_is_left_out(tmp_path: Path, ending: str
             "INDEX_NAME": name,
             "INDEX_TYPE": "BTREE",
             "COLUMN_NAME": column,
+            "SUB_PART": length,
         }
-        for table, name, column in indexes
+        for table, name, column, length in indexes
     ]
     before, after = read_snapshot_dir(SHOP / "schema"), read_snapshot_dir(write(tmp_path, views, ending))
-    left_out = [row["constraint_name"] for row in before.keys if row not in after.keys]
-    assert left_out == ["uk_customers_email"] and after.foreign_keys == before.foreign_keys
+    others = {
+        (row["table_name"], row["constraint_name"]): (row["column_name"], row.get("prefix_length"))
+        for row in after.keys
+        if row not in before.keys
+    }
+    assert others == {("customers", "uk_customers_email"): (None, None), ("orders", "PRIMARY"): ("id", 3)}
+    assert after.foreign_keys == before.foreign_keys
 
 
 def test_missing_folder_and_missing_views(tmp_path: Path) -> None:
