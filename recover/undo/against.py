@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ingest.errors import SourceError
 from ingest.words import counted
+from recover.selection.filters import key_text
 from recover.undo import literals as kinds
 from recover.undo.expected import Expected
 from recover.undo.literals import Text, guard, quoted
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE: Final = 200
 _BYTES_AT_ONCE: Final = 1 << 19
+_KEYS_SHOWN: Final = 10
 _SHOWN: Final = 60
 """Most characters of a value that a message shows."""
 
@@ -136,6 +138,30 @@ class LiveServer:
         having = {(row["s"], row["t"]) for row in found} & {*tables}
         return having if having or "*" in visible or visible >= {*schemas} else None
 
+    def keys_of(self, table: Table, conditions: Sequence[str]) -> list[list[str]]:
+        """Return the keys of some of the rows that fulfil each condition, as `pk_values` has them.
+
+        Raises
+        ------
+        OtherTableError
+            The server has no such table, or one with other columns.
+        SourceError
+            The server refuses to answer.
+        """
+        found: list[list[str]] = [[] for _ in conditions]
+        names = table.row_key or table.stored_names
+        columns = [table.by_name[name] for name in names]
+        shown = "".join(f", {_text(column)} as k{place}" for place, column in enumerate(columns))
+        for first in range(0, len(conditions), _ROWS_AT_ONCE):
+            selects = [
+                f"(select {number} as n{shown} from {_name(table)} where {condition} limit {_KEYS_SHOWN})"
+                for number, condition in enumerate(conditions[first : first + _ROWS_AT_ONCE], first)
+            ]
+            for answer in self._rows(table, " union all ".join(selects)):
+                values = (str(_value(column, answer[f"k{place}"])) for place, column in enumerate(columns))
+                found[answer.number("n")].append(key_text(values))
+        return found
+
     def differences(self, expected: Sequence[Expected]) -> dict[int, Difference]:
         """Compare rows of one table with the server; return the differences by the numbers of the rows.
 
@@ -229,6 +255,18 @@ class LiveServer:
             raise OtherTableError(
                 f"{table.text} cannot be compared with the server at {self}: {reason}{column}"
             ) from None
+
+
+def equals(column: Column, length: int | None, value: str) -> str:
+    """Return the condition that a part of a key equals a value, as the server compares it.
+
+    Raises
+    ------
+    UnprintableValueError
+        The value cannot be written as SQL.
+    """
+    name, wanted = quoted(column.name), kinds.literal(column, value)
+    return f"{name} = {wanted}" if length is None else f"left({name}, {length}) = left({wanted}, {length})"
 
 
 def in_words(difference: Difference) -> str:

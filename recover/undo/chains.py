@@ -4,7 +4,7 @@ A chain does not depend on any other, so that processes may share the chains of 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -66,6 +66,8 @@ class Task:
         Whether the rows that the statements expect are needed, for a comparison with a server.
     carried
         What statements on other tables do to the rows of this one.
+    left_out
+        Why the server would refuse some rows, by their keys: they are conflicts.
     """
 
     table: Table
@@ -73,6 +75,7 @@ class Task:
     keeps_effects: bool
     is_compared: bool
     carried: CarriedRows = field(default_factory=CarriedRows)
+    left_out: Mapping[str, Conflict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,10 @@ class ChainPlanner:
             place, following = following, following + len(chain)
             try:
                 plan = plan_chain(table, chain, wish)
+                if left_out := [*filter(None, (self._task.left_out.get(key) for key, _, _ in plan.effects))]:
+                    # Rows that took each other's keys are taken back together, or not at all.
+                    found.conflicts += [*plan.conflicts, *left_out]
+                    continue
                 operations = _steps(table, chain, plan) if wish.by_transaction else plan.operations
                 adjusted = self._adjusted(plan)
             except CarryError as error:

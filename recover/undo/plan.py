@@ -1,7 +1,7 @@
 """The plan of an undo: read, fold, classify, prove, order. Statements wait in files until everything is proved."""
 
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
@@ -30,7 +30,7 @@ from recover.undo.left_rows import LeftRows
 from recover.undo.levels import find_levels
 from recover.undo.literals import UnprintableValueError
 from recover.undo.operations import Verb
-from recover.undo.order import ORDERS, ORDERS_THAT_CARRY, Claims, Step
+from recover.undo.order import ORDERS, ORDERS_THAT_CARRY, Claims, Obstacle, Step
 from recover.undo.processes import PlanningProcesses, number_of_processes
 from recover.undo.tables import Table, TableName
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 1000
 _CHAINS_COMPARED_AT_ONCE: Final = 1000
+_OBSTACLES_SHOWN: Final = 20
 
 _Part = tuple[TableName, Verb] | Literal["blocks"]
 """Statements that are in one file: those of a table and verb, or all of them, change by change."""
@@ -57,6 +58,8 @@ class Plan:
         Rows that are not as the selection left them, and rows that cannot be taken back; the first thousand of each.
     already
         Rows that other transactions have already brought back; the first thousand.
+    in_the_way
+        Rows outside the plan because of which the server would refuse rows of the plan.
     conflicting, refused
         How many conflicts and refusals there are.
     differences, differing
@@ -94,6 +97,7 @@ class Plan:
     done: int = 0
     disjoint: int = 0
     problems: list[str] = field(default_factory=list)
+    in_the_way: list[Obstacle] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     left: LeftRows = field(default_factory=LeftRows, repr=False, compare=False)
     order: tuple[Verb, ...] | None = None
@@ -197,23 +201,38 @@ class Planner:
                 hint="Leave out --skip-conflicts, --force, --columns and --rows-only.",
             )
         added: list[str] = []
+        self._left_out: dict[TableName, dict[str, Conflict]] = defaultdict(dict)
         while True:
             plan = self._plan_once(selected, wish)
             plan.added = tuple(added)
-            further = sorted(plan.transactions_in_conflict)
-            if wish.mode is not Mode.DEPENDENTS or not further or plan.problems:
-                return plan
-            added += further
-            grown = add_transactions(self._connection, further)
-            if grown.transactions == selected.transactions:
-                return plan
-            selected = grown
+            if wish.mode is Mode.SKIP and self._leave_out(plan.in_the_way):
+                continue
+            further = sorted(
+                plan.transactions_in_conflict | {*filter(None, (one.holder.transaction for one in plan.in_the_way))}
+            )
+            if wish.mode is Mode.DEPENDENTS and further and not plan.problems:
+                grown = add_transactions(self._connection, further)
+                if grown.transactions != selected.transactions:
+                    added += further
+                    selected = grown
+                    continue
+            plan.problems += [one.problem(wish) for one in plan.in_the_way[:_OBSTACLES_SHOWN]]
+            return plan
+
+    def _leave_out(self, obstacles: Iterable[Obstacle]) -> bool:
+        """Make conflicts of the rows that the server would refuse; return whether there is one more."""
+        is_more = False
+        for one in obstacles:
+            left_out, key = self._left_out[one.table.name], one.holder.claimant
+            is_more |= key not in left_out
+            left_out[key] = Conflict(one.table, key, one.text, (), (*filter(None, (one.holder.transaction,)),))
+        return is_more
 
     def _plan_once(self, selected: Selected, wish: Wish) -> Plan:
         self._clear()
         plan = Plan(selected, wish)
         tables = [self._table(name) for name in selected.tables]
-        claims = Claims(self._connection, tables, self._foreign_keys, self._tables)
+        claims = Claims(self._connection, tables, self._foreign_keys, self._tables, selected.source_id)
         self._carried = CarriedRows.of(self._foreign_keys)
         if any({key.table, key.parent} <= selected.tables.keys() for key in self._carried.keys):
             # The fate of children is known when their parents are planned.
@@ -222,7 +241,12 @@ class Planner:
             self._plan_table(table, selected, wish, claims, plan)
         # Transactions that are still to be added may change the rows that stand in the way.
         if wish.mode is not Mode.DEPENDENTS or not plan.transactions_in_conflict:
-            plan.problems += claims.outside(selected.source_id, wish.direction)
+            try:
+                plan.in_the_way = [*claims.outside(wish.direction, self._server)]
+            except OtherTableError as error:
+                plan.problems.append(str(error))
+            if self._server is None:
+                plan.problems += claims.unseen()
         if not wish.by_transaction:
             self._choose_order(claims, plan)
         elif plan.is_printable:
@@ -244,7 +268,8 @@ class Planner:
         if changes.baseline is not None:
             plan.baselines[table.text] = changes.baseline
         carried = self._carried.of_child(table.name)
-        task = Task(table, wish, claims.is_needed(table), self._server is not None, carried)
+        left_out = self._left_out.get(table.name, {})
+        task = Task(table, wish, claims.is_needed(table), self._server is not None, carried, left_out)
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():

@@ -38,6 +38,50 @@ class Column:
     is_generated: bool = False
     is_updated_by_itself: bool = False
     labels: tuple[str, ...] | None = None
+    collation: str | None = None
+
+
+@dataclass(frozen=True)
+class KeyPart:
+    """A part of a unique key.
+
+    Attributes
+    ----------
+    column
+        Its column; None for an expression.
+    length
+        Number of characters, or bytes, that the key compares; None for whole values.
+    expression
+        The expression, also that of a generated column; None for other columns.
+    """
+
+    column: str | None
+    length: int | None = None
+    expression: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The part as people write it."""
+        if self.column is None:
+            return f"({self.expression or 'an expression'})"
+        return self.column if self.length is None else f"{self.column}({self.length})"
+
+
+@dataclass(frozen=True)
+class UniqueKey:
+    """A primary or unique key with its parts in order."""
+
+    parts: tuple[KeyPart, ...]
+
+    @classmethod
+    def of_columns(cls, names: Iterable[str]) -> "UniqueKey":
+        """Return a key of whole columns."""
+        return cls(tuple(map(KeyPart, names)))
+
+    @property
+    def text(self) -> str:
+        """The parts as people write them."""
+        return ", ".join(part.text for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -55,12 +99,27 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its columns in order, its primary key (empty without one) and its other unique keys."""
+    """A table: its columns in order, its primary key (empty without one) and its other unique keys.
+
+    Attributes
+    ----------
+    unique_keys
+        Those of whole columns, which no expression gives.
+    computed_keys
+        Those with prefixes or expressions, in which rows of different columns may be equal; also a primary key.
+    """
 
     name: TableName
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...] = ()
     unique_keys: tuple[tuple[str, ...], ...] = ()
+    computed_keys: tuple[UniqueKey, ...] = ()
+
+    @cached_property
+    def all_keys(self) -> tuple[UniqueKey, ...]:
+        """All keys in which no two rows may be equal."""
+        plain = map(UniqueKey.of_columns, filter(None, (self.primary_key, *self.unique_keys)))
+        return (*plain, *self.computed_keys)
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
@@ -117,20 +176,36 @@ def tables_of_snapshot(
         columns_of[name].append((row["ordinal_position"], _column(row)))
         if row["primary_key_ordinal"]:
             primary_of[name].append((row["primary_key_ordinal"], row["column_name"]))
-    unique_of: dict[TableName, dict[str, list[tuple[int, str]]]] = defaultdict(lambda: defaultdict(list))
+    keys_of: dict[TableName, dict[str, list[tuple[int, KeyPart]]]] = defaultdict(lambda: defaultdict(list))
     for row in keys:
-        if row["constraint_name"].upper() != "PRIMARY":
-            part = (row["ordinal_position"], row["column_name"])
-            unique_of[row["schema_name"], row["table_name"]][row["constraint_name"]].append(part)
+        # Snapshots of an older binloom have neither prefixes nor expressions.
+        part = KeyPart(row["column_name"], row.get("prefix_length"), row.get("expression"))
+        named = keys_of[row["schema_name"], row["table_name"]][row["constraint_name"]]
+        named.append((row["ordinal_position"], part))
     return {
         name: Table(
             name,
             tuple(column for _, column in sorted(listed, key=lambda one: one[0])),
             tuple(column for _, column in sorted(primary_of[name])),
-            tuple(tuple(column for _, column in sorted(parts)) for _, parts in sorted(unique_of[name].items())),
+            *_unique_keys(keys_of[name]),
         )
         for name, listed in columns_of.items()
     }
+
+
+def _unique_keys(
+    named: Mapping[str, list[tuple[int, KeyPart]]],
+) -> tuple[tuple[tuple[str, ...], ...], tuple[UniqueKey, ...]]:
+    """Return the unique keys of whole columns, and those with prefixes or expressions."""
+    plain, computed = [], []
+    for name, places in sorted(named.items()):
+        parts = tuple(part for _, part in sorted(places, key=lambda one: one[0]))
+        columns = tuple(part.column for part in parts if part.column is not None)
+        if parts != UniqueKey.of_columns(columns).parts:
+            computed.append(UniqueKey(parts))
+        elif name.upper() != "PRIMARY":
+            plain.append(columns)
+    return tuple(plain), tuple(computed)
 
 
 def foreign_keys_of_snapshot(rows: Iterable[Mapping[str, Any]]) -> list[ForeignKey]:
@@ -168,4 +243,5 @@ def _column(row: Mapping[str, Any]) -> Column:
         bool(row["is_generated"]),
         "on update" in extra,
         enum_members(row["column_type"]) if data_type in ("enum", "set") else None,
+        row.get("collation"),
     )

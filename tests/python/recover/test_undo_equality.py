@@ -1,0 +1,92 @@
+"""Values that a server takes for equal: the undo names the row that has one, or may have one."""
+
+from dataclasses import replace
+
+import pytest
+
+from recover.undo.changes import select
+from recover.undo.classify import Mode, Wish
+from recover.undo.definitions import Definitions
+from recover.undo.plan import Plan, Planner
+from recover.undo.tables import Column, KeyPart, Table, UniqueKey
+from tests.python.recover.test_undo_proofs import CHILD, KEY, TABLE, Image, child, log, planned, row
+
+HAS, MAY_HAVE, HAS_NOT = "row 2 of shop.t has a unique", "row 2 of shop.t may have a unique", ""
+WHOLE = KeyPart("b")
+
+
+def keyed(part: KeyPart, collation: str | None, kind: str = "varchar") -> Table:
+    """Return the table with a unique key of a part, and its column `b` with a collation."""
+    columns = tuple(
+        Column("b", kind, f"{kind}(30)", "utf8mb4", collation=collation) if column.name == "b" else column
+        for column in TABLE.columns
+    )
+    return replace(TABLE, columns=columns, unique_keys=(), computed_keys=(UniqueKey((part,)),))
+
+
+def planned_with(table: Table, *changes: tuple[int, Image, Image], wish: Wish | None = None) -> Plan:
+    connection = log(*changes)
+    with Planner(connection, Definitions({table.name: table, CHILD.name: CHILD}, (KEY,))) as planner:
+        return planner.plan(select(connection, "gtid = '0-1-1'"), wish or Wish())
+
+
+@pytest.mark.parametrize(
+    ("part", "collation", "old", "taken", "reason"),
+    [
+        (WHOLE, "utf8mb4_general_ci", "a", "A", HAS),
+        (WHOLE, "utf8mb4_general_ci", "a ", "a", HAS),
+        (WHOLE, "utf8mb4_general_ci", "a", "b", HAS_NOT),
+        (WHOLE, "utf8mb4_general_ci", "a", "Ä", MAY_HAVE),
+        (WHOLE, "utf8mb4_unicode_ci", "ß", "SS", MAY_HAVE),
+        (WHOLE, "utf8mb4_unicode_ci", "ä", "ö", HAS_NOT),
+        (WHOLE, "utf8mb4_unicode_ci", "ä", "ä", HAS),
+        (WHOLE, "utf8mb4_unicode_ci", "あ", "い", MAY_HAVE),
+        (WHOLE, "latin1_german2_ci", "ä", "ae", MAY_HAVE),
+        (WHOLE, "latin1_swedish_ci", "ü", "y", MAY_HAVE),
+        (WHOLE, "latin1_general_cs", "a", "A", HAS_NOT),
+        (WHOLE, "utf8mb4_lithuanian_ci", "i", "y", MAY_HAVE),
+        (WHOLE, "utf8mb4_0900_ai_ci", "a ", "a", HAS_NOT),
+        (WHOLE, "utf8mb4_bin", "a", "A", HAS_NOT),
+        (WHOLE, "utf8mb4_bin", "a ", "a", HAS),
+        (WHOLE, None, "a", "A", HAS),
+        (KeyPart("b", 3), "utf8mb4_general_ci", "abcdef", "ABCxyz", HAS),
+        (KeyPart("b", 3), "utf8mb4_general_ci", "abcdef", "ABxyz", HAS_NOT),
+        (KeyPart(None, None, "lower(`b`)"), "utf8mb4_bin", "a", "A", MAY_HAVE),
+        (KeyPart(None, None, "lower(`b`)"), "utf8mb4_bin", "a", "b", HAS_NOT),
+        (KeyPart(None, None, "md5(`b`)"), "utf8mb4_bin", "a", "b", MAY_HAVE),
+        (KeyPart(None, None, "md5(`a`)"), "utf8mb4_bin", "a", "b", HAS_NOT),
+    ],
+)
+def test_values_are_compared_as_the_server_does(
+    part: KeyPart, collation: str | None, old: str, taken: str, reason: str
+) -> None:
+    table = keyed(part, collation)
+    found = planned_with(table, (1, row(1, b=old), row(1, b="zz")), (2, None, row(2, b=taken)))
+    assert found.is_printable == (not reason)
+    assert not reason or found.problems[0].startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "taken", "reason"),
+    [("double", "0", "-0", HAS), ("decimal", "1.0", "1.00", HAS), ("decimal", "1.0", "1.01", HAS_NOT)],
+)
+def test_numbers_are_equal_with_other_texts(kind: str, old: str, taken: str, reason: str) -> None:
+    table = keyed(WHOLE, None, kind)
+    found = planned_with(table, (1, row(1, b=old), row(1, b="7")), (2, None, row(2, b=taken)))
+    assert found.is_printable == (not reason)
+    assert not reason or found.problems[0].startswith(reason)
+
+
+def test_a_parent_that_is_gone_is_named_with_ways_out() -> None:
+    moved: list[tuple[int, Image, Image]] = [(1, child(7, 1), child(7, 2)), (2, row(1), None)]
+    found = planned(log(*moved))
+    assert found.problems == [
+        "row 1 of shop.t, to which the undo refers (c_t), is gone or has another key, since 0-1-2: take that"
+        " transaction back, too (--with-dependents), or leave out row 7 of shop.c (--skip-conflicts)"
+    ]
+    dependents = planned(log(*moved), wish=Wish(mode=Mode.DEPENDENTS))
+    assert dependents.is_printable and dependents.added == ("0-1-2",)
+    skipped = planned(log(*moved), wish=Wish(mode=Mode.SKIP))
+    assert skipped.is_printable and skipped.conflicting == 1 and not skipped.statements
+    assert planned(log(*moved, (3, None, row(1)))).is_printable
+    assert planned(log(moved[0], (2, row(3, a=8), None))).is_printable
