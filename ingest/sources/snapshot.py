@@ -210,23 +210,23 @@ def _with_parts(
         elif (*table, name) not in with_expression:
             column = row["column_name"]
             yield row | _partial(prefixes.get((*table, name, column)), generated.get((*table, column)))
-    parts = (row for row in unique if _index_id(row) in with_expression)
-    for place, row in enumerate(parts, 1):
-        column = _text(row.get("COLUMN_NAME"))
-        schema, table_name, name = _index_id(row)
+    parts = (one for one in unique if _index_id(one) in with_expression)
+    for place, part in enumerate(parts, 1):
+        column = _text(part.get("COLUMN_NAME"))
+        schema, table_name, name = _index_id(part)
         yield {
             "constraint_name": name,
             "schema_name": schema,
             "table_name": table_name,
             "column_name": column,
             # An export without the place has the parts in their order.
-            "ordinal_position": int(row.get("SEQ_IN_INDEX") or place),
+            "ordinal_position": int(part.get("SEQ_IN_INDEX") or place),
             "referenced_schema_name": None,
             "referenced_table_name": None,
             "referenced_column_name": None,
         } | _partial(
             prefixes.get((schema, table_name, name, str(column))),
-            _text(row.get("EXPRESSION")) or generated.get((schema, table_name, str(column))),
+            _text(part.get("EXPRESSION")) or generated.get((schema, table_name, str(column))),
         )
 
 

@@ -19,7 +19,7 @@ VIEWS = {
         "table_schema, table_name",
     ),
     "statistics": (
-        "table_schema, table_name, non_unique, index_name, seq_in_index, column_name, index_type",
+        "table_schema, table_name, non_unique, index_name, seq_in_index, column_name, sub_part, index_type",
         "table_schema",
         "table_schema, table_name, index_name, seq_in_index",
     ),
@@ -39,6 +39,8 @@ def write(connection: "pymysql.connections.Connection[Any]", directory: Path) ->
     directory.mkdir(parents=True, exist_ok=True)
     with connection.cursor(pymysql.cursors.DictCursor) as cursor:
         for view, (wanted, schema_column, order) in VIEWS.items():
+            if view == "statistics" and _has_expressions(cursor):
+                wanted += ", expression"
             cursor.execute(
                 f"select {wanted} from information_schema.{view} where {schema_column} not in %s order by {order}",
                 (SYSTEM_SCHEMAS,),
@@ -47,6 +49,11 @@ def write(connection: "pymysql.connections.Connection[Any]", directory: Path) ->
             text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
             (directory / f"{view}.json").write_text(f"[\n{text}\n]\n" if rows else "[]\n")
     return directory
+
+
+def _has_expressions(cursor: Any) -> bool:
+    """Whether the server has keys with expressions: MySQL 8.0.13 and later."""
+    return bool(cursor.execute("show columns from information_schema.statistics like 'expression'"))
 
 
 def _plain(value: Any) -> Any:

@@ -100,7 +100,7 @@ PARENTS_AND_CHILDREN = [
         "update c set code = 'two'", "update p set code = 'uno' where id = 1",
     ),
     refused(
-        "row 1 of {}.p, to which the undo may refer (c_p), is gone", "parent of a unique key in MINIMAL images",
+        OF_PARENT, "parent of a unique key in MINIMAL images",
         (PARENTS, TWO_PARENTS, CODED, "insert into c values (1, 'one')"), "update c set code = 'two'",
         MINIMAL, "update p set code = 'uno' where id = 1",
     ),
@@ -307,10 +307,11 @@ def _problem(
         plan = planner.plan(selected, Wish())
         if situation.reason:
             skipped = planner.plan(selected, Wish(mode=Mode.SKIP))
-            is_left_out = skipped.is_printable and skipped.conflicting and not skipped.statements
+            left_out = skipped.conflicting or skipped.differing
+            is_left_out = skipped.is_printable and left_out and not skipped.statements
             reason = situation.reason.format(schema, schema)
             is_named = against is not None or reason in " ".join(plan.problems)
-            is_right = not plan.is_printable and plan.in_the_way and is_named and is_left_out
+            is_right = not plan.is_printable and (plan.in_the_way or plan.differing) and is_named and is_left_out
             return None if is_right else (plan.problems, plan.conflicts, plan.refusals, skipped.problems)
         if not plan.is_printable or plan.differing:
             return plan.problems, plan.conflicts, plan.refusals, plan.differences

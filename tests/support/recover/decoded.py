@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from ingest.binlog import open_binlog
+from ingest.ddl.batches import ddl_batch
 from ingest.landing.schema_history import hints_by_file
 from ingest.sources.snapshot import SchemaSnapshot
 
@@ -27,6 +28,16 @@ _CHANGES = pa.schema(
         ("undecoded_columns", pa.list_(pa.string())),
     ]
 )
+_SCHEMA_CHANGES = pa.schema(
+    [
+        ("source_id", pa.string()),
+        ("epoch", pa.int32()),
+        ("binlog_file", pa.string()),
+        *((name, pa.int64()) for name in ("file_sequence", "start_pos")),
+        *((name, pa.string()) for name in ("statement_type", "sql_text")),
+        ("tables", pa.list_(pa.string())),
+    ]
+)
 
 
 def decoded_marts(files: Sequence[Path], snapshot: SchemaSnapshot) -> duckdb.DuckDBPyConnection:
@@ -40,6 +51,7 @@ def decoded_marts(files: Sequence[Path], snapshot: SchemaSnapshot) -> duckdb.Duc
     connection.execute("create schema binloom")
     hints = hints_by_file(snapshot, files)
     rows: list[dict[str, Any]] = []
+    ddl: list[dict[str, Any]] = []
     for sequence, path in enumerate(files, 1):
         log = open_binlog(path, hints=hints[path])
         outcomes: dict[int, str] = {}
@@ -47,6 +59,8 @@ def decoded_marts(files: Sequence[Path], snapshot: SchemaSnapshot) -> duckdb.Duc
         for kind, batch in log.batches():
             if kind == "transactions":
                 outcomes |= {one["start_pos"]: one["outcome"] for one in batch.to_pylist()}
+            if kind == "statements":
+                ddl += _schema_changes(batch, path.name, sequence)
             if kind == "unsupported_events":
                 raise AssertionError(batch.to_pylist())
             if kind == "row_events":
@@ -61,7 +75,29 @@ def decoded_marts(files: Sequence[Path], snapshot: SchemaSnapshot) -> duckdb.Duc
     connection.register("found", pa.Table.from_pylist(rows, schema=_CHANGES))
     connection.execute("create table binloom.row_changes as select * from found")
     connection.unregister("found")
+    connection.register("ddl", pa.Table.from_pylist(ddl, schema=_SCHEMA_CHANGES))
+    connection.execute("create table binloom.schema_changes as select * from ddl")
+    connection.unregister("ddl")
     return connection
+
+
+def _schema_changes(statements: pa.RecordBatch, file: str, sequence: int) -> list[dict[str, Any]]:
+    """Return the statements that may change definitions, as far as an undo asks for them."""
+    actions = ddl_batch(statements, "mysql", None)
+    texts = {one["start_pos"]: one["sql_text"] for one in statements.to_pylist()}
+    return [
+        {
+            "source_id": SOURCE,
+            "epoch": 0,
+            "binlog_file": file,
+            "file_sequence": sequence,
+            "start_pos": one["start_pos"],
+            "statement_type": one["statement_type"],
+            "tables": [f"{one['schema_name']}.{one['table_name']}"],
+            "sql_text": texts[one["start_pos"]],
+        }
+        for one in (actions.to_pylist() if actions is not None else ())
+    ]
 
 
 def _change(
