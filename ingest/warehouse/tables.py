@@ -240,6 +240,7 @@ _KEY_COLUMNS = [
         "referenced_schema_name", "referenced_table_name", "referenced_column_name", "update_rule", "delete_rule"
     ),
 ]
+_KEY_PARTS = [*_KEY_COLUMNS, *_ints("prefix_length"), *_strings("expression")]
 
 
 @dataclass(frozen=True)
@@ -416,11 +417,7 @@ SCHEMA_DEFAULTS = RawTable(
     pa.schema([*_strings("snapshot_id", "schema_name", "table_name", "character_set", "collation")]),
 )
 
-SCHEMA_KEYS = RawTable(
-    "schema_keys",
-    "A part of a primary or unique key in a schema snapshot; an expression has no column_name",
-    pa.schema([*_KEY_COLUMNS, *_ints("prefix_length"), *_strings("expression")]),
-)
+SCHEMA_KEYS = RawTable("schema_keys", "A part of a primary or unique key in a schema snapshot", pa.schema(_KEY_PARTS))
 FOREIGN_KEYS = RawTable("foreign_keys", "A column of a foreign key in a schema snapshot", pa.schema(_KEY_COLUMNS))
 
 BASELINES = RawTable(

@@ -204,14 +204,15 @@ def register(connection: "DuckDBPyConnection") -> None:
     """Give a connection the function `loose_form(text, kind, length)`, with a length of -1 for whole values."""
     found = connection.execute("select 1 from duckdb_functions() where function_name = 'loose_form'").fetchone()
     if found is None:
-        types = ["varchar", "varchar", "bigint"]
+        from duckdb.func import PythonUDFType
+
         # DuckDB evaluates the annotations of a function, which name a module that is only imported for them.
         connection.create_function(
             "loose_form",
             lambda texts, kinds, lengths: _loose_forms(texts, kinds, lengths),
-            types,  # type: ignore[arg-type]
-            "varchar",  # type: ignore[arg-type]
-            type="arrow",  # type: ignore[arg-type]
+            ["varchar", "varchar", "bigint"],
+            "varchar",
+            type=PythonUDFType.ARROW,
         )
 
 

@@ -227,9 +227,9 @@ class Claims:
                     has = "has" if one.is_sure else "may have"
                     text = f"{one.row} of {table.text} {has} a unique value ({key.text}) that the {what} needs"
                     yield Obstacle(table, one, text)
-        for number, key in enumerate(self.foreign_keys):
-            yield from self._children(number, key, is_redo, what)
-            yield from self._parents(number, key, is_redo, what, server)
+        for number, foreign in enumerate(self.foreign_keys):
+            yield from self._children(number, foreign, is_redo, what)
+            yield from self._parents(number, foreign, is_redo, what, server)
 
     def _holding(self, search: Search, server: LiveServer | None) -> list[Holder]:
         """Return the rows that hold a value which the plan takes."""
