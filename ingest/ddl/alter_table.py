@@ -30,6 +30,7 @@ from ingest.ddl.definitions import (
     read_definition,
     read_elements,
     read_key,
+    stamped,
 )
 from ingest.ddl.names import Names
 from ingest.ddl.tokens import Cursor
@@ -116,7 +117,11 @@ class _Parts:
         """Return the actions, in an order that gives the result of the statement."""
         columns = _without_clashes([*self._changed, *self._placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
-        return [*self._defaults, *self._dropped, *columns, *self._keys, *self._others, *self._renamed] or [
+        others = self._others
+        if any(one.keys for one in others):
+            # A key may get the name of a dropped one, wherever the statement drops that.
+            others = sorted(others, key=lambda one: not one.dropped_keys)
+        return [*self._defaults, *self._dropped, *columns, *self._keys, *others, *self._renamed] or [
             self._action("other", detail="nothing")
         ]
 
@@ -229,7 +234,7 @@ class _Parts:
         self._placed.append(
             self._action(
                 "add_column",
-                columns=(definition.in_table(None, self._dialect),),
+                columns=(self._column(definition),),
                 place=definition.place,
                 after_column=definition.after_column,
                 is_conditional=is_conditional,
@@ -238,6 +243,9 @@ class _Parts:
         )
         if definition.is_primary_key:
             self._keys.append(self._action("add_primary_key", key_columns=(column.name,)))
+
+    def _column(self, definition: Definition) -> Column:
+        return definition.in_table(None, self._dialect, is_stamped=stamped([definition]) is not None)
 
     # --- DROP ---
 
@@ -283,7 +291,7 @@ class _Parts:
         changed = self._action(
             "modify_column",
             column_name=name,
-            columns=(definition.in_table(None, self._dialect),),
+            columns=(self._column(definition),),
             place=definition.place,
             after_column=definition.after_column,
             is_conditional=is_conditional,

@@ -33,6 +33,7 @@ _ATTRIBUTES: Final = frozenset(
     }
 )
 _CONSTANTS: Final = {"NULL": None, "TRUE": "1", "FALSE": "0"}
+ON_UPDATE: Final = "on update CURRENT_TIMESTAMP"
 _RULES: Final = ("RESTRICT", "CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION")
 
 
@@ -56,6 +57,8 @@ class Definition:
         Whether it contains WITH SYSTEM VERSIONING, which makes the table system-versioned.
     is_period
         Whether the column is an end of the period of a system-versioned table.
+    is_stamped_if_first
+        Whether the server adds ON UPDATE CURRENT_TIMESTAMP if it is the first TIMESTAMP of the statement.
     """
 
     column: Column
@@ -66,10 +69,18 @@ class Definition:
     after_column: str | None = None
     is_versioned: bool = False
     is_period: bool = False
+    is_stamped_if_first: bool = False
 
-    def in_table(self, character_set: str | None, dialect: Dialect) -> Column:
+    def in_table(self, character_set: str | None, dialect: Dialect, *, is_stamped: bool = False) -> Column:
         """Return the column as it is in a table with a default character set; None for an unknown default."""
-        return _typed(self.column, in_character_set(self.data_type, character_set, dialect))
+        column = _typed(self.column, in_character_set(self.data_type, character_set, dialect))
+        return replace(column, extra=ON_UPDATE) if is_stamped else column
+
+
+def stamped(definitions: Iterable[Definition]) -> Definition | None:
+    """Return the column of a statement that gets ON UPDATE though the statement does not say so."""
+    first = next((one for one in definitions if one.data_type.name == "timestamp"), None)
+    return first if first is not None and first.is_stamped_if_first else None
 
 
 @dataclass(slots=True)
@@ -83,7 +94,8 @@ class Elements:
     def columns(self, character_set: str | None, dialect: Dialect) -> tuple[Column, ...]:
         """Return the columns; those of the primary key are NOT NULL."""
         in_key = {name.casefold() for name in self.key_columns}
-        columns = (definition.in_table(character_set, dialect) for definition in self.definitions)
+        first = stamped(self.definitions)
+        columns = (one.in_table(character_set, dialect, is_stamped=one is first) for one in self.definitions)
         return tuple(
             replace(column, is_nullable=False) if column.name.casefold() in in_key else column for column in columns
         )
@@ -127,7 +139,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
     """
     data_type = read_type(cursor, dialect)
     nullable: bool | None = None
-    is_generated = is_primary = is_versioned = is_period = False
+    is_generated = is_primary = is_versioned = is_period = has_default = False
     extra = ""
     default: DefaultValue | None = None
     keys: list[Key] = []
@@ -146,8 +158,10 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
             keys.append(Key(None, (name,)))
         elif cursor.take_words("DEFAULT"):
             default = _default(cursor)
+            has_default = True
         elif cursor.take_words("ON", "UPDATE"):
             _skip_expression(cursor)
+            extra = ON_UPDATE
         elif cursor.take_words("UNIQUE"):
             cursor.take_words("KEY")
             keys.append(Key(None, (name,)))
@@ -181,8 +195,9 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
         nullable = data_type.name != "timestamp" or dialect.has_explicit_timestamps
     place, after = read_place(cursor)
     column = Column(name, is_nullable=nullable, is_generated=is_generated, extra=extra, default=default)
+    is_stamped = not (nullable or is_generated or has_default or extra or dialect.has_explicit_timestamps)
     return Definition(
-        _typed(column, data_type), data_type, is_primary, tuple(keys), place, after, is_versioned, is_period
+        _typed(column, data_type), data_type, is_primary, tuple(keys), place, after, is_versioned, is_period, is_stamped
     )
 
 

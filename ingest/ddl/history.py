@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ingest.ddl.actions import Action
+from ingest.ddl.actions import Action, Key
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 
 Place = tuple[int, ...]
@@ -16,10 +16,14 @@ BEGINNING: Final[Place] = ()
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Tables as a snapshot shows them: rows of `schema_columns` by table, and rows of `schema_defaults`."""
+    """Tables as a snapshot shows them: rows of `schema_columns` by table, rows of `schema_defaults`, and all keys.
+
+    The keys are None if the snapshot does not have all of them.
+    """
 
     tables: Mapping[TableId, Sequence[Mapping[str, Any]]]
     defaults: Sequence[Mapping[str, Any]] = ()
+    keys: Mapping[TableId, Sequence[Key]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class _Fold:
     def _observe(self, place: Place, seen: Observation) -> None:
         self._has_observed = True
         self._has_schemas |= any(row["table_name"] is None for row in seen.defaults)
-        self.shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults)
+        self.shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults, seen.keys)
         for table in seen.tables:
             self._unknown.discard(table)
             self._note(place, table, is_observed=True)

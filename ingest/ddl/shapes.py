@@ -33,6 +33,8 @@ class Shape:
         Unique and foreign keys.
     character_set, collation
         Defaults of the table, None where unknown.
+    has_all_keys
+        Whether the table has no other unique or foreign keys.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -40,6 +42,7 @@ class Shape:
     keys: list[Key] = field(default_factory=list)
     character_set: str | None = None
     collation: str | None = None
+    has_all_keys: bool = True
 
     def index(self, name: str | None) -> int | None:
         """Return the index of a column, None when there is no column of this name."""
@@ -49,7 +52,19 @@ class Shape:
     def copy(self) -> "Shape":
         """Return the table that CREATE TABLE … LIKE makes from this one: without its foreign keys."""
         keys = [key for key in self.keys if not key.is_foreign]
-        return Shape([*self.columns], self.primary_key, keys, self.character_set, self.collation)
+        return Shape([*self.columns], self.primary_key, keys, self.character_set, self.collation, self.has_all_keys)
+
+    def named_keys(self, table: str) -> Iterator[tuple[str, Key]]:
+        """Yield keys with names: an index is named after its first column, a foreign key after its table and a number."""
+        taken = {key.name for key in self.keys}
+        for key in self.keys:
+            name, number = key.name, 1
+            while name is None or (key.name is None and name in taken):
+                base = f"{table}_ibfk_{number}" if key.is_foreign else key.columns[0]
+                name = base if key.is_foreign or number == 1 else f"{base}_{number}"
+                number += 1
+            taken.add(name)
+            yield name, key
 
     def column_rows(self, table: TableId) -> Iterator[dict[str, Any]]:
         """Yield the columns as rows of `schema_columns`, with the fields that `SchemaHints.from_columns` reads.
@@ -120,11 +135,16 @@ class Shapes:
             "not_understood": self._not_understood,
         }
 
-    def observe(self, columns: Iterable[Mapping[str, Any]], defaults: Iterable[Mapping[str, Any]] = ()) -> None:
+    def observe(
+        self,
+        columns: Iterable[Mapping[str, Any]],
+        defaults: Iterable[Mapping[str, Any]] = (),
+        keys: Mapping[TableId, Iterable[Key]] | None = None,
+    ) -> None:
         """Take over the tables of a schema snapshot.
 
-        Each table of the snapshot replaces everything known of this table. Its keys other than the primary key are
-        unknown afterwards. Tables and schema defaults that the snapshot does not list stay as they are.
+        Each table of the snapshot replaces everything known of this table. Tables and schema defaults that the snapshot
+        does not list stay as they are.
 
         Parameters
         ----------
@@ -133,6 +153,8 @@ class Shapes:
         defaults
             Rows of `schema_defaults` of the same snapshot. The default of a table is unknown when it has no such row,
             or a row without a character set.
+        keys
+            All unique and foreign keys of the snapshot; None: those beside the primary key are unknown afterwards.
         """
         found: dict[TableId, Default] = {}
         for row in defaults:
@@ -153,8 +175,10 @@ class Shapes:
             self.tables[table] = Shape(
                 [_observed(row) for row in in_order],
                 tuple(name for _, name in in_key),
-                character_set=character_set,
-                collation=collation,
+                [] if keys is None else [*keys.get(table, ())],
+                character_set,
+                collation,
+                has_all_keys=keys is not None,
             )
 
     def apply(self, action: Action) -> None:
@@ -270,7 +294,7 @@ class Shapes:
             if old.name.casefold() in {name.casefold() for name in shape.primary_key}:
                 column = replace(column, is_nullable=False)
             shape.columns[at] = column
-            _rename_in_keys(shape, old.name, column.name)
+            self._rename_in_keys(_id(action), old.name, column.name)
             if action.place is not None:
                 _place(shape, shape.columns.pop(at), action)
             shape.keys += action.keys
@@ -280,7 +304,22 @@ class Shapes:
             shape, at = found
             old, new = shape.columns[at].name, action.columns[0].name
             shape.columns[at] = replace(shape.columns[at], name=new)
-            _rename_in_keys(shape, old, new)
+            self._rename_in_keys(_id(action), old, new)
+
+    def _rename_in_keys(self, table: TableId, old: str, new: str) -> None:
+        def renamed(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(new if name.casefold() == old.casefold() else name for name in names)
+
+        shape = self.tables[table]
+        shape.primary_key = renamed(shape.primary_key)
+        shape.keys = [replace(key, columns=renamed(key.columns)) for key in shape.keys]
+        for other in self.tables.values():
+            other.keys = [
+                replace(key, referenced_columns=renamed(key.referenced_columns))
+                if (key.referenced_schema_name, key.referenced_table_name) == table
+                else key
+                for key in other.keys
+            ]
 
     # --- keys and character sets ---
 
@@ -314,8 +353,10 @@ class Shapes:
             is_reset = action.character_set == "default"
             kept = self._default_of(schema) if is_reset else (shape.character_set, shape.collation)
             shape.character_set, shape.collation = resolved(action.character_set, action.collation, kept)
+        if action.detail == "rename index":
+            shape.has_all_keys = False
         dropped = {name.casefold() for name in action.dropped_keys}
-        shape.keys = [key for key in shape.keys if (key.name or "").casefold() not in dropped or key.name is None]
+        shape.keys = [key for name, key in shape.named_keys(_id(action)[1]) if name.casefold() not in dropped]
         shape.keys += action.keys
 
 
@@ -378,11 +419,3 @@ def _stays_behind(column: Column) -> bool:
 
 def _without(names: tuple[str, ...], dropped: str) -> tuple[str, ...]:
     return tuple(name for name in names if name.casefold() != dropped.casefold())
-
-
-def _rename_in_keys(shape: Shape, old: str, new: str) -> None:
-    def renamed(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(new if name.casefold() == old.casefold() else name for name in names)
-
-    shape.primary_key = renamed(shape.primary_key)
-    shape.keys = [replace(key, columns=renamed(key.columns)) for key in shape.keys]

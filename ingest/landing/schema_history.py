@@ -189,6 +189,14 @@ class SchemaHistory:
         begin = (epoch, _sequence(binlog_file), FIRST_EVENT)
         return shapes_after(one for one in self._events(epoch, self._folds_case()) if one[0] < begin)
 
+    def evidence_of_log(self) -> list[tuple[Place, Event]]:
+        """Return what the log itself tells, in its order: statements, gaps, and where another server goes on."""
+        epochs = sorted({epoch for epoch, _ in self._ranges})
+        events: list[tuple[Place, Event]] = [*self._placed_actions(self._folds_case())]
+        events += [(place, Hole()) for place in self._holes(())]
+        events += [((epoch,), Handover()) for epoch in epochs[1:]]
+        return sorted(events, key=lambda one: one[0])
+
     def _hints(self, epoch: int) -> SchemaHints | None:
         folds_case = self._folds_case()
         versions = self.versions(epoch)

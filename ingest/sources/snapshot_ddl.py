@@ -73,9 +73,7 @@ def snapshot_of_ddl(
         )
     if binlog_file is None and (written := _LOG_POSITION.search(script)):
         binlog_file, binlog_pos = written[1], int(written[2])
-    columns, keys, foreign_keys = schema_rows(
-        _column_rows(shapes), _key_rows(shapes), _rule_rows(shapes, dialect), (), ()
-    )
+    columns, keys, foreign_keys = rows_of_shapes(shapes, dialect)
     return SchemaSnapshot(
         "ddl",
         datetime.now(UTC),
@@ -128,6 +126,13 @@ def _failure(path: Path, statement: Statement, message: str, hint: str) -> Snaps
 
 
 # --- rows in the form of information_schema ---
+
+
+def rows_of_shapes(
+    shapes: Shapes, dialect: Dialect
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the tables as rows of `schema_columns`, `schema_keys` and `foreign_keys`."""
+    return schema_rows(_column_rows(shapes), _key_rows(shapes), _rule_rows(shapes, dialect), (), ())
 
 
 def _column_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
@@ -194,19 +199,9 @@ def _rule_rows(shapes: Shapes, dialect: Dialect) -> Iterator[dict[str, Any]]:
 
 
 def _named_keys(table: TableId, shape: Shape) -> Iterator[tuple[str, Key]]:
-    """Yield keys with names: an index is named after its first column, a foreign key after its table and a number."""
     if shape.primary_key:
         yield "PRIMARY", Key("PRIMARY", shape.primary_key)
-    taken = {key.name for key in shape.keys}
-    for key in shape.keys:
-        name, number = key.name, 1
-        while name is None or (key.name is None and name in taken):
-            base = f"{table[1]}_ibfk_{number}" if key.is_foreign else key.columns[0]
-            name = base if key.is_foreign or number == 1 else f"{base}_{number}"
-            number += 1
-        taken.add(name)
-        if key.columns:
-            yield name, key
+    yield from ((name, key) for name, key in shape.named_keys(table[1]) if key.columns)
 
 
 def _table_columns(table: TableId) -> dict[str, str]:

@@ -51,6 +51,8 @@ class DecodedFiles:
         Name of the last file.
     goes_on
         Whether the server closed the last file, so that the log goes on in files that were not given.
+    history
+        Definitions of tables that the files and the snapshots give.
     """
 
     connection: "DuckDBPyConnection"
@@ -58,6 +60,7 @@ class DecodedFiles:
     tables: frozenset[tuple[str, str]]
     last_file: str
     goes_on: bool
+    history: "SchemaHistory"
 
 
 def decode(
@@ -126,7 +129,8 @@ def decode(
         facts.add_missing_parts([*scans.items()], work.failed)
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
     last = scans[files[-1]]
-    return DecodedFiles(connection, tuple(work.problems), frozenset(work.tables), files[-1].name, last.is_closed)
+    tables = frozenset(work.tables)
+    return DecodedFiles(connection, tuple(work.problems), tables, files[-1].name, last.is_closed, history)
 
 
 def _placed(paths: Sequence[Path]) -> "list[BinlogPath]":

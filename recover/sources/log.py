@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from sqlglot import exp
 
+    from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.snapshot import SchemaSnapshot
 
 VIEWS: Final = (
@@ -91,6 +92,8 @@ class Log:
         Whether its rows are those of a warehouse, in which columns may be masked.
     beginnings
         By source, for sources of a warehouse with expired files.
+    history
+        Statements that define tables, of files.
     """
 
     connection: "DuckDBPyConnection"
@@ -104,6 +107,7 @@ class Log:
     copies: Copies | None = field(default=None, repr=False)
     is_landed: bool = False
     beginnings: Mapping[str, Beginning] = field(default_factory=dict, repr=False)
+    history: "SchemaHistory | None" = field(default=None, repr=False)
 
     @classmethod
     def of_warehouse(
@@ -212,6 +216,7 @@ class Log:
             goes_on_after=found.last_file if found.goes_on else None,
             snapshot=snapshot,
             home=home,
+            history=found.history,
         )
 
     def select(self, filters: Filters) -> Selection:
