@@ -55,7 +55,7 @@ class Shape:
         return Shape([*self.columns], self.primary_key, keys, self.character_set, self.collation, self.has_all_keys)
 
     def named_keys(self, table: str) -> Iterator[tuple[str, Key]]:
-        """Yield keys with names: an index is named after its first column, a foreign key after its table and a number."""
+        """Yield keys with names. An index is named after its first column, a foreign key after its table, numbered."""
         taken = {key.name for key in self.keys}
         for key in self.keys:
             name, number = key.name, 1
@@ -355,9 +355,11 @@ class Shapes:
             shape.character_set, shape.collation = resolved(action.character_set, action.collation, kept)
         if action.detail == "rename index":
             shape.has_all_keys = False
-        dropped = {name.casefold() for name in action.dropped_keys}
+        # A snapshot without a position may already show a key that the statement adds.
+        dropped = {name.casefold() for name in (*action.dropped_keys, *(key.name for key in action.keys)) if name}
         shape.keys = [key for name, key in shape.named_keys(_id(action)[1]) if name.casefold() not in dropped]
-        shape.keys += action.keys
+        nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in shape.keys}
+        shape.keys += (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
 
 
 def _id(action: Action) -> TableId:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.binlog.hints import BEFORE_ALL, Definition, SchemaHints, definition_of, place_of
-from ingest.ddl.actions import Action
+from ingest.ddl.actions import Action, Key
 from ingest.ddl.batches import statement_actions
 from ingest.ddl.history import (
     BEGINNING,
@@ -39,7 +39,16 @@ from ingest.versions import Flavor, version_of
 from ingest.warehouse.files import data_files, read_part, read_rows, read_table, segment_folder
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT, Segment, log_place
-from ingest.warehouse.tables import DDL_ACTIONS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_SNAPSHOTS, STATEMENTS, RawTable
+from ingest.warehouse.tables import (
+    DDL_ACTIONS,
+    FOREIGN_KEYS,
+    SCHEMA_COLUMNS,
+    SCHEMA_DEFAULTS,
+    SCHEMA_KEYS,
+    SCHEMA_SNAPSHOTS,
+    STATEMENTS,
+    RawTable,
+)
 
 if TYPE_CHECKING:
     from ingest.binlog.scan import Scan
@@ -52,11 +61,12 @@ _SNAPSHOT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """A snapshot: its row, its columns by table, and its default character sets."""
+    """A snapshot: its row, its columns by table, its default character sets, and all its keys if they were read."""
 
     row: Row
     tables: Mapping[TableId, Sequence[Row]]
     defaults: Sequence[Row]
+    keys: Mapping[TableId, Sequence[Key]] | None = None
 
     def place(self, epoch: int) -> Place | None:
         """Return the place of the snapshot, None if unknown; a snapshot of unknown epoch counts in every epoch."""
@@ -87,10 +97,10 @@ class SchemaHistory:
         self._made: dict[int, tuple[object, SchemaHints | None]] = {}
 
     @classmethod
-    def load(cls, record: SourceRecord, home: Path) -> "SchemaHistory":
-        """Load the landed evidence of a source."""
+    def load(cls, record: SourceRecord, home: Path, *, with_keys: bool = False) -> "SchemaHistory":
+        """Load the landed evidence of a source; the decoder needs no keys."""
         history = cls(record)
-        history.reload_snapshots(home)
+        history.reload_snapshots(home, with_keys=with_keys)
         for (epoch, name), states in record.states.items():
             # The statements of an expired segment are gone, so its range counts as not landed.
             done = [state for state in states if state.is_done and state.status != "expired"]
@@ -113,18 +123,24 @@ class SchemaHistory:
             return history
         row: dict[str, Any] = {"epoch": None, "taken_at": snapshot.taken_at, "snapshot_id": ""}
         row |= {"binlog_file": snapshot.binlog_file, "binlog_pos": snapshot.binlog_pos}
-        history._snapshots.append(_Snapshot(row, _by_table(snapshot.columns), snapshot.defaults))
+        keys = keys_of(snapshot.keys, snapshot.foreign_keys)
+        history._snapshots.append(_Snapshot(row, _by_table(snapshot.columns), snapshot.defaults, keys))
         return history
 
-    def reload_snapshots(self, home: Path) -> None:
+    def reload_snapshots(self, home: Path, *, with_keys: bool = False) -> None:
         """Read the landed snapshots again."""
         heads = read_rows(SCHEMA_SNAPSHOTS, home, source_id=self._record.source_id)
         columns, defaults = (read_table(table, home) for table in (SCHEMA_COLUMNS, SCHEMA_DEFAULTS))
+        keys = [read_table(table, home) for table in (SCHEMA_KEYS, FOREIGN_KEYS)] if with_keys else []
         self._snapshots = [
             _Snapshot(
                 head,
                 _by_table(_of_snapshot(columns, head["snapshot_id"])),
                 _of_snapshot(defaults, head["snapshot_id"]),
+                # A snapshot that was made of the log, when files expired, does not have all keys.
+                keys_of(*(_of_snapshot(table, head["snapshot_id"]) for table in keys))
+                if keys and head["origin"] != "binlog"
+                else None,
             )
             for head in heads
         ]
@@ -189,13 +205,14 @@ class SchemaHistory:
         begin = (epoch, _sequence(binlog_file), FIRST_EVENT)
         return shapes_after(one for one in self._events(epoch, self._folds_case()) if one[0] < begin)
 
-    def evidence_of_log(self) -> list[tuple[Place, Event]]:
-        """Return what the log itself tells, in its order: statements, gaps, and where another server goes on."""
-        epochs = sorted({epoch for epoch, _ in self._ranges})
-        events: list[tuple[Place, Event]] = [*self._placed_actions(self._folds_case())]
-        events += [(place, Hole()) for place in self._holes(())]
-        events += [((epoch,), Handover()) for epoch in epochs[1:]]
-        return sorted(events, key=lambda one: one[0])
+    def evidence(self) -> list[tuple[Place, Event]]:
+        """Return all evidence in the order of the log, as it counts in the last epoch."""
+        return self._events(max((epoch for epoch, _ in self._ranges), default=0), self._folds_case())
+
+    def file_at(self, place: Place) -> str:
+        """Return the name of the file that a place of the evidence is in."""
+        names = {(epoch, _sequence(name)): name for epoch, name in self._ranges}
+        return names.get((place[0], place[1]), f"file {place[1]}")
 
     def _hints(self, epoch: int) -> SchemaHints | None:
         folds_case = self._folds_case()
@@ -239,7 +256,7 @@ class SchemaHistory:
         by_age = sorted(self._snapshots, key=lambda one: one.row["taken_at"] or _NEVER)
         for number, snapshot in enumerate(by_age):
             if (place := snapshot.place(epoch)) is not None:
-                events.append((place, number, Observation(snapshot.tables, snapshot.defaults)))
+                events.append((place, number, Observation(snapshot.tables, snapshot.defaults, snapshot.keys)))
         events += [(place, 0, Hole()) for place in self._holes(list(self.places_of_snapshots(epoch)))]
         unplaced = [snapshot for snapshot in by_age if snapshot.place(epoch) is None]
         latest = {table: (snapshot, rows) for snapshot in unplaced for table, rows in snapshot.tables.items()}
@@ -248,7 +265,7 @@ class SchemaHistory:
             place = (*shown[:3], _SNAPSHOT) if shown else BEGINNING
             defaults = [row for row in snapshot.defaults if row["table_name"] in (None, table[1])]
             defaults = [row for row in defaults if row["schema_name"] == table[0]]
-            events.append((place, 0, Observation({table: rows}, defaults)))
+            events.append((place, 0, Observation({table: rows}, defaults, snapshot.keys)))
         events.sort(key=lambda one: one[:2])
         return [(place, event) for place, _, event in events]
 
@@ -389,6 +406,30 @@ def _folded(action: Action) -> Action:
     """Return an action with all table names in lower case, for a server that stores them so."""
     names = ("schema_name", "table_name", "other_schema_name", "other_table_name")
     return replace(action, **{name: value.lower() for name in names if (value := getattr(action, name)) is not None})
+
+
+def keys_of(keys: Iterable[Row], foreign_keys: Iterable[Row]) -> dict[TableId, list[Key]]:
+    """Return the unique and foreign keys that rows of `schema_keys` and `foreign_keys` describe."""
+    parts: dict[tuple[str, str, str], list[Row]] = {}
+    for row in (*keys, *foreign_keys):
+        if row["constraint_name"].upper() != "PRIMARY":
+            name = row["schema_name"], row["table_name"], row["constraint_name"]
+            parts.setdefault(name, []).append(row)
+    found: dict[TableId, list[Key]] = {}
+    for (schema, table, name), rows in parts.items():
+        rows.sort(key=itemgetter("ordinal_position"))
+        key = Key(name, tuple(row["column_name"] for row in rows))
+        if rows[0].get("referenced_table_name") is not None:
+            key = replace(
+                key,
+                referenced_schema_name=rows[0]["referenced_schema_name"],
+                referenced_table_name=rows[0]["referenced_table_name"],
+                referenced_columns=tuple(row["referenced_column_name"] for row in rows),
+                update_rule=rows[0]["update_rule"] or "UNKNOWN",
+                delete_rule=rows[0]["delete_rule"] or "UNKNOWN",
+            )
+        found.setdefault((schema, table), []).append(key)
+    return found
 
 
 def _sequence(binlog_file: str) -> int:

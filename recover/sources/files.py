@@ -170,7 +170,7 @@ def _history(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | Non
 
     if snapshot is not None or home is None:
         return SchemaHistory.of_snapshot(snapshot)
-    return SchemaHistory.load(SourceRecord.load(source_id, home), home)
+    return SchemaHistory.load(SourceRecord.load(source_id, home), home, with_keys=True)
 
 
 def _foreign_keys(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | None) -> Sequence[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ingest.errors import SourceError
@@ -23,6 +24,7 @@ from recover.undo.tables import Column, Table, TableName
 if TYPE_CHECKING:
     from ingest.sources.address import ServerAddress
     from ingest.sources.server import Row as AnswerRow
+    from ingest.sources.snapshot import SchemaSnapshot
 
 _ROWS_AT_ONCE: Final = 200
 _BYTES_AT_ONCE: Final = 1 << 19
@@ -104,6 +106,17 @@ class LiveServer:
 
     def __str__(self) -> str:
         return str(self._address)
+
+    def snapshot(self) -> "SchemaSnapshot":
+        """Return the definitions of the tables of the server, with its position if the user may ask for it."""
+        from ingest.sources.information_schema import read_schema, take_snapshot
+        from ingest.sources.snapshot import SchemaSnapshot
+
+        try:
+            return take_snapshot(self._server)
+        except SourceError:
+            columns, keys, foreign_keys, _ = read_schema(self._server)
+            return SchemaSnapshot("server", datetime.now(UTC), columns=columns, keys=keys, foreign_keys=foreign_keys)
 
     def close(self) -> None:
         """End the connection, and the transaction with it."""

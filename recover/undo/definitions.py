@@ -1,64 +1,136 @@
-"""The definitions of tables and foreign keys that an undo needs, from the newest landed schema snapshot."""
+"""The definitions of tables and foreign keys that an undo needs, and where they come from.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+For each table, the first of these that knows all of it:
+
+1. the log's own statements, from the CREATE TABLE on;
+2. the server that rows are compared with;
+3. the schema snapshots that were given or landed, with the statements of the log after them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from recover.sources.cluster import Cluster
-from recover.sources.landed_snapshot import newest_snapshot, newest_snapshot_on_cluster
+from recover.sources.landed_snapshot import newest_snapshot_on_cluster
 from recover.sources.log import Log
 from recover.timeline.baselines import sequence_of_file
 from recover.timeline.events import Place, TableEvent
 from recover.undo.tables import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
 
 if TYPE_CHECKING:
+    from ingest.ddl.actions import Action
+    from ingest.ddl.history import Event
+    from ingest.ddl.history import Place as Position
+    from ingest.ddl.shapes import Shape, Shapes
+    from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.snapshot import SchemaSnapshot
+    from recover.selection.catalog import TableVersion
+
+_SNAPSHOT: Final = "the schema snapshot"
+_CREATING: Final = ("create_table", "create_like")
+_INDIFFERENT: Final = ("truncate_table", "drop_partition", "truncate_partition", "exchange_partition")
+"""Actions after which a table has the same columns and keys."""
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """The tables of a source, as its newest snapshot shows them.
+    """The tables of a source at one place of its log.
 
     Attributes
     ----------
+    origins
+        By table, where its definition comes from, in words.
     place
-        Where the snapshot was taken; None if that is unknown.
+        Where a snapshot was taken to which the statements since are not applied; None for all others.
     """
 
     tables: Mapping[TableName, Table]
     foreign_keys: tuple[ForeignKey, ...] = ()
     place: Place | None = None
+    origins: Mapping[TableName, str] = field(default_factory=dict)
 
     def shows(self, event: TableEvent) -> bool:
-        """Return whether the snapshot was taken after an event. Without a position, it is taken to be the newest."""
+        """Return whether they are from after an event. Without a place, they are taken to be the newest."""
         return self.place is None or event.place < self.place
 
     @classmethod
-    def landed(cls, source_id: str, home: Path) -> "Definitions":
-        """Return the definitions of the newest landed snapshot; none if there is no snapshot."""
-        found = newest_snapshot(source_id, home)
-        return cls({}) if found is None else cls.of_snapshot(*found)
-
-    @classmethod
-    def of_log(cls, log: Log, source_id: str) -> "Definitions":
-        """Return the definitions that belong to a log: of the snapshot given with its files, or the newest landed."""
+    def of_log(cls, log: Log, source_id: str, *of_server: Self) -> Self:
+        """Return the definitions at the end of a log; `of_server` is asked after the log itself."""
         if log.copies is not None:
-            return cls.of_cluster(source_id, log.copies.cluster)
-        if log.snapshot is not None:
-            return cls.of_snapshot(log.snapshot)
-        return cls({}) if log.home is None else cls.landed(source_id, log.home)
+            return cls.of_cluster(source_id, log.copies.cluster).after(*of_server)
+        history = history_of(log, source_id)
+        events = history.evidence()
+        of_statements = [event for event in events if not _is_observation(event[1])]
+        given = cls.of_evidence(history, [event for event in events if not _is_hole(event[1])], log.versions)
+        if log.snapshot is not None and log.snapshot.binlog_file is None:
+            # Without a position, it is taken to be the newest if the statements of the log do not fit it.
+            given = cls.of_snapshot(log.snapshot).after(given)
+        return given.after(cls.of_evidence(history, of_statements, log.versions), *of_server)
 
     @classmethod
-    def of_snapshot(cls, snapshot: "SchemaSnapshot", epoch: int = 0) -> "Definitions":
+    def at(cls, log: Log, source_id: str, name: TableName, place: Place) -> Self:
+        """Return the definitions at a place of a log. A later snapshot shows a table that no statement changed since."""
+        history = history_of(log, source_id)
+        events = history.evidence()
+        before = [event for event in events if event[0][:3] <= tuple(place)]
+        of_statements = [event for event in before if not _is_observation(event[1])]
+        shown = [event for event in before if not _is_hole(event[1])]
+        shown += _shown_later(events[len(before) :], name)
+        given = cls.of_evidence(history, shown, log.versions)
+        return given.after(cls.of_evidence(history, of_statements, log.versions))
+
+    @classmethod
+    def of_evidence(
+        cls,
+        history: "SchemaHistory",
+        events: "Sequence[tuple[Position, Event]]",
+        versions: "Iterable[TableVersion]" = (),
+    ) -> Self:
+        """Return the definitions of the tables of which evidence tells all; `versions` have further character sets."""
+        from ingest.ddl.column_types import NEWEST, Dialect
+        from ingest.ddl.history import shapes_after
+        from ingest.sources.snapshot_ddl import rows_of_shapes
+
+        shapes = shapes_after(events)
+        _fill_character_sets(shapes, versions)
+        shapes.tables = {name: shape for name, shape in shapes.tables.items() if _is_whole(shape)}
+        _fill_references(shapes)
+        found = cls.of_rows(*rows_of_shapes(shapes, Dialect("mysql", NEWEST)))
+        return replace(found, origins=_origins(history, events, shapes.tables))
+
+    def after(self, *earlier: Self) -> Self:
+        """Return these definitions for the tables that earlier ones do not have."""
+        found = self
+        for one in reversed(earlier):
+            keys = (key for key in found.foreign_keys if key.table not in one.tables)
+            found = replace(
+                found,
+                tables={**found.tables, **one.tables},
+                foreign_keys=(*one.foreign_keys, *keys),
+                origins={**found.origins, **one.origins},
+            )
+        return found
+
+    @classmethod
+    def of_server(cls, snapshot: "SchemaSnapshot", server: str) -> Self:
+        """Return the definitions of a live server, which are the newest."""
+        at = f" at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file is not None else ""
+        found = cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys)
+        return replace(found, origins=dict.fromkeys(found.tables, f"the server {server}{at}"))
+
+    @classmethod
+    def of_snapshot(cls, snapshot: "SchemaSnapshot", epoch: int = 0) -> Self:
         """Return the definitions of a snapshot; `epoch` is that of its position."""
         place = None
         if snapshot.binlog_file is not None and snapshot.binlog_pos is not None:
             place = Place(epoch, sequence_of_file(snapshot.binlog_file), snapshot.binlog_pos)
-        return cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys, place)
+        found = cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys, place)
+        return replace(found, origins=dict.fromkeys(found.tables, _SNAPSHOT))
 
     @classmethod
-    def of_cluster(cls, source_id: str, cluster: Cluster) -> "Definitions":
+    def of_cluster(cls, source_id: str, cluster: Cluster) -> Self:
         """Return the definitions of the newest snapshot of a cluster; none if there is no snapshot."""
         found = newest_snapshot_on_cluster(source_id, cluster)
         return cls({}) if found is None else cls.of_snapshot(*found)
@@ -70,6 +142,116 @@ class Definitions:
         keys: list[dict[str, Any]],
         foreign_keys: list[dict[str, Any]],
         place: Place | None = None,
-    ) -> "Definitions":
+    ) -> Self:
         """Return the definitions that rows of `schema_columns`, `schema_keys` and `foreign_keys` give."""
         return cls(tables_of_snapshot(columns, keys), tuple(foreign_keys_of_snapshot(foreign_keys)), place)
+
+
+def history_of(log: Log, source_id: str) -> "SchemaHistory":
+    """Return the evidence for the definitions of a source's tables: of files, or the landed one."""
+    from ingest.landing.schema_history import SchemaHistory
+    from ingest.warehouse.record import SourceRecord
+
+    if log.history is not None:
+        return log.history
+    home = log.home or Path()
+    return SchemaHistory.load(SourceRecord.load(source_id, home), home, with_keys=True)
+
+
+def _is_observation(event: "Event") -> bool:
+    from ingest.ddl.history import Observation
+
+    return isinstance(event, Observation)
+
+
+def _is_hole(event: "Event") -> bool:
+    from ingest.ddl.history import Hole
+
+    return isinstance(event, Hole)
+
+
+def _shown_later(events: "Iterable[tuple[Position, Event]]", name: TableName) -> "list[tuple[Position, Event]]":
+    """Return the next snapshot that shows a table as it was before, if there is one."""
+    from ingest.ddl.actions import Action
+    from ingest.ddl.history import Observation
+
+    for place, event in events:
+        if isinstance(event, Observation) and name in event.tables:
+            return [(place, Observation({name: event.tables[name]}, event.defaults, event.keys))]
+        if isinstance(event, Action) and _may_redefine(event, name):
+            return []
+    return []
+
+
+def _may_redefine(action: "Action", name: TableName) -> bool:
+    named = (action.schema_name, action.table_name), (action.other_schema_name, action.other_table_name)
+    is_of_schema = action.table_name is None and action.schema_name in (None, name[0])
+    is_creating = action.action in _CREATING and named[0] != name
+    return (name in named and not is_creating and action.action not in _INDIFFERENT) or (
+        is_of_schema and action.action in ("drop_database", "not_understood")
+    )
+
+
+def _fill_character_sets(shapes: "Shapes", versions: "Iterable[TableVersion]") -> None:
+    """Take the character sets that no statement tells from table maps, if all of these agree."""
+    from ingest.ddl.column_types import TEXT_TYPES
+
+    told: dict[tuple[TableName, str], set[str]] = {}
+    for version in versions:
+        for column in version.columns:
+            if column.character_set is not None:
+                name = (version.schema_name, version.table_name)
+                told.setdefault((name, column.name), set()).add(column.character_set)
+    for name, shape in shapes.tables.items():
+        for at, column in enumerate(shape.columns):
+            found = told.get((name, column.name), ())
+            if column.data_type in TEXT_TYPES and column.character_set is None and len(found) == 1:
+                shape.columns[at] = replace(column, character_set=next(iter(found)))
+
+
+def _is_whole(shape: "Shape") -> bool:
+    from ingest.ddl.column_types import TEXT_TYPES
+
+    return shape.has_all_keys and all(
+        column.data_type is not None and (column.data_type not in TEXT_TYPES or column.character_set is not None)
+        for column in shape.columns
+    )
+
+
+def _fill_references(shapes: "Shapes") -> None:
+    """Name the columns that a foreign key refers to without naming them: the primary key of the parent."""
+    for shape in shapes.tables.values():
+        for at, key in enumerate(shape.keys):
+            parent = shapes.tables.get((key.referenced_schema_name or "", key.referenced_table_name or ""))
+            if key.is_foreign and not key.referenced_columns and parent is not None:
+                shape.keys[at] = replace(key, referenced_columns=parent.primary_key)
+
+
+def _origins(
+    history: "SchemaHistory", events: "Iterable[tuple[Position, Event]]", known: Iterable[TableName]
+) -> dict[TableName, str]:
+    """Return where the definition of each table comes from, in words."""
+    from ingest.ddl.actions import Action
+    from ingest.ddl.history import Observation
+
+    firsts: dict[TableName, str] = {}
+    since: dict[TableName, set[tuple[int, ...]]] = {}
+    for place, event in events:
+        if isinstance(event, Observation):
+            firsts |= dict.fromkeys(event.tables, _SNAPSHOT)
+            since |= {name: set() for name in event.tables}
+        elif isinstance(event, Action):
+            name = (event.schema_name or "", event.table_name or "")
+            if event.action in _CREATING and not (event.is_conditional and name in firsts):
+                firsts[name] = f"{event.statement_type} at {history.file_at(place)}:{place[4]}"
+                since[name] = set()
+            elif event.action == "rename_table" and name in firsts:
+                new = (event.other_schema_name or "", event.other_table_name or "")
+                firsts[new], since[new] = firsts.pop(name), {*since.pop(name), place[:5]}
+            elif name in since and event.action not in _INDIFFERENT:
+                since[name].add(place[:5])
+    return {name: firsts[name] + _and_since(len(since[name])) for name in known if name in firsts}
+
+
+def _and_since(count: int) -> str:
+    return f" and {count} statement{'s' if count > 1 else ''} of the log since" if count else ""

@@ -49,6 +49,7 @@ class Inserts:
     table: Table
     refers_to_itself: bool = False
     rows: Iterator[Row] | None = None
+    origin: str = ""
     written: int = field(default=0, init=False)
     left_out: int = field(default=0, init=False)
 
@@ -90,6 +91,8 @@ class Inserts:
     def _head(self) -> Iterator[str]:
         yield f"binloom state: rows of {self.table.text} as of {self.state.moment}"
         yield f"source: {self.state.table.source_id}"
+        if self.origin:
+            yield f"definition of the table: from {self.origin}"
         if self.state.gaps_in_knowledge:
             yield "changed rows only:"
         for sentence in self.state.gaps_in_knowledge:
@@ -133,12 +136,19 @@ def inserts_of(log: Log, state: State) -> Inserts:
     DefinitionError
         No schema snapshot describes the table as it was at the moment.
     """
-    definitions = Definitions.of_log(log, state.table.source_id)
-    table = definitions.tables.get((state.table.schema_name, state.table.table_name))
+    name = (state.table.schema_name, state.table.table_name)
+    if log.copies is not None:
+        definitions = Definitions.of_log(log, state.table.source_id)
+    else:
+        definitions = Definitions.at(log, state.table.source_id, name, state.moment.place)
+    table = definitions.tables.get(name)
     if table is None:
         raise DefinitionError(
-            f"No schema snapshot describes {state.table}, so its generated columns are unknown.",
-            hint="Land one with `binloom snapshot`, or give --snapshot-dir with --files; CSV and JSON need none.",
+            f"Nothing describes {state.table} as it was at that moment, so its generated columns are unknown: neither"
+            " the statements of the log since its CREATE TABLE, nor a schema snapshot.",
+            hint=f"Use --format csv, json or parquet, which need none. Or give the CREATE TABLE of that time:"
+            f" `binloom snapshot --from-ddl FILE --at-file {state.moment.binlog_file} --at-pos {state.moment.place.pos}`,"
+            " or a snapshot from that time with --files and --snapshot-dir.",
         )
     if table.is_versioned:
         raise DefinitionError(
@@ -147,7 +157,7 @@ def inserts_of(log: Log, state: State) -> Inserts:
         )
     if difference := _difference(log, state, table, definitions):
         raise DefinitionError(
-            f"The schema snapshot may not describe {table.text} as it was at that moment: {difference}.",
+            f"The definition may not be that of {table.text} at that moment: {difference}.",
             hint="Use --format csv, json or parquet, or a snapshot from that time with --files and --snapshot-dir.",
         )
     masked = masked_tables(log, state.table.source_id).get(table.name)
@@ -157,12 +167,14 @@ def inserts_of(log: Log, state: State) -> Inserts:
             hint="Use --format csv, json or parquet, or give the original binlog files with --files.",
         )
     itself = any(key.table == key.parent == table.name for key in definitions.foreign_keys)
-    return Inserts(state, table, itself, sorted_rows(log.connection, state, log.versions))
+    rows = sorted_rows(log.connection, state, log.versions)
+    return Inserts(state, table, itself, rows, definitions.origins.get(name, ""))
 
 
 def _difference(log: Log, state: State, table: Table, definitions: Definitions) -> str | None:
     """Return why a definition may be another one than that of the moment."""
-    for event in events_of(log.connection, state.table):
+    # To the snapshot of a cluster, the statements since are not applied.
+    for event in events_of(log.connection, state.table) if log.copies is not None else ():
         if _redefines(event) and (event.place < state.moment.place) != definitions.shows(event):
             return f"there is {event} between the two"
     version = next((one for one in log.versions if one.table_version_id == state.table_version_id), None)

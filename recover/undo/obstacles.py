@@ -34,8 +34,9 @@ def obstacles(
         text = ".".join(name)
         if table is None:
             yield (
-                f"no schema snapshot describes {text}, so its generated columns and keys are unknown:"
-                " land one with `binloom snapshot` and run `binloom build`, or give --snapshot-dir with --files"
+                f"nothing describes {text} as it is now, so its generated columns and keys are unknown: neither the"
+                " statements of the log since its CREATE TABLE, nor a schema snapshot. Name the server with --against,"
+                " land a snapshot with `binloom snapshot`, or give --snapshot-dir with --files"
             )
             continue
         if table.is_versioned:

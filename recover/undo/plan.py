@@ -257,8 +257,8 @@ class Planner:
         table = self._tables.get(name)
         if table is None:
             raise SelectionError(
-                f"No schema snapshot describes {'.'.join(name)}: its generated columns and keys are unknown.",
-                hint="Land one with `binloom snapshot`, then run `binloom build`.",
+                f"Nothing describes {'.'.join(name)} as it is now: its generated columns and keys are unknown.",
+                hint="Name the server with --against, or land a snapshot with `binloom snapshot`.",
             )
         return table
 

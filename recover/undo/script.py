@@ -1,7 +1,7 @@
 """A plan as a script for the `mysql` or `mariadb` client: it commits what was expected, or nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
@@ -30,12 +30,15 @@ class Heading:
         How the names of columns are known.
     server
         The server that the rows were compared with, if any.
+    definitions
+        By table, where its definition comes from.
     """
 
     head: str
     selection: str
     confidence: str = ""
     server: str = ""
+    definitions: Mapping[str, str] = field(default_factory=dict)
 
 
 def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "commit") -> Iterator[str]:
@@ -159,6 +162,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         yield f"not all of the selection: {left} {'is' if plan.left.count == 1 else 'are'} left out"
     for warning in plan.warnings:
         yield f"not contained: {warning}"
+    for table, origin in heading.definitions.items():
+        yield f"definition of {table}: from {origin}"
     if heading.confidence:
         yield f"column names: {heading.confidence}"
     if ending == "rollback":

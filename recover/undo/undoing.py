@@ -77,7 +77,8 @@ def planned(
     except EmptySelectionError:
         raise _why_nothing(log, selection) from None
     _assert_columns(connection)
-    definitions = Definitions.of_log(log, selected.source_id)
+    of_server = [] if server is None else [Definitions.of_server(server.snapshot(), str(server))]
+    definitions = Definitions.of_log(log, selected.source_id, *of_server)
     _assert_known(wish, selected, definitions)
     missing: dict[TableName, int] = {}
     if with_cascades:
@@ -96,6 +97,7 @@ def planned(
         _in_words(filters),
         _confidence(connection, selected),
         "" if server is None else str(server),
+        {".".join(name): definitions.origins[name] for name in selected.tables if name in definitions.origins},
     )
     beginnings = Beginnings(connection, selected.source_id)
     with Planner(connection, definitions, server, beginnings) as planner:
