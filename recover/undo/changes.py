@@ -114,7 +114,7 @@ def select(
         "select distinct source_id, epoch, file_sequence, binlog_file, transaction_pos from selected_changes"
     )
     connection.execute("create or replace temp table rolled_back_transactions (name varchar)")
-    return _described(connection, is_whole=not rows_only)
+    return described(connection, is_whole=not rows_only)
 
 
 def add_transactions(connection: "DuckDBPyConnection", names: Iterable[str]) -> Selected:
@@ -130,7 +130,7 @@ def add_transactions(connection: "DuckDBPyConnection", names: Iterable[str]) -> 
         "and (epoch, file_sequence, transaction_pos) not in "
         "(select (epoch, file_sequence, transaction_pos) from selected_transactions)"
     )
-    return _described(connection, is_whole=True)
+    return described(connection, is_whole=True)
 
 
 def _transaction_name(table: str) -> str:
@@ -152,7 +152,8 @@ def _is_chosen(is_whole: bool, table: str) -> str:
     return f"exists (select 1 from selected_changes as chosen where chosen.change_id = {table}.change_id)"
 
 
-def _described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
+def described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
+    """Return what is selected, by its present tables."""
     leave_rolled_back(connection, _is_chosen(is_whole, "changes"), _transaction_name("changes"))
     (source, transactions) = connection.execute(
         "select any_value(source_id), count(*) from selected_transactions"
@@ -195,10 +196,11 @@ def with_split_images(connection: "DuckDBPyConnection") -> str:
 
     Decoded files have their images in this form, and make maps of them only when these are asked for.
     """
-    # Rows that cascades add are in `row_changes` alone.
+    # Rows that cascades add, and rows of altered tables as they are now, are in `row_changes` alone.
     has_lists = connection.execute(
         "select count(*) from information_schema.tables where (table_schema, table_name) = ('main', 'row_images')"
-        " and not exists (select 1 from information_schema.tables where table_name = 'logged_row_changes')"
+        " and not exists (select 1 from information_schema.tables"
+        " where table_name in ('logged_row_changes', 'unaltered_row_changes'))"
     ).fetchone()
     if has_lists is not None and has_lists[0]:
         return "row_images"

@@ -67,7 +67,8 @@ class Definitions:
         if log.snapshot is not None and log.snapshot.binlog_file is None:
             # Without a position, it is taken to be the newest if the statements of the log do not fit it.
             given = cls.of_snapshot(log.snapshot).after(given)
-        return given.after(cls.of_evidence(history, of_statements, log.versions), *of_server)
+        given = given.after(cls.of_evidence(history, of_statements, log.versions), *of_server)
+        return cls.of_evidence(history, of_statements, log.versions, needs_character_sets=False).after(given)
 
     @classmethod
     def at(cls, log: Log, source_id: str, name: TableName, place: Place) -> Self:
@@ -87,15 +88,24 @@ class Definitions:
         history: "SchemaHistory",
         events: "Sequence[tuple[Position, Event]]",
         versions: "Iterable[TableVersion]" = (),
+        *,
+        needs_character_sets: bool = True,
     ) -> Self:
-        """Return the definitions of the tables of which evidence tells all; `versions` have further character sets."""
+        """Return the definitions of the tables of which evidence tells all; `versions` have further character sets.
+
+        Without a character set, a text is not written; a row without this text is.
+        """
         from ingest.ddl.column_types import NEWEST, Dialect
         from ingest.ddl.history import shapes_after
         from ingest.sources.snapshot_ddl import rows_of_shapes
 
         shapes = shapes_after(events)
         _fill_character_sets(shapes, versions)
-        shapes.tables = {name: shape for name, shape in shapes.tables.items() if _is_whole(shape)}
+        shapes.tables = {
+            name: shape for name, shape in shapes.tables.items() if _is_whole(shape, needs_character_sets)
+        }
+        if not shapes.tables:
+            return cls({})
         _fill_references(shapes)
         found = cls.of_rows(*rows_of_shapes(shapes, Dialect("mysql", NEWEST)))
         return replace(found, origins=_origins(history, events, shapes.tables))
@@ -209,11 +219,12 @@ def _fill_character_sets(shapes: "Shapes", versions: "Iterable[TableVersion]") -
                 shape.columns[at] = replace(column, character_set=next(iter(found)))
 
 
-def _is_whole(shape: "Shape") -> bool:
+def _is_whole(shape: "Shape", needs_character_sets: bool) -> bool:
     from ingest.ddl.column_types import TEXT_TYPES
 
+    texts = TEXT_TYPES if needs_character_sets else frozenset()
     return shape.has_all_keys and all(
-        column.data_type is not None and (column.data_type not in TEXT_TYPES or column.character_set is not None)
+        column.data_type is not None and (column.data_type not in texts or column.character_set is not None)
         for column in shape.columns
     )
 

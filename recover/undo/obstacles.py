@@ -10,6 +10,7 @@ from recover.selection.catalog import TableVersion
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.table_log import Table as LoggedTable
 from recover.timeline.table_log import events_of
+from recover.undo.altered import Altered
 from recover.undo.changes import Selected, first_selected, is_selected
 from recover.undo.definitions import Definitions
 from recover.undo.stale import changed_since_snapshot
@@ -27,6 +28,7 @@ def obstacles(
     selected: Selected,
     definitions: Definitions,
     versions: Sequence[TableVersion],
+    altered: Altered,
 ) -> Iterator[str]:
     """Yield each reason why the selection cannot be undone, as a sentence without its end."""
     for name in selected.tables:
@@ -44,7 +46,8 @@ def obstacles(
         logged = LoggedTable(selected.source_id, *name)
         first = first_selected(connection, selected, name)
         events = events_of(connection, logged)
-        yield from (_reason(table, event) for event in events if event.place >= Place(*first[:3]) and harms(event))
+        since = [event for event in events if event.place >= Place(*first[:3]) and harms(event)]
+        yield from (_reason(table, one) for one in since if not altered.are_carried_over(table, one.place))
         yield from changed_since_snapshot(connection, selected.source_id, table, definitions)
         yield from _other_columns(connection, selected, table, versions)
         yield from _prepared(connection, selected, table)

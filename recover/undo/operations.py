@@ -1,7 +1,7 @@
 """Statements as data: which row, which values it must have, which values it gets."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from recover.undo.fold import UNKNOWN, History, Row
@@ -31,6 +31,8 @@ class Operation:
         Columns that the statement sets.
     kept
         Columns that the statement sets to themselves, because the server would set them to the time.
+    defaulted
+        Columns that an INSERT leaves to the server, with the values that they get.
     """
 
     table: Table
@@ -39,6 +41,7 @@ class Operation:
     guard: Row
     values: Row
     kept: tuple[str, ...] = ()
+    defaulted: Row = field(default_factory=dict)
 
 
 Signature = tuple[Any, ...]
@@ -72,11 +75,12 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None) -> Oper
         if now is None:
             return None
         key = _known(now, table.row_key)
-        return Operation(
-            table, "DELETE", key, _known(now, [name for name in table.stored_names if name not in key]), {}
-        )
+        # The key finds the row if a value is unknown that the server chose for a column that was added since.
+        chosen = {name for name, value in table.defaults.items() if key and value is UNKNOWN and name not in now}
+        guarded = [name for name in table.stored_names if name not in key and name not in chosen]
+        return Operation(table, "DELETE", key, _known(now, guarded), {})
     if now is None:
-        return Operation(table, "INSERT", {}, {}, _known(wanted, table.stored_names))
+        return _insert(table, wanted)
     stamps = table.stamps
     names = [name for name in table.stored_names if name in wanted and wanted[name] != now.get(name, UNKNOWN)]
     values = {name: wanted[name] for name in names}
@@ -93,6 +97,13 @@ def operation_between(table: Table, now: Row | None, wanted: Row | None) -> Oper
     key = _known(now, table.row_key)
     guard = _known(now, [name for name in guarded if name not in key])
     return Operation(table, "UPDATE", key, guard, _known(values, values), kept)
+
+
+def _insert(table: Table, wanted: Row) -> Operation:
+    left = {name: value for name, value in table.defaults.items() if wanted.get(name, UNKNOWN) == value}
+    names = [name for name in table.stored_names if name not in left]
+    defaulted = {name: value for name, value in left.items() if value is not UNKNOWN}
+    return Operation(table, "INSERT", {}, {}, _known(wanted, names), defaulted=defaulted)
 
 
 def inverse(table: Table, before: Row | None, after: Row | None) -> Operation | None:
@@ -132,7 +143,7 @@ def apply(operations: Iterable[Operation], rows: Sequence[Row]) -> list[Row]:
     rows = [dict(row) for row in rows]
     for operation in operations:
         if operation.verb == "INSERT":
-            rows.append(dict(operation.values))
+            rows.append({**operation.values, **operation.defaulted})
         else:
             wanted = {**operation.key, **operation.guard}
             found = [place for place, row in enumerate(rows) if wanted.items() <= row.items()]

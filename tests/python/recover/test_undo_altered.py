@@ -1,0 +1,103 @@
+"""DDL after the damage: the undo gives the rows that the same DDL gives on a server without the damage.
+
+No schema snapshot is given: the definitions are those of the statements in the log.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from recover.selection.filters import Filters
+from recover.sources.log import Log
+from recover.undo.classify import Wish
+from recover.undo.plan import Plan
+from recover.undo.script import script
+from recover.undo.undoing import planned
+from tests.servers import Server
+from tests.servers.marked import marked
+from tests.support.recover.undo_servers import Case, played, rows_of, run, statements_of
+
+ALL = marked("mysql", "mysql56", "mariadb", "mariadb118")
+TABLE = "create table t (id int primary key, a int, b varchar(40) character set utf8mb4, c int not null default 4)"
+ROWS = "insert into t values (1, 1, 'one', 1), (2, 2, 'two', 2), (3, 3, null, 3)"
+DELETE, UPDATE = "delete from t where id = 1", "update t set a = a + 10, b = 'x' where id > 1"
+MINIMAL = "set session binlog_row_image = 'MINIMAL'"
+BOTH = (DELETE, UPDATE)
+
+CARRIED = [
+    Case("add columns", (TABLE, ROWS), BOTH, ("alter table t add d int null, add e int not null default 7",)),
+    Case("add a column at the beginning", (TABLE, ROWS), BOTH, ("alter table t add d varchar(9) default 'x' first",)),
+    Case("add a column without a default", (TABLE, ROWS), BOTH, ("alter table t add d int not null",)),
+    Case(
+        "change the default of an added column",
+        (TABLE, ROWS),
+        BOTH,
+        ("alter table t add d int default 7", "alter table t alter d set default 8"),
+    ),
+    Case(
+        "use an added column",
+        (TABLE, ROWS),
+        BOTH,
+        ("alter table t add d int default 7", "update t set d = 9 where id = 3", "insert into t (id) values (9)"),
+    ),
+    Case("drop a column", (TABLE, ROWS), BOTH, ("alter table t drop c",)),
+    Case("rename a column", (TABLE, ROWS), BOTH, ("alter table t change a z int",)),
+    Case("rename the key", (TABLE, ROWS), BOTH, ("alter table t change id number int not null",)),
+    Case("move columns", (TABLE, ROWS), BOTH, ("alter table t modify id int not null after c, modify b varchar(40) character set utf8mb4 first",)),
+    Case("wider types", (TABLE, ROWS), BOTH, ("alter table t modify a bigint, modify b varchar(90) character set utf8mb4",)),
+    Case("rename the table", (TABLE, ROWS), BOTH, ("rename table t to u",)),
+    Case("alter and rename the table", (TABLE, ROWS), BOTH, ("alter table t add d int default 3", "alter table t rename to u", "alter table u drop c")),
+    Case("an index, a comment, a default", (TABLE, ROWS), BOTH, ("alter table t add index i (a), comment = 'x', alter c set default 9",)),
+    Case("a unique key", (TABLE, ROWS), BOTH, ("alter table t add unique u (c)",)),
+    Case("partial images", (TABLE, ROWS, "update t set c = c + 1"), (MINIMAL, UPDATE), ("alter table t add d int default 7, change a z int",)),
+    Case("another engine", (TABLE, ROWS), BOTH, ("alter table t engine = MyISAM",)),
+    Case(
+        "a table without a key",
+        ("create table t (a int, b varchar(9) character set latin1)", "insert into t values (1, 'x'), (1, 'x'), (2, 'y')"),
+        ("delete from t where a = 1 limit 1",),
+        ("alter table t add d int default 7",),
+    ),
+    Case(
+        "a key of other columns",
+        ("create table t (id int primary key, a int not null)", "insert into t values (1, 7), (2, 8)"),
+        ("delete from t where id = 1", "update t set a = 9 where id = 2"),
+        ("alter table t drop primary key, add primary key (a)",),
+    ),
+    Case(
+        "a time of update that was added",
+        (TABLE, ROWS),
+        BOTH,
+        ("alter table t add s timestamp null default null on update current_timestamp",),
+    ),
+    Case(
+        "generated columns",
+        (TABLE, ROWS),
+        BOTH,
+        ("alter table t add g int as (a + 1) virtual, add h int as (a + 2) stored",),
+        not_on=("mysql56",),
+    ),
+]  # fmt: skip
+
+
+def undone(log: Path, condition: str, wish: Wish | None = None) -> tuple[Plan, str]:
+    """Return the plan for the transactions of a condition of `played`, and its script."""
+    first, end = map(int, re.findall(r"transaction_pos >?[=<] ([0-9]+)", condition))
+    files = Log.of_whole_files([log])
+    filters = Filters.of(files=[log.name], from_pos=first, to_pos=end)
+    with planned(files, filters, wish or Wish()) as (planner, plan, heading):
+        return plan, "\n".join(script(planner, plan, heading)) + "\n" if plan.is_printable else ""
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_tables_are_as_if_only_the_ddl_had_run(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    for case in (one for one in CARRIED if name not in one.not_on):
+        log, condition = played(server, case, "undo_altered")
+        wanted = rows_of(server, "undo_altered_without")
+        plan, text = undone(log, condition)
+        if not text: print("REFUSED", case.name, plan.problems, plan.conflicts[:1], plan.refusals[:1]); continue
+        done = run(server, text)
+        if done.returncode: print("FAILED", case.name, done.stderr, statements_of(text)); continue
+        if rows_of(server, "undo_altered") != wanted: print("WRONG", case.name, statements_of(text), rows_of(server, "undo_altered"), wanted)
+    assert False
