@@ -13,6 +13,7 @@ from typing import Final, Literal
 from ingest.binlog.hints import enum_members
 from ingest.ddl.actions import Column
 from ingest.ddl.column_types import bytes_each
+from ingest.ddl.definitions import ON_UPDATE
 
 
 class Unknown(Enum):
@@ -322,7 +323,7 @@ def _with_fraction(moment: str, fraction: str, digits: int) -> Value:
 
 def initial(column: Column) -> Value:
     """Return the value that rows have in a column that was added to their table."""
-    if column.is_generated or column.extra:
+    if column.is_generated or column.extra not in ("", ON_UPDATE):
         return UNKNOWN
     if column.default is not None:
         if not column.default.is_literal:

@@ -199,7 +199,10 @@ class _Carried:
                 steps = tuple(step for step in statement.steps if step.action != "rename_table")
                 found = alteration((steps,), columns)
                 if found.after is None:
-                    reason = f"{self.table.text} was altered since by {statement}, which does not fit the columns of its rows"
+                    reason = (
+                        f"{self.table.text} was altered since by {statement}, which does not fit the columns of its"
+                        " rows"
+                    )
                     if reason not in self.problems:
                         self.problems.append(reason)
                     break
@@ -330,7 +333,10 @@ class _Images:
             images = [None if one is None else carried.row(one, way) for one in (before, after)]
             keys = _keys(table, way, event_type, (key, key_after), images)
             if keys is None:
-                reason = f"the primary key of {table.text} is another since {way[-1][0]}, and its rows do not tell the new one"
+                reason = (
+                    f"the primary key of {table.text} is another since {way[-1][0]}, and its rows do not tell the new"
+                    " one"
+                )
                 if reason not in carried.problems:
                     carried.problems.append(reason)
                 continue
@@ -338,7 +344,8 @@ class _Images:
                 {
                     "change_id": change_id, "new_schema": table.name[0], "new_table": table.name[1],
                     "new_key": keys[0], "new_key_after": keys[1],
-                    **{f"new_{image}": None if one is None else [*one.items()] for image, one in zip(_IMAGES, images, strict=True)},
+                    "new_row_before": None if images[0] is None else [*images[0].items()],
+                    "new_row_after": None if images[1] is None else [*images[1].items()],
                 }
             )  # fmt: skip
         pairs = pa.map_(pa.string(), pa.string())

@@ -72,7 +72,7 @@ class Definitions:
 
     @classmethod
     def at(cls, log: Log, source_id: str, name: TableName, place: Place) -> Self:
-        """Return the definitions at a place of a log. A later snapshot shows a table that no statement changed since."""
+        """Return the definitions at a place. A later snapshot shows a table that no statement changed in between."""
         history = history_of(log, source_id)
         events = history.evidence()
         before = [event for event in events if event[0][:3] <= tuple(place)]
@@ -101,9 +101,7 @@ class Definitions:
 
         shapes = shapes_after(events)
         _fill_character_sets(shapes, versions)
-        shapes.tables = {
-            name: shape for name, shape in shapes.tables.items() if _is_whole(shape, needs_character_sets)
-        }
+        shapes.tables = {name: shape for name, shape in shapes.tables.items() if _is_whole(shape, needs_character_sets)}
         if not shapes.tables:
             return cls({})
         _fill_references(shapes)

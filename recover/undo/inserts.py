@@ -146,8 +146,8 @@ def inserts_of(log: Log, state: State) -> Inserts:
         raise DefinitionError(
             f"Nothing describes {state.table} as it was at that moment, so its generated columns are unknown: neither"
             " the statements of the log since its CREATE TABLE, nor a schema snapshot.",
-            hint=f"Use --format csv, json or parquet, which need none. Or give the CREATE TABLE of that time:"
-            f" `binloom snapshot --from-ddl FILE --at-file {state.moment.binlog_file} --at-pos {state.moment.place.pos}`,"
+            hint="Use --format csv, json or parquet, which need none. Or give the CREATE TABLE of that time: `binloom"
+            f" snapshot --from-ddl FILE --at-file {state.moment.binlog_file} --at-pos {state.moment.place.pos}`,"
             " or a snapshot from that time with --files and --snapshot-dir.",
         )
     if table.is_versioned:

@@ -14,7 +14,7 @@ from recover.undo.altered import Altered
 from recover.undo.changes import Selected, first_selected, is_selected
 from recover.undo.definitions import Definitions
 from recover.undo.stale import changed_since_snapshot
-from recover.undo.tables import Table
+from recover.undo.tables import Table, TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -40,6 +40,12 @@ def obstacles(
                 " statements of the log since its CREATE TABLE, nor a schema snapshot. Name the server with --against,"
                 " land a snapshot with `binloom snapshot`, or give --snapshot-dir with --files"
             )
+            logged = events_of(connection, LoggedTable(selected.source_id, *name))
+            first = first_selected(connection, selected, name)
+            emptied = [one for one in logged if one.effect is Effect.EMPTIES and one.place >= Place(*first[:3])]
+            yield from (
+                f"{text} was emptied since by {one}{_way_out(connection, selected, name, one)}" for one in emptied[:1]
+            )
             continue
         if table.is_versioned:
             yield f"{text} is system-versioned: its history is on the server, so use SELECT … FOR SYSTEM_TIME"
@@ -47,7 +53,8 @@ def obstacles(
         first = first_selected(connection, selected, name)
         events = events_of(connection, logged)
         since = [event for event in events if event.place >= Place(*first[:3]) and harms(event)]
-        yield from (_reason(table, one) for one in since if not altered.are_carried_over(table, one.place))
+        since = [event for event in since if not altered.are_carried_over(table, event.place)]
+        yield from (_reason(table, one) + _way_out(connection, selected, name, one) for one in since)
         yield from changed_since_snapshot(connection, selected.source_id, table, definitions)
         yield from _other_columns(connection, selected, table, versions)
         yield from _prepared(connection, selected, table)
@@ -76,12 +83,29 @@ def harms(event: TableEvent) -> bool:
 
 def _reason(table: Table, event: TableEvent) -> str:
     if event.effect is Effect.EMPTIES:
-        return f"{table.text} was emptied since by {event}: the log does not have the rows, so only a backup helps"
+        return f"{table.text} was emptied since by {event}: an undo cannot bring back the rows that this took"
     if event.effect is Effect.REPLACES:
         return f"{table.text} is another table since {event}: only a backup helps"
     if event.effect is Effect.ALTERS:
         return f"{table.text} was altered since by {event}: undo it on a copy of the table as it was before"
     return f"rows of {table.text} may have changed unseen since: {event}"
+
+
+def _way_out(connection: "DuckDBPyConnection", selected: Selected, name: TableName, event: TableEvent) -> str:
+    """Return what brings back the rows of a table that was emptied: its state before the selection, as SQL."""
+    if event.effect is not Effect.EMPTIES:
+        return ""
+    row = connection.execute(
+        "select binlog_file, transaction_pos from binloom.row_changes as changes"
+        f" where {is_selected(selected.is_whole)} and schema_name = ? and table_name = ?"
+        " order by epoch, file_sequence, start_pos limit 1",
+        [*name],
+    ).fetchone()
+    assert row is not None
+    return (
+        f". Print the rows that the log knows from before the selection with `binloom state {'.'.join(name)} --as-of"
+        f" {row[0]}:{row[1]} --format sql`, with the same --files or --source; other rows need a backup"
+    )
 
 
 def _other_columns(
