@@ -413,8 +413,7 @@ def keys_of(keys: Iterable[Row], foreign_keys: Iterable[Row]) -> dict[TableId, l
     parts: dict[tuple[str, str, str], list[Row]] = {}
     for row in (*keys, *foreign_keys):
         if row["constraint_name"].upper() != "PRIMARY":
-            name = row["schema_name"], row["table_name"], row["constraint_name"]
-            parts.setdefault(name, []).append(row)
+            parts.setdefault((row["schema_name"], row["table_name"], row["constraint_name"]), []).append(row)
     found: dict[TableId, list[Key]] = {}
     for (schema, table, name), rows in parts.items():
         rows.sort(key=itemgetter("ordinal_position"))

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from ingest.ddl.actions import Action, Column, DefaultValue, Flavor
+from ingest.ddl.actions import Action, Column, DefaultValue
+from ingest.versions import Flavor
 
 Reading = tuple[Action, ...]
 """The steps of a statement, in their order."""

@@ -305,9 +305,7 @@ class _Images:
 
         connection, table = self._connection, carried.table
         if not self._is_begun:
-            connection.execute(
-                "create or replace temp table carried_changes as select * from binloom.row_changes limit 0"
-            )
+            connection.execute("create or replace table carried_changes as select * from binloom.row_changes limit 0")
             self._is_begun = True
         last = carried.statements[-1].place
         rows = connection.execute(

@@ -95,9 +95,10 @@ class Definitions:
 
         Without a character set, a text is not written; a row without this text is.
         """
-        from ingest.ddl.column_types import NEWEST, Dialect
+        from ingest.ddl.column_types import Dialect
         from ingest.ddl.history import shapes_after
         from ingest.sources.snapshot_ddl import rows_of_shapes
+        from ingest.versions import NEWEST
 
         shapes = shapes_after(events)
         _fill_character_sets(shapes, versions)
@@ -206,10 +207,10 @@ def _fill_character_sets(shapes: "Shapes", versions: "Iterable[TableVersion]") -
 
     told: dict[tuple[TableName, str], set[str]] = {}
     for version in versions:
-        for column in version.columns:
-            if column.character_set is not None:
-                name = (version.schema_name, version.table_name)
-                told.setdefault((name, column.name), set()).add(column.character_set)
+        for logged in version.columns:
+            if logged.character_set is not None:
+                table = (version.schema_name, version.table_name)
+                told.setdefault((table, logged.name), set()).add(logged.character_set)
     for name, shape in shapes.tables.items():
         for at, column in enumerate(shape.columns):
             found = told.get((name, column.name), ())

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from recover.sources.engine import fetched, literal
+from recover.sources.engine import literal
 from recover.undo.changes import ORDER, keys_of_rows
 from recover.undo.equality import Part, are_equal, loose_form
 from recover.undo.tables import Table
@@ -116,7 +116,7 @@ def _found(connection: "DuckDBPyConnection", search: Search, query: str, besides
         },
     )  # fmt: skip
     best: dict[tuple[str, str], Holder] = {}
-    for row, transaction, values, claimant, wanted in fetched(rows):
+    for row, transaction, values, claimant, wanted in rows.fetchall():
         equal = are_equal(search.parts, values, wanted)
         place = (row, claimant)
         if equal is not False and (place not in best or equal):

@@ -40,9 +40,9 @@ def obstacles(
                 " statements of the log since its CREATE TABLE, nor a schema snapshot. Name the server with --against,"
                 " land a snapshot with `binloom snapshot`, or give --snapshot-dir with --files"
             )
-            logged = events_of(connection, LoggedTable(selected.source_id, *name))
             first = first_selected(connection, selected, name)
-            emptied = [one for one in logged if one.effect is Effect.EMPTIES and one.place >= Place(*first[:3])]
+            found = events_of(connection, LoggedTable(selected.source_id, *name))
+            emptied = [one for one in found if one.effect is Effect.EMPTIES and one.place >= Place(*first[:3])]
             yield from (
                 f"{text} was emptied since by {one}{_way_out(connection, selected, name, one)}" for one in emptied[:1]
             )

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from ingest.landing.schema_history import SchemaHistory
+from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.sources.log import Log
 from recover.timeline.as_of import Moment, moment_of
@@ -94,6 +96,11 @@ def log() -> Log:
     return Log.of_whole_files(sorted(shop.glob("binlog.0*")), snapshot=read_snapshot_dir(shop / "schema"))
 
 
+def with_snapshot_alone(log: Log, snapshot: SchemaSnapshot) -> Log:
+    """Return a log without statements that define its tables."""
+    return replace(log, snapshot=snapshot, history=SchemaHistory.of_snapshot(snapshot))
+
+
 def state_of_orders(log: Log) -> State:
     table = find_table(log, "shop.orders")
     return state_of(log.connection, table, moment_of(log.connection, table.source_id, None))
@@ -115,13 +122,23 @@ def test_a_snapshot_with_another_definition_is_refused(log: Log, changes: dict[s
     columns = [
         {**column, **changes} if column["column_name"] == "discount_rate" else column for column in log.snapshot.columns
     ]
-    other = replace(log, snapshot=replace(log.snapshot, columns=columns))
+    other = with_snapshot_alone(log, replace(log.snapshot, columns=columns))
     with pytest.raises(DefinitionError, match=words):
         inserts_of(other, state_of_orders(log))
 
 
-def test_a_snapshot_from_before_the_table_was_created_is_refused(log: Log) -> None:
+def test_the_statements_of_the_log_count_more_than_a_snapshot(log: Log) -> None:
     assert log.snapshot is not None
-    older = replace(log, snapshot=replace(log.snapshot, binlog_file="binlog.000001", binlog_pos=4))
-    with pytest.raises(DefinitionError, match=r"there is CREATE TABLE at binlog\.000001"):
-        inserts_of(older, state_of_orders(log))
+    inserts = inserts_of(log, state_of_orders(log))
+    assert inserts.origin.startswith("CREATE TABLE at binlog.000001:")
+    other = with_snapshot_alone(log, log.snapshot)
+    assert inserts_of(other, state_of_orders(log)).origin == "the schema snapshot"
+
+
+def test_a_moment_that_nothing_describes_is_refused(log: Log) -> None:
+    assert log.snapshot is not None
+    columns = [column for column in log.snapshot.columns if column["table_name"] != "orders"]
+    other = with_snapshot_alone(log, replace(log.snapshot, columns=columns, keys=[], foreign_keys=[]))
+    with pytest.raises(DefinitionError, match=r"Nothing describes shop\.orders as it was") as refused:
+        inserts_of(other, state_of_orders(log))
+    assert "snapshot --from-ddl FILE --at-file binlog." in str(refused.value)
