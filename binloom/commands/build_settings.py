@@ -1,15 +1,19 @@
-"""How a dbt run begins, for a plugin of dbt: with settings that fit its rows, and without a record of good builds."""
+"""How a dbt run begins, for a plugin of dbt: with settings that fit its rows, without a record of good builds, and with
+records of the tables that it changes."""
 
 import threading
 from typing import Any, Final
 
 from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.spark.connections import SparkConnectionMethod
+from dbt.adapters.spark.session import SessionConnectionWrapper
 from dbt.flags import get_flags
+from dbt_common.events.event_manager_client import add_callback_to_manager
 from dbt_common.exceptions import DbtRuntimeError
 
 from binloom.commands.build_places import place_name
 from binloom.commands.build_record import forget_good_builds
+from binloom.commands.built_tables import BuiltTables, RecordingConnection
 from binloom.commands.lost_connections import open_reconnecting
 from ingest.errors import BinloomError
 from ingest.warehouse.few_rows import FEW_ROWS, MANY_ROWS, builds_few_rows
@@ -30,6 +34,8 @@ class RunConnections:
     def __init__(self) -> None:
         self._beginning = threading.Lock()
         self._has_begun = False
+        self._tables = BuiltTables(binloom_home())
+        add_callback_to_manager(self._tables.see)
 
     def open(self, connection: Connection) -> Connection:
         """Open a connection; one of a session in this process gets the settings that fit."""
@@ -41,7 +47,11 @@ class RunConnections:
                     # dbt prints its own errors without a traceback.
                     raise DbtRuntimeError(str(error)) from error
                 self._has_begun = True
-        return open_reconnecting(connection)
+        opened = open_reconnecting(connection)
+        if type(opened.handle) is SessionConnectionWrapper:
+            # With a Thrift server nobody reads the files.
+            opened.handle = RecordingConnection(opened, self._tables)
+        return opened
 
 
 def _begin(credentials: Any) -> None:

@@ -29,13 +29,13 @@ from thrift.Thrift import TException
 
 from binloom.commands.spark_messages import LOST_CONNECTION, NO_SERVER
 
-_COMMENTS: Final = r"(?:\s|/\*.*?\*/|--[^\n]*(?:\n|$))*"
+COMMENTS: Final = r"(?:\s|/\*.*?\*/|--[^\n]*(?:\n|$))*"
 _READS: Final = re.compile(
-    rf"{_COMMENTS}(?:select|with|show|describe|desc|explain|refresh|set|create\s+or\s+replace\s+view)\b", re.I | re.S
+    rf"{COMMENTS}(?:select|with|show|describe|desc|explain|refresh|set|create\s+or\s+replace\s+view)\b", re.I | re.S
 )
 _WRITES: Final = re.compile(r"\binsert\s+(?:into|overwrite)\b", re.I)
-_SETTING: Final = re.compile(rf"{_COMMENTS}set\b", re.I | re.S)
-_TEMPORARY: Final = re.compile(rf"{_COMMENTS}create\s+(?:or\s+replace\s+)?(?:global\s+)?temp(?:orary)?\b", re.I | re.S)
+_SETTING: Final = re.compile(rf"{COMMENTS}set\b", re.I | re.S)
+_TEMPORARY: Final = re.compile(rf"{COMMENTS}create\s+(?:or\s+replace\s+)?(?:global\s+)?temp(?:orary)?\b", re.I | re.S)
 
 logger = AdapterLogger("Spark")
 _open = SparkConnectionManager.open

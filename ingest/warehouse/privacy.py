@@ -14,6 +14,7 @@ GROUP_VARIABLE = "BINLOOM_GROUP_ACCESS"
 # Everything that binloom and its tools create directly in a home.
 ENTRIES = frozenset(
     {
+        "built",
         "cache",
         "conf",
         "demo",

@@ -21,6 +21,7 @@ from typing import Final, Self
 from urllib.parse import unquote
 
 from ingest.errors import StoreError
+from ingest.warehouse.built import Columns, Recorded, TableState, recorded
 from ingest.warehouse.home import warehouse_dir
 from ingest.warehouse.spark import metastore_holder
 from ingest.warehouse.table_format import check_is_parquet
@@ -34,8 +35,6 @@ _RAW_SCHEMA: Final = "binlog_raw.db"
 _MISSING_SECONDS: Final = 30.0
 _SILENT_SECONDS: Final = 2.0
 _PAUSE_SECONDS: Final = 0.03
-# A file and its folder get their times one after the other when the file is made.
-_WRITE_NANOSECONDS: Final = 200_000_000
 # For everything else that the process opens.
 _OTHER_HANDLES: Final = 256
 # Links need no disk, and some file systems take a millisecond for each folder.
@@ -71,49 +70,68 @@ class KeptTable:
         Finds the files.
     partitions
         Names of the partition columns, from the outermost folder to the innermost.
+    columns
+        If there are no files: the columns of the table with their types in Spark, as far as they are known.
     """
 
     pattern: str
     partitions: tuple[str, ...]
+    columns: Columns = ()
 
 
 @dataclass(frozen=True)
 class _Look:
-    """The folder of a table, as it was seen.
+    """A table, as it was seen.
 
     Attributes
     ----------
     exists
-        There is a folder.
+        There is a folder, or a build has begun to make one.
     is_whole
         Nothing shows that a build is replacing files, or was killed while it did.
+    has_settled
+        The table may stay without files: nobody is about to write the first one.
     files
         Paths of the files with rows, below the folder.
+    columns
+        Those of a table without files.
     """
 
     exists: bool
     is_whole: bool
+    has_settled: bool = False
     files: frozenset[str] = frozenset()
+    columns: Columns = ()
 
     @classmethod
     def at_raw_table(cls, folder: Path) -> Self:
         """Look at a table whose files appear one by one, each of them complete."""
         found = _found(folder)
-        return cls(exists=False, is_whole=False) if found is None else cls(True, True, found.files)
+        if found is None:
+            return cls(exists=False, is_whole=False)
+        return cls(True, True, True, found.files, () if found.files else _raw_columns(folder.name))
 
     @classmethod
-    def at_mart(cls, folder: Path, needs: NeedsPartition = all_partitions) -> Self:
+    def at_mart(cls, folder: Path, record: Callable[[], Recorded], needs: NeedsPartition = all_partitions) -> Self:
         """Look at a table that Spark writes as a whole, or by partitions, of which only some may be needed."""
+        recorded = record()
         found = _found(folder, needs)
         if found is not None and not found.files:
             found = _found(folder)
             found = found and replace(found, files=frozenset(sorted(found.files)[:1]))
         if found is None:
-            return cls(exists=False, is_whole=False)
-        is_partitioned = any("/" in file for file in found.files)
-        # Spark marks a complete table. Later it replaces single partitions, and leaves the mark as it is.
-        is_marked = is_partitioned or (folder / "_SUCCESS").exists()
-        return cls(True, is_marked and not found.is_replaced, found.files)
+            return cls(exists=recorded.state in (TableState.HIDDEN, TableState.CUT_SHORT), is_whole=False)
+        is_readable = recorded.state in (TableState.WHOLE, TableState.REPLACED)
+        if recorded.state is TableState.UNRECORDED:
+            # Spark marks a complete table. Later it replaces single partitions, and leaves the mark as it is.
+            is_readable = any("/" in file for file in found.files) or (folder / "_SUCCESS").exists()
+        return cls(
+            exists=True,
+            is_whole=is_readable and not found.is_replaced,
+            has_settled=recorded.state is not TableState.UNRECORDED,
+            files=found.files,
+            columns=recorded.columns,
+        )
 
 
 class KeptFiles:
@@ -180,7 +198,8 @@ class KeptFiles:
             The table is in Iceberg or Delta.
         """
         needs = self._needs.get((schema, name), all_partitions)
-        return self._table(Path(f"{schema}.db") / name, functools.partial(_Look.at_mart, needs=needs))
+        record = functools.partial(recorded, self._home, schema, name)
+        return self._table(Path(f"{schema}.db") / name, functools.partial(_Look.at_mart, record=record, needs=needs))
 
     def raw_table(self, name: str) -> KeptTable:
         """Return the files of a raw table, each of which is written at once.
@@ -211,10 +230,11 @@ class KeptFiles:
             existed |= seen.exists
             has_patience = seconds < (PATIENCE_SECONDS if existed else _MISSING_SECONDS)
             # A build may be about to write the first file.
-            is_empty_for_now = not seen.files and writer is not None and seconds < _MISSING_SECONDS
+            may_be_begun = not seen.files and not seen.has_settled
+            is_empty_for_now = may_be_begun and writer is not None and seconds < _MISSING_SECONDS
             if handles is not None:
                 if is_same and not is_empty_for_now:
-                    return self._linked(table, handles)
+                    return self._linked(table, handles, seen.columns)
                 _close(handle for handle in handles.values() if handle is not None)
             if is_same and writer is None:
                 raise _unreadable(table, folder, seen)
@@ -232,7 +252,7 @@ class KeptFiles:
         """
         return writer is None and table.parent.name != _RAW_SCHEMA and metastore_holder(self._home) is None
 
-    def _linked(self, table: Path, handles: dict[str, int | None]) -> KeptTable:
+    def _linked(self, table: Path, handles: dict[str, int | None], columns: Columns) -> KeptTable:
         """Make links to open files; return them as a table."""
         self._handles += [handle for handle in handles.values() if handle is not None]
         here = str(self.folder / table)
@@ -252,7 +272,8 @@ class KeptFiles:
                 hint="Free some space there.",
                 path=str(self.folder),
             ) from error
-        return KeptTable(f"{escaped(here)}{'/*=*' * len(partitions)}/*.parquet", partitions)
+        pattern = f"{escaped(here)}{'/*=*' * len(partitions)}/*.parquet"
+        return KeptTable(pattern, partitions, () if handles else columns)
 
     def _make_folder(self, folder: str) -> None:
         if folder not in self._folders:
@@ -302,9 +323,8 @@ def _found(folder: Path, needs: NeedsPartition = all_partitions) -> _Found | Non
 
 def _is_replaced(table: str, step: str, files: set[str], needs: NeedsPartition) -> bool:
     """Return whether a folder shows that needed files are being replaced; add the needed files with rows to a set."""
-    is_replaced, has_rows, newest = False, False, 0
-    folder = f"{table}/{step}"
-    with os.scandir(folder) as entries:
+    is_replaced = False
+    with os.scandir(f"{table}/{step}") as entries:
         for entry in entries:
             name = entry.name
             if "=" in name and entry.is_dir():
@@ -314,12 +334,16 @@ def _is_replaced(table: str, step: str, files: set[str], needs: NeedsPartition) 
                 is_replaced = True
             elif name.startswith(".spark-staging"):
                 is_replaced |= _replaces_partitions(entry.path)
-            else:
-                newest = max(newest, entry.stat(follow_symlinks=False).st_ctime_ns)
-                if name.endswith(".parquet") and name[0] not in "._":
-                    has_rows = True
-                    files.add(f"{step}{name}")
-    return is_replaced or (has_rows and _has_lost_files(folder, newest))
+            elif name.endswith(".parquet") and name[0] not in "._":
+                files.add(f"{step}{name}")
+    return is_replaced
+
+
+def _raw_columns(name: str) -> Columns:
+    from ingest.warehouse.catalog import spark_type
+    from ingest.warehouse.tables import RAW_TABLES
+
+    return tuple((field.name, spark_type(field.type)) for field in RAW_TABLES[name].columns)
 
 
 def _partition(folder: str) -> tuple[str, str]:
@@ -335,14 +359,6 @@ def _replaces_partitions(staging: str) -> bool:
     """
     with os.scandir(staging) as entries:
         return any("=" in entry.name for entry in entries)
-
-
-def _has_lost_files(folder: str, newest: int) -> bool:
-    """Return whether files of a folder were deleted: only that changes the folder later than each of its files.
-
-    A copy of a folder does not look like this, in whatever order its files were copied.
-    """
-    return os.stat(folder).st_mtime_ns > newest + _WRITE_NANOSECONDS
 
 
 def _opened(folder: Path, files: frozenset[str]) -> dict[str, int | None] | None:
@@ -393,9 +409,8 @@ def _unreadable(table: Path, folder: Path, seen: _Look) -> Exception:
             path=str(folder),
         )
     return UnfinishedMartError(
-        f"The last build of {_name_of(table)} has not ended: its files may be old, new or missing.",
-        hint="Wait for the build that runs, or run `binloom build` if it was killed. If somebody else deleted files,"
-        " run `binloom build --full-refresh`.",
+        f"The last build of {_name_of(table)} has not ended, or left rows out: its files may be old, new or missing.",
+        hint="Wait for the build that runs. If it was killed, failed, or had --empty or --sample, run `binloom build`.",
         path=str(folder),
     )
 

@@ -12,6 +12,7 @@ from ingest.warehouse.tables import RAW_SCHEMA
 from recover.sources.engine import escaped, in_memory, literal, quoted
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
+from recover.sources.spark_rows import no_rows
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -183,6 +184,8 @@ def _baseline_rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
 def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles) -> None:
     """Add what `key_parts` needs: the footers of the files of row_changes, and the rows of some of the files."""
     table = kept.mart(*ROW_CHANGES)
+    if table.columns:
+        return
     connection.execute(f"create schema {SCHEMA}")
     connection.execute(f"create view {FOOTERS} as select * from parquet_metadata({literal(table.pattern)})")
     connection.execute(f"create macro {ROWS_IN}(files) as table {_rows_in('files', table.partitions)}")
@@ -190,7 +193,7 @@ def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles) -> None:
 
 def _rows_of(table: KeptTable) -> str:
     """Return a query of the rows of a table."""
-    return _rows_in(literal(table.pattern), table.partitions)
+    return no_rows(table.columns) if table.columns else _rows_in(literal(table.pattern), table.partitions)
 
 
 def _rows_in(files: str, partitions: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ Thrift has neither maps nor times with microseconds, and Python reads it value b
 in which every value is text; both engines write and read it, and no value passes through a type of its own in between.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,16 @@ def values_of(columns: Sequence[Column], lines: str) -> str:
     shape = ", ".join(f"c{place} {_shape(column.type).sql('duckdb')}" for place, column in enumerate(columns))
     values = ", ".join(f"{_value(column.type, place)} as {quoted(column.name)}" for place, column in enumerate(columns))
     return f"select {values} from (select cast(line::json as struct({shape})) as one from {lines})"
+
+
+def no_rows(columns: Iterable[tuple[str, str]]) -> str:
+    """Return the query of DuckDB that has columns, given with their types in Spark, and no rows."""
+    from sqlglot import exp
+
+    values = (
+        f"null::{exp.DataType.build(kind, dialect='spark').sql('duckdb')} as {quoted(name)}" for name, kind in columns
+    )
+    return f"select {', '.join(values)} where false"
 
 
 def _text(kind: "exp.DataType", place: int) -> str:

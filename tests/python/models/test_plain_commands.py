@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from binloom.commands import project
+from recover.sources.kept_files import UnfinishedMartError
+from recover.sources.marts import open_marts
+from tests.support.in_process import binloom_here
 from tests.support.models.copied import ANALYSIS_ERROR, RUNTIME_ERROR, copied_project
 from tests.support.models.raw import NOON, Change, RawTables, Table
 
@@ -49,6 +52,32 @@ def contents(spark: Any, *tables: str) -> dict[str, list[str]]:
         table: sorted(row[0] for row in spark.sql(f"select to_json(struct(*)) from {table}").collect())
         for table in tables
     }
+
+
+def rows_for_readers(home: Path, *tables: str) -> list[int]:
+    """Return the numbers of rows that a command without Spark reads."""
+    names = [table.split(".") for table in tables]
+    with open_marts(home, [(schema, name) for schema, name in names]) as connection:
+        return [connection.execute(f"select count(*) from {table}").fetchall()[0][0] for table in tables]
+
+
+def test_a_home_without_rows_can_be_asked(raw: RawTables, dbt: Dbt, home: Path) -> None:
+    # What `binloom follow` makes beside a quiet server.
+    states = dbt("run", "--selector", "changes")
+    assert set(states.values()) == {"success"}, states
+    commands = (
+        ("query", "--where", "after.name = 'Ann'"),
+        ("transactions",),
+        ("sql", "select source_id, event_hour, count(*) from row_changes group by all"),
+        ("history", "shop.customers", "1"),
+        ("state", "shop.customers", "--as-of", "2026-11-17 10:00:00"),
+        ("undo", "--transaction", "binlog.000001:4"),
+        ("status",),
+    )
+    for command in commands:
+        answer = binloom_here(*command, env={"BINLOOM_HOME": str(home)})
+        # Exit code 2: the log has no such table or transaction.
+        assert answer.returncode in (0, 2) and "has not ended" not in answer.stderr, (command, answer)
 
 
 def test_a_run_loads_the_seeds_that_it_leaves_out(first_run: dict[str, str], spark: Any, dbt: Dbt) -> None:
@@ -124,6 +153,9 @@ def test_what_a_dead_build_left_is_cleared(
     assert sorted(path.name for path in staged.glob(".*")) == []
     assert contents(spark, *tables) == whole
     assert spark.sql("show tables in binlog_raw like 'left*'").count() == 0
+    # The leftovers were cleared in the folders of all tables, but the others were not built again.
+    expected = [len(whole[table]) for table in tables]
+    assert rows_for_readers(home, *tables, "binloom.quarantined_row_events") == [*expected, 1]
 
 
 def test_what_is_well_is_left_alone(first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path) -> None:
@@ -148,8 +180,32 @@ def test_a_full_refresh_first_forgets_what_was_built(
         assert project.run_dbt(["run", "--full-refresh", "--select", "row_changes"], home).counts == Counter(error=1)
     # Otherwise a table that was cut off after `create table` would look complete.
     assert contents(spark, tables[1]) == {tables[1]: []}
+    with pytest.raises(UnfinishedMartError):
+        rows_for_readers(home, "binloom.row_changes")
     dbt("run", "--select", "row_changes")
     assert contents(spark, *tables) == whole
+    assert rows_for_readers(home, "binloom.row_changes") == [2]
+
+
+def test_a_run_of_no_or_some_rows_is_not_taken_for_a_build(
+    first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path
+) -> None:
+    tables = ["binloom.row_changes", "binloom.transactions"]
+    whole = contents(spark, *tables)
+    models = ("row_changes", "transactions")
+    for option in (("--empty",), ("--sample", "2 days")):
+        states = dbt("run", "--select", *models, *option)
+        assert set(states.values()) == {"success"}, states
+        with pytest.raises(UnfinishedMartError):
+            rows_for_readers(home, *tables)
+        dbt("run", "--select", *models)
+        assert contents(spark, *tables) == whole
+        assert rows_for_readers(home, *tables) == [len(whole[table]) for table in tables]
+
+
+def test_dbt_tells_how_fresh_the_sources_are(first_run: dict[str, str], dbt: Dbt) -> None:
+    states = dbt("source", "freshness")
+    assert states.keys() == {"segments", "binlog_files"} and set(states.values()) <= {"pass", "warn"}, states
 
 
 def test_a_model_that_fails_is_told_in_a_paragraph(

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ingest.warehouse.built import TableRecord
 from recover.sources import kept_files
 from recover.sources.kept_files import UnfinishedMartError
 from recover.sources.marts import NoMartError, open_marts
@@ -26,6 +27,7 @@ FILES, PARTS = 3, 4
 WRITER = """
 import fcntl, itertools, os, random, shutil, sys, time
 from pathlib import Path
+from ingest.warehouse.built import TableRecord
 
 home, prepared = Path(sys.argv[1]), Path(sys.argv[2])
 lock = open(home / "metastore" / "dbex.lck", "r+b")
@@ -47,8 +49,6 @@ def copy(version, folder):
         shutil.copy(prepared / f"{version}.parquet", folder / f"part-{file}-{next(numbers)}.parquet")
 
 def create(version, table):
-    delete(table)
-    pause()
     copy(version, table / "_temporary" / "0")
     pause()
     for path in (table / "_temporary" / "0").iterdir():
@@ -74,8 +74,20 @@ def overwrite(version, table):
 numbers = itertools.count()
 print("begun", flush=True)
 for version in itertools.cycle((1, 2)):
-    create(version, tables / "servers")
-    overwrite(version, tables / "transactions")
+    record = TableRecord(home, "binloom", "servers")
+    with record.changing(hides=True):
+        delete(tables / "servers")
+    pause()
+    with record.changing(hides=True):
+        create(version, tables / "servers")
+    record.end(is_whole=True)
+    record = TableRecord(home, "binloom", "transactions")
+    with record.changing(hides=False):
+        overwrite(version, tables / "transactions")
+    with record.changing(hides=True):
+        copy(version, tables / "transactions" / "source_id=gone")
+        delete(tables / "transactions" / "source_id=gone")
+    record.end(is_whole=True)
     # Spark needs longer to write a table once more.
     time.sleep(0.3)
 """
@@ -204,25 +216,95 @@ os.kill(os.getpid(), signal.SIGKILL)
     del first, second
 
 
-@pytest.mark.parametrize("table", ["servers", "transactions/source_id=1"])
-def test_a_folder_that_has_lost_a_file_is_refused_but_no_copy_of_a_folder(
-    home: Path, table: str, monkeypatch: pytest.MonkeyPatch
+def cut_short(home: Path, table: str, *, hides: bool) -> None:
+    """Begin to build a table, and kill the build."""
+    build = f"""
+import os, signal
+from pathlib import Path
+from ingest.warehouse.built import TableRecord
+with TableRecord(Path({str(home)!r}), "binloom", {table!r}).changing(hides={hides}):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", build], check=False).returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_table_whose_build_was_killed_is_refused_until_it_is_built(home: Path, hides: bool) -> None:
+    cut_short(home, "transactions", hides=hides)
+    for _ in range(2):
+        with pytest.raises(UnfinishedMartError, match=r"binloom.transactions has not ended.*run `binloom build`"):
+            whole_versions(home)
+        # Another build ends, of another table.
+        TableRecord(home, "binloom", "servers").end(is_whole=True)
+    TableRecord(home, "binloom", "transactions").end(is_whole=True)
+    whole_versions(home)
+
+
+def test_what_a_killed_build_left_is_not_read_while_it_is_repaired(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_files, "PATIENCE_SECONDS", -1)
+    cut_short(home, "transactions", hides=True)
+    record = TableRecord(home, "binloom", "transactions")
+    with record.changing(hides=False), pytest.raises(UnfinishedMartError):
+        whole_versions(home)
+    with pytest.raises(UnfinishedMartError):
+        whole_versions(home)
+    record.end(is_whole=True)
+    whole_versions(home)
+
+
+def test_a_table_is_read_while_its_new_rows_are_computed_but_not_while_some_are_deleted(
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_files, "_WRITE_NANOSECONDS", 0)
-    folder = home / "warehouse" / "binloom.db" / table
-    copied = folder.with_name("copy")
-    time.sleep(0.02)
-    for copy in (shutil.copy, shutil.copy2):
-        copied.mkdir()
-        for path in folder.iterdir():
-            copy(path, copied)
+    monkeypatch.setattr(kept_files, "PATIENCE_SECONDS", -1)
+    record = TableRecord(home, "binloom", "transactions")
+    with record.changing(hides=False):
+        whole_versions(home)
+    with record.changing(hides=True), pytest.raises(UnfinishedMartError):
+        whole_versions(home)
+    whole_versions(home)
+    record.end(is_whole=False)
+    with pytest.raises(UnfinishedMartError):
+        whole_versions(home)
+
+
+def test_a_dropped_table_whose_build_was_killed_is_not_called_missing(home: Path) -> None:
+    cut_short(home, "servers", hides=True)
+    shutil.rmtree(home / "warehouse" / "binloom.db" / "servers")
+    with pytest.raises(UnfinishedMartError):
+        whole_versions(home)
+
+
+def test_a_table_without_rows_has_the_columns_of_its_record(home: Path) -> None:
+    # Spark writes no file for a table with partitions that has no rows.
+    for folder in (home / "warehouse" / "binloom.db" / "transactions").iterdir():
         shutil.rmtree(folder)
-        copied.rename(folder)
-        whole_versions(home)
-    time.sleep(0.02)
-    next(folder.glob("part-*")).unlink()
-    with pytest.raises(UnfinishedMartError, match=r"has not ended.*run `binloom build` if it was killed"):
-        whole_versions(home)
+    columns = (("at", "timestamp"), ("row", "map<string,string>"), ("parts", "array<struct<at:bigint,text:string>>"))
+    record = TableRecord(home, "binloom", "transactions")
+    with record.changing(hides=True):
+        pass
+    record.end(is_whole=True, columns_if_empty=lambda: columns)
+
+    def asked() -> list[tuple[str, str]]:
+        with open_marts(home, MARTS) as connection:
+            rows = connection.execute("select * from binloom.transactions")
+            found = [(column[0], str(column[1])) for column in rows.description or ()]
+            assert rows.fetchall() == []
+        return found
+
+    types = ["TIMESTAMP WITH TIME ZONE", "MAP(VARCHAR, VARCHAR)", 'STRUCT("at" BIGINT, "text" VARCHAR)[]']
+    assert asked() == list(zip([name for name, _ in columns], types, strict=True))
+    # A build may be about to write the first rows.
+    record = TableRecord(home, "binloom", "transactions")
+    with record.changing(hides=False):
+        assert len(asked()) == 3
+    record.end(is_whole=False)
+
+
+def test_times_of_folders_do_not_matter(home: Path) -> None:
+    # The next build clears leftovers of a killed one in the folders of all tables.
+    for folder in (home / "warehouse" / "binloom.db").rglob("*/"):
+        os.utime(folder, (time.time() + 60, time.time() + 60))
+    whole_versions(home)
 
 
 def test_a_table_that_nobody_builds_is_not_waited_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
