@@ -73,15 +73,21 @@ def delete_leftovers(landing: "StreamLanding") -> None:
     from ingest.landing.expiry import delete_baselines, delete_expired
     from ingest.warehouse.expired import expired_baselines
 
+    expired = set(expired_baselines(landing.home))
+    # Nothing is deleted if the marts cannot be read.
+    used = expired & _listed_baselines(landing.home) if expired else set()
     segments, baselines = delete_expired(landing), 0
-    if expired := set(expired_baselines(landing.home)):
-        with tempfile.TemporaryDirectory(prefix="binloom-expire-") as spill:
-            connection = whole_log(landing.home, Path(spill)).connection
-            rows = connection.execute("select distinct baseline_id from binloom.baselines").fetchall()
-        unused = expired - {row[0] for row in rows}
-        baselines = delete_baselines(landing, unused.__contains__)
-        if left := len(expired - unused):
+    if expired:
+        baselines = delete_baselines(landing, (expired - used).__contains__)
+        if left := len(used):
             commands = "`binloom expire --apply` or `binloom erase --apply`"
             say(f"{left} older baselines are deleted by the first {commands} after the next build.")
     if segments or baselines:
         say(f"the files of {counted(segments, 'segment')} and {counted(baselines, 'older baseline')} are deleted.")
+
+
+def _listed_baselines(home: Path) -> set[str]:
+    """Return the baselines that the marts list."""
+    with tempfile.TemporaryDirectory(prefix="binloom-expire-") as spill:
+        connection = whole_log(home, Path(spill)).connection
+        return {row[0] for row in connection.execute("select distinct baseline_id from binloom.baselines").fetchall()}

@@ -7,10 +7,13 @@ import pytest
 from ingest.errors import StoreError
 from ingest.landing import expiry
 from ingest.landing.held import StreamLanding
+from ingest.warehouse import expired
+from ingest.warehouse.built import TableRecord
 from ingest.warehouse.files import read_rows, segment_folder
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import SegmentState
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, SEGMENT_TABLES
+from recover.sources import kept_files
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.older_warehouse import FOLLOWED, unpack
@@ -59,6 +62,27 @@ def test_an_expiry_that_was_killed_goes_on(
     assert done.returncode == 0, done.stderr
     assert {state.status for state in oldest(home)} == {"expired"} and not has_rows(home)
     assert [read_rows(table, home) for table in (BASELINES, BASELINE_ROWS)] == carried
+
+
+def test_nothing_is_deleted_if_the_marts_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = unpack(tmp_path)
+    environment = {"BINLOOM_HOME": str(home)}
+
+    def killed(*_: object) -> None:
+        raise StoreError("killed", hint="")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(expiry, "_delete_folders", killed)
+        assert binloom_here(*EXPIRE, env=environment).returncode == 3
+    with monkeypatch.context() as patch:
+        # There is an older baseline, and a build was killed: nobody knows whether a mart still lists it.
+        patch.setattr(kept_files, "PATIENCE_SECONDS", -1)
+        patch.setattr(expired, "expired_baselines", lambda home: {"older"})
+        with TableRecord(home, "binloom", "baselines").changing(hides=True):
+            assert binloom_here(*EXPIRE, env=environment).returncode == 3
+    assert has_rows(home)
+    TableRecord(home, "binloom", "baselines").end(is_whole=True)
+    assert binloom_here(*EXPIRE, env=environment).returncode == 0 and not has_rows(home)
 
 
 def test_files_before_a_file_expire(tmp_path: Path) -> None:
