@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES
+from ingest.warehouse.tables import BINLOG_FILES, COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES, SEGMENTS
 from tests.support.places import PROJECT
 
 STAGING = PROJECT / "models" / "staging" / "binlog"
@@ -15,6 +15,8 @@ _SOURCE = (
     "The contents of binary logs and schema snapshots, as `binloom ingest` and `binloom snapshot` landed them.",
     "A pure function of the bytes of the files and of the snapshots.",
 )
+# Columns with the time at which a row was landed; a table has at most one of them that counts.
+_LANDED_AT = ("recorded_at", "scanned_at", "observed_at", "taken_at")
 
 
 def main() -> None:
@@ -42,6 +44,10 @@ def sources() -> str:
     lines.append("    tables:")
     for table in RAW_TABLES.values():
         lines += [f"      - name: {table.name}", "        description: >-", f"          {table.description}."]
+        if landed_at := next((name for name in _LANDED_AT if name in table.columns.names), None):
+            lines += ["        config:", f"          loaded_at_field: {landed_at}"]
+        if table in (SEGMENTS, BINLOG_FILES):
+            lines += ["          freshness:", "            warn_after: {count: 24, period: hour}"]
         lines.append("        columns:")
         for name in table.columns.names:
             lines += [f"          - name: {name}", f"            description: \"{{{{ doc('{name}') }}}}\""]

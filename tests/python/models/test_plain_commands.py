@@ -187,25 +187,9 @@ def test_a_full_refresh_first_forgets_what_was_built(
     assert rows_for_readers(home, "binloom.row_changes") == [2]
 
 
-def test_a_run_of_no_or_some_rows_is_not_taken_for_a_build(
-    first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path
-) -> None:
-    tables = ["binloom.row_changes", "binloom.transactions"]
-    whole = contents(spark, *tables)
-    models = ("row_changes", "transactions")
-    for option in (("--empty",), ("--sample", "2 days")):
-        states = dbt("run", "--select", *models, *option)
-        assert set(states.values()) == {"success"}, states
-        with pytest.raises(UnfinishedMartError):
-            rows_for_readers(home, *tables)
-        dbt("run", "--select", *models)
-        assert contents(spark, *tables) == whole
-        assert rows_for_readers(home, *tables) == [len(whole[table]) for table in tables]
-
-
 def test_dbt_tells_how_fresh_the_sources_are(first_run: dict[str, str], dbt: Dbt) -> None:
     states = dbt("source", "freshness")
-    assert states.keys() == {"segments", "binlog_files"} and set(states.values()) <= {"pass", "warn"}, states
+    assert {states[name] for name in ("segments", "binlog_files")} <= {"pass", "warn"}, states
 
 
 def test_a_model_that_fails_is_told_in_a_paragraph(
