@@ -448,9 +448,8 @@ def test_a_row_that_dependent_transactions_deleted_comes_back(mysql_server: Serv
 
 
 ALTERED = [
-    ("alter table t modify b varbinary(40)", "ALTER TABLE at "),
+    ("alter table t modify a varbinary(40)", "ALTER TABLE at "),
     ("truncate table t", "undo_altered.t was emptied since by TRUNCATE TABLE"),
-    ("drop table t", "nothing describes undo_altered.t as it is now"),
 ]
 
 
