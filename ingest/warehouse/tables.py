@@ -1,8 +1,8 @@
 """The raw tables, all in one place: columns, types, partitions, descriptions.
 
 The columns of the decoded tables come from `ingest.warehouse.landed`; this module adds the columns that say where a
-row comes from. The Spark DDL, the Arrow schemas of the files and the column descriptions all come from the same
-definition. `make generate` writes dbt's sources and the docs of their columns from it.
+row comes from. Spark's DDL, Arrow's schemas and the descriptions have this one origin; `make generate` writes dbt's
+sources from it.
 """
 
 from dataclasses import dataclass
@@ -71,8 +71,7 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "inserts": "Number of inserted rows in the log",
     "updates": "Number of updated rows in the log",
     "deletes": "Number of deleted rows in the log",
-    "rolled_back_ranges": "Ranges of events whose rows ROLLBACK TO SAVEPOINT took back (outcome rollback) or may have "
-    "(unknown): [start_pos, start_ordinal) to end_pos, end_ordinal; NULL without any, or landed by an older binloom",
+    "rolled_back_ranges": "Events whose rows ROLLBACK TO SAVEPOINT took back, or may have; end excluded; NULL for none",
     "kind": "Kind of the event: QUERY, LOAD (LOAD DATA of a 4.x server), ROWS_QUERY or ANNOTATE (text of the "
     "statement whose rows follow); INTVAR, RAND or USER_VAR (context of the next statement); START_ALTER or "
     "ROLLBACK_ALTER (begin or failure of a two-phase ALTER)",

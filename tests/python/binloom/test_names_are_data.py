@@ -43,8 +43,9 @@ def test_commands_on_a_file(file: Path, capsys: pytest.CaptureFixture[str], monk
     # The process is the tests' own: a closed pipe must not end it.
     monkeypatch.setattr("binloom.cli.end_with_the_pipe", lambda: None)
     printed = {
-        (command, format): run(capsys, *command.split(), str(file), "--format", format)
-        for command in ("inspect", "inspect -v", "inspect --events -v", "decode")
+        (command, format): run(capsys, *command.split(), str(file), "--format", format, code=code)
+        # The incident of the file is an event that cannot be decoded.
+        for command, code in (("inspect", 0), ("inspect -v", 0), ("inspect --events -v", 0), ("decode", 3))
         for format in FORMATS
     }
     for name in (SCHEMA, TABLE, *LABELS, VERSION, INCIDENT, NEXT_FILE, str(file)):

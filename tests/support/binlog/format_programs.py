@@ -58,7 +58,7 @@ def binloom_event(specimen: EventSpecimen, path: Path) -> str:
         return REFUSED
     details = [events[position].detail for position in wanted]
     is_rows = "ROWS" in specimen.name and "QUERY" not in specimen.name and "ANNOTATE" not in specimen.name
-    if is_rows or specimen.name == "TRANSACTION_PAYLOAD":
+    if is_rows or specimen.name in ("TRANSACTION_PAYLOAD", "PARTIAL_ROW_DATA"):
         log = open_binlog(path, hints=specimen.hints)
         rows = [row for batch in log.row_batches() for row in batch.to_pylist()]
         details = [[row["before_values"], row["after_values"]] for row in rows if row["start_pos"] in wanted]

@@ -54,7 +54,10 @@ class LogAsCluster:
         return iter(())
 
     def copy(self, query: exp.Query, connection: "DuckDBPyConnection", table: str) -> None:
-        """Add the rows of a query to a table, as `Cluster.copy` does."""
+        """Add the rows of a query to a table, as `Cluster.copy` does; files that are not landed are in no raw table."""
+        if "binlog_raw." in query.sql("spark"):
+            connection.execute(f"create table if not exists {table} (source_id varchar)")
+            return
         connection.register("lines", self._log.connection.sql(query.sql("duckdb")).to_arrow_table())
         connection.execute(f"create table if not exists {table} as select * from lines limit 0")
         connection.execute(f"insert into {table} by name select * from lines")
