@@ -133,7 +133,11 @@ def _other_columns(
         # A table map has the columns of a key in the order of the table; a server takes a unique key for a missing one.
         keys = [table.primary_key] if table.primary_key else table.unique_keys
         if version.primary_key and {*version.primary_key} not in map(set, keys):
-            yield f"the primary key of {table.text} was ({', '.join(version.primary_key)})"
+            has = " or ".join(f"({', '.join(key)})" for key in keys if key) or "no key"
+            yield (
+                f"the rows of {table.text} were logged with the primary key ({', '.join(version.primary_key)}), and its"
+                f" definition has {has}: give the present keys with --against or --snapshot-dir"
+            )
 
 
 def _is_same_type(old_type: str | None, old: str | None, new_type: str, new: str) -> bool:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from ingest.escapes import visible
-from ingest.words import counted
+from ingest.words import counted, subject
 from recover.timeline.baselines import Baseline
 from recover.undo.classify import Direction, Mode
 from recover.undo.long_values import in_parts
@@ -132,7 +132,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     if plan.wish.columns:
         yield f"only these columns are set (--columns): {', '.join(sorted(plan.wish.columns))}"
     if plan.added:
-        yield f"with the {len(plan.added)} transactions that depend on it: {', '.join(plan.added[:20])}"
+        dependents = subject(len(plan.added), "transaction", "depends", "depend")
+        yield f"{dependents} on it; taken back too: {', '.join(plan.added[:20])}"
     for (table, kind), count in sorted(plan.counts.items()):
         if kind == "SELECT":
             yield f"rows of {table} that the server itself changes with their parents, and that are compared: {count}"
