@@ -44,12 +44,15 @@ class Definitions:
         By table, where its definition comes from, in words.
     place
         Where a snapshot was taken to which the statements since are not applied; None for all others.
+    has_all_children
+        Whether a snapshot or a server has shown the foreign keys of all tables. A log has those that it has created.
     """
 
     tables: Mapping[TableName, Table]
     foreign_keys: tuple[ForeignKey, ...] = ()
     place: Place | None = None
     origins: Mapping[TableName, str] = field(default_factory=dict)
+    has_all_children: bool = True
 
     def shows(self, event: TableEvent) -> bool:
         """Return whether they are from after an event. Without a place, they are taken to be the newest."""
@@ -104,10 +107,11 @@ class Definitions:
         _fill_character_sets(shapes, versions)
         shapes.tables = {name: shape for name, shape in shapes.tables.items() if _is_whole(shape, needs_character_sets)}
         if not shapes.tables:
-            return cls({})
+            return cls({}, has_all_children=False)
         _fill_references(shapes)
         found = cls.of_rows(*rows_of_shapes(shapes, Dialect("mysql", NEWEST)))
-        return replace(found, origins=_origins(history, events, shapes.tables))
+        has_all = any(_is_observation(event) for _, event in events)
+        return replace(found, origins=_origins(history, events, shapes.tables), has_all_children=has_all)
 
     def after(self, *earlier: Self) -> Self:
         """Return these definitions for the tables that earlier ones do not have."""
@@ -119,6 +123,7 @@ class Definitions:
                 tables={**found.tables, **one.tables},
                 foreign_keys=(*one.foreign_keys, *keys),
                 origins={**found.origins, **one.origins},
+                has_all_children=found.has_all_children or one.has_all_children,
             )
         return found
 

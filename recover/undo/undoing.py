@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
 from ingest.words import counted
@@ -36,6 +36,12 @@ from recover.undo.triggers import trigger_warnings
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+_UNKNOWN_CHILDREN: Final = (
+    "rows that a foreign key deletes or changes with a deleted row, if its table is older than the log: only --against"
+    " or a schema snapshot shows such keys"
+)
 
 
 @contextmanager
@@ -111,6 +117,8 @@ def planned(
         plan.problems += problems
         plan.warnings += altered.warnings
         plan.warnings += warnings(plan.selected, definitions, with_cascades)
+        if not definitions.has_all_children and any(verb == "DELETE" for _, verb in plan.counts):
+            plan.warnings.append(_UNKNOWN_CHILDREN)
         plan.warnings += trigger_warnings(connection, plan.selected, server)
         plan.warnings += never_landed(log, plan.selected)
         if with_cascades:

@@ -404,6 +404,17 @@ def test_an_undo_of_files_takes_definitions_from_the_log(tmp_path: Path) -> None
     result = binloom_here("undo", *options, home=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "-- definition of shop.orders: from CREATE TABLE at binlog.000001:" in result.stdout
+    assert "if its table is older than the log" not in result.stderr
+
+
+@pytest.mark.parametrize("has_snapshot", [False, True])
+def test_an_undo_that_deletes_tells_that_a_log_alone_does_not_show_all_children(
+    tmp_path: Path, has_snapshot: bool
+) -> None:
+    options = ["--files", *sorted(SHOP.glob("binlog.0*")), "--table", "order_items", "--type", "INSERT", "--rows-only"]
+    options += ["--snapshot-dir", SHOP / "schema"] if has_snapshot else []
+    result = binloom_here("undo", *options, "--skip-conflicts", home=tmp_path)
+    assert ("if its table is older than the log" in result.stdout) is not has_snapshot
 
 
 def test_an_undo_of_columns_that_no_table_has_is_refused(tmp_path: Path) -> None:
