@@ -28,6 +28,7 @@ from recover.questions.sql import QuestionError, ask, ask_cluster
 from recover.selection.filters import Filters
 from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableError
 from recover.sources.log import VIEWS, Log
+from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.table_log import MARTS
 from recover.undo.classify import Wish
 from recover.undo.definitions import Definitions
@@ -370,7 +371,8 @@ class TestCluster:
             assert sorted(map(repr, found.rows)) == sorted(map(repr, local.rows)), question
 
     def test_every_mart_has_the_same_values(self, cluster: Cluster, home: Path) -> None:
-        marts = dict.fromkeys((*VIEWS, *MARTS))
+        # No table of the cluster: it is a query of the raw table maps.
+        marts = dict.fromkeys(one for one in (*VIEWS, *MARTS) if one != MASKED_SOURCES)
         built = Log.of_warehouse(home / "demo", marts)
         for schema, name in marts:
             query = exp.select("*").from_(f"{schema}.{name}")
