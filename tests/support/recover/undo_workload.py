@@ -13,8 +13,15 @@ TABLES = {
     "k": "create table k (a int null, b varchar(10) character set utf8mb4 null, c bit(5))",
     "w": "create table w (x varchar(10) character set utf8mb4 not null, y int not null, v int, t datetime null,"
     " s timestamp null default null on update current_timestamp, primary key (x, y))",
+    "n": "create table n (a int not null, b int not null, name varchar(10) character set utf8mb4"
+    " collate utf8mb4_general_ci, latin varchar(20) character set latin1 collate latin1_german2_ci, x double,"
+    " primary key (b, a), unique key (name), unique key (latin(3)), unique key (x))",
+    "q": "create table q (q int not null, e enum('','x','y'), v int, n_a int, n_b int,"
+    " s timestamp null default null on update current_timestamp, unique key (q),"
+    " constraint q_n foreign key (n_b, n_a) references n (b, a))",
 }
-"""Keys of one and several columns, a unique key, a foreign key, no key, and a time of update."""
+"""Keys of one and several columns, also in another order; unique keys under collations, of the beginnings of texts, of
+floating-point numbers, and instead of a primary key; foreign keys, no key, and a time of update."""
 
 Rows = dict[str, Counter[tuple[str | None, ...]]]
 LoggedChange = tuple[str, str, dict[str, str | None] | None, dict[str, str | None] | None, bool]
@@ -35,7 +42,8 @@ class Workload:
 
     def _statement(self) -> str:
         self._last += 1
-        make = self.random.choice((self._parents, self._parents, self._children, self._without_key, self._with_time))
+        makes = (self._parents, self._parents, self._children, self._without_key, self._with_time)
+        make = self.random.choice((*makes, self._with_collations, self._with_unique_key))
         return make(self._last, self.random.random())
 
     def _id(self) -> int:
@@ -84,6 +92,36 @@ class Workload:
         if chance < 0.87:
             return f"update w set y = y + 1, v = {value} where x = '{x}' order by y desc limit 1"
         return f"delete from w where x = '{x}' limit 1"
+
+    def _with_collations(self, value: int, chance: float) -> str:
+        choose = self.random.choice
+        name = choose(("a", "A", "Ä", "ä ", "ß", "s", "b", f"c{value}", f"c{value}"))
+        latin = choose(("ä", "ae", "AE", "abcd", "ABCe", f"{value}", f"{value}", f"{value}"))
+        x = choose(("0e0", "-0e0", f"{value}e0", f"{value}e0", "null"))
+        if chance < 0.4:
+            row = f"{choose((1, 2, 3))}, {choose((1, 2, 3))}, '{name}', '{latin}', {x}"
+            return f"{choose(('insert', 'insert', 'replace'))} into n values ({row})"
+        if chance < 0.75:
+            sets = (f"name = '{name}'", f"latin = '{latin}'", f"x = {x}", "a = a + 10", f"name = null, x = {x}")
+            return f"update n set {choose(sets)} where a % 10 = {choose((1, 2, 3))} limit 2"
+        return f"delete from n where b = {choose((1, 2, 3))} limit 1"
+
+    def _with_unique_key(self, value: int, chance: float) -> str:
+        choose = self.random.choice
+        parent = choose(("null, null", f"{choose((1, 2, 3))}, {choose((1, 2, 3))}"))
+        if chance < 0.45:
+            row = f"{self._id()}, '{choose(('', 'x', 'y'))}', {value}, {parent}, null"
+            return f"{choose(('insert', 'replace'))} into q values ({row})"
+        if chance < 0.8:
+            a, b = parent.split(", ")
+            sets = (
+                f"v = {value}",
+                f"e = '{choose(('', 'x', 'y'))}', v = {value}",
+                f"n_a = {a}, n_b = {b}, v = {value}",
+                f"s = from_unixtime({value} * 1000)",
+            )
+            return f"update q set {choose(sets)} where q % 3 = {choose((0, 1, 2))}"
+        return f"delete from q where q = {self._id()}"
 
 
 def without_selection(changes: Iterable[LoggedChange], columns: dict[str, list[str]]) -> Rows:
