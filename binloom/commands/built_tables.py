@@ -24,14 +24,23 @@ _REPLACES: Final = re.compile(rf"{COMMENTS}(?:insert|merge)\b", re.I | re.S)
 
 
 class BuiltTables:
-    """The records of the tables of one run."""
+    """The records of the tables of one run.
+
+    Attributes
+    ----------
+    is_in_this_process
+        Whether a session of this process builds them. Nobody reads the files of a Thrift server.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
+        self.is_in_this_process = False
         self._records: dict[str, TableRecord] = {}
 
     def see(self, event: Any) -> None:
         """Follow the nodes of the run by dbt's events. The table of a good node is whole, also if nothing was built."""
+        if not self.is_in_this_process:
+            return
         if event.info.name == "NodeStart":
             node = event.data.node_info
             if node.materialized in _TABLES:
@@ -85,6 +94,7 @@ class RecordingConnection(SessionConnectionWrapper):  # type: ignore[misc]
         super().__init__(connection.handle.handle)
         self._connection = connection
         self._tables = tables
+        tables.is_in_this_process = True
 
     def execute(self, sql: str, bindings: list[Any] | None = None) -> None:
         """Run a statement."""
