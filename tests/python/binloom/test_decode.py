@@ -179,7 +179,7 @@ def test_what_cannot_be_decoded_is_said_and_the_rest_is_printed(tmp_path: Path) 
     position = maker.rows(30, 0, b"", table_id=9, bitmaps=b"")
     maker.commit()
     result = binloom("decode", maker.write(tmp_path))
-    assert result.returncode == 0
+    assert result.returncode == 3
     assert "WRITE_ROWS" in result.stderr and str(position) in result.stderr
     assert result.stdout.splitlines()
 
@@ -190,7 +190,7 @@ def test_bad_checksums_are_passed_over_when_asked(tmp_path: Path) -> None:
     stopped = binloom("decode", path)
     assert stopped.returncode == 3
     passed_over = binloom("decode", path, "--skip-bad-checksum")
-    assert passed_over.returncode == 0
+    assert passed_over.returncode == 3
     assert "position 8796: " in passed_over.stderr and "bad_checksum" in passed_over.stderr
     whole = changes(MYSQL / path.name)
     lines = [json.loads(line) for line in passed_over.stdout.splitlines()]
