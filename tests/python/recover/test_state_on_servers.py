@@ -290,7 +290,8 @@ def test_history_shows_a_row_that_never_changed_since_the_baseline(timelines: Ti
         ("wider", None),
         ("emptied", "shop.emptied was emptied since by"),
         ("replaced", "shop.replaced was emptied since by DROP TABLE"),
-        ("narrowed", "shop.narrowed was altered since by"),
+        # Its values are short enough for the new type.
+        ("narrowed", None),
         ("dropped", "nothing describes shop.dropped as it is now"),
         ("by_statement", "rows of shop.by_statement may have changed unseen since"),
         ("prepared", "a prepared XA transaction holds 1 row change of shop.prepared"),
