@@ -5,7 +5,7 @@ The server itself compares, by the conditions of the statements: a row that fits
 
 import re
 import struct
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -165,12 +165,12 @@ class LiveServer:
         names = table.row_key or table.stored_names
         columns = [table.by_name[name] for name in names]
         shown = "".join(f", {_text(column)} as k{place}" for place, column in enumerate(columns))
-        for first in range(0, len(conditions), _ROWS_AT_ONCE):
-            selects = [
-                f"(select {number} as n{shown} from {_name(table)} where {condition} limit {_KEYS_SHOWN})"
-                for number, condition in enumerate(conditions[first : first + _ROWS_AT_ONCE], first)
-            ]
-            for answer in self._rows(table, " union all ".join(selects)):
+        selects = (
+            f"(select {number} as n{shown} from {_name(table)} where {condition} limit {_KEYS_SHOWN})"
+            for number, condition in enumerate(conditions)
+        )
+        for batch in _batches(selects):
+            for answer in self._rows(table, " union all ".join(batch)):
                 values = (str(_value(column, answer[f"k{place}"])) for place, column in enumerate(columns))
                 found[answer.number("n")].append(key_text(values))
         return found
@@ -186,16 +186,11 @@ class LiveServer:
             The server refuses to answer.
         """
         different: dict[int, Difference] = {}
-        batch: list[str] = []
-        size = 0
-        for number, one in enumerate(expected):
-            text = f"select {number} as n, count(*) as found from {_name(one.table)} where {_condition(one)}"
-            if batch and (len(batch) >= _ROWS_AT_ONCE or size + len(text) > _BYTES_AT_ONCE):
-                different |= self._different(batch, expected)
-                batch, size = [], 0
-            batch.append(text)
-            size += len(text)
-        if batch:
+        selects = (
+            f"select {number} as n, count(*) as found from {_name(one.table)} where {_condition(one)}"
+            for number, one in enumerate(expected)
+        )
+        for batch in _batches(selects):
             different |= self._different(batch, expected)
         return different
 
@@ -289,6 +284,20 @@ def in_words(difference: Difference) -> str:
     done = " (the row is already as the script would leave it)" if difference.is_done else ""
     listed = f": {columns}{more}" if columns else ""
     return f"{difference.table.text} {difference.key}: {difference.reason}{listed}{done}"
+
+
+def _batches(selects: Iterable[str]) -> Iterator[list[str]]:
+    """Yield as many queries as one question may have, by their number and by their length."""
+    batch: list[str] = []
+    size = 0
+    for text in selects:
+        if batch and (len(batch) >= _ROWS_AT_ONCE or size + len(text) > _BYTES_AT_ONCE):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
 
 
 def _name(table: Table) -> str:
