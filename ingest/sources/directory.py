@@ -48,11 +48,11 @@ def is_companion(path: Path) -> bool:
     """Return whether a file is one that a server keeps beside its binlogs, and not a binlog.
 
     A pattern such as `binlog.*` finds the list of the files (`.index`), and on MariaDB the state of the GTIDs
-    (`.state`) and their index in each file (`.idx`).
+    (`.state`) and their index in each file (`.idx`). The list is empty where a server never wrote a binlog.
     """
     if path.suffix not in (".index", ".state", ".idx") or not path.is_file():
         return False
-    return not _may_be_binlog(path)
+    return path.stat().st_size == 0 or not _may_be_binlog(path)
 
 
 def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[BinlogPath]:
