@@ -66,7 +66,17 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
         say(f"{place}{error.strerror or error}. Check that the path exists, may be used, and has space left.")
         return EXIT_SOURCE
     except Exception as error:
+        if _is_out_of_memory(error):
+            _flush()
+            say(f"the rows do not fit into memory: {_first_line(error)}. Ask for fewer: one table, a shorter time.")
+            return EXIT_SOURCE
         return _bug(error)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Return whether DuckDB, which only some commands load, had too little memory."""
+    duckdb = sys.modules.get("duckdb")
+    return duckdb is not None and isinstance(error, duckdb.OutOfMemoryException)
 
 
 class _ClosedStream(io.TextIOBase):

@@ -1,5 +1,6 @@
 """DuckDB, as every source uses it: rows that are read while they are used, and texts in its SQL."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _ROWS_AT_ONCE: Final = 2000
+
+_LEAST_MEMORY: Final = 400 << 20
+# A few values of the largest size that a server writes (1 GB) cannot spill; everything else does.
+_SHARE_OF_MEMORY: Final = 16
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ def in_memory(spill: Path | None = None) -> "DuckDBPyConnection":
     Parameters
     ----------
     spill
-        Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
+        Folder for data that does not fit into a sixteenth of the machine's memory, or 400 MiB if that is more. None:
+        the memory of DuckDB has no limit.
     """
     import duckdb
 
@@ -45,8 +51,14 @@ def in_memory(spill: Path | None = None) -> "DuckDBPyConnection":
     # Each query of a view would read the footers of all files again.
     connection.execute("set global parquet_metadata_cache = true")
     if spill is not None:
-        connection.execute(f"set memory_limit = '400MB'; set temp_directory = {literal(str(spill))}")
+        connection.execute(f"set memory_limit = '{_memory_limit()}B'; set temp_directory = {literal(str(spill))}")
     return connection
+
+
+def _memory_limit() -> int:
+    """Return how many bytes DuckDB may hold: few, because a question is often asked on a server that is in use."""
+    of_machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(_LEAST_MEMORY, of_machine // _SHARE_OF_MEMORY)
 
 
 def answer(connection: "DuckDBPyConnection", query: str, parameters: object = None) -> Answer:

@@ -93,7 +93,7 @@ def decode(
     with_facts
         Whether the connection gets the tables of `decoded_facts`, too.
     spill
-        Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
+        Folder for data that does not fit into memory (`engine.in_memory`). None: the memory of DuckDB has no limit.
 
     Raises
     ------

@@ -128,7 +128,7 @@ class Log:
         views
             The marts that the connection needs; `binloom.table_versions` is one of them.
         spill
-            Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
+            Folder for data that does not fit into memory (`engine.in_memory`). None: the memory of DuckDB has no limit.
         tell
             Is told when a build must be waited for.
         filters

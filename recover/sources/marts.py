@@ -61,7 +61,7 @@ def open_marts(
     tables
         Schema and name of each mart.
     spill
-        Folder for data that does not fit into 400 MB of memory. None: the memory of DuckDB has no limit.
+        Folder for data that does not fit into memory (`engine.in_memory`). None: the memory of DuckDB has no limit.
     tell
         Is told when a build must be waited for.
     needs

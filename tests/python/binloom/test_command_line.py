@@ -203,3 +203,22 @@ def test_a_bug_is_one_line_and_its_traceback_is_kept(tmp_path: Path) -> None:
     (log,) = (tmp_path / "logs").glob("*.log")
     assert str(log) in result.stderr
     assert "Traceback" in log.read_text() and "second line" in log.read_text()
+
+
+def test_rows_that_do_not_fit_into_memory_are_a_sentence(tmp_path: Path) -> None:
+    script = (
+        "import sys, duckdb, typer; from binloom.commands.running import run_app\n"
+        "app = typer.Typer()\n"
+        "@app.command()\n"
+        "def large() -> None:\n"
+        "    connection = duckdb.connect()\n"
+        "    connection.execute(\"set memory_limit = '4MB'; set temp_directory = ''\")\n"
+        "    connection.execute(\"select repeat('x', 1000) || i as s from range(1000000) t(i) order by s\").fetchall()\n"
+        "sys.exit(run_app(app, []))\n"
+    )
+    environment = {**os.environ, "BINLOOM_HOME": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=PROJECT, env=environment, capture_output=True, text=True
+    )
+    assert_sentence(result, 3, "the rows do not fit into memory", "Ask for fewer")
+    assert not (tmp_path / "logs").exists()
