@@ -213,7 +213,7 @@ def test_rows_that_do_not_fit_into_memory_are_a_sentence(tmp_path: Path) -> None
         "def large() -> None:\n"
         "    connection = duckdb.connect()\n"
         "    connection.execute(\"set memory_limit = '4MB'; set temp_directory = ''\")\n"
-        "    connection.execute(\"select repeat('x', 1000) || i as s from range(1000000) t(i) order by s\").fetchall()\n"
+        "    connection.execute(\"select repeat('x', 1000) || i as s from range(100000) t(i) order by s\").fetchall()\n"
         "sys.exit(run_app(app, []))\n"
     )
     environment = {**os.environ, "BINLOOM_HOME": str(tmp_path)}

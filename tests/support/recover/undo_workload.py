@@ -2,7 +2,8 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 TABLES = {
@@ -23,8 +24,53 @@ TABLES = {
 """Keys of one and several columns, also in another order; unique keys under collations, of the beginnings of texts, of
 floating-point numbers, and instead of a primary key; foreign keys, no key, and a time of update."""
 
+FIRST_MARK = 10000
+
 Rows = dict[str, Counter[tuple[str | None, ...]]]
+Row = dict[str, str | None]
 LoggedChange = tuple[str, str, dict[str, str | None] | None, dict[str, str | None] | None, bool]
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """An ALTER TABLE, and the values that a row of the table has after it."""
+
+    table: str
+    clauses: str
+    altered: Callable[[Row], Row] = dict
+
+
+def _with(**values: str | None) -> Callable[[Row], Row]:
+    return lambda row: {**row, **values}
+
+
+def _without(*names: str) -> Callable[[Row], Row]:
+    return lambda row: {name: value for name, value in row.items() if name not in names}
+
+
+def _renamed(old: str, new: str) -> Callable[[Row], Row]:
+    return lambda row: {new if name == old else name: value for name, value in row.items()}
+
+
+ALTERATIONS = (
+    Alteration("p", "add column z int", _with(z=None)),
+    Alteration("p", "add column z int not null default 7 first", _with(z="7")),
+    Alteration("p", "drop column d", _without("d")),
+    Alteration("p", "modify a bigint after b"),
+    Alteration("p", "change a renamed int", _renamed("a", "renamed")),
+    Alteration("p", "drop index code"),
+    Alteration("c", "drop foreign key c_p"),
+    Alteration("c", "add column z varchar(5) not null default 'z' after id", _with(z="z")),
+    Alteration("c", "drop column e, modify b varbinary(40)", _without("e")),
+    Alteration("k", "add column z int default 4 after a", _with(z="4")),
+    Alteration("w", "drop column v", _without("v")),
+    Alteration("w", "modify x varchar(20) character set utf8mb4 not null, add column z int first", _with(z=None)),
+    Alteration("n", "drop column x", _without("x")),
+    Alteration("n", "drop index latin, modify name varchar(20) character set utf8mb4 collate utf8mb4_bin"),
+    Alteration("q", "drop foreign key q_n, drop column n_a, drop column n_b", _without("n_a", "n_b")),
+    Alteration("q", "add column z int, add index (v)", _with(z=None)),
+)
+"""Alterations whose effect on each value is known."""
 
 
 class Workload:
@@ -39,6 +85,15 @@ class Workload:
         return [
             [self._statement() for _ in range(self.random.randint(1, 5))] for _ in range(self.random.randint(6, 14))
         ]
+
+    def alterations(self, transactions: int) -> dict[int, list[Alteration]]:
+        """Return alterations of some tables, by the number of the transaction before which they run."""
+        by_table = {found.table: found for found in self.random.sample(ALTERATIONS, k=len(ALTERATIONS))}
+        chosen = self.random.sample(sorted(by_table), k=self.random.randint(1, 3))
+        placed: dict[int, list[Alteration]] = {}
+        for table in chosen:
+            placed.setdefault(self.random.randint(1, transactions), []).append(by_table[table])
+        return placed
 
     def _statement(self) -> str:
         self._last += 1
@@ -124,16 +179,31 @@ class Workload:
         return f"delete from q where q = {self._id()}"
 
 
-def without_selection(changes: Iterable[LoggedChange], columns: dict[str, list[str]]) -> Rows:
+def without_selection(
+    changes: Iterable[LoggedChange],
+    columns: dict[str, list[str]],
+    alterations: Mapping[int, Iterable[Alteration]],
+) -> Rows:
     """Return the rows of each table if the selected changes had never been logged.
 
     Rows are followed by their whole images, and an update sets the columns that it changed: written apart from
     `recover.undo`.
     """
-    now: dict[str, list[dict[str, str | None]]] = {table: [] for table in columns}
-    without: dict[str, list[dict[str, str | None] | None]] = {table: [] for table in columns}
-    left: dict[str, list[dict[str, str | None]]] = {table: [] for table in columns}
+    now: dict[str, list[Row]] = {table: [] for table in columns}
+    without: dict[str, list[Row | None]] = {table: [] for table in columns}
+    left: dict[str, list[Row]] = {table: [] for table in columns}
+
+    def alter(made: Iterable[Alteration]) -> None:
+        for alteration in made:
+            table, altered = alteration.table, alteration.altered
+            now[table] = [altered(row) for row in now[table]]
+            without[table] = [altered(row) if row is not None else None for row in without[table]]
+            left[table] = [altered(row) for row in left[table]]
+
+    waiting = dict(sorted(alterations.items()))
     for table, event_type, before, after, is_selected in changes:
+        if after is not None and after.get("b") == "mark":
+            alter(waiting.pop(int(after["a"] or 0) - FIRST_MARK, ()))
         rows, others = now[table], without[table]
         if event_type == "INSERT":
             rows.append(dict(after or {}))
@@ -150,6 +220,8 @@ def without_selection(changes: Iterable[LoggedChange], columns: dict[str, list[s
         rows[place] = dict(after)
         if not is_selected and other is not None:
             other.update({name: value for name, value in after.items() if value != before[name] or name == "s"})
+    for made in waiting.values():
+        alter(made)
     return {
         table: Counter(
             tuple(row[name] for name in columns[table])
@@ -159,22 +231,48 @@ def without_selection(changes: Iterable[LoggedChange], columns: dict[str, list[s
     }
 
 
-def play(cursor: Any, transactions: Iterable[Iterable[str]]) -> None:
-    """Run transactions on a connection without autocommit; each one marks itself in table `k`."""
+def play(
+    cursor: Any, transactions: Iterable[Iterable[str]], alterations: Mapping[int, Iterable[Alteration]]
+) -> dict[int, list[Alteration]]:
+    """Run transactions on a connection without autocommit; each one marks itself in table `k`.
+
+    Returns
+    -------
+    dict
+        The alterations that the server did not refuse.
+    """
+    made: dict[int, list[Alteration]] = {}
+
+    def alter(number: int) -> None:
+        made[number] = [
+            found
+            for found in alterations.get(number, ())
+            if _runs(cursor, f"alter table {found.table} {found.clauses}")
+        ]
+
+    number = -1
     for number, statements in enumerate(transactions):
+        alter(number)
         # Each has its own time, so that a time of update shows every update.
         cursor.execute(f"set timestamp = {1500000000 + 10 * number}")
-        cursor.execute(f"insert into k values ({10000 + number}, 'mark', null)")
+        cursor.execute(f"insert into k (a, b, c) values ({FIRST_MARK + number}, 'mark', null)")
         run_possible(cursor, statements)
+    alter(number + 1)
+    return made
 
 
 def run_possible(cursor: Any, statements: Iterable[str]) -> None:
     """Run the statements of a transaction, but those that the server refuses, and commit it."""
+    for statement in statements:
+        _runs(cursor, statement)
+    cursor.execute("commit")
+
+
+def _runs(cursor: Any, statement: str) -> bool:
     import pymysql
 
-    for statement in statements:
-        try:
-            cursor.execute(statement)
-        except pymysql.err.MySQLError:
-            continue
-    cursor.execute("commit")
+    try:
+        cursor.execute(statement)
+    except pymysql.err.MySQLError:
+        return False
+    return True
