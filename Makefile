@@ -4,6 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.binloom-setup
 PYTEST_ARGS ?=
+# Tests of `make test`: `sample`, or `all` as `.ci/run` has it.
+TESTS ?= sample
+SELECTED_sample := -m "not long"
+SELECTED_all :=
+IN_PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 # Turn off the telemetry of tools.
 export DO_NOT_TRACK := 1
@@ -25,11 +30,11 @@ $(STAMP): requirements.lock pyproject.toml .ci/setup
 demo: setup  ## the whole way on a recorded shop, ends with a printed answer
 	@$(BIN)/binloom demo
 
-test: setup  ## all tests; those whose server is missing say so
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: setup  ## a sample of all tests, ten minutes; those whose server is missing say so (TESTS=all: all tests)
+	@$(BIN)/python -m pytest $(IN_PARALLEL) $(SELECTED_$(TESTS)) $(PYTEST_ARGS)
 
 deep: setup  ## all tests on all servers, with many more random rounds and kills; hours
-	@BINLOOM_DEPTH=full BINLOOM_REQUIRE_SERVERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	@BINLOOM_DEPTH=full BINLOOM_REQUIRE_SERVERS=1 $(BIN)/python -m pytest $(IN_PARALLEL) $(PYTEST_ARGS)
 
 check: setup  ## what a change needs at least: types, linters, tests without Spark and servers; two minutes
 	@bash .ci/lint $(BIN) changed

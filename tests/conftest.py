@@ -16,6 +16,7 @@ import pytest
 from tests.servers import ALL_DISTRIBUTIONS, Distribution, Server, mariadb, mariadb118, mysql, mysql56
 from tests.servers.postgresql import why_no_postgresql
 from tests.support.browser import missing_programs, why_no_browser
+from tests.support.depth import at_depth
 
 # Seconds of the longest modules in a run of everything. Two processes share the modules: the longest begin first, so
 # that none of them runs alone at the end.
@@ -35,8 +36,18 @@ LONGEST = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that asks for a server's fixture, and let the longest modules begin."""
+# Modules with Spark that `make test` runs: landing, a build of everything, and the questions to it.
+SAMPLE = ("test_demo", "test_ingest", "test_land", "test_gate", "test_partitions")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by their server and length, leave out those of other lanes, and let the longest modules begin."""
+    for item in items:
+        if item.get_closest_marker("spark") and item.path.stem not in SAMPLE:
+            item.add_marker("long")
+    if not at_depth(0, 1) and (deep := [item for item in items if item.get_closest_marker("deep")]):
+        config.hook.pytest_deselected(items=deep)
+        items[:] = [item for item in items if not item.get_closest_marker("deep")]
     items.sort(key=lambda item: -LONGEST.get(item.path.stem, 0))
     for item in items:
         for distribution in ALL_DISTRIBUTIONS.values():

@@ -38,6 +38,7 @@ from tests.servers.accounts import create_account
 from tests.servers.thrift import ThriftServer
 from tests.support.browser import ENTER, browser, complaints, wait
 from tests.support.command_line import assert_sentence, binloom
+from tests.support.depth import at_depth
 from tests.support.examples import refreshed
 from tests.support.follow.proxy import Proxy
 from tests.support.in_process import binloom_here
@@ -56,6 +57,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SOURCES = ("shop-mysql", "shop-mariadb")
 # No other build is running when the tests build on a cluster.
 CONFIRMED = ("--vars", "clear_dead_build: true")
+# The tests of dbt are SQL, as the models are; on a cluster they run in each deep run.
+TESTED_BY_DBT = () if at_depth(0, 1) else ("--resource-type", "seed", "--resource-type", "model")
+BUILD_OPTIONS = (*TESTED_BY_DBT, *CONFIRMED)
 STREAMING = "org.apache.spark.sql.execution.streaming"
 # Follows the links of the site, to a tenth of the columns; gives the page that each has shown.
 OPEN_ALL_PAGES = """
@@ -285,6 +289,7 @@ def results_of_tests(home: Path) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.postgresql
+@pytest.mark.long
 class TestCluster:
     """The same raw tables on a Spark cluster, whose marts dbt builds through its Thrift server."""
 
@@ -294,7 +299,7 @@ class TestCluster:
         cls, demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[ClusterHome]:
         assert demo.returncode == 0
-        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), CONFIRMED) as running:
+        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), BUILD_OPTIONS) as running:
             yield running
 
     @pytest.fixture(scope="class")
@@ -319,6 +324,7 @@ class TestCluster:
         code, out, problems = said(["build", *there.options], environment)
         assert (code, problems) == (0, "") and out.startswith("nothing has landed since the last good build at ")
 
+    @pytest.mark.deep
     def test_all_tests_of_the_project_have_the_same_results(self, there: ClusterHome, home: Path) -> None:
         local, found = results_of_tests(home / "demo"), results_of_tests(there.home)
         assert found == local and len(found) > 80
@@ -715,6 +721,7 @@ def test_status_and_quality_go_on_where_the_demo_ended(demo: "subprocess.Complet
     assert any(not check["success"] and check["violations"] for check in checks)
 
 
+@pytest.mark.deep
 def test_the_example_of_dagster_goes_on_where_the_demo_ended(
     demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path: Path
 ) -> None:
@@ -742,6 +749,7 @@ def test_a_sample_that_is_missing_is_named(tmp_path: Path) -> None:
     assert_sentence(result, 2, str(project / "samples"), "git checkout")
 
 
+@pytest.mark.long
 class TestRetention:
     """The oldest file of one source expires, and a customer of the other is erased; then the models are built."""
 

@@ -61,7 +61,7 @@ pytestmark = [
 ]
 
 SERVERS = ("mysql", "mariadb")
-TRANSACTIONS = at_depth(60, 120)
+TRANSACTIONS = at_depth(40, 120)
 
 # Each table gets two rows and an UPDATE, and then something that the log does not show row by row.
 TABLES_WITH_OBSTACLES = ("kept", "wider", "emptied", "replaced", "narrowed", "dropped", "by_statement", "prepared")
