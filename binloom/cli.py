@@ -286,17 +286,11 @@ def follow(
             metavar="SIZE", help="Delete the oldest of these files when the spool is larger than this, such as 20G."
         ),
     ] = None,
-    register: Annotated[
-        bool,
-        typer.Option(
-            "--register/--no-register", help="Register the landed rows with Spark at the end; dbt does this too."
-        ),
-    ] = True,
     masks: MasksFile = None,
 ) -> None:
     """Follow a live server: read its binlog as a replica does, store it, and land it every --interval.
 
-    SIGINT or SIGTERM ends it cleanly, and the next start continues at the same position. Needs no Java while it runs.
+    SIGINT or SIGTERM ends it cleanly, and the next start continues at the same position. Needs no Java.
     The exit code is 3 if a part of the log is lost (see --accept-gap), or if the server cannot be used.
     """
     from binloom.commands.follow import follow_server
@@ -326,7 +320,7 @@ def follow(
         spool_max_size=None if spool_max_size is None else size(spool_max_size, "--spool-max-size"),
         masks=masks,
     )
-    raise typer.Exit(follow_server(source, server, options, metrics_port, metrics_address, register))
+    raise typer.Exit(follow_server(source, server, options, metrics_port, metrics_address))
 
 
 @app.command(short_help="Merge the small segments of closed files.")

@@ -2,7 +2,8 @@
 records of the tables that it changes."""
 
 import threading
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.spark.connections import SparkConnectionMethod
@@ -17,15 +18,22 @@ from binloom.commands.built_tables import BuiltTables, RecordingConnection
 from binloom.commands.lost_connections import open_reconnecting
 from ingest.errors import BinloomError
 from ingest.warehouse.few_rows import FEW_ROWS, MANY_ROWS, builds_few_rows
-from ingest.warehouse.home import binloom_home
+from ingest.warehouse.home import binloom_home, has_landed
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
+from ingest.warehouse.partitions import TABLES_ARE_OPEN, open_tables
 from ingest.warehouse.settings_file import users_settings
+from ingest.warehouse.spark import spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 
 # Commands of dbt that write tables.
 _WRITING: Final = ("build", "clone", "retry", "run", "run-operation", "seed", "snapshot")
+# Those that read what is landed.
+_READING: Final = ("build", "run", "test")
 
 
 class RunConnections:
@@ -60,16 +68,26 @@ def _begin(credentials: Any) -> None:
         forget_good_builds(home, place_name(home))
     if credentials.method == SparkConnectionMethod.SESSION:
         has_few_rows = builds_few_rows(home, bool(get_flags().FULL_REFRESH))
-        _set_in_session(fitted(credentials.server_side_parameters, has_few_rows))
+        session = _session_with(fitted(credentials.server_side_parameters, has_few_rows))
+        if get_flags().WHICH in _READING and has_landed(home):
+            _open_tables(session, home)
         # dbt-spark would set them again before each statement, which takes milliseconds.
         credentials.server_side_parameters = {}
 
 
-def _set_in_session(parameters: dict[str, Any]) -> None:
+def _session_with(parameters: dict[str, Any]) -> "SparkSession":
     """Give settings to the session of this process; start it if there is none."""
     from pyspark.sql import SparkSession
 
-    SparkSession.builder.enableHiveSupport().config(map=parameters).getOrCreate()
+    return SparkSession.builder.enableHiveSupport().config(map=parameters).getOrCreate()
+
+
+def _open_tables(session: "SparkSession", home: Path) -> None:
+    """Let the session know what was landed without Spark, unless `binloom build` has just done it."""
+    if session.conf.get(TABLES_ARE_OPEN, "") != "true":
+        with spark_errors(home):
+            open_tables(session, home)
+        session.sql(f"set {TABLES_ARE_OPEN} = true")
 
 
 def fitted(parameters: dict[str, str], has_few_rows: bool) -> dict[str, str]:

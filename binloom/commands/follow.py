@@ -11,7 +11,7 @@ from types import FrameType
 
 from binloom.commands.metrics import FollowMetrics, MetricsServer
 from binloom.commands.output import human_bytes, print_line, say
-from ingest.errors import EXIT_DONE, EXIT_SOURCE, JavaMissingError, MetastoreLockedError
+from ingest.errors import EXIT_DONE, EXIT_SOURCE
 from ingest.follow.follower import Follower, FollowOptions
 from ingest.follow.lag import find_lag, last_landed_at
 from ingest.follow.spool import Spool
@@ -29,13 +29,10 @@ def follow_server(
     options: FollowOptions,
     metrics_port: int | None,
     metrics_address: str,
-    register: bool,
 ) -> int:
     """Follow a server until it is done or a signal comes; print a line for each landing, and messages to stderr."""
     home = binloom_home().absolute()
-    # Register a new warehouse at once: otherwise a parallel dbt build would not find the tables.
-    is_new = register and not (home / "metastore").exists()
-    watcher = _Watcher(source, home, makes_tables=is_new)
+    watcher = _Watcher(source, home)
     follower = Follower(source, address, options, home, watcher)
     with contextlib.ExitStack() as stack:
         if metrics_port is not None:
@@ -43,26 +40,8 @@ def follow_server(
             say(f"metrics are on http://{metrics_address}:{server.port}/metrics")
         with _ended_by_signals(follower):
             follower.run()
-    if register and watcher.has_landed:
-        _register(home)
     print_line(f"{source}: {watcher.summary()}")
     return EXIT_SOURCE if follower.problems else EXIT_DONE
-
-
-def _register(home: Path) -> None:
-    """Register the tables and landed segments with Spark.
-
-    Does nothing when another process holds the metastore or Java is missing: the next session registers them.
-    """
-    from ingest.warehouse.partitions import open_tables
-    from ingest.warehouse.spark import SparkLaunch, spark_errors
-
-    with (
-        contextlib.suppress(JavaMissingError, MetastoreLockedError),
-        SparkLaunch(home, short_lived=True) as launch,
-        spark_errors(home),
-    ):
-        open_tables(launch.session(), home)
 
 
 @contextlib.contextmanager
@@ -87,11 +66,10 @@ def _ended_by_signals(follower: Follower) -> Iterator[None]:
 class _Watcher:
     """Reports the follower's progress to the user and to Prometheus."""
 
-    def __init__(self, source: str, home: Path, makes_tables: bool) -> None:
+    def __init__(self, source: str, home: Path) -> None:
         self.metrics = FollowMetrics(source)
         self._source = source
         self._home = home
-        self._makes_tables = makes_tables
         self._totals: Counter[str] = Counter()
 
     def say(self, text: str) -> None:
@@ -99,9 +77,6 @@ class _Watcher:
 
     def connected(self) -> None:
         self.metrics.connected()
-        if self._makes_tables:
-            self._makes_tables = False
-            _register(self._home)
 
     def disconnected(self) -> None:
         self.metrics.disconnected()
@@ -124,13 +99,9 @@ class _Watcher:
             )
             sys.stdout.flush()
 
-    @property
-    def has_landed(self) -> bool:
-        return bool(self._totals["bytes"])
-
     def summary(self) -> str:
         totals = self._totals
-        if not self.has_landed:
+        if not totals["bytes"]:
             return "nothing new, all is landed"
         return (
             f"{counted(totals['rows'], 'row change')} in {counted(totals['transactions'], 'transaction')} landed, "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from binloom.doctor.findings import Finding
-from ingest.warehouse.home import HOME_VARIABLE, binloom_home, warehouse_dir
+from ingest.warehouse.home import HOME_VARIABLE, binloom_home, has_landed
 from ingest.warehouse.locks import landing_processes
 from ingest.warehouse.privacy import ENTRIES, private_umask
 from ingest.warehouse.spark import metastore_holder
@@ -40,7 +40,7 @@ def _rights(home: Path) -> Finding:
     if shut:
         remedy = f"Run binloom as the owner of the folder, or set {HOME_VARIABLE} to another one."
         return Finding("home", "error", f"{_listed(shut)} cannot be written by this user. {remedy}")
-    landed = "has landed data" if (warehouse_dir(home) / "binlog_raw.db").is_dir() else "has no landed data yet"
+    landed = "has landed data" if has_landed(home) else "has no landed data yet"
     return Finding("home", "good", f"{home} can be written, and {landed}.")
 
 

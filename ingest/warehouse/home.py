@@ -47,6 +47,11 @@ def raw_table_dir(table: str, home: Path | None = None) -> Path:
     return warehouse_dir(home) / "binlog_raw.db" / table
 
 
+def has_landed(home: Path) -> bool:
+    """Return whether something was landed in a home; no metastore may know it yet."""
+    return (warehouse_dir(home) / "binlog_raw.db").is_dir()
+
+
 def model_dirs(model: str, home: Path | None = None) -> list[Path]:
     """Return the folders of a table that dbt built, in all schemas.
 

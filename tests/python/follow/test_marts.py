@@ -38,9 +38,7 @@ def follow_and_read(folder: Path, home: Path, name: str, distribution: Distribut
     """Land a log as two sources: a followed one, and one that is read from the files."""
     with distribution.start(folder / name, SERVER_OPTIONS[distribution.flavor]) as server:
         account = create_account(server, folder, f"follower_{name}")
-        with Follower(
-            home, server, account.defaults_file, "--from-oldest", source=f"followed-{name}", has_java=True
-        ) as follower:
+        with Follower(home, server, account.defaults_file, "--from-oldest", source=f"followed-{name}") as follower:
             with Load(server, ddl_every=15) as load:
                 follower.start()
                 load.wait_for(80)

@@ -1,7 +1,6 @@
 """`binloom follow` as a process that tests start, end in different ways, and observe from outside.
 
-It runs without Java by default: following does not need Java, and without it the end of a run is some seconds faster,
-because the partitions are not registered with Spark.
+It runs without Java: following does not need it.
 """
 
 import contextlib
@@ -57,8 +56,6 @@ class Follower:
         The user and password for its connection.
     *options
         Further options of the command.
-    has_java
-        Whether it may use Spark when it ends.
     patience
         Timeout of each wait in seconds.
 
@@ -76,7 +73,6 @@ class Follower:
         *options: str,
         interval: str = "1s",
         source: str = SOURCE,
-        has_java: bool = False,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         self.home = home
@@ -85,7 +81,6 @@ class Follower:
         self.options = options
         self.interval = interval
         self.source = source
-        self.has_java = has_java
         self.patience = patience
         self.log = home.with_name(f"{home.name}.follow.log")
         self._process: subprocess.Popen[bytes] | None = None
@@ -107,8 +102,7 @@ class Follower:
         """Start it; `wait_until_landed` waits for the rest to be landed."""
         assert self._process is None or self._process.poll() is not None, "it runs already"
         environment = {**os.environ, "BINLOOM_HOME": str(self.home), "PYTHONPATH": str(PROJECT)}
-        if not self.has_java:
-            environment["JAVA_HOME"] = "/nonexistent"
+        environment["JAVA_HOME"] = "/nonexistent"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command(*more),
