@@ -167,16 +167,16 @@ def run_demo() -> int:
     from ingest.warehouse.spark import SparkLaunch
 
     _heading("A shop's morning, recorded on real servers")
+    # One session for all steps that need one; Java starts while the files are landed, which needs none.
     with SparkLaunch(home, short_lived=True) as launch:
-        # One session for all steps: otherwise each step would start its own JVM.
-        with progress("starting Spark"):
-            spark = launch.session()
         for source in SOURCES:
             land_snapshot(source, read_snapshot_dir(samples / source / "schema"))
             landed = land_files(source, samples / source)
             for problem in landed.problems:
                 say(str(problem.error))
             _line("landed", f"{source}: {summary(landed)}")
+        with progress("starting Spark"):
+            spark = launch.session()
         with progress("checking the landed rows"):
             gate = run_gate()
         _line("checked", gate_summary(gate))

@@ -1,11 +1,13 @@
-"""Executors of landing tasks: Spark, or this process.
+"""Executors of landing tasks: this process, processes of this machine, or the executors of a Spark cluster.
 
-Both write the same files. Spark has workers, and a session that registers the partitions at once. This process needs
-no start-up time, but the partitions are registered only by the next Spark session.
+All write the same files. A session of a cluster registers their partitions at once; after the others, the next session
+does it.
 """
 
 import contextlib
+import os
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
@@ -14,12 +16,16 @@ import pyarrow as pa
 
 from ingest.errors import BinloomError, StoreError
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
-from ingest.warehouse.masters import is_local
-from ingest.warehouse.partitions import confirm_registered, open_tables, register_partitions
+from ingest.landing.worker import Outcomes, Worker, WorkerDiedError
+from ingest.warehouse.partitions import (
+    confirm_registered,
+    forget_lists_of_files,
+    open_tables,
+    register_partitions,
+)
 from ingest.warehouse.privacy import keep_private
 from ingest.warehouse.segments import Segment
 from ingest.warehouse.spark import SparkLaunch, spark_errors
-from ingest.warehouse.tables import BINLOG_FILES, SEGMENT_TABLES, SEGMENTS, SOURCES, TABLE_MAPS
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -30,7 +36,8 @@ if TYPE_CHECKING:
 GROUP_SEGMENTS = 16
 CLUSTER_JOBS = 64
 
-Outcomes = list[SegmentResult | TaskFailure]
+# Loading the decoder takes a process as long as landing so many bytes.
+BYTES_IN_THIS_PROCESS = 48 << 20
 
 
 class Executor(Protocol):
@@ -47,6 +54,9 @@ class Executor(Protocol):
 
     def register(self, results: Sequence[SegmentResult]) -> None:
         """Register the folders of landed segments with their tables, if a metastore is available."""
+
+    def finish(self, run_id: str) -> None:
+        """Record that the folders of a run are registered, if they are."""
 
     def close(self) -> None:
         """Wait for running tasks; cancel the others."""
@@ -78,20 +88,73 @@ class LocalExecutor:
     def register(self, results: Sequence[SegmentResult]) -> None:
         pass
 
+    def finish(self, run_id: str) -> None:
+        pass
+
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+class ProcessExecutor:
+    """Runs tasks in as many processes as there are cores; `register_pending` registers partitions later.
+
+    Each thread has a process of its own, so that a process that dies takes no other tasks with it.
+    """
+
+    def __init__(self, processes: int | None = None) -> None:
+        self._hints: SchemaHints | None = None
+        self._pool = ThreadPoolExecutor(processes or os.cpu_count() or 1, thread_name_prefix="land")
+        self._own = threading.local()
+        self._workers: list[Worker] = []
+        self._is_closing = False
+
+    def use(self, hints: "SchemaHints | None") -> None:
+        self._hints = hints
+
+    def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
+        return self._pool.submit(self._run, works, self._hints)
+
+    def _run(self, works: Sequence[SegmentWork], hints: "SchemaHints | None") -> Outcomes:
+        worker: Worker | None = getattr(self._own, "worker", None)
+        if worker is None:
+            worker = self._own.worker = Worker()
+            self._workers.append(worker)
+        try:
+            return worker.run(works, hints)
+        except WorkerDiedError as error:
+            self._own.worker = None
+            if self._is_closing:
+                raise
+            if len(works) > 1:  # run the segments one by one to find the cause
+                return [outcome for work in works for outcome in self._run([work], hints)]
+            return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, str(error)), str(error))]
+
+    def prepare(self) -> None:
+        pass
+
+    def register(self, results: Sequence[SegmentResult]) -> None:
+        pass
+
+    def finish(self, run_id: str) -> None:
+        pass
+
+    def close(self) -> None:
+        self._is_closing = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.end()
+        self._pool.shutdown(wait=True)
+
+
 class SparkExecutor:
-    """Runs tasks in Spark: one job for each group of segments, and a session for the tables."""
+    """Runs tasks on a Spark cluster: one job for each group of segments, and a session for the tables."""
 
     def __init__(self, launch: SparkLaunch) -> None:
         self._launch = launch
         self._context = launch.context()
         self.use(None)
         # A cluster may give more executors while the landing runs; jobs that it has no core for wait there.
-        jobs = self._context.defaultParallelism if is_local(self._context.master) else CLUSTER_JOBS
-        self._pool = ThreadPoolExecutor(max(1, jobs), thread_name_prefix="land")
+        self._pool = ThreadPoolExecutor(CLUSTER_JOBS, thread_name_prefix="land")
         self._session: SparkSession | None = None
 
     def use(self, hints: "SchemaHints | None") -> None:
@@ -129,7 +192,7 @@ class SparkExecutor:
         except Py4JJavaError as error:
             if len(works) > 1:  # a worker died: run the segments one by one to find the cause
                 return [outcome for work in works for outcome in self._run([work], hints)]
-            return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, error), str(error))]
+            return [TaskFailure(works[0].segment, _lost_executor(works[0].segment, error), str(error))]
         return outcomes
 
     def register(self, results: Sequence[SegmentResult]) -> None:
@@ -142,8 +205,7 @@ class SparkExecutor:
             confirm_registered(self.session, self._launch.home, run_id)
         # A session that was already open caches stale file lists.
         if self._launch.is_shared:
-            for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS, *SEGMENT_TABLES.values()):
-                self.session.catalog.refreshTable(table.qualified_name)
+            forget_lists_of_files(self.session, with_partitions=True)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -165,7 +227,7 @@ def grouped(works: Sequence[SegmentWork], bytes_together: int) -> Iterator[list[
         yield group
 
 
-def _lost_worker(segment: Segment, error: Exception) -> BinloomError:
+def _lost_executor(segment: Segment, error: Exception) -> BinloomError:
     text = str(error)
     if (python := re.search(r"^Error from python worker:\n(.*?)\n\s*PYTHONPATH was:", text, re.S | re.M)) is not None:
         return StoreError(
@@ -174,6 +236,10 @@ def _lost_worker(segment: Segment, error: Exception) -> BinloomError:
         )
     is_crash = "Python worker exited unexpectedly" in text or "Connection reset" in text
     reason = next((line.strip() for line in text.splitlines() if "Exception: " in line), text.splitlines()[0])
+    return _lost_worker(segment, reason, is_crash=is_crash)
+
+
+def _lost_worker(segment: Segment, reason: str, *, is_crash: bool = True) -> StoreError:
     return StoreError(
         f"The task that decoded {segment.binlog_file} from position {segment.start} to {segment.end} died: {reason}",
         hint="The rest is landed. Run the same command again to try it once more; see the log under logs/.",

@@ -1,28 +1,35 @@
 """`ingest`: land binlog files in the raw tables of a source, in one call."""
 
 import contextlib
-import logging
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.landing.executors import (
+    BYTES_IN_THIS_PROCESS,
+    Executor,
+    LocalExecutor,
+    ProcessExecutor,
+    SparkExecutor,
+)
 from ingest.landing.options import IngestOptions, IngestResult, Progress, filter_text, filter_words, silent
-from ingest.landing.plan import identify
+from ingest.landing.plan import IdentifiedFile, identify
 from ingest.landing.run import Run, new_run_id
 from ingest.sources.directory import BinlogPath
 from ingest.warehouse.home import binloom_home, prepare_home
 from ingest.warehouse.locks import SourceLock
+from ingest.warehouse.masters import is_local
 from ingest.warehouse.names import require_file_name, require_source_name
+from ingest.warehouse.partitions import forget_lists_of_files, open_tables
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT
-from ingest.warehouse.spark import SparkLaunch
+from ingest.warehouse.spark import SparkLaunch, active_session, spark_errors, spark_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-log = logging.getLogger(__name__)
 
 
 def ingest(
@@ -44,8 +51,8 @@ def ingest(
     options
         Filters and other options.
     session
-        Session to use. If None, use the active session, or start a session for this call. Without anything to
-        land, no session is started.
+        Session that shall know what is landed; None: the active session, if there is one. Where the settings name a
+        cluster, a session on it lands the files: this one, or one that is started for this call.
     progress
         Called repeatedly with the bytes done, the bytes to do as far as known, and a word for the current step.
     home
@@ -66,8 +73,10 @@ def ingest(
         A file changed under its name or shrank, or another server writes to this source too.
     IngestInProgressError
         Another command is landing this source.
-    JavaMissingError, MetastoreLockedError, StoreError
-        Spark or the warehouse cannot be used.
+    JavaMissingError, MetastoreLockedError
+        Spark cannot be used, where the settings name a cluster.
+    StoreError
+        The warehouse cannot be used.
     """
     require_source_name(source_id)
     for file in files:
@@ -85,11 +94,9 @@ def ingest(
         _ = run.masks
         if options.again:
             files = run.open_again(files)
-        launch: SparkLaunch | None = None
+        tasks = _Tasks(stack, home, session, options.processes)
         if not _seem_landed(files, record):
-            # Start the JVM now, so that it starts while the decoder is loaded and the files are scanned.
-            (progress or silent)(0, 0, "starting Spark")
-            launch = stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
+            tasks.prepare(progress or silent)
         identified = identify(files, record, options.new_epoch)
         if len(files) == 1 and identified.problems:
             raise identified.problems[0].error
@@ -103,16 +110,57 @@ def ingest(
             run.record_identities(identified, epoch)
             todo = [file for file in identified.files if file.epoch == epoch and not file.is_landed]
             if todo:
-                launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
-                run.land(todo, launch)
+                run.land(todo, tasks.executor(todo))
         # The landing may have revealed more of the schema: land stale segments again.
         for _, stale in groupby(run.reopen_stale(identified.files), lambda file: file.epoch):
-            launch = launch or stack.enter_context(SparkLaunch(home, short_lived=True, session=session))
-            run.land(list(stale), launch)
+            again = list(stale)
+            run.land(again, tasks.executor(again))
         run.warn_of_missing_names()
-    log.debug("Spark has ended")
+        tasks.show()
     result.seconds = time.monotonic() - started
     return result
+
+
+class _Tasks:
+    """Chooses who lands files: processes of this machine, or a cluster if the settings name one."""
+
+    def __init__(
+        self, stack: contextlib.ExitStack, home: Path, session: "SparkSession | None", processes: int | None
+    ) -> None:
+        self._stack = stack
+        self._processes = processes
+        self._home = home
+        self._session = session or active_session()
+        self._launch: SparkLaunch | None = None
+        self._has_landed = False
+
+    def prepare(self, progress: Progress) -> None:
+        """Let the JVM of a cluster's session start while the decoder is loaded and the files are scanned."""
+        if not self._is_local and self._launch is None:
+            progress(0, 0, "starting Spark")
+            self._launch = self._stack.enter_context(SparkLaunch(self._home, short_lived=True, session=self._session))
+
+    @cached_property
+    def _is_local(self) -> bool:
+        if self._session is not None:
+            return is_local(str(self._session.sparkContext.master))
+        return is_local(spark_settings(self._home)["spark.master"])
+
+    def executor(self, files: Sequence[IdentifiedFile]) -> Executor:
+        """Return a new executor for files."""
+        self._has_landed = True
+        self.prepare(silent)
+        if self._launch is not None:
+            return SparkExecutor(self._launch)
+        is_small = sum(file.file_size for file in files) <= BYTES_IN_THIS_PROCESS
+        return LocalExecutor() if self._processes is None and is_small else ProcessExecutor(self._processes)
+
+    def show(self) -> None:
+        """Let the session that was there before know what is landed."""
+        if self._has_landed and self._is_local and self._session is not None:
+            with spark_errors(self._home):
+                open_tables(self._session, self._home)
+                forget_lists_of_files(self._session, with_partitions=True)
 
 
 def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:

@@ -34,6 +34,9 @@ class IngestOptions:
     again
         Whether to land only the segments that dbt lists in `segments_to_land_again`, with the hints from
         `table_versions`.
+    processes
+        Number of processes that decode, where the settings name no cluster; None: as many as the machine has cores,
+        and only this one for few bytes.
     masks
         File with the masks; None: the file that `BINLOOM_MASKS` names, or `masks.yml` in the home, if there is one.
     """
@@ -43,6 +46,7 @@ class IngestOptions:
     segment_bytes: int = SEGMENT_BYTES
     skip_bad_checksum: bool = False
     again: bool = False
+    processes: int | None = None
     masks: Path | None = None
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 from ingest.binlog.format import read_format
 from ingest.binlog.hints import SchemaHints
 from ingest.errors import BinloomError
-from ingest.landing.executors import Executor, SparkExecutor, grouped
+from ingest.landing.executors import Executor, grouped
 from ingest.landing.options import IngestOptions, IngestResult, Progress, filter_text
 from ingest.landing.plan import (
     FilePlan,
@@ -44,7 +44,6 @@ from ingest.warehouse.masks import masks_of
 from ingest.warehouse.names import source_stem
 from ingest.warehouse.record import Row, SourceRecord
 from ingest.warehouse.segments import Segment, SegmentState, Status
-from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
 
 if TYPE_CHECKING:
@@ -196,8 +195,8 @@ class Run:
         """Record files that cannot be landed at all, with the reason."""
         self._begin(identified.encrypted)
 
-    def land(self, files: Sequence[IdentifiedFile], launch: SparkLaunch) -> None:
-        """Scan, decode and commit the unlanded parts of files of one epoch."""
+    def land(self, files: Sequence[IdentifiedFile], tasks: Executor) -> None:
+        """Scan, decode and commit the unlanded parts of files of one epoch; close the executor at the end."""
         options = self._options
         batches = plan_batches(
             files, self._record, options.segment_bytes, os.cpu_count() or 1, options.skip_bad_checksum
@@ -211,8 +210,6 @@ class Run:
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as planner:
             # The next batch is scanned while tasks work on this one.
             upcoming: Future[list[FilePlan] | None] = planner.submit(next, batches, None)
-            tasks = SparkExecutor(launch)
-            log.debug("Spark takes tasks")
             try:
                 while (plans := upcoming.result()) is not None:
                     upcoming = planner.submit(next, batches, None)

@@ -106,6 +106,19 @@ def _own_settings(home: Path) -> dict[str, str]:
     }
 
 
+def active_session() -> Any:
+    """Return the session that this process has open, None without one."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    context = SparkContext._active_spark_context
+    if context is None or context._jsc is None:
+        return None
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
 def uses_embedded_metastore(settings: Mapping[str, str]) -> bool:
     """Return whether a session with these settings holds a metastore of its own, which one process can open."""
     return _REMOTE_METASTORE not in settings and settings[_METASTORE].startswith("jdbc:derby:")

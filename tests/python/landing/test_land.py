@@ -1,8 +1,6 @@
-"""Landing real files with Spark: the landed rows, the skipped files, the effect of a bad file."""
+"""Landing real files, read with Spark: the landed rows, the skipped files, the effect of a bad file."""
 
-import os
 import shutil
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from ingest.errors import (
     UsageError,
 )
 from ingest.follow.overview import status
-from ingest.landing import IngestOptions, IngestResult, executors, ingest, land_snapshot
+from ingest.landing import IngestOptions, IngestResult, ingest, land_snapshot
 from ingest.landing.schema_history import SchemaHistory
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
@@ -401,28 +399,6 @@ def test_names_that_need_escaping(session: Any, home: Path, tmp_path: Path) -> N
     assert frame.count() == result.row_events
     with pytest.raises(UsageError):
         land("  ", tmp_path, home)
-
-
-def test_worker_that_dies_costs_only_its_segment(
-    session: Any, home: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    victim = transaction_ends(logs / "binlog.000001")[0]
-    run_task = executors.run_task
-
-    def dying(work: Any, hints: Any) -> Any:
-        if work.segment.binlog_file == "binlog.000001" and work.segment.start <= victim < work.segment.end:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return run_task(work, hints)
-
-    monkeypatch.setattr(executors, "run_task", dying)
-    result = land("dying", logs, home)
-    (problem,) = result.problems
-    assert (result.exit_code, problem.binlog_file) == (3, "binlog.000001")
-    assert "died" in str(problem.error)
-    assert 0 < result.row_events < decoded(logs)
-    monkeypatch.undo()
-    assert land("dying", logs, home).exit_code == 0
-    assert session.table("binlog_raw.row_events").where("source_id='dying'").count() == decoded(logs)
 
 
 def test_mariadb_lands_too(session: Any, home: Path) -> None:
