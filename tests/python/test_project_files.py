@@ -1,0 +1,56 @@
+"""Files about the project itself: licence, origin of data, version, types."""
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.places import PROJECT
+
+METADATA: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+PACKAGES = [name.removesuffix("*") for name in METADATA["tool"]["setuptools"]["packages"]["find"]["include"]]
+
+
+def test_the_licence_is_there_with_its_owner() -> None:
+    assert METADATA["project"]["license"] == "Apache-2.0"
+    text = (PROJECT / "LICENSE").read_text()
+    assert [f"{number}. " in text for number in range(1, 10)] == [True] * 9
+    assert "END OF TERMS AND CONDITIONS" in text and "Copyright 2026 The binloom authors" in text
+
+
+def test_licence_and_notice_come_with_the_package() -> None:
+    assert METADATA["project"]["license-files"] == ["LICENSE", "NOTICE"]
+
+
+def test_files_that_the_notice_names_exist() -> None:
+    named = re.findall(
+        r"\b(?:ingest|seeds|samples|tests|tools|macros|binloom)/[\w./*-]*", (PROJECT / "NOTICE").read_text()
+    )
+    assert len(named) > 8
+    assert [name for name in named if not list(PROJECT.glob(name.rstrip("./")))] == []
+
+
+@pytest.mark.parametrize("folder", ["tests/fixtures/", "samples/", "ingest/binlog/charset_tables/", "seeds/"])
+def test_data_of_others_has_its_origin_in_the_notice(folder: str) -> None:
+    assert folder in (PROJECT / "NOTICE").read_text()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_says_that_it_has_types(package: str) -> None:
+    assert (PROJECT / package / "py.typed").is_file()
+    assert "py.typed" in METADATA["tool"]["setuptools"]["package-data"]["*"]
+
+
+def test_only_pyproject_has_the_version() -> None:
+    assert "version" not in yaml.safe_load((PROJECT / "dbt_project.yml").read_text())
+    modules = [module for package in PACKAGES for module in (PROJECT / package).rglob("*.py")]
+    assert [module for module in modules if re.search(r"^__version__", module.read_text(), re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize("page", ["README.md"])
+def test_files_that_a_page_links_exist(page: str) -> None:
+    linked = re.findall(r"\]\((?!https?:|#)([^)#]+)", (PROJECT / page).read_text())
+    assert linked
+    assert [link for link in linked if not (PROJECT / link).exists()] == []
