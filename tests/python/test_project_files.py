@@ -8,8 +8,10 @@ import pytest
 import yaml
 
 from tests.support.places import PROJECT
+from tools.release import ReleaseError, notes
 
-METADATA: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+TEXTS = [(PROJECT / name).read_text() for name in ("pyproject.toml", "CHANGELOG.md")]
+METADATA: dict[str, Any] = tomllib.loads(TEXTS[0])
 PACKAGES = [name.removesuffix("*") for name in METADATA["tool"]["setuptools"]["packages"]["find"]["include"]]
 
 
@@ -47,6 +49,32 @@ def test_only_pyproject_has_the_version() -> None:
     assert "version" not in yaml.safe_load((PROJECT / "dbt_project.yml").read_text())
     modules = [module for package in PACKAGES for module in (PROJECT / package).rglob("*.py")]
     assert [module for module in modules if re.search(r"^__version__", module.read_text(), re.MULTILINE)] == []
+
+
+def test_the_changelog_has_the_notes_of_the_version() -> None:
+    found = notes(f"v{METADATA['project']['version']}", *TEXTS)
+    assert found.count("\n### ") >= 2 and "## [" not in found and "]: http" not in found
+
+
+@pytest.mark.parametrize(
+    ("tag", "metadata", "changelog", "message"),
+    [
+        ("v1.3", "1.2", "## [1.2] - 2026-01-02\n\n- a\n", "tag is v1.3, but pyproject.toml has version 1.2"),
+        ("1.2", "1.2", "## [1.2] - 2026-01-02\n\n- a\n", "Tag it v1.2"),
+        ("v1.2", "1.2", "## [1.2]\n\n- a\n", "no section"),
+        ("v1.2", "1.2", "## [1.2] - 2026-01-02\n\n## [1.1] - 2026-01-01\n\n- a\n", "no section"),
+        ("v1.2", "1.2", "## [112] - 2026-01-02\n\n- a\n", "no section"),
+    ],
+)
+def test_a_tag_that_does_not_fit_is_no_release(tag: str, metadata: str, changelog: str, message: str) -> None:
+    with pytest.raises(ReleaseError, match=message):
+        notes(tag, f'[project]\nversion = "{metadata}"\n', changelog)
+
+
+def test_notes_are_those_of_one_version() -> None:
+    changelog = "# C\n\n## [1.2] - 2026-01-02\n\n- b\n\n## 1.1 - 2026-01-01\n\n- a\n\n[1.2]: https://x\n"
+    assert notes("v1.2", '[project]\nversion = "1.2"\n', changelog) == "- b\n"
+    assert notes("v1.1", '[project]\nversion = "1.1"\n', changelog) == "- a\n"
 
 
 @pytest.mark.parametrize("page", ["README.md"])
