@@ -77,8 +77,14 @@ def test_notes_are_those_of_one_version() -> None:
     assert notes("v1.1", '[project]\nversion = "1.1"\n', changelog) == "- a\n"
 
 
-@pytest.mark.parametrize("page", ["README.md"])
+@pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
 def test_files_that_a_page_links_exist(page: str) -> None:
     linked = re.findall(r"\]\((?!https?:|#)([^)#]+)", (PROJECT / page).read_text())
     assert linked
     assert [link for link in linked if not (PROJECT / link).exists()] == []
+
+
+def test_tests_that_the_promises_name_exist() -> None:
+    named = re.findall(r"`((?:tests/python/[\w/]*)?(?:test_\w+\.py)?)`", (PROJECT / "SECURITY.md").read_text())
+    assert len(named) > 12
+    assert [name for name in named if not list(PROJECT.glob(name if "/" in name else f"tests/**/{name}"))] == []
