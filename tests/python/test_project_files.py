@@ -77,7 +77,7 @@ def test_notes_are_those_of_one_version() -> None:
     assert notes("v1.1", '[project]\nversion = "1.1"\n', changelog) == "- a\n"
 
 
-@pytest.mark.parametrize("page", ["README.md", "SECURITY.md"])
+@pytest.mark.parametrize("page", ["README.md", "SECURITY.md", "CONTRIBUTING.md"])
 def test_files_that_a_page_links_exist(page: str) -> None:
     linked = re.findall(r"\]\((?!https?:|#)([^)#]+)", (PROJECT / page).read_text())
     assert linked
