@@ -112,7 +112,7 @@ class Window:
         self.base += at
         self.size = left
         room = min(len(self._bytes) - PADDING - left, self.end - self.base - left)
-        view = memoryview(self._bytes)  # type: ignore[arg-type]
+        view = self._bytes.data
         while room > 0:
             count = os.preadv(self.descriptor, [view[self.size : self.size + room]], self.base + self.size)
             if count == 0:

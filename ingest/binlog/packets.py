@@ -138,7 +138,7 @@ class Packets:
             self._source[: end - at] = self._source[at:end].copy()
             self._set("SOURCE_POS", 0)
             self._set("SOURCE_END", end - at)
-        return memoryview(self._source)[end - at : SOURCE_BYTES]  # type: ignore[arg-type]
+        return self._source.data[end - at : SOURCE_BYTES]
 
     def received(self, count: int) -> None:
         """Record how many bytes were written into `room`."""
@@ -175,7 +175,7 @@ class Packets:
             if last > first and not self._is_described:
                 raise self._broken(_UNDESCRIBED)
             if last > first:
-                yield Run(memoryview(self._events)[first:last], self._get("SURE") - first)  # type: ignore[arg-type]
+                yield Run(self._events.data[first:last], self._get("SURE") - first)
             if status == kernel.SPECIAL:
                 size = int.from_bytes(self._events[last + 9 : last + 13].tobytes(), "little")
                 special = Special(self._events[last : last + size].tobytes())

@@ -239,7 +239,7 @@ class Walk:
         position, context = self.position, self.context
         if len(events) > context["INSIDE_CAPACITY"]:
             self._make_room_inside(2 * len(events))
-        memoryview(context.array("INSIDE"))[: len(events)] = events  # type: ignore[arg-type]
+        context.array("INSIDE").data[: len(events)] = events
         context.words[OUTER_WORDS] = context.words[INPUT_WORDS]
         context.words[INPUT_WORDS] = (
             context["INSIDE"],
