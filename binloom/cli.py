@@ -4,6 +4,7 @@ Commands import their modules inside the function, so that `binloom --help` star
 `decode` never load Spark.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from binloom.cli_recover import commands as recovery
 from binloom.cli_retention import commands as retention
 from binloom.commands.output import Format
 from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, run_app
+from binloom.general_options import InstallCompletion, ShowCompletion, Version
 from binloom.options import (
     ExcludeTables,
     Files,
@@ -40,6 +42,7 @@ app = typer.Typer(
     help="Turns MySQL and MariaDB binary logs into queryable Spark tables: who changed which row, when, from what"
     " to what.",
     no_args_is_help=True,
+    # typer would guess the shell from the parents of the process: see `binloom.commands.completion`.
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -48,21 +51,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(is_wanted: bool) -> None:
-    if is_wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"binloom {version('binloom')}")
-        raise typer.Exit()
-
-
 @app.callback()
-def general(
-    version: Annotated[
-        bool,
-        typer.Option("--version", "-V", is_eager=True, callback=_print_version, help="Print the version and exit."),
-    ] = False,
-) -> None:
+def general(version: Version = False, install: InstallCompletion = False, show: ShowCompletion = False) -> None:
     """Options that need no command."""
 
 
@@ -468,6 +458,10 @@ app.add_typer(recovery)
 
 def main() -> None:
     """Entry point of the console script."""
+    if "_BINLOOM_COMPLETE" in os.environ:
+        from binloom.commands.completion import answer_shells
+
+        answer_shells()
     sys.exit(run_app(app, sys.argv[1:]))
 
 

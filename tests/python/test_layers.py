@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "binloom.doctor": INGEST | {"recover"},
     "binloom.typed": INGEST | {"recover"},
     "binloom.commands": INGEST | {"binloom", "binloom.doctor", "binloom.site", "binloom.typed", "recover"},
+    "binloom.general_options": {"binloom.commands"},
     "binloom.options": {"ingest.errors", "binloom.commands"},
     "binloom.filter_options": {"binloom.options", "recover"},
     "binloom.server_options": INGEST | {"binloom.options"},
@@ -44,7 +45,7 @@ MAY_IMPORT = {
     "binloom.cli_models": {"binloom.commands", "binloom.options"},
     "binloom.cli_retention": {"binloom.commands", "binloom.options"},
     "binloom.cli": INGEST
-    | {"binloom.commands", "binloom.options", "binloom.server_options"}
+    | {"binloom.commands", "binloom.general_options", "binloom.options", "binloom.server_options"}
     | {"binloom.cli_baseline", "binloom.cli_models", "binloom.cli_recover", "binloom.cli_retention"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}
