@@ -57,6 +57,11 @@ docs: setup  ## the lineage site in site/
 bench: setup  ## the benchmarks; figures belong in benchmarks/README.md
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
+.PHONY: man
+man: setup  ## the man page, where `man binloom` finds it if .venv/bin is in PATH
+	@mkdir -p $(VENV)/share/man/man1
+	@$(BIN)/python -m tools.man_page > $(VENV)/share/man/man1/binloom.1
+
 lock:  ## requirements.lock anew from pyproject.toml
 	@test -x $(BIN)/python || $(MAKE) --no-print-directory setup
 	@bash .ci/lock $(VENV)
