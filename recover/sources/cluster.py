@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import StoreError, UsageError
-from recover.sources.engine import Answer, in_memory
+from recover.sources.engine import Answer, in_memory, registered
 from recover.sources.spark_rows import Column, line_of, values_of
 
 if TYPE_CHECKING:
@@ -189,10 +189,10 @@ class Cluster:
         text = _spark(query)
         columns = self.columns(text)
         rows = values_of(columns, "lines")
-        with _registered(connection, pa.table({"line": pa.array([], pa.large_string())})):
+        with registered(connection, "lines", pa.table({"line": pa.array([], pa.large_string())})):
             connection.execute(f"create table if not exists {table} as {rows}")
         for batch in self._batches(text, columns):
-            with _registered(connection, batch):
+            with registered(connection, "lines", batch):
                 connection.execute(f"insert into {table} by name {rows}")
 
     def columns(self, query: str) -> list[Column]:
@@ -205,7 +205,7 @@ class Cluster:
 
     def _rows(self, query: str, columns: list[Column]) -> Iterator[tuple[Any, ...]]:
         for batch in self._batches(query, columns):
-            with _registered(self._reader, batch):
+            with registered(self._reader, "lines", batch):
                 rows = self._reader.execute(values_of(columns, "lines")).fetchall()
             yield from rows
 
@@ -268,15 +268,6 @@ class Cluster:
         build = "Run `dbt build` with target thrift."
         there = f"There are {', '.join(f'{schema}.{one}' for one in near)}." if known else build
         return NoClusterTableError(f"The cluster at {self._place} has no table {schema}.{name}.", hint=there)
-
-
-@contextlib.contextmanager
-def _registered(connection: "DuckDBPyConnection", lines: "pa.Table") -> Iterator[None]:
-    connection.register("lines", lines)
-    try:
-        yield
-    finally:
-        connection.unregister("lines")
 
 
 def _connected(host: str, port: int, user: str) -> "Connection":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import recover
 from ingest.errors import UsageError
+from recover.sources.engine import registered
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -150,12 +151,11 @@ class Facts:
         self._connection = connection
         self._source_id = source_id
         connection.execute(_TABLES)
-        connection.register("batch", DDL_ACTIONS.empty_table())
-        connection.execute(
-            "create table decoded_ddl_actions as select *, ''::varchar as source_id, 0::integer as epoch,"
-            " ''::varchar as binlog_file, 0::bigint as file_sequence from batch"
-        )
-        connection.unregister("batch")
+        with registered(connection, "batch", DDL_ACTIONS.empty_table()):
+            connection.execute(
+                "create table decoded_ddl_actions as select *, ''::varchar as source_id, 0::integer as epoch,"
+                " ''::varchar as binlog_file, 0::bigint as file_sequence from batch"
+            )
         connection.execute(_VIEWS)
 
     def add_foreign_keys(self, foreign_keys: Iterable[Mapping[str, Any]]) -> None:

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 _ROWS_AT_ONCE: Final = 2000
@@ -59,6 +61,20 @@ def _memory_limit() -> int:
     """Return how many bytes DuckDB may hold: few, because a question is often asked on a server that is in use."""
     of_machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(_LEAST_MEMORY, of_machine // _SHARE_OF_MEMORY)
+
+
+@contextmanager
+def registered(connection: "DuckDBPyConnection", name: str, data: "pa.Table") -> Iterator[None]:
+    """Give a connection an Arrow table under a name.
+
+    DuckDB refuses that while a result of the connection is not read to its end, and `fetchone` leaves it so.
+    """
+    connection.execute("select null").fetchall()
+    connection.register(name, data)
+    try:
+        yield
+    finally:
+        connection.unregister(name)
 
 
 def answer(connection: "DuckDBPyConnection", query: str, parameters: object = None) -> Answer:

@@ -14,7 +14,7 @@ from recover.selection.condition import is_filtered_table, select
 from recover.selection.filters import Filters
 from recover.sources.decoded_facts import Facts, events_without_rows
 from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
-from recover.sources.engine import in_memory
+from recover.sources.engine import in_memory, registered
 from recover.sources.landed_snapshot import newest_snapshot
 from recover.sources.naming import Names, spans
 from recover.sources.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
@@ -379,9 +379,8 @@ class _Decoding:
         """Run a query on a batch, which has the name `batch` in it."""
         import pyarrow as pa
 
-        self._connection.register("batch", pa.Table.from_batches([batch]))
-        self._connection.execute(query, place)
-        self._connection.unregister("batch")
+        with registered(self._connection, "batch", pa.Table.from_batches([batch])):
+            self._connection.execute(query, place)
 
     def _condition(self) -> str:
         """Return the condition on rows of the versions that are known by now, without that on transactions.

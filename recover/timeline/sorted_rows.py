@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from recover.selection.catalog import Column, TableVersion
 from recover.selection.comparison import MismatchError, measured
-from recover.sources.engine import fetched
+from recover.sources.engine import fetched, registered
 from recover.timeline.events import TableEvent
 from recover.timeline.state import Row, State
 
@@ -44,9 +44,8 @@ def sorted_rows(connection: "DuckDBPyConnection", state: State, versions: Sequen
         names = ("number", "values", "content")
         types = (pa.int64(), pa.list_(pa.string()), pa.string())
         arrays = [pa.array(values, kind) for values, kind in zip(zip(*lines, strict=True), types, strict=True)]
-        cursor.register("part", pa.table(dict(zip(names, arrays, strict=True))))
-        cursor.execute("insert into unsorted select * from part")
-        cursor.unregister("part")
+        with registered(cursor, "part", pa.table(dict(zip(names, arrays, strict=True)))):
+            cursor.execute("insert into unsorted select * from part")
     places = range(len(columns))
     order = [f"{_comparable(columns[place], place)} nulls last" for place in places]
     # The text decides between values that are not told apart as numbers, such as NaN or more digits than a DOUBLE has.

@@ -7,7 +7,7 @@ from datetime import UTC
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
-from recover.sources.engine import fetched, literal
+from recover.sources.engine import fetched, literal, registered
 from recover.sources.key_parts import rows_of_keys
 from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.alterations import moves_keys
@@ -140,9 +140,8 @@ def changes_of(
 
         moves = cursor.execute("select * from moves").fetchnumpy()
         keys, roots = components(moves["before"], moves["after"])
-        cursor.register("found", pa.table({"key_hash": keys, "root": roots}))
-        cursor.execute("insert into moved select * from found")
-        cursor.unregister("found")
+        with registered(cursor, "found", pa.table({"key_hash": keys, "root": roots})):
+            cursor.execute("insert into moved select * from found")
     # A mart that an older binloom built lacks these columns until it is built again.
     has_documents = {"undecoded_columns", "json_changes"} <= _columns(cursor, "row_changes")
     documents = "undecoded_columns, json_changes" if has_documents else "null, null"

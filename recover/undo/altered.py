@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.words import counted
+from recover.sources.engine import registered
 from recover.sources.log import Log
 from recover.timeline.alterations import Added, Alteration, alteration
 from recover.timeline.conversions import UNKNOWN as NOT_TOLD
@@ -349,16 +350,15 @@ class _Images:
         pairs = pa.map_(pa.string(), pa.string())
         names = ("change_id", "new_schema", "new_table", "new_key", "new_key_after")
         schema_ = pa.schema([*((one, pa.string()) for one in names), *((f"new_{one}", pairs) for one in _IMAGES)])
-        connection.register("carried_rows", pa.Table.from_pylist(found, schema_))
-        connection.execute(
-            """insert into carried_changes by name
-            select changes.* replace (
-                new_schema as schema_name, new_table as table_name, new_key as pk_values,
-                new_key_after as pk_values_after, null as table_version_id, new_row_before as row_before,
-                new_row_after as row_after
-            ) from binloom.row_changes as changes inner join carried_rows using (change_id)"""
-        )
-        connection.unregister("carried_rows")
+        with registered(connection, "carried_rows", pa.Table.from_pylist(found, schema_)):
+            connection.execute(
+                """insert into carried_changes by name
+                select changes.* replace (
+                    new_schema as schema_name, new_table as table_name, new_key as pk_values,
+                    new_key_after as pk_values_after, null as table_version_id, new_row_before as row_before,
+                    new_row_after as row_after
+                ) from binloom.row_changes as changes inner join carried_rows using (change_id)"""
+            )
 
     def place(self) -> bool:
         """Put the written rows in the place of the logged ones; return whether there are any."""

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
-from recover.sources.engine import answer, literal
+from recover.sources.engine import answer, literal, registered
 from recover.timeline.baselines import Baseline
 from recover.timeline.events import Place
 from recover.undo.fold import Change, Row
@@ -323,9 +323,8 @@ class TableChanges:
 
             keys = list(chains.parents)
             chained = pa.table({"key": keys, "chain": [chains.first(key) for key in keys]})
-            self._connection.register("chained", chained)
-            self._connection.execute("insert into chained_keys select key, chain from chained")
-            self._connection.unregister("chained")
+            with registered(self._connection, "chained", chained):
+                self._connection.execute("insert into chained_keys select key, chain from chained")
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
         """Yield the rows of some chains at a time, which `chains_of` reads.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from recover.sources.engine import registered
 from recover.undo.added_keys import AddedKeys
 from recover.undo.against import LiveServer, equals
 from recover.undo.classify import Direction, Mode, Wish
@@ -133,9 +134,8 @@ class Claims:
 
         names = ("grp", "parts", "exact", "forms", "is_plain", "row_key", "verb", "rank", "place", "delta")
         batch = pa.table(dict(zip(names, zip(*self._waiting, strict=True), strict=True)))
-        self._writer.register("waiting_claims", batch)
-        self._writer.execute("insert into claims select * from waiting_claims")
-        self._writer.unregister("waiting_claims")
+        with registered(self._writer, "waiting_claims", batch):
+            self._writer.execute("insert into claims select * from waiting_claims")
         self._waiting.clear()
 
     def has(self, table: Table) -> bool:

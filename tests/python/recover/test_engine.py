@@ -4,10 +4,11 @@ import gc
 from collections.abc import Iterator
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from recover.sources import engine
-from recover.sources.engine import answer, in_memory
+from recover.sources.engine import answer, in_memory, registered
 
 NUMBERS = "select range as number from range(5000)"
 
@@ -50,3 +51,11 @@ def test_answers_have_the_time_zone_of_the_connection(monkeypatch: pytest.Monkey
         text = "cast(make_timestamptz(0) as varchar)"
         assert [*answer(opened, f"select {text}").rows] == opened.execute(f"select {text}").fetchall()
         assert [*answer(opened, f"select {text}").rows] == [("1970-01-01 00:00:00+00",)]
+
+
+def test_a_table_can_be_registered_after_a_row_was_fetched(connection: duckdb.DuckDBPyConnection) -> None:
+    assert connection.execute("select 7").fetchone() == (7,)
+    with registered(connection, "found", pa.table({"a": [1, 2]})):
+        assert connection.execute("select sum(a) from found").fetchall() == [(3,)]
+    with pytest.raises(duckdb.CatalogException):
+        connection.execute("select * from found")
