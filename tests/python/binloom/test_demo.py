@@ -288,6 +288,13 @@ def results_of_tests(home: Path) -> dict[str, tuple[str, int]]:
     }
 
 
+def without_origins(answer: tuple[int, str, str]) -> tuple[int, str, str]:
+    """Return an answer without the lines on definitions: a cluster has them from snapshots alone."""
+    code, out, problems = answer
+    lines = out.splitlines(keepends=True)
+    return code, "".join(line for line in lines if not line.startswith("-- definition of ")), problems
+
+
 @pytest.mark.postgresql
 @pytest.mark.long
 class TestCluster:
@@ -350,7 +357,8 @@ class TestCluster:
         self, server: ThriftServer, home: Path, tmp_path: Path, words: tuple[str, ...]
     ) -> None:
         local = said(words, on_warehouse(home / "demo"))
-        assert said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment}) == local
+        found = said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment})
+        assert without_origins(found) == without_origins(local)
 
     def test_the_doctor_finds_nothing_wrong(self, there: ClusterHome) -> None:
         found = binloom("doctor", "--format", "csv", env={**there.environment, **there.server.environment})
