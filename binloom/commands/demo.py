@@ -157,7 +157,7 @@ def run_demo() -> int:
         if not (samples / source).is_dir():
             raise UsageError(
                 f"The recorded sample {samples / source} is missing.",
-                hint="Restore it with `git checkout -- samples`.",
+                hint="Restore it with `git checkout -- samples`, or install binloom again.",
             )
     home = _fresh_home()
 

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from binloom.commands.output import print_line, say
+from binloom.commands.project import clone_dir, project_dir
 from binloom.typed.files import Generated, Outcome, compared, known_stems
 from binloom.typed.names import TableId, model_name, stems
 from binloom.typed.tables import Catalog, SourceTable
 from binloom.typed.texts import models
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, UsageError
 from ingest.warehouse.home import binloom_home
 from ingest.words import counted
 from recover.selection.catalog import unknown_source, unknown_table
@@ -37,8 +38,8 @@ def generate_models(source_id: str, patterns: Sequence[str], folder: Path | None
     catalog = (
         Catalog.of_cluster(Cluster.of_environment()) if is_cluster_target() else Catalog.of_warehouse(binloom_home())
     )
-    project = _project()
-    folder = folder or project / "models" / "tables"
+    project = _own_project()
+    folder = folder or _default_folder(project)
     names = catalog.table_names()
     if source_id not in names:
         raise unknown_source(source_id, names)
@@ -53,7 +54,7 @@ def generate_models(source_id: str, patterns: Sequence[str], folder: Path | None
     tables = catalog.tables(source_id, is_wanted)
     known = known_stems(folder)
     everything: list[TableId] = [(source, *name) for source, listed in names.items() for name in listed]
-    chosen = stems(everything, known, _other_models(project, folder))
+    chosen = stems(everything, known, _other_models(project or project_dir(), folder))
     keyed = {_id(table) for table in tables if table.primary_key}
     parents = {one: stem for one, stem in chosen.items() if one in keyed or (folder / f"{stem}.sql").is_file()}
     found = [
@@ -92,8 +93,6 @@ def gone(
 
 def what_builds(folder: Path) -> str:
     """Return which command builds the models in a folder."""
-    from binloom.commands.project import project_dir
-
     if folder.resolve().is_relative_to((project_dir() / "models").resolve()):
         return "`binloom build` builds these models."
     return "`dbt build` in your project builds these models, after `binloom build`."
@@ -115,13 +114,20 @@ def _id(table: SourceTable) -> TableId:
     return table.source_id, table.schema_name, table.table_name
 
 
-def _project() -> Path:
-    """Return the folder of the dbt project: the current folder or a parent, else that of binloom."""
-    from binloom.commands.project import project_dir
-
+def _own_project() -> Path | None:
+    """Return the dbt project of the current folder or a parent, else the clone of binloom."""
     here = Path.cwd()
     own = (folder for folder in (here, *here.parents) if (folder / "dbt_project.yml").is_file())
-    return next(own, None) or project_dir()
+    return next(own, None) or clone_dir()
+
+
+def _default_folder(project: Path | None) -> Path:
+    if project is None:
+        raise UsageError(
+            f"There is no dbt project in {Path.cwd()} or above it, which the models could be written to.",
+            hint="Make one with `binloom init DIR` and change to it, or name a folder with --dir.",
+        )
+    return project / "models" / "tables"
 
 
 def _other_models(project: Path, folder: Path) -> set[str]:

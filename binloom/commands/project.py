@@ -10,8 +10,9 @@ from typing import Any
 
 from binloom.commands.output import Advance
 from binloom.commands.spark_messages import without_plan
-from ingest.errors import StoreError, UsageError
+from ingest.errors import StoreError
 from ingest.warehouse.privacy import persons_umask
+from ingest.warehouse.project import own_project
 
 _MESSAGE_CHARACTERS = 1000
 
@@ -39,24 +40,22 @@ class DbtRun:
         return ", ".join([f"{good} models and tests are good", *others])
 
 
-def project_dir() -> Path:
-    """Return the folder of the dbt project: the current folder or a parent, else binloom's installation source.
-
-    Raises
-    ------
-    UsageError
-        There is no such folder.
-    """
-    import binloom
-
+def clone_dir() -> Path | None:
+    """Return the clone around the current folder, else the one that this code is in; None if it is installed."""
     here = Path.cwd()
-    for folder in (here, *here.parents, Path(binloom.__file__).parents[1]):
-        if (folder / "dbt_project.yml").is_file() and (folder / "ingest").is_dir():
-            return folder
-    raise UsageError(
-        f"There is no binloom project in {here} or above it.",
-        hint="Change to the cloned folder, which contains dbt_project.yml and ingest/.",
-    )
+    folders = (here, *here.parents, own_project())
+    clones = (one for one in folders if (one / "dbt_project.yml").is_file() and (one / "ingest").is_dir())
+    return next(clones, None)
+
+
+def project_dir() -> Path:
+    """Return the folder of binloom's dbt project: a clone, else the copy in the installed package."""
+    return clone_dir() or own_project()
+
+
+def site_dir() -> Path:
+    """Return the default folder of the lineage site: in a clone its own, elsewhere in the current folder."""
+    return (clone_dir() or Path.cwd()) / "site"
 
 
 def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None) -> DbtRun:

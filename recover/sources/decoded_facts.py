@@ -9,11 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import recover
 from ingest.errors import UsageError
+from ingest.warehouse.project import own_project
 from recover.sources.engine import registered
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from ingest.binlog import Scan
     from ingest.sources.directory import BinlogPath
 
-_EVENT_TYPES: Final = Path(recover.__file__).resolve().parents[1] / "seeds" / "event_types.csv"
 _NO_ACTION: Final = ("NO ACTION", "RESTRICT")
 
 _TABLES: Final = """
@@ -276,5 +274,5 @@ def _positions(gtids: Iterable[str]) -> dict[str, int]:
 @cache
 def events_without_rows() -> tuple[str, ...]:
     """Return the types of events that contain no rows; an unknown type may contain some."""
-    with _EVENT_TYPES.open(newline="") as file:
+    with (own_project() / "seeds" / "event_types.csv").open(newline="") as file:
         return tuple(row["event_type"] for row in csv.DictReader(file) if row["changes_rows"] == "no")

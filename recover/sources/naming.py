@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import recover
+from ingest.warehouse.project import own_project
 from recover.selection.catalog import Column, TableVersion
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ Position = tuple[int, int, int]
 
 _FIRST: Final[Position] = (-1, -1, -1)
 _FOREVER: Final[Position] = (2147483647, 2**63 - 1, 2**63 - 1)
-_COLUMN_TYPES: Final = Path(recover.__file__).resolve().parents[1] / "seeds" / "column_types.csv"
 _SIZES: Final = re.compile(r"\((\d+)(?:,(\d+)\))?")
 
 
@@ -302,7 +300,7 @@ def _fits(wire: Mapping[str, Any], defined: Column, is_of_statement: bool) -> bo
 @cache
 def wire_metadata() -> dict[tuple[str, str], str]:
     """Return the metadata that a table map has, by the type in the table map and the type in information_schema."""
-    with _COLUMN_TYPES.open(newline="") as file:
+    with (own_project() / "seeds" / "column_types.csv").open(newline="") as file:
         return {(row["wire_type"], row["data_type"]): row["wire_metadata"] for row in csv.DictReader(file)}
 
 
