@@ -154,6 +154,10 @@ class StoreError(BinloomError):
     exit_code = EXIT_SOURCE
 
 
+class PackagesMissingError(StoreError):
+    """Packages of Python are missing, which only some commands need: see `ingest.extras`."""
+
+
 class JavaMissingError(StoreError):
     """Spark needs Java 17 or newer and none was found."""
 

@@ -35,16 +35,30 @@ def print_findings(address: "ServerAddress | None", format: Format) -> int:
 
 
 def _findings(address: "ServerAddress | None") -> Iterator[Finding]:
-    from binloom.doctor.executors import check_executors
     from binloom.doctor.home import check_home
-    from binloom.doctor.machine import check_machine
+    from binloom.doctor.machine import check_machine, spark_packages
     from binloom.doctor.masks import check_masks
+
+    yield from check_machine()
+    packages = spark_packages()
+    yield packages
+    if packages.level == "good":
+        yield from _findings_of_spark()
+    yield from check_home()
+    yield from check_masks()
+    if address is not None:
+        from binloom.doctor.server import check_source
+
+        yield from check_source(address)
+
+
+def _findings_of_spark() -> Iterator[Finding]:
+    from binloom.doctor.executors import check_executors
+    from binloom.doctor.machine import check_java
     from binloom.doctor.session import check_session
     from recover.sources.cluster import is_cluster_target
 
-    yield from check_machine()
-    yield from check_home()
-    yield from check_masks()
+    yield from check_java()
     of_session = list(check_session())
     yield from of_session
     if all(one.level != "error" for one in of_session):
@@ -53,10 +67,6 @@ def _findings(address: "ServerAddress | None") -> Iterator[Finding]:
         from binloom.doctor.cluster import check_cluster
 
         yield from check_cluster()
-    if address is not None:
-        from binloom.doctor.server import check_source
-
-        yield from check_source(address)
 
 
 def _conclusion(levels: "Counter[Level]") -> str:

@@ -20,6 +20,7 @@ import typer
 from binloom.commands.output import say
 from ingest.errors import EXIT_DONE, EXIT_SOURCE, EXIT_USAGE, BinloomError, UsageError
 from ingest.escapes import visible
+from ingest.extras import told_extras
 from ingest.warehouse.privacy import keep_private
 
 EXIT_INTERRUPTED = 130
@@ -40,7 +41,8 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        code = app(list(arguments), prog_name="binloom", standalone_mode=False)
+        with told_extras():
+            code = app(list(arguments), prog_name="binloom", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else EXIT_DONE
     except BinloomError as error:

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -115,7 +115,7 @@ def facts(home: Path) -> Facts:
     return Facts(
         place=f"{socket.gethostname()}:{os.getcwd()}",
         code=code_fingerprint(),
-        versions=(("Python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)),
+        versions=(("Python", platform.python_version()), *((name, _version(name)) for name in _PACKAGES)),
         decoder_error=decoder_error(),
         home_inode=home.stat().st_ino if home.is_dir() else None,
         can_write=os.access(home / "warehouse", os.R_OK | os.W_OK | os.X_OK),
@@ -126,6 +126,14 @@ def facts(home: Path) -> Facts:
         ),
         clock=time.time(),
     )
+
+
+def _version(package: str) -> str:
+    """Return the version of a package; numba is not there if the decoder came compiled."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
 
 
 def _differences(there: Facts, here: Facts, home: Path) -> Iterator[Finding]:

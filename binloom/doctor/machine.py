@@ -9,14 +9,23 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Final
 
-from binloom.doctor.findings import Finding
+from binloom.doctor.findings import Finding, Level
 from ingest.errors import BinloomError
+from ingest.extras import installs
 from ingest.warehouse.home import HOME_VARIABLE, binloom_home
 from ingest.warehouse.jvm import CLASS_ARCHIVE, find_java
+from ingest.warehouse.project import is_installed, own_project
 from ingest.warehouse.spark import DEFAULT_MEMORY, MEMORY_VARIABLE
 
 SPACE_NEEDED: Final = 2 << 30
 """Bytes that are free in each folder that commands write to."""
+_REPAIR: Final = "Install binloom again." if is_installed() else "Run `make setup`."
+_ARCHIVES_CLASSES: Final = (
+    f"Run `{sys.executable} -m ingest.landing.class_archive {own_project() / 'samples' / 'shop-mysql'}`."
+    if is_installed()
+    else _REPAIR
+)
+_MISSING: Final = "is missing"
 _UNITS: Final = {"k": 10, "m": 20, "g": 30, "t": 40}
 
 
@@ -24,35 +33,69 @@ def check_machine() -> Iterator[Finding]:
     """Check what every command needs on this machine."""
     yield _packages()
     yield _decoder()
-    yield _java()
-    yield from _memory()
     yield from _space()
 
 
-def _packages() -> Finding:
-    """Compare the installed packages with the versions that binloom's own metadata asks for."""
-    from packaging.requirements import Requirement
+def check_java() -> Iterator[Finding]:
+    """Check what a session of Spark needs on this machine."""
+    yield _java()
+    yield from _memory()
 
-    unfit = []
-    for requirement in map(Requirement, requires("binloom") or []):
-        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
-            continue
-        try:
-            installed = version(requirement.name)
-        except PackageNotFoundError:
-            unfit.append(f"{requirement.name} is missing")
-            continue
-        if not requirement.specifier.contains(installed, prereleases=True):
-            unfit.append(f"{requirement.name} is {installed} and not {requirement.specifier}")
+
+def spark_packages() -> Finding:
+    """Return whether the packages are there that land, build and check tables."""
+    unfit = _unfit_packages("spark")
+    if not unfit:
+        return Finding(
+            "packages of Spark", "good", "Spark, dbt and Great Expectations have versions that binloom knows."
+        )
+    level: Level = "advice" if set(unfit.values()) == {_MISSING} else "error"
+    message = f"ingest, build, quality, docs and demo do not work here: {_listed(unfit)}. {installs('spark')}"
+    return Finding("packages of Spark", level, message)
+
+
+def _packages() -> Finding:
+    unfit = _unfit_packages("")
     if unfit:
-        return Finding("packages", "error", f"In {sys.prefix}, {'; '.join(unfit)}. Run `make setup`.")
+        return Finding("packages", "error", f"In {sys.prefix}, {_listed(unfit)}. {_REPAIR}")
     python = ".".join(map(str, sys.version_info[:3]))
     return Finding("packages", "good", f"Python {python} has every package in a version that binloom knows.")
 
 
+def _unfit_packages(extra: str) -> dict[str, str]:
+    """Compare the installed packages with what binloom's own metadata asks for: of an extra, or "" of all others."""
+    from packaging.requirements import Requirement
+
+    unfit = {}
+    for requirement in map(Requirement, requires("binloom") or []):
+        is_general = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        is_of_extra = requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
+        if not (is_general if not extra else is_of_extra and not is_general):
+            continue
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            unfit[requirement.name] = _MISSING
+            continue
+        if not requirement.specifier.contains(installed, prereleases=True):
+            unfit[requirement.name] = f"is {installed} and not {requirement.specifier}"
+    return unfit
+
+
+def _listed(unfit: dict[str, str]) -> str:
+    return "; ".join(f"{name} {problem}" for name, problem in unfit.items())
+
+
 def _decoder() -> Finding:
-    if reason := decoder_error():
-        return Finding("decoder", "error", f"The decoder cannot be compiled here: {reason}. Run `make setup`.")
+    from ingest.binlog import kernel
+
+    try:
+        kernel.prepare()
+    except BinloomError as error:
+        return Finding.of_error("decoder", error)
+    except Exception as error:
+        message = f"The decoder cannot be compiled here: {_first_line(error)}. {_REPAIR}"
+        return Finding("decoder", "error", message)
     return Finding("decoder", "good", "The decoder is compiled for this processor.")
 
 
@@ -62,9 +105,14 @@ def decoder_error() -> str:
 
     try:
         kernel.prepare()
-    except Exception as error:  # compiling can fail in any way of numba, LLVM and the machine
-        return str(error).partition("\n")[0] or type(error).__name__
+    except Exception as error:
+        return _first_line(error)
     return ""
+
+
+def _first_line(error: Exception) -> str:
+    # Compiling can fail in any way of numba, LLVM and the machine.
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 def _java() -> Finding:
@@ -73,9 +121,8 @@ def _java() -> Finding:
     except BinloomError as error:
         return Finding.of_error("java", error)
     if not CLASS_ARCHIVE.is_file():
-        return Finding(
-            "java", "advice", f"{java} fits, but {CLASS_ARCHIVE} is missing: Spark starts slowly. Run `make setup`."
-        )
+        message = f"{java} fits, but {CLASS_ARCHIVE} is missing: Spark starts slowly. {_ARCHIVES_CLASSES}"
+        return Finding("java", "advice", message)
     return Finding("java", "good", f"{java} fits, and Spark's classes are archived.")
 
 

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from ingest.errors import MetastoreLockedError, StoreError
+from ingest.extras import told_extras
 from ingest.warehouse.few_rows import MANY_ROWS
 from ingest.warehouse.home import NO_SPACE, binloom_home, comes_of_a_full_disk, prepare_home
 from ingest.warehouse.jvm import Jvm, find_java, runs_in_this_process
@@ -280,7 +281,7 @@ class SparkLaunch:
 
     Raises
     ------
-    JavaMissingError, MetastoreLockedError, StoreError
+    PackagesMissingError, JavaMissingError, MetastoreLockedError, StoreError
     """
 
     # Tests set this: their tables have few rows.
@@ -299,7 +300,8 @@ class SparkLaunch:
         self._context: Any = None
         self._session: Any = None
         self._owned = True
-        self._adopt(session)
+        with told_extras():
+            self._adopt(session)
         if self._context is not None:
             return
         prepare_home(self.home)

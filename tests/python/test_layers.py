@@ -11,17 +11,18 @@ from tests.support.places import PROJECT
 PACKAGES = [PROJECT / "binloom", PROJECT / "recover", PROJECT / "ingest"]
 
 # Each room and the rooms that it may import, in reverse order of the data flow.
-WORDS = {"ingest.errors", "ingest.escapes", "ingest.lazy", "ingest.versions", "ingest.words"}
+WORDS = {"ingest.errors", "ingest.escapes", "ingest.extras", "ingest.lazy", "ingest.versions", "ingest.words"}
 BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources", "ingest.masking"}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 MAY_IMPORT = {
     "ingest": set(),
     "ingest.errors": set(),
     "ingest.escapes": set(),
+    "ingest.extras": {"ingest.errors"},
     "ingest.lazy": set(),
     "ingest.versions": set(),
     "ingest.words": set(),
-    "ingest.binlog": {"ingest.errors", "ingest.lazy", "ingest.versions"},
+    "ingest.binlog": {"ingest.errors", "ingest.extras", "ingest.lazy", "ingest.versions"},
     "ingest.ddl": {"ingest.errors", "ingest.versions"},
     "ingest.masking": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl", "ingest.sources"},
     "ingest.sources": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl"},
