@@ -16,7 +16,7 @@ export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export GX_ANALYTICS_ENABLED := False
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test deep lint format generate docs bench lock clean examples
+.PHONY: help setup demo check test deep lint format generate docs bench wheel lock clean examples
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -62,6 +62,9 @@ man: setup  ## the man page, where `man binloom` finds it if .venv/bin is in PAT
 	@mkdir -p $(VENV)/share/man/man1
 	@$(BIN)/python -m tools.man_page > $(VENV)/share/man/man1/binloom.1
 
+wheel: setup  ## the wheel, with the compiled decoder, and the source distribution in dist/
+	@$(BIN)/python -m tools.wheel
+
 lock:  ## requirements.lock anew from pyproject.toml
 	@test -x $(BIN)/python || $(MAKE) --no-print-directory setup
 	@bash .ci/lock $(VENV)
@@ -70,5 +73,5 @@ examples:  ## .examples/ with the tools of docs/examples, so that their tests ru
 	@test -x .examples/bin/dagster || { python3 -m venv .examples && .examples/bin/pip install --quiet --disable-pip-version-check -r docs/examples/requirements.txt; }
 
 clean:  ## everything that git ignores, except .servers/
-	@rm -rf $(VENV) .examples .binloom target logs site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) .examples .binloom build dist target logs site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	@find . -name __pycache__ -not -path "./.servers/*" -prune -exec rm -rf {} +

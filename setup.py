@@ -1,12 +1,14 @@
-"""Builds the package with the dbt project in it, and with the decoder if somebody has compiled it: see `tools.wheel`.
+"""Builds the package with the dbt project in it, and with the compiled decoder if `tools.wheel` has compiled it.
 
 dbt finds the project in the root of the repository, where its users name it as a package; there it stays. A wheel has a
 copy in `binloom/project`, and dbt's plugin beside the packages, where dbt looks for it.
 """
 
+import os
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 PROJECT = (
@@ -21,6 +23,7 @@ PROJECT = (
     "samples",
 )
 PLUGIN = "dbt_plugin/dbt_binloom.py"
+KERNEL = os.environ.get("BINLOOM_COMPILED_KERNEL")
 
 
 class BuildWithProject(build_py):
@@ -35,6 +38,8 @@ class BuildWithProject(build_py):
             for file in _files(Path(part)):
                 self._copy(file, built / "binloom" / "project" / file)
         self._copy(Path(PLUGIN), built / Path(PLUGIN).name)
+        for file in _files(Path(KERNEL)) if KERNEL else ():
+            self._copy(file, built / "ingest" / "binlog" / "kernel" / "shipped" / file.name)
 
     def _copy(self, source: Path, target: Path) -> None:
         self.mkpath(str(target.parent))
@@ -46,4 +51,19 @@ def _files(part: Path) -> list[Path]:
     return [path for path in found if "__pycache__" not in path.parts]
 
 
-setup(cmdclass={"build_py": BuildWithProject})
+class WithCode(Distribution):
+    """Says that there is code for a platform, so that the build makes a wheel of one."""
+
+    def has_ext_modules(self) -> bool:
+        return bool(KERNEL)
+
+
+class WheelOfPlatform(bdist_wheel):
+    """With the decoder, a wheel is for Linux on x86-64 and for every Python: the code needs none, and no new libc."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return ("py3", "none", "manylinux_2_17_x86_64") if KERNEL else super().get_tag()
+
+
+if __name__ == "__main__":
+    setup(distclass=WithCode, cmdclass={"build_py": BuildWithProject, "bdist_wheel": WheelOfPlatform})

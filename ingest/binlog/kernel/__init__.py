@@ -4,7 +4,19 @@ Modules whose functions numba compiles are imported only to compile them. Python
 call of each loads its code.
 """
 
+from typing import Final
+
 from ingest.binlog.kernel.compiled import load
+
+ENTRY_POINTS: Final = (
+    ("packets", "unpack", 1),
+    ("packets", "verify", 1),
+    ("strings", "convert_string", 5),
+    ("text_rows", "split", 1),
+    ("text_rows", "write_singles", 5),
+    ("walk", "run", 1),
+)
+"""Module, name and number of arguments of each."""
 
 
 def run(context: int) -> int:
@@ -39,9 +51,5 @@ def convert_string(out: int, address: int, size: int, charset: int, table: int) 
 
 def prepare() -> None:
     """Load all entry points now, and compile those that no earlier process has compiled."""
-    for name in ("unpack", "verify"):
-        load("packets", name, 1)
-    load("strings", "convert_string", 5)
-    load("text_rows", "split", 1)
-    load("text_rows", "write_singles", 5)
-    load("walk", "run", 1)
+    for entry_point in ENTRY_POINTS:
+        load(*entry_point)

@@ -1,8 +1,10 @@
 """The kernel's machine code: numba compiles an entry point once, later processes load its code from a file.
 
-Loading the code needs llvmlite alone. Importing numba, and what it imports, takes longer than decoding a small file.
+A wheel may contain the code, see `shipped`. Elsewhere loading it needs llvmlite alone. Importing numba, and what it
+imports, takes longer than decoding a small file.
 The file's folder is named by a hash of all that the code depends on: the kernel's source, the versions of numba and
-llvmlite, the processor, and whether accesses are checked (see `guard`). So any change compiles everything anew.
+llvmlite, the processor that it is for, and whether accesses are checked (see `guard`). So any change compiles
+everything anew.
 """
 
 import ctypes
@@ -10,6 +12,8 @@ import fcntl
 import hashlib
 import importlib
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,32 +22,54 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from llvmlite import binding
-
-from ingest.binlog.kernel import guard
+from ingest.binlog.kernel import compiling, guard, processor
+from ingest.binlog.kernel.shipped import shipped_address, source_digest
+from ingest.extras import told_extras
 
 EntryPoint = Callable[..., int]
 
 _RETURNED: Final = 0
+_ROOT: Final = str(Path(__file__).parents[3])
 _engines: Final[list[Any]] = []
 """They own the loaded code."""
 
 
 @cache
 def load(module: str, name: str, arguments: int) -> EntryPoint:
-    """Return the compiled function `name` of a module of the kernel, which takes so many int64 and returns one."""
+    """Return the compiled function `name` of a module of the kernel, which takes so many int64 and returns one.
+
+    Raises
+    ------
+    PackagesMissingError
+        The code must be compiled here, and there is no numba.
+    """
+    shipped = shipped_address(module, name)
+    if shipped is not None:
+        return _callable(shipped, name, arguments)
+    with told_extras():
+        return _callable(_loaded(*stored(module, name, arguments)), name, arguments)
+
+
+def stored(module: str, name: str, arguments: int) -> tuple[str, bytes]:
+    """Return the symbol and the object code of an entry point; compile it if no process has done so."""
     if guard.IS_ON:
         importlib.import_module("ingest.binlog.kernel.guard_code")
     path = _cache_folder() / f"{module}.{name}"
-    stored = _read(path)
-    if stored is None:
+    found = _read(path)
+    if found is None:
+        _say_that_it_compiles()
         with _one_at_a_time(path.parent):
             # Another process may have compiled it in the meantime.
-            stored = _read(path)
-            if stored is None:
-                stored = _compile(module, name, arguments)
-                _write(path, *stored)
-    return _callable(*stored, arguments)
+            found = _read(path)
+            if found is None:
+                found = _compile(module, name, arguments)
+                _write(path, *found)
+    return found
+
+
+@cache
+def _say_that_it_compiles() -> None:
+    sys.stderr.write("binloom: compiling the decoder for this machine, once; this takes about a minute.\n")
 
 
 @contextmanager
@@ -83,22 +109,24 @@ def _digest(symbol: bytes, code: bytes) -> bytes:
 
 
 def _compile(module: str, name: str, arguments: int) -> tuple[str, bytes]:
-    """Return the symbol and the object code of an entry point, without numba's wrappers for callers in Python."""
-    from numba import njit, types
+    """Return the symbol and the object code of an entry point."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", compiling.__name__, module, name, str(arguments)],
+        env={**compiling.environment(), "PYTHONPATH": os.pathsep.join(filter(None, [_ROOT, *sys.path]))},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
+    if done.returncode != 0:
+        reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise RuntimeError(f"{module}.{name} could not be compiled: {reason[0]}")
+    symbol, code = done.stdout.split(b"\n", 1)
+    return symbol.decode(), code
 
-    function = getattr(importlib.import_module(f"ingest.binlog.kernel.{module}"), name).py_func
-    signature = types.int64(*[types.int64] * arguments)
-    compiled = njit(signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function).overloads[signature.args]
-    _, _, (code, _) = compiled.library.serialize_using_object_code()
-    return compiled.fndesc.llvm_func_name, code
 
+def _loaded(symbol: str, code: bytes) -> int:
+    """Load code into this process; return the address of the symbol."""
+    from llvmlite import binding
 
-def _callable(symbol: str, code: bytes, arguments: int) -> EntryPoint:
-    """Load code into this process.
-
-    numba's functions return a status, and store their result and an exception at the addresses of the first two
-    arguments.
-    """
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_default_triple().create_target_machine()
@@ -106,7 +134,15 @@ def _callable(symbol: str, code: bytes, arguments: int) -> EntryPoint:
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)
-    address = engine.get_function_address(symbol)
+    return int(engine.get_function_address(symbol))
+
+
+def _callable(address: int, name: str, arguments: int) -> EntryPoint:
+    """Return the function at an address.
+
+    numba's functions return a status, and store their result and an exception at the addresses of the first two
+    arguments.
+    """
     words = [ctypes.c_int64] * arguments
     function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)(address)
 
@@ -114,7 +150,7 @@ def _callable(symbol: str, code: bytes, arguments: int) -> EntryPoint:
         result, exception = ctypes.c_int64(), ctypes.c_void_p()
         status = function(ctypes.addressof(result), ctypes.addressof(exception), *words)
         if status != _RETURNED:
-            raise RuntimeError(f"{symbol} failed with status {status}")
+            raise RuntimeError(f"{name} failed with status {status}")
         return result.value
 
     return guard.checked(call)
@@ -124,7 +160,7 @@ def _callable(symbol: str, code: bytes, arguments: int) -> EntryPoint:
 def _cache_folder() -> Path:
     """Return the first writable of: $BINLOOM_CACHE, `.binloom/cache` of the project, the user's cache."""
     name = Path("kernel") / _key()
-    project = Path(__file__).parents[3]
+    project = Path(_ROOT)
     roots = [
         Path(os.environ["BINLOOM_CACHE"]) if os.environ.get("BINLOOM_CACHE") else None,
         project / ".binloom" / "cache" if (project / "dbt_project.yml").is_file() else None,
@@ -151,9 +187,8 @@ def _temporary_folder(name: Path) -> Path:
 
 
 def _key() -> str:
-    digest = hashlib.sha256(f"{version('numba')} {version('llvmlite')} {guard.IS_ON}".encode())
-    digest.update(f"{binding.get_process_triple()} {binding.get_host_cpu_name()}".encode())
-    digest.update(binding.get_host_cpu_features().flatten().encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    from llvmlite import binding
+
+    made_of = (version("numba"), version("llvmlite"), guard.IS_ON, source_digest())
+    made_for = (binding.get_process_triple(), *processor.target())
+    return hashlib.sha256(repr((made_of, made_for)).encode()).hexdigest()[:16]

@@ -6,15 +6,15 @@ the remaining bytes. A CPU without pclmulqdq uses only these tables.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
 from ingest.binlog.kernel.guard_code import guarded
 from ingest.binlog.kernel.memory import load_u8, load_u32
+from ingest.binlog.kernel.processor import target
 
-HAS_CLMUL = bool(llvm.get_host_cpu_features().get("pclmul", False))
+HAS_CLMUL = "+pclmul" in target()[1].split(",")
 
 _FOLD_64_BYTES = (0x0154442BD4, 0x01C6E41596)
 _FOLD_16_BYTES = (0x01751997D0, 0x00CCAA009E)
