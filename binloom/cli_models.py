@@ -39,3 +39,18 @@ def generate(
     from binloom.commands.generate import generate_models
 
     raise typer.Exit(generate_models(source, tables or [], directory, check))
+
+
+@commands.command(short_help="Begin a dbt project of your own.")
+def init(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", readable=False, help="Folder of the project; its name is the project's.")
+    ],
+) -> None:
+    """Write a dbt project of your own that uses binloom's models as a package, with one model as an example.
+
+    Nothing is overwritten. The commands that build it are printed.
+    """
+    from binloom.commands.init import start_project
+
+    raise typer.Exit(start_project(directory))
