@@ -48,7 +48,7 @@ format: setup  ## let ruff and sqlfluff rewrite what they can
 	$(BIN)/ruff format .
 	$(BIN)/sqlfluff fix models macros tests/dbt
 
-generate: setup  ## files whose facts are kept elsewhere: dbt's sources and the descriptions of raw columns
+generate: setup  ## files whose facts are kept elsewhere: dbt's sources, descriptions of raw columns, the reference of the commands
 	@$(BIN)/python -m tools.generate
 
 docs: setup  ## the lineage site in site/

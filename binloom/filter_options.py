@@ -16,7 +16,7 @@ import typer
 
 from binloom.options import not_empty
 
-_PANEL: Final = "Filters"
+PANEL: Final = "Filters"
 
 
 def _several(option: str, metavar: str, help: str) -> Any:
@@ -26,7 +26,7 @@ def _several(option: str, metavar: str, help: str) -> Any:
 def _one(option: str, metavar: str, help: str, type_: Any = str, **more: Any) -> Any:
     return Annotated[
         type_ | None,
-        typer.Option(option, metavar=metavar, help=help, rich_help_panel=_PANEL, callback=not_empty, **more),
+        typer.Option(option, metavar=metavar, help=help, rich_help_panel=PANEL, callback=not_empty, **more),
     ]
 
 

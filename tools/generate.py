@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ingest.warehouse.tables import BINLOG_FILES, COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES, SEGMENTS
 from tests.support.places import PROJECT
+from tools.reference_page import reference_page
 
 STAGING = PROJECT / "models" / "staging" / "binlog"
 
@@ -28,7 +29,11 @@ def main() -> None:
 
 def generated() -> dict[Path, str]:
     """Return the text of each generated file."""
-    return {STAGING / "_binlog__docs.md": column_docs(), STAGING / "__sources.yml": sources()}
+    return {
+        STAGING / "_binlog__docs.md": column_docs(),
+        STAGING / "__sources.yml": sources(),
+        PROJECT / "docs" / "reference.md": reference_page(),
+    }
 
 
 def column_docs() -> str:
