@@ -12,7 +12,7 @@ _INTRODUCTION: Final = """# Reference
 
 All commands and options, as `binloom COMMAND --help` prints them. Generated from the commands by `make generate`.
 
-[commands.md](commands.md) describes what the commands do."""
+Rules for all commands, such as exit codes, are in [operations.md](operations.md#rules-for-all-commands)."""
 
 
 def reference_page() -> str:

@@ -53,7 +53,7 @@ def test_rows_are_those_that_ingest_lands(session: Any, home: Path) -> None:
         assert rows(maps) == rows(landed)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/notebooks.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/analytics.md"])
 def test_the_documented_lines_run(session: Any, page: str) -> None:
     (lines,) = re.findall(r"```python\n(.*?)```", (PROJECT / page).read_text(), re.DOTALL)
     assert '"/var/lib/mysql"' in lines
