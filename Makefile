@@ -14,9 +14,11 @@ IN_PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 export DO_NOT_TRACK := 1
 export DBT_SEND_ANONYMOUS_USAGE_STATS := false
 export GX_ANALYTICS_ENABLED := False
+# mkdocs-material prints that mkdocs has a successor.
+export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test deep lint format generate docs bench wheel lock clean examples
+.PHONY: help setup demo check test deep lint format generate guide man docs bench wheel lock clean examples
 
 help:  ## what there is
 	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -51,13 +53,16 @@ format: setup  ## let ruff and sqlfluff rewrite what they can
 generate: setup  ## files whose facts are kept elsewhere: dbt's sources, descriptions of raw columns, the reference of the commands
 	@$(BIN)/python -m tools.generate
 
-docs: setup  ## the lineage site in site/
+guide: setup  ## the pages of docs/ as a site with search, in site/guide/
+	@$(BIN)/mkdocs build --quiet --strict
+
+docs: setup  ## the lineage site in site/, and the pages beside it in site/guide/
+	@BINLOOM_LINEAGE_SITE=../index.html $(BIN)/mkdocs build --quiet --strict
 	@$(BIN)/binloom docs
 
 bench: setup  ## the benchmarks; figures belong in benchmarks/README.md
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
-.PHONY: man
 man: setup  ## the man page, where `man binloom` finds it if .venv/bin is in PATH
 	@mkdir -p $(VENV)/share/man/man1
 	@$(BIN)/python -m tools.man_page > $(VENV)/share/man/man1/binloom.1

@@ -12,6 +12,8 @@ from ingest.escapes import json_in_script
 # binloom's project does not. The address is removed anyway.
 _TRACKER: Final = "//d1fc8wv8zag5ca.cloudfront.net/2.9.0/sp.js"
 _ARTIFACTS: Final = ("manifest.json", "catalog.json")
+# `make docs` writes it before the site.
+_GUIDE: Final = "guide/index.html"
 
 
 def write_site(site: Path, home: Path) -> Path:
@@ -34,7 +36,8 @@ def write_site(site: Path, home: Path) -> Path:
 
     target = home / "target"
     lineage = read_lineage(target)
-    page = index_page(lineage, read_facts(home), datetime.now(UTC))
+    guide = _GUIDE if (site / _GUIDE).exists() else None
+    page = index_page(lineage, read_facts(home), datetime.now(UTC), guide)
     site.mkdir(parents=True, exist_ok=True)
     for artifact in _ARTIFACTS:
         shutil.copyfile(target / artifact, site / artifact)

@@ -21,7 +21,7 @@ _SCRIPTS: Final = ("routes.js", "way.js", "columns.js", "search.js")
 _MOST_PLOTS: Final = 24
 
 
-def index_page(lineage: Lineage, facts: Facts, written_at: datetime) -> str:
+def index_page(lineage: Lineage, facts: Facts, written_at: datetime, guide: str | None = None) -> str:
     """Return the whole site as one HTML document that loads nothing but itself.
 
     Parameters
@@ -32,6 +32,8 @@ def index_page(lineage: Lineage, facts: Facts, written_at: datetime) -> str:
         What is known about the data.
     written_at
         The time that the page shows as its own.
+    guide
+        Address of the pages of documentation, as seen from this page, if they are beside it.
     """
     lineage = _with_all_columns(lineage)
     pages = TablePages(lineage, facts)
@@ -39,6 +41,7 @@ def index_page(lineage: Lineage, facts: Facts, written_at: datetime) -> str:
     parts = {
         "styles": "\n".join(map(_asset, _STYLES)),
         "scripts": "\n".join(map(_asset, _SCRIPTS)),
+        "guide": f'<a href="{text(guide)}">Guide</a>' if guide else "",
         "written": f"{written_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         "lineage": json_in_script(json.dumps(_columns_as_numbers(lineage), separators=(",", ":"))),
         "content": "\n".join(content),

@@ -39,6 +39,14 @@ def test_the_site_has_every_file(home: Path, tmp_path: Path) -> None:
     assert (site / "manifest.json").read_bytes() == (home / "target" / "manifest.json").read_bytes()
 
 
+def test_the_page_leads_to_the_guide_beside_it(home: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    assert "guide" not in write_site(site, home).read_text()
+    (site / "guide").mkdir()
+    (site / "guide" / "index.html").touch()
+    assert '<a href="guide/index.html">Guide</a>' in write_site(site, home).read_text()
+
+
 def test_the_page_of_dbt_has_no_tracker_and_no_name_that_ends_its_script(home: Path, tmp_path: Path) -> None:
     write_site(tmp_path / "site", home)
     page = (tmp_path / "site" / "dbt.html").read_text()
