@@ -356,7 +356,8 @@ def status(
 def build(
     context: typer.Context,
     every: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Look again after this time, until a signal comes: 60s, 5m.")
+        str | None,
+        typer.Option(metavar="TIME", help="Check again every 60s, 5m, ... until a signal ends it."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Build even if nothing new has landed.")] = False,
     metrics_port: MetricsPort = None,

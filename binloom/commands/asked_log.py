@@ -97,7 +97,7 @@ def spilling_log(
     more: Sequence[Path] | None = None,
     names: Path | None = None,
 ) -> Iterator[Log]:
-    """Give the log of `asked_whole_log` with all that an undo needs; a folder takes what does not fit into memory."""
+    """Give the log of `asked_whole_log` with all that an undo needs. What does not fit into memory goes to files."""
     with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
         yield asked_whole_log(sources, files, more, names, spill=Path(spill))
 
@@ -117,7 +117,7 @@ def report_notes(selection: Selection) -> None:
 
 @contextmanager
 def problems_first(log: Log) -> Iterator[None]:
-    """Tell why rows of damaged files are missing before an error: what it misses may be among these rows."""
+    """Report damaged files before an error is printed: the rows that they lack may be the reason for it."""
     try:
         yield
     except UsageError as error:
@@ -172,7 +172,7 @@ def report_beginning(log: Log, sources: Sequence[str], since: datetime | None = 
 
 
 def report_end(log: Log) -> None:
-    """Tell if an answer is not about the end of the server's log, but about that of the given files."""
+    """Report that the log continues after the given files, so that the answer lacks later changes."""
     if log.goes_on_after is not None:
         say(f"the log goes on after {log.goes_on_after}, in files that were not given: later changes are not known.")
 
@@ -188,7 +188,7 @@ def report_writer(home: Path) -> None:
 
 
 def _is_own_java(process: int) -> bool:
-    """Return whether a process is the Java process of a session of this one, as in the demo."""
+    """Return whether a process is the Java process of our own session, as in the demo."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:

@@ -72,7 +72,7 @@ def baseline_from_dump(
 
 
 class _Rate:
-    """Counts bytes, and waits so that no more than some come in a second."""
+    """Counts the bytes that are read, and waits to keep to a maximum rate."""
 
     def __init__(self, most_bytes: int | None) -> None:
         self.bytes = 0
@@ -85,7 +85,7 @@ class _Rate:
         return time.monotonic() - self._began
 
     def received(self, count: int) -> None:
-        """Count bytes that came."""
+        """Count received bytes."""
         self.bytes += count
         if self._most is not None:
             time.sleep(max(self.bytes / self._most - self.seconds, 0))

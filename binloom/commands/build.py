@@ -44,7 +44,7 @@ def build_models(
     dbt_options
         Options of `dbt build`, such as `["--select", "+row_changes"]`.
     every
-        Seconds from one look to the next; Spark and dbt stay loaded until SIGINT or SIGTERM. None: look once.
+        Polling interval in seconds; Spark and dbt stay loaded until SIGINT or SIGTERM. None: check once.
     force
         Build the first time even if nothing is new.
     metrics_port, metrics_address
@@ -72,7 +72,7 @@ def build_models(
 
 
 def build_inputs(home: Path) -> str:
-    """Return a hash of everything that the tables of a home are made of: raw tables, project and format."""
+    """Return a hash of all inputs of the tables of a home: the raw tables, the project and the format."""
     project = project_dir()
     found = hashlib.sha256(raw_state(home).encode())
     found.update(os.environ.get(FORMAT_VARIABLE, "").encode())
@@ -203,9 +203,9 @@ def _now() -> str:
 
 
 class _Interruption:
-    """Handler of a signal, which interrupts the process and remembers that the signal came.
+    """A signal handler that interrupts the process, and remembers that the signal came.
 
-    Python loses an exception that is raised while an object is deleted, and Spark's objects do much when they are.
+    Python drops an exception that is raised while an object is deleted, and Spark's objects run much code then.
     """
 
     came = False

@@ -28,7 +28,7 @@ class BuildPlace(Protocol):
         """Return whether the tables of the last build are still there, as far as this is known without Java."""
 
     def open(self) -> None:
-        """Start the session, unless it is open, and merge and delete files that no other process can."""
+        """Start the session unless it is open; merge and delete files, which only its process may do."""
 
     def prepare(self) -> None:
         """Create missing raw tables, and register what landed without Spark. Call `open` first."""

@@ -60,7 +60,7 @@ def record_good_build(
 
 
 def forget_good_builds(home: Path, place: str) -> None:
-    """Let the next build of a place build."""
+    """Forget the good builds of a place, so that the next build runs."""
     records = _records(home)
     if records.pop(place, None):
         _store(home, records)

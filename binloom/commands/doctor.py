@@ -71,6 +71,6 @@ def _findings_of_spark() -> Iterator[Finding]:
 
 def _conclusion(levels: "Counter[Level]") -> str:
     if not levels["error"] + levels["warning"]:
-        return "Nothing is in the way."
+        return "Commands will run."
     numbers = f"{counted(levels['error'], 'error')} and {counted(levels['warning'], 'warning')}"
-    return f"{numbers}. {'Mend the errors first.' if levels['error'] else 'Commands will run.'}"
+    return f"{numbers}. {'Fix the errors first.' if levels['error'] else 'Commands will run.'}"

@@ -33,7 +33,7 @@ def erase_rows(source: str, table_name: str, keys: Sequence[str], *, apply: bool
         record, landing = changed.record, changed.landing
         if landing is not None and (unfinished := Erasure.stored(source, home)) is not None:
             _erase(landing, unfinished, "finishing the erasure that was interrupted")
-            say("an earlier erasure was interrupted and is finished now. Run `binloom build`, then this again.")
+            say("an earlier erasure was interrupted and is finished now. Run `binloom build`, then this command again.")
             return EXIT_DONE
         spill = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="binloom-erase-")))
         with progress("finding the rows"):

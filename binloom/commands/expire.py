@@ -27,9 +27,9 @@ class Limit:
     Attributes
     ----------
     time
-        Files whose last event is older expire; None: it does not matter.
+        Files whose last event is older expire; None: no such limit.
     file
-        Files before this one expire, `EPOCH/FILE` if several epochs have it; None: it does not matter.
+        Files before this one expire, `EPOCH/FILE` if several epochs have it; None: no such limit.
     """
 
     time: datetime | None = None

@@ -69,7 +69,7 @@ def _report_names(log: Log, table: Table) -> None:
         say(f"before {period.binlog_file}:{period.until.pos}, the table had the name {period.table}.")
     if (later := later_name(log.connection, table)) is not None:
         name, position = later
-        say(f"the RENAME TABLE at {position} gave {table} the name {name}: its rows go on under that name.")
+        say(f"the RENAME TABLE at {position} gave {table} the name {name}: its rows continue under that name.")
 
 
 def _print_row(found: Sequence[Version], moment: Moment, name: str, format: Format) -> int:

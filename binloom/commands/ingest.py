@@ -25,7 +25,7 @@ def ingest_files(
 ) -> int:
     """Land binlog files of a folder; print a summary, and each problem to stderr."""
     result = land_files(source, directory, files, tables, new_epoch, skip_bad_checksum, again, masks)
-    nothing = "nothing is to be landed again: segments_to_land_again lists no segment of these files"
+    nothing = "nothing to land again: segments_to_land_again lists no segment of these files"
     print_line(f"{source}: {nothing if again and not result.files else summary(result)}")
     sys.stdout.flush()
     for warning in result.warnings:

@@ -20,9 +20,9 @@ def binlogs(files: Iterable[Path]) -> list[Path]:
     others = [path for path in named if is_companion(path)]
     if others and len(others) == len(named):
         raise UsageError(
-            f"{others[0]} is no binlog: the server lists its files there, or their GTIDs.",
+            f"{others[0]} is not a binlog: the server lists its files there, or their GTIDs.",
             hint="Give the binlog files beside it.",
         )
     for path in others:
-        say(f"{path} is no binlog, but a file that the server keeps beside them; it is passed over.")
+        say(f"{path} is skipped: it is not a binlog, but a file that the server keeps beside them.")
     return [path for path in named if path not in others]

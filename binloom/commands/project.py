@@ -151,7 +151,7 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
 
 @contextlib.contextmanager
 def _kept(file: Path) -> Iterator[None]:
-    """Leave a file as it is: `dbt docs` would replace the results of the last build by results of nothing."""
+    """Leave a file as it is: `dbt docs` would replace the results of the last build by empty results."""
     content = file.read_bytes() if file.exists() else None
     try:
         yield

@@ -38,7 +38,7 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
 
 
 def _print_paragraphs(changes: Iterable[Mapping[str, Any]]) -> None:
-    """Print each change with the columns that it changed; a line names each transaction, and what became of it.
+    """Print each change with the columns that it changed; a line names each transaction and its outcome.
 
     Rows that ROLLBACK TO SAVEPOINT took back have another outcome than their transaction: they get a line of their own.
     """

@@ -25,7 +25,7 @@ from ingest.warehouse.privacy import keep_private
 
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
-"""What a shell shows for a process that SIGPIPE has ended."""
+"""Exit code that a shell shows for a process that SIGPIPE has ended."""
 
 _SILENCE = logging.NullHandler()
 

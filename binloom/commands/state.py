@@ -67,10 +67,7 @@ def _write_inserts(log: Log, state: State, output: Path | None) -> int:
     inserts = inserts_of(log, state)
     write_script(inserts.lines(), output)
     if inserts.left_out:
-        say(
-            f"{subject(inserts.left_out, 'row', 'is', 'are')} left out, without a form in SQL; the reason is beside"
-            " each."
-        )
+        say(f"{subject(inserts.left_out, 'row', 'is', 'are')} left out; the script has the reason beside each.")
     return EXIT_CHECK_FAILED if inserts.left_out else EXIT_DONE
 
 

@@ -67,7 +67,7 @@ def print_script(
     against: "ServerAddress | None" = None,
     with_cascades: bool = False,
 ) -> int:
-    """Print a script, or write it to a file; `tell` gets what it does and does not, or why there is none.
+    """Print a script, or write it to a file; `tell` gets its report, or why there is none.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ def print_script(
             exit_code = max(EXIT_CHECK_FAILED, exit_code)
         if plan.is_printable and not plan.statements:
             tell(
-                "nothing can be done: each row that is not as it should be is left out."
+                "nothing can be done: each row that would change is left out."
                 if plan.left.count
-                else "nothing is to be done: every selected row is already as it should be."
+                else "nothing to do: all selected rows already have the target values."
             )
     return exit_code
 

@@ -14,7 +14,7 @@ _FACTORS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 def seconds(text: str, option: str) -> float:
     """Return a duration such as 30s, 5m or 7d in seconds.
 
-    A number alone has no unit to guess: it may be meant in days where rows are dropped by it. Only 0 needs none.
+    A number without a unit is refused, except 0: a wrong guess could drop rows that somebody wants to keep.
 
     Raises
     ------
