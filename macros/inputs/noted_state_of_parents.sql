@@ -1,5 +1,5 @@
 {% macro noted_state_of_parents(node) %}
-    {#- When a child of the node is built, nothing that the node is made of is built any more. -#}
+    {#- All parents of the node are built before its children, so the state is cached. -#}
     {%- set states = shared_notes().states -%}
     {%- if node.unique_id not in states -%}
         {%- do states.update({node.unique_id: state_of_parents(node)}) -%}

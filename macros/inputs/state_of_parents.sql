@@ -1,6 +1,6 @@
 {% macro state_of_parents(node) %}
-    {#- A table is what its last build made. A view and an ephemeral model are what their parents are. A parent that a
-        test only waits for does not matter. -#}
+    {#- The state of a table is the id of its last build. That of a view or an ephemeral model is made of the states of
+        its parents. A parent that a test only waits for does not matter. -#}
     {%- set states = [] -%}
     {%- set waits_for = node.config.meta.get('waits_for', []) -%}
     {%- for parent in node.depends_on.nodes | reject('in', waits_for) | sort -%}

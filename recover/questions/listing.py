@@ -34,13 +34,13 @@ class Shown:
     pattern: str
 
     def answer(self, tables: list[tuple[str, str]]) -> Answer:
-        """Return the answer that has those of some tables."""
+        """Return the answer: those of some tables that the question asks for."""
         rows = (one for one in sorted(tables) if self.schema in (None, one[0]) and fnmatchcase(one[1], self.pattern))
         return Answer(["schema_name", "table_name"], rows)
 
 
 def shown(question: str) -> Shown | None:
-    """Return what `show tables` asks for; None if the question is another one."""
+    """Return the tables that `show tables` asks for; None for any other question."""
     found = _SHOW.fullmatch(question)
     if found is None:
         return None
@@ -50,7 +50,7 @@ def shown(question: str) -> Shown | None:
 
 
 def described(question: str) -> str | None:
-    """Return a query of the table that `describe` names; None if the question is another one."""
+    """Return a query of the table that `describe` names; None for any other question."""
     found = _DESCRIBE.fullmatch(question)
     return None if found is None else f"select * from {found[1]} limit 0"
 

@@ -72,7 +72,7 @@ def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Ans
 
 
 def _explained_rows(connection: "DuckDBPyConnection", rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Yield rows; DuckDB may find only in a late one that an expression has no value."""
+    """Yield rows. DuckDB may raise an error only in a late row, in which an expression has no value."""
     with _explained(connection):
         yield from rows
 

@@ -1,4 +1,4 @@
-"""The places of some rows in the raw tables: in row events, statements, baselines and in quarantine."""
+"""The places of some rows in the raw tables: in row events, statements, baselines and quarantine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class Found:
 
 
 def find(connection: "DuckDBPyConnection", table: Table, keys: Sequence[str]) -> Found:
-    """Find everything that the raw tables have of some rows, through changes of their keys.
+    """Find all values of some rows in the raw tables, also under the keys that the rows had at other times.
 
     Parameters
     ----------

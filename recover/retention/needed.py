@@ -17,11 +17,11 @@ _HARMLESS: Final = ("truncate_table", "truncate_partition", "create_database")
 
 
 class StaleMartsError(UsageError):
-    """The marts lack something that has landed."""
+    """The marts lack rows that have landed."""
 
 
 def keep_needed(connection: "DuckDBPyConnection", source_id: str, files: Sequence[OldFile], home: Path) -> None:
-    """Keep the files that something later needs, and all files after them.
+    """Keep the files that later files or commands need, and all files after them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The reason why filters select nothing, found only when they do."""
+"""The reason why filters select nothing. It is searched only when they do."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
@@ -166,7 +166,7 @@ def _outside_time(ask: Ask, filters: Filters) -> UsageError | None:
 
 
 def _not_logged(ask: Ask, filters: Filters) -> UsageError | None:
-    """Name a filter for which the log of the sources has nothing that could fit, whatever its value is."""
+    """Name a filter that selects nothing whatever its value is: the log of the sources lacks what it compares."""
     from sqlglot import exp
 
     is_of_source = place_condition(Filters(sources=filters.sources))

@@ -1,4 +1,4 @@
-"""The filters that select row changes, the same for every command: as a person gives them, and checked alone.
+"""The filters that select row changes, the same for every command: as a person gives them, checked without the log.
 
 `recover.selection.condition` makes a condition of them, for which it needs the tables of the log.
 """

@@ -1,7 +1,7 @@
 """Comparisons of a condition that do not fit the type of their column in every version of its table.
 
 A person thinks of the table as it is now. An earlier version, or another table, in which a comparison has no meaning
-must neither end the question nor hide rows of the others. What the comparison means there is told.
+must neither end the question nor hide rows of the others. The command prints what the comparison means there.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ _MOST_PLACES: Final = 3
 
 @dataclass
 class Fitting:
-    """What is known of the comparisons of a condition, while it is bound to one group of versions after another."""
+    """Notes on the comparisons of a condition, while it is bound to one group of versions after another."""
 
     _fitting: set[int] = field(default_factory=set)
     _misfits: dict[int, UsageError] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Fitting:
         otherwise
             Gives the result if it does not fit.
         note
-            Gives what is told if it does not fit.
+            Gives the note if it does not fit.
         """
         try:
             bound = bind()
@@ -68,7 +68,7 @@ class Fitting:
         return bound
 
     def tell(self, column: Column, versions: Sequence[TableVersion], note: str) -> None:
-        """Keep what is told of a column in some versions."""
+        """Record a note about a column in some versions."""
         places = self._notes.setdefault((column.name, note), {})
         for version in versions:
             own = version.column(column.name) or column
@@ -88,7 +88,7 @@ class Fitting:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what is told: a sentence for each comparison and column, but not for hundreds of them."""
+        """Return the notes: a sentence for each comparison and column, but not for hundreds of them."""
         notes = [f"where {column} is {_listed([*places])}, {note}." for (column, note), places in self._notes.items()]
         more = len(notes) - _MOST_NOTES
         return tuple(notes) if more <= 0 else (*notes[:_MOST_NOTES], f"the same is true of {more} more comparisons.")

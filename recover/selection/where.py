@@ -67,7 +67,7 @@ class Condition:
         return tuple(dict.fromkeys(column.name for column in self.tree.find_all(exp.Column)))
 
     def bound(self, versions: Sequence[TableVersion]) -> "tuple[exp.Expr, tuple[str, ...]]":
-        """Return the condition on `row_changes`, for rows of these versions of tables, and what is to be told of it.
+        """Return the condition on `row_changes`, for rows of these versions of tables, and the notes on it.
 
         Raises
         ------

@@ -385,7 +385,7 @@ class _Decoding:
     def _condition(self) -> str:
         """Return the condition on rows of the versions that are known by now, without that on transactions.
 
-        A row that it takes needs not be selected: the selection of the whole log decides.
+        This is only a prefilter: the condition on the whole log checks the rows again.
         """
         # The decoder chooses the tables. Some of them may come later in the files, and would have no version yet.
         any_table = ("*",) if self._filters.tables else ()

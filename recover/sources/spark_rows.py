@@ -1,7 +1,7 @@
 """Rows of Spark as lines of text, and the lines as rows of DuckDB.
 
 Thrift has neither maps nor times with microseconds, and Python reads it value by value. So each row is one JSON object
-in which every value is text; both engines write and read it, and no value passes through a type of its own in between.
+in which every value is text. Both engines write and read it, and no value is converted to another type in between.
 """
 
 from collections.abc import Iterable, Sequence

@@ -357,7 +357,7 @@ _UNCOMMITTED: Final = {
     "none": "a transaction whose end is not in the log",
     "unknown": "changes that ROLLBACK TO SAVEPOINT may have taken back",
 }
-"""Outcomes of changes that may have remained, and what that means."""
+"""Outcomes of changes that may have remained, in words."""
 
 _OBSCURING_QUERIES: Final = {
     "rows in quarantine": """

@@ -243,10 +243,10 @@ class LiveServer:
             if not row[f"f{place}"]
         )
         if one.is_absent:
-            reason = "a row with this key is on the server, and none is expected"
+            reason = "the server has a row with this key, and none is expected"
             return Difference(table, shown, reason, differing, is_done=one.verb == "INSERT" and not differing)
         is_done = bool(one.wanted) and all(row[f"w{place}"] for place, name in enumerate(columns) if name in one.wanted)
-        return Difference(table, shown, "the row is another on the server", differing, is_done)
+        return Difference(table, shown, "the row differs on the server", differing, is_done)
 
     def _rows(self, table: Table, sql: str) -> "list[AnswerRow]":
         parts = in_parts(sql)

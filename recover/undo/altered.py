@@ -333,8 +333,7 @@ class _Images:
             keys = _keys(table, way, event_type, (key, key_after), images)
             if keys is None:
                 reason = (
-                    f"the primary key of {table.text} is another since {way[-1][0]}, and its rows do not tell the new"
-                    " one"
+                    f"the primary key of {table.text} changed with {way[-1][0]}, and its rows do not tell the new key"
                 )
                 if reason not in carried.problems:
                     carried.problems.append(reason)

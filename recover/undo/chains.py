@@ -140,7 +140,7 @@ class ChainPlanner:
         self._statements = ProvedStatements()
 
     def findings(self, first: int, chains: Iterable[list[Change]]) -> Findings:
-        """Return what became of chains, the first of which has the place `first`.
+        """Return the findings on chains, the first of which has the place `first`.
 
         Raises
         ------

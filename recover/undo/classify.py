@@ -38,7 +38,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True)
 class Wish:
-    """How a selection is undone.
+    """The options of an undo or redo: how a selection is taken back, or done again.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Conflict:
     Attributes
     ----------
     key
-        The row's key as people write it.
+        Display form of the row's key.
     columns
         The columns that both changed; empty if it is about the row as a whole.
     """
@@ -87,7 +87,7 @@ class Refusal:
     column
         The column without which its statement is possible, if there is one.
     needs
-        What would have to be there.
+        What the log would have to contain.
     """
 
     table: Table
@@ -473,7 +473,7 @@ def _key_text(table: Table, history: History, row: Row | None = None) -> str:
 
 
 def key_text(table: Table, row: Row) -> str:
-    """Return the key of a row as people write it."""
+    """Return the display form of the key of a row."""
     if not table.row_key:
         return "(a table without a key)"
     return "|".join(str(row.get(name)) for name in table.row_key)

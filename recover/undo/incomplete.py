@@ -68,7 +68,7 @@ def left_out(connection: "DuckDBPyConnection", selected: Selected) -> Iterator[s
 
 
 def never_landed(log: "Log", selected: Selected) -> Iterator[str]:
-    """Yield which tables were landed alone, as a warning: rows of others in the selected transactions are not known."""
+    """Yield warnings: files were landed with only some tables, so the selected transactions may lack rows of others."""
     if not selected.is_whole:
         return
     names = log.connection.execute("select distinct epoch, binlog_file from selected_transactions").fetchall()

@@ -172,7 +172,7 @@ def inserts_of(log: Log, state: State) -> Inserts:
 
 
 def _difference(log: Log, state: State, table: Table, definitions: Definitions) -> str | None:
-    """Return why a definition may be another one than that of the moment."""
+    """Return why a definition may differ from that of the moment."""
     # To the snapshot of a cluster, the statements since are not applied.
     for event in events_of(log.connection, state.table) if log.copies is not None else ():
         if _redefines(event) and (event.place < state.moment.place) != definitions.shows(event):

@@ -1,4 +1,4 @@
-"""Statements as data: which row, which values it must have, which values it gets."""
+"""Statements as data: the row, the values that it must have, and the values that it gets."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -266,7 +266,7 @@ class Claims:
         ).fetchall()
 
     def unseen(self) -> Iterator[str]:
-        """Yield which unique keys are newer than the selection: rows that the log does not show may hold values."""
+        """Yield the unique keys that are newer than the selection: rows that the log lacks may have their values."""
         self._flush()
         for table in self._tables.values():
             for number, (key, _) in enumerate(self._unique[table.name]):
@@ -339,7 +339,7 @@ class Obstacle(NamedTuple):
     text: str
 
     def problem(self, wish: Wish) -> str:
-        """Return the reason with the transaction that brought it about, and with ways out."""
+        """Return the reason with the transaction that caused it, and with ways out."""
         transaction, ways = self.holder.transaction, []
         if transaction and wish.mode is not Mode.DEPENDENTS:
             ways.append("take that transaction back, too (--with-dependents)")

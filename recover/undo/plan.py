@@ -118,7 +118,7 @@ class Plan:
         return not self.conflicting or self.wish.mode in (Mode.SKIP, Mode.FORCE)
 
     def take(self, table: Table, found: Findings) -> None:
-        """Add what became of some chains of a table."""
+        """Add the findings on some chains of a table."""
         for verb, count in found.counts.items():
             self.counts[table.text, verb] += count
         self.conflicting += len(found.conflicts)
@@ -308,7 +308,7 @@ class Planner:
                 )
 
     def _findings(self, task: Task, changes: TableChanges, plan: Plan) -> Iterator[Findings]:
-        """Yield what became of the chains of a table, some of them at a time."""
+        """Yield the findings on the chains of a table, some chains at a time."""
         batches = _placed(changes.batches())
         number = number_of_processes(plan.selected.tables[task.table.name])
         if number and self._server is None:

@@ -1,7 +1,7 @@
 """Selected changes that an undo leaves alone: those that were rolled back, and those of sequences.
 
 A sequence of MariaDB is a table of one row that no DML can change; a server logs each refill as an INSERT. A sequence
-never gives a number twice, so nothing is to be taken back.
+never gives a number twice, so there is nothing to take back.
 """
 
 from collections.abc import Iterable

@@ -64,7 +64,7 @@ def planned(
     with_cascades
         Add the rows that cascading foreign keys changed without a trace in the log.
     tell
-        Is told what conditions mean for rows whose column has another type.
+        Gets the notes on conditions, for rows whose column has another type.
 
     Raises
     ------

@@ -268,7 +268,7 @@ def test_undo_compares_the_damage_with_a_live_server(
     assert_sentence(
         different,
         1,
-        "shop.orders 1001: the row is another on the server: status should be 'cancelled' and is 'CANCELLED'",
+        "shop.orders 1001: the row differs on the server: status should be 'cancelled' and is 'CANCELLED'",
         "the undo is refused: 1 of 52 rows are not on the server as the log left them. --skip-conflicts leaves these",
     )
     assert different.stdout == ""
