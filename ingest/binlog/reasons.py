@@ -37,7 +37,7 @@ DETAILS: Final[dict[int, str]] = {
     layout.BAD_TABLE_MAP: "its fields do not fit into its bytes",
     layout.VALUE_TOO_LARGE: "a statement or a row of more than 2 GiB of text cannot be held; it and the rows "
     "behind it are left out",
-    layout.BAD_CHECKSUM: "its checksum does not match; it was passed over",
+    layout.BAD_CHECKSUM: "its checksum does not match; it was skipped",
     layout.BAD_PAYLOAD: "its data cannot be decompressed to the announced size",
     layout.INCIDENT: "the server lost events here: changes are missing from this log",
     layout.ROWS_V0: "MySQL 5.1 before 5.1.18 logs rows without the sizes of their columns; add a schema snapshot that "

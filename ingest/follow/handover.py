@@ -237,7 +237,7 @@ def is_same_server(identity: ServerIdentity, server_uuid: str | None, server_id:
 
 
 def _behind_purged(view: ServerView, standing: Standing, accept_gap: bool) -> Decision:
-    """Decide when the file is deleted: does the oldest file continue it, is a part between them lost, or neither?"""
+    """Decide when the file is deleted: the oldest file continues it, a part between is lost, or neither is known."""
     received, previous = standing.received, view.head_of(view.oldest).previous_gtids
     is_next = received.next_file == view.oldest
     has_all_gtids = not (received.is_anonymous or view.may_be_anonymous)

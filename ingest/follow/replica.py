@@ -52,7 +52,7 @@ def _read(path: Path) -> Replica | None:
         values = json.loads(path.read_bytes())
         replica = Replica(values["server_id"], str(uuid.UUID(values["server_uuid"])))
         if not (isinstance(replica.server_id, int) and 0 < replica.server_id <= _HIGHEST):
-            raise ValueError(f"{replica.server_id!r} is no server_id")
+            raise ValueError(f"{replica.server_id!r} is not a server_id")
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

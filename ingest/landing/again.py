@@ -87,7 +87,7 @@ def _mart_rows(model: str, home: Path) -> Iterator[Row]:
     if not folders:
         raise UsageError(
             f"Model {model} is not built: it lists the segments that must be landed again.",
-            hint="Run `dbt build` first, then this again.",
+            hint="Run `dbt build`, then this command again.",
         )
     for folder in folders:
         for path in data_files(folder):

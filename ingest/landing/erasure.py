@@ -1,7 +1,7 @@
 """Erasure: take the values of some rows out of the raw tables, and keep the rows. Needs no Spark.
 
 Before the first file is written, a plan is stored in the home: the places of the rows, and a secret from which the
-tokens of their keys are made. It contains no values. An erasure that is killed at any time is finished by the next one
+tokens of their keys are made. It contains no values. An erasure that is killed at any time is finished by the next one,
 with the same tokens. At the end, one write to `segments` shows the models that these segments changed. The plan is
 deleted with its secret; after that, nothing shows to which key a token belongs.
 """

@@ -50,7 +50,7 @@ class Executor(Protocol):
         """Land segments one after the other, in the background."""
 
     def prepare(self) -> None:
-        """Prepare for commits while the first tasks are running."""
+        """Get ready for commits while the first tasks run."""
 
     def register(self, results: Sequence[SegmentResult]) -> None:
         """Register the folders of landed segments with their tables, if a metastore is available."""

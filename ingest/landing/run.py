@@ -230,7 +230,7 @@ class Run:
         committed_at = time.monotonic()
         # The session starts while the first tasks are running.
         tasks.prepare()
-        log.debug("tables are there")
+        log.debug("raw tables are ready")
         while pending:
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done:

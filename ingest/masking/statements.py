@@ -152,7 +152,7 @@ def _token_texts(tokens: list[Any], text: str) -> list[str]:
 
 
 def _not_understood(row: Mapping[str, Any], flavor: Flavor, version: tuple[int, ...], key: bytes | None) -> str:
-    """Return a text that is not understood either: the history of the schema then knows that it knows nothing.
+    """Return a text that is not understood either, so that the history of the schema becomes uncertain there.
 
     If the statement changes no table whatever it says, its first words are kept, so that no definition is lost.
     """

@@ -343,7 +343,7 @@ class _CachingSha2(_Sha256):
 
 
 class _Old(_Method):
-    """A digest of 64 bits that reveals the password in no time."""
+    """A digest of 64 bits, from which anybody finds the password at once."""
 
     def authenticate(self, packet: Any) -> Any:
         raise self._refusal(

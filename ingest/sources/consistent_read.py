@@ -261,7 +261,7 @@ class _Reader:
             # `readinto1` waits for more bytes when it has some.
             data: bytes = self._connection._rfile.read1(min(len(room), RECEIVE_BYTES))
         except OSError as error:
-            why = "nothing came any more" if isinstance(error, TimeoutError) else str(error)
+            why = "no more data arrived" if isinstance(error, TimeoutError) else str(error)
             raise BrokenStreamError(f"The connection to {self._address} broke: {why}.", hint="Try again.") from None
         if not data:
             raise BrokenStreamError(f"The server at {self._address} closed the connection.", hint="Try again.")

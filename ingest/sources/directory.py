@@ -105,7 +105,7 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
 def _series_of_binlogs(numbered: Sequence[BinlogPath]) -> list[BinlogPath]:
     """Return the files whose series has a binlog: MariaDB keeps its `aria_log.00000001` in the same folder.
 
-    A damaged file of a series stays in it, so that it is told and not passed over.
+    A damaged file of a series stays in it, so that it is reported and not skipped.
     """
     files = [file for file in numbered if file.path.is_file()]
     bases = {file.base for file in files if _may_be_binlog(file.path)}

@@ -133,7 +133,7 @@ class ReplicationStream:
         try:
             count = self._socket.recv_into(self.packets.room())
         except OSError as error:
-            why = "nothing came any more" if isinstance(error, TimeoutError) else str(error)
+            why = "no more data arrived" if isinstance(error, TimeoutError) else str(error)
             raise BrokenStreamError(f"The connection to {self.address} broke: {why}.") from None
         if not count:
             raise BrokenStreamError(f"The server at {self.address} closed the connection.")

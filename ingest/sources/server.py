@@ -190,7 +190,7 @@ _NUMBER = re.compile(r"[0-9]{1,20}")
 
 
 def source_error(address: ServerAddress, error: Exception, sql: str | None = None) -> SourceError:
-    """Return the error for an exception of pymysql: it tells who refused what, and what to do."""
+    """Return the error for an exception of pymysql: what the server refused, and what to do."""
     number, text = 0, _shortened(str(error)).rstrip(".")
     if not isinstance(error, pymysql.MySQLError | OSError):
         return SourceError(

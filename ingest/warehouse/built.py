@@ -23,7 +23,7 @@ _STATE_BYTES: Final = 8
 
 
 class TableState(enum.Enum):
-    """The state of a table, as far as it is recorded. The texts have one length, so that one takes another's place."""
+    """The state of a table, as far as it is recorded. The texts have equal lengths: one overwrites another."""
 
     UNRECORDED = b""
     """An older binloom built the table, or nobody did."""

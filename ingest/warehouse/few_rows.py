@@ -77,8 +77,8 @@ def _few() -> int:
     text = os.environ.get(FEW_ROWS_VARIABLE) or str(_FEW)
     if not text.isdecimal():
         raise UsageError(
-            f"{FEW_ROWS_VARIABLE} is {text!r}, which is no number of rows.",
-            hint=f"Set it to a number such as {_FEW}, or to 0 if no build shall count as one of few rows.",
+            f"{FEW_ROWS_VARIABLE} is {text!r}, which is not a number of rows.",
+            hint=f"Set it to a number such as {_FEW}, or to 0 to turn the settings for few rows off.",
         )
     return int(text)
 

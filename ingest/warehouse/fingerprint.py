@@ -1,4 +1,4 @@
-"""Fingerprint of the code that lands: two processes with another one may give the same bytes other values."""
+"""Fingerprint of the code that lands: processes with different ones may decode the same bytes differently."""
 
 import hashlib
 from functools import cache

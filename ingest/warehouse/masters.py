@@ -73,7 +73,7 @@ def require_executor(context: "SparkContext") -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the sentence of an error of Spark that tells most: that of the innermost cause."""
+    """Return the most useful sentence of an error of Spark: that of the innermost cause."""
     lines = str(error).splitlines() or [type(error).__name__]
     causes = [line for line in lines if line.startswith("Caused by: ")]
     line = causes[-1].removeprefix("Caused by: ") if causes else next((one for one in lines if ": " in one), lines[0])

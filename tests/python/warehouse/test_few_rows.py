@@ -78,7 +78,7 @@ def test_the_number_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize("limit", ["some", "-1", "²"])
 def test_a_limit_that_is_no_number_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setenv(FEW_ROWS_VARIABLE, limit)
-    with pytest.raises(UsageError, match=f"BINLOOM_FEW_ROWS is '{limit}', which is no number of rows"):
+    with pytest.raises(UsageError, match=f"BINLOOM_FEW_ROWS is '{limit}', which is not a number of rows"):
         builds_few_rows(tmp_path)
 
 
