@@ -1,4 +1,4 @@
-"""What the documentation site needs besides its pages: mkdocs calls these functions (`hooks` in mkdocs.yml).
+"""Functions that mkdocs calls while it writes the documentation site (`hooks` in mkdocs.yml).
 
 The pages are written for GitHub and for dbt. So links that leave docs/ lead to the lineage site or become plain text,
 and the marks of dbt's blocks are taken out. The README is the first page.

@@ -21,6 +21,8 @@ def reference_page() -> str:
     context = group.make_context("binloom", ["status"], resilient_parsing=True)
     commands = [group.get_command(context, name) for name in group.list_commands(context)]
     parts = [_INTRODUCTION, "\n".join(f"- [`{one.name}`](#{one.name}): {one.short_help}" for one in commands)]
+    own, _ = _grouped(group, context)
+    parts += ["## Without a command", "\n".join(own)]
     shared: dict[str, list[str]] = {}
     for command in commands:
         parts += _section(command, context, shared)
@@ -43,7 +45,7 @@ def _section(command: Any, parent: Any, shared: dict[str, list[str]]) -> Iterato
 
 
 def _grouped(command: Any, context: Any) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the options and arguments of a command alone, and those of groups that other commands have too."""
+    """Return the options and arguments of a command alone, and those that other commands have too, by group."""
     has_login = server_options.OPTIONS.keys() <= {parameter.name for parameter in command.params}
     own: list[str] = []
     groups: dict[str, list[str]] = {}
