@@ -1,4 +1,4 @@
-"""Servers for tests, and what becomes of a test whose server is not there.
+"""Servers for tests; a test whose server is missing is skipped.
 
 A test that needs a server carries its marker (`mysql`, `mariadb`, `mysql56`, `mariadb118`), or asks for its fixture.
 Without the server it is skipped and the reason is shown; with BINLOOM_REQUIRE_SERVERS=1 it fails. The same holds for
