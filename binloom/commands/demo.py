@@ -16,7 +16,7 @@ from binloom.commands.build import build_inputs
 from binloom.commands.build_record import record_good_build
 from binloom.commands.ingest import land_files, summary
 from binloom.commands.output import print_line, print_table, progress, say
-from binloom.commands.project import BUILD, build_site, project_dir, run_dbt
+from binloom.commands.project import BUILD, build_site, clone_dir, project_dir, run_dbt
 from binloom.commands.quality import summary as gate_summary
 from ingest.errors import EXIT_CHECK_FAILED, MetastoreLockedError, StoreError, UsageError
 from ingest.warehouse.home import HOME_VARIABLE
@@ -261,10 +261,12 @@ def _suggest(transaction: dict[str, Any], home: Path) -> None:
     """Print three commands to try; they need the row that `_answers` has added to the transaction."""
     source, place = transaction["source_id"], f"{transaction['binlog_file']}:{transaction['transaction_pos']}"
     table = f"{transaction['schema_name']}.{transaction['table_name']}"
+    generate = (["generate", "--source", source], "models with columns and types, in models/tables")
+    init = (["init", "shop"], "a dbt project of your own, for models of these tables")
     commands = (
         (["history", table, transaction["pk_values"], "--source", source], "one row through time"),
         (["query", "--source", source, "--transaction", place], "what the transaction did"),
-        (["generate", "--source", source], "models with columns and types, in models/tables"),
+        init if clone_dir() is None else generate,
     )
     lines = [(shlex.join(["binloom", *words]), purpose) for words, purpose in commands]
     width = max(len(command) for command, _ in lines)
