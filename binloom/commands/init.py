@@ -10,6 +10,7 @@ import binloom
 from binloom.commands.output import print_line
 from binloom.commands.project import project_dir
 from ingest.errors import EXIT_DONE, UsageError
+from ingest.warehouse.privacy import persons_umask
 
 _TEMPLATES: Final = Path(binloom.__file__).parent / "templates"
 _OWN_NAME: Final = "binloom"
@@ -28,11 +29,12 @@ def start_project(folder: Path) -> int:
     for name in files:
         if (folder / name).exists():
             raise UsageError(f"{folder / name} exists.", hint="Name a folder that has no dbt project yet.")
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        print_line(f"new: {path}")
+    with persons_umask():
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print_line(f"new: {path}")
     print_line()
     for command in (["cd", str(folder)], ["dbt", "deps"], ["binloom", "build"], ["dbt", "build"]):
         print_line(f"  {shlex.join(command)}")

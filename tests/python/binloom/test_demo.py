@@ -38,10 +38,12 @@ from tests.servers.accounts import create_account
 from tests.servers.thrift import ThriftServer
 from tests.support.browser import ENTER, browser, complaints, wait
 from tests.support.command_line import assert_sentence, binloom
+from tests.support.commands import DBT
 from tests.support.depth import at_depth
 from tests.support.examples import refreshed
 from tests.support.follow.proxy import Proxy
 from tests.support.in_process import binloom_here
+from tests.support.models.invoke import run_dbt
 from tests.support.models.typed import Typed, generated_in_own_project, value_of_type
 from tests.support.openlineage import assert_openlineage
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
@@ -654,6 +656,21 @@ def test_a_project_of_ones_own_uses_binloom_as_a_package(own_project: tuple[Type
         "no_bulk_cancellation": "warn"
     }
     assert {"cancelled_orders", "orders_without_customer", *typed.stems.values()} <= {*states}
+    assert "row_changes" not in states
+
+
+def test_a_project_that_init_begins_is_built(
+    demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "own" / "shop_models"
+    assert binloom_here("init", project).returncode == 0
+    subprocess.run([DBT, "deps"], cwd=project, check=True, capture_output=True)
+    monkeypatch.setenv("BINLOOM_HOME", str(home / "demo"))
+    with SparkLaunch(home / "demo", short_lived=True) as launch:
+        launch.session()
+        states = run_dbt(home / "demo", "build", project=project)
+    # The models of binloom are built already, by its own command.
+    assert set(states.values()) == {"success", "pass"} and {"changes_per_day"} <= {*states}, states
     assert "row_changes" not in states
 
 
