@@ -72,9 +72,13 @@ def test_commands_that_read_and_ask_need_no_spark(tmp_path: Path) -> None:
     assert codes == [0] * len(codes), done.stderr
 
 
+def test_files_land_without_spark(tmp_path: Path) -> None:
+    codes, done = exit_codes(tmp_path, ("ingest", "--source", "shop", "--binlog-dir", SAMPLE, "--all"), ("status",))
+    assert codes == [0, 0] and "397 row changes in 76 transactions landed" in done.stdout, done.stderr
+
+
 def test_commands_that_need_spark_say_what_to_install(tmp_path: Path) -> None:
     commands = (
-        ("ingest", "--source", "shop", "--binlog-dir", SAMPLE, "--all"),
         ("quality",),
         ("docs",),
         ("demo",),
