@@ -1,4 +1,4 @@
-"""`binloom snapshot`, `ingest` and `status` on real files, through Spark."""
+"""`binloom snapshot`, `ingest` and `status` on real files."""
 
 import json
 import shutil
@@ -12,13 +12,12 @@ from tests.support.in_process import binloom_here
 from tests.support.landing.binlogs import encrypted_by_mysql, flip_bit
 from tests.support.places import SAMPLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SHOP = SAMPLES / "shop-mysql"
 
 
 def run(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
-    """Run a command with the Java process of all tests: one of its own takes longer to start than to land a file."""
     return binloom_here(*arguments, env={"BINLOOM_HOME": str(home)})
 
 

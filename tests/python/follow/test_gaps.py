@@ -82,7 +82,6 @@ def test_purged_logs_that_were_not_read_are_a_gap(server: Server, follower: Foll
     assert_same_tables(follower.tables, Decoded(after, follower.tables))
 
 
-@pytest.mark.spark
 def test_a_backup_fills_a_gap(server: Server, follower: Follower, tmp_path: Path) -> None:
     work(server)
     follower.once()

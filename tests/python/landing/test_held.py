@@ -1,4 +1,4 @@
-"""Landing a stream's files piece by piece in this process gives the same tables as Spark's tasks at once."""
+"""Landing a stream's files piece by piece gives the same tables as an ingest of the whole files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,19 +46,18 @@ def files_of(home: Path) -> set[Path]:
     return {path for path in warehouse_dir(home).rglob("*") if path.is_file()}
 
 
-@pytest.mark.spark
-def test_the_same_files_as_from_spark(landing: StreamLanding, home: Path, tmp_path: Path) -> None:
+def test_the_same_files_as_from_an_ingest(landing: StreamLanding, home: Path, tmp_path: Path) -> None:
     result = landing.land([whole(SHOP / name) for name in NAMES])
     assert (result.problems, result.exit_code) == ([], 0)
-    by_spark = ingest("stream", find_binlogs(SHOP), SMALL, home=tmp_path / "spark")
+    at_once = ingest("stream", find_binlogs(SHOP), SMALL, home=tmp_path / "ingest")
     assert (result.row_events, result.transactions, result.segments, result.bytes) == (
-        by_spark.row_events,
-        by_spark.transactions,
-        by_spark.segments,
-        by_spark.bytes,
+        at_once.row_events,
+        at_once.transactions,
+        at_once.segments,
+        at_once.bytes,
     )
     assert result.row_events > 300
-    here, there = stored(home), stored(tmp_path / "spark")
+    here, there = stored(home), stored(tmp_path / "ingest")
     assert here.pop("sources") != there.pop("sources")  # no file records the host, and the test is not the server
     assert here == there
 

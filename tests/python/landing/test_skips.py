@@ -134,8 +134,6 @@ def test_what_an_earlier_epoch_has_landed_is_not_landed_again(landing: StreamLan
     assert {reason for reason, _ in skipped(landing, replica[0], 1)} == {LANDED_EARLIER}
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 def test_ingest_of_a_source_and_its_replica_lands_each_transaction_once(tmp_path: Path) -> None:
     logs, home = tmp_path / "logs", tmp_path / "home"
     logs.mkdir()
