@@ -14,13 +14,13 @@
         {%- if lacking | length == nodes | length -%}
             {%- do exceptions.raise_compiler_error(
                 "there are no tables in schema " ~ nodes[0].schema ~ ": nothing has been landed in this warehouse yet."
-                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed. If `binloom follow`"
-                ~ " has landed files that no Spark session has seen yet, run `binloom quality`: it registers them."
+                ~ " Land a binlog with `binloom ingest`, or set BINLOOM_HOME to where it was landed. If files are landed,"
+                ~ " and a Thrift server does not know their tables yet, run `binloom build`: it makes them."
             ) -%}
         {%- elif lacking -%}
             {%- do exceptions.raise_compiler_error(
                 "this warehouse was landed by another version of binloom: " ~ lacking | join(", ") ~ " of schema "
-                ~ nodes[0].schema ~ " lack what this one has. `binloom quality` adds it."
+                ~ nodes[0].schema ~ " lack what this one has. `binloom build` adds it."
             ) -%}
         {%- endif -%}
     {%- endif -%}
