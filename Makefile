@@ -50,7 +50,7 @@ format: setup  ## let ruff and sqlfluff rewrite what they can
 	$(BIN)/ruff format .
 	$(BIN)/sqlfluff fix models macros tests/dbt
 
-generate: setup  ## files whose facts are kept elsewhere: dbt's sources, descriptions of raw columns, the reference of the commands
+generate: setup  ## generated files: dbt's sources, raw columns, docs/reference.md, the picture of the README
 	@$(BIN)/python -m tools.generate
 
 guide: setup  ## the pages of docs/ as a site with search, in site/guide/

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ingest.warehouse.tables import BINLOG_FILES, COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES, SEGMENTS
 from tests.support.places import PROJECT
+from tools import demo_picture
 from tools.reference_page import reference_page
 
 STAGING = PROJECT / "models" / "staging" / "binlog"
@@ -33,6 +34,7 @@ def generated() -> dict[Path, str]:
         STAGING / "_binlog__docs.md": column_docs(),
         STAGING / "__sources.yml": sources(),
         PROJECT / "docs" / "reference.md": reference_page(),
+        demo_picture.PICTURE: demo_picture.picture(demo_picture.RECORDED.read_text()),
     }
 
 

@@ -54,6 +54,7 @@ from tests.support.recover.cluster_rows import on_cluster
 from tests.support.recover.filtered_types import all_conditions
 from tests.support.recover.questions import documented_commands, documented_questions
 from tests.support.recover.targets import COMMANDS, on_warehouse, said
+from tools import demo_picture
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SOURCES = ("shop-mysql", "shop-mariadb")
@@ -126,6 +127,10 @@ def test_it_writes_sql_that_takes_the_damage_back(demo: "subprocess.CompletedPro
         assert script.read_text().count("\nUPDATE `shop`.`orders` SET ") == 52
     assert demo.stdout.count("shop.orders 1042: the row needs nothing, because it was already brought back") == 2
     assert demo.stdout.count("undo of 1 transaction: 52 UPDATE of shop.orders; proved.") == 2
+
+
+def test_the_picture_of_the_readme_shows_what_it_prints(demo: "subprocess.CompletedProcess[str]") -> None:
+    assert demo_picture.recorded(demo.stdout) == demo_picture.RECORDED.read_text()
 
 
 def test_its_last_lines_name_three_things_to_try(
