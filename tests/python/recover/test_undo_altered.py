@@ -92,6 +92,11 @@ CARRIED = [
         ("delete from t where id = 1", "update t set a = 9 where id = 2"),
         ("alter table t drop primary key, add primary key (a)",),
     ),
+    Case("drop the key", (TABLE, ROWS), BOTH, ("alter table t drop primary key",)),
+    Case("another type of numbers", (TABLE, ROWS), BOTH, ("alter table t modify a decimal(10,2)",)),
+    Case("another character set", (TABLE, ROWS), BOTH, ("alter table t convert to character set latin1",)),
+    Case("another order", (TABLE, ROWS), BOTH, ("alter table t order by a desc",)),
+    Case("a counter", (TABLE, ROWS), (UPDATE,), ("alter table t add n int auto_increment unique",)),
     Case(
         "a time of update that was added",
         (TABLE, ROWS),
@@ -164,6 +169,24 @@ def test_values_whose_new_text_is_unknown_are_refused_once(mysql_server: Server)
     plan, text = undone(log, condition)
     (problem,) = plan.problems
     assert not text and "gave column b of undo_altered.t another type" in problem, problem
+
+
+PARTITIONS = "partition by range (id) (partition p0 values less than (3), partition p1 values less than (9))"
+REFUSED = {
+    "alter table t drop primary key, add n int auto_increment primary key first": "logged with the primary key .id.",
+    "alter table t truncate partition p0": "may have changed unseen since|was altered since|was emptied since",
+    "alter table t drop partition p0": "may have changed unseen since|was altered since|was emptied since",
+}
+
+
+@pytest.mark.mysql
+def test_statements_that_leave_the_rows_unknown_are_refused(mysql_server: Server) -> None:
+    for statement, words in REFUSED.items():
+        table = f"{TABLE} {PARTITIONS if 'partition' in statement else ''}"
+        case = Case(statement, (table, ROWS), BOTH, (statement,))
+        log, condition = played(mysql_server, case, "undo_altered", is_possible_without=False)
+        plan, text = undone(log, condition)
+        assert not text and re.search(words, plan.problems[0]), (statement, plan.problems)
 
 
 @pytest.mark.mysql
