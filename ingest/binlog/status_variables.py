@@ -103,7 +103,8 @@ class SessionReader:
 
     def status(self, block: bytes) -> Status:
         """Return the values of a block's variables, except the microseconds."""
-        for place in self._places:
+        # Threads share a reader: another one may add a place meanwhile.
+        for place in tuple(self._places):
             known = self._known.get(_without_microseconds(block, place))
             if known is not None:
                 return known

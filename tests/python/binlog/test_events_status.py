@@ -199,3 +199,21 @@ def test_microseconds_are_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> N
         block = b"\x08\x1c\x00\x0d" + moment.to_bytes(3, "little") + b"\x12\xff\x00"
         assert reader.status(block).collation_database == 28
     assert len(parsed) == 1
+
+
+def test_threads_share_what_a_reader_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = SessionReader("mysql")
+    # flags2, and sql_mode behind it: without microseconds, their place is the end of the block.
+    short, long = b"\x00" + bytes(4), b"\x00" + bytes(4) + b"\x01" + bytes(8)
+    reader.status(short)
+    key = status_variables._without_microseconds
+
+    def interrupted(block: bytes, place: int) -> tuple[int, int, bytes]:
+        # Another thread parses another block at this moment.
+        monkeypatch.setattr(status_variables, "_without_microseconds", key)
+        reader.status(long)
+        return key(block, place)
+
+    monkeypatch.setattr(status_variables, "_without_microseconds", interrupted)
+    assert reader.status(b"\x00" + b"\x01" + bytes(3)) == parse_status(b"\x00" + b"\x01" + bytes(3), "mysql")
+    assert reader.status(long) == parse_status(long, "mysql")
