@@ -56,8 +56,8 @@ class RunConnections:
                     raise DbtRuntimeError(str(error)) from error
                 self._has_begun = True
         opened = open_reconnecting(connection)
-        if type(opened.handle) is SessionConnectionWrapper:
-            # With a Thrift server nobody reads the files.
+        # `dbt compile` and `dbt docs` finish nodes too, and build nothing. With a Thrift server nobody reads the files.
+        if get_flags().WHICH in _WRITING and type(opened.handle) is SessionConnectionWrapper:
             opened.handle = RecordingConnection(opened, self._tables)
         return opened
 
