@@ -47,7 +47,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-?", "--help"]},
-    epilog="binloom keeps all of its data under $BINLOOM_HOME (default: .binloom/ in the project).",
+    epilog="binloom keeps all of its data under $BINLOOM_HOME (default: .binloom/ in the current folder).",
 )
 
 
