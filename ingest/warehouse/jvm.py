@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from ingest.errors import JavaMissingError, StoreError
 from ingest.warehouse.masters import is_local
-from ingest.warehouse.privacy import private_umask
+from ingest.warehouse.privacy import private_opener, private_umask
 from ingest.warehouse.settings_file import settings_file, users_settings
 
 JAVA_NEEDED = 17
@@ -173,7 +173,7 @@ class Jvm:
             **({"SPARK_LOCAL_IP": "127.0.0.1"} if is_local(settings["spark.master"]) else {}),
             "_PYSPARK_DRIVER_CONN_INFO_PATH": f"{self._folder}/connection",
         }
-        with open(home / "logs" / "jvm.log", "wb") as log:
+        with open(home / "logs" / "jvm.log", "wb", opener=private_opener) as log:
             # The process ends when its standard input is closed, that is when this process ends for any reason.
             # It has its own process group, so that Ctrl-C reaches it through Spark and not as a signal.
             self._process = subprocess.Popen(

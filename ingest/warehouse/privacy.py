@@ -41,6 +41,11 @@ def private_umask() -> int:
     return 0o027 if os.environ.get(GROUP_VARIABLE) == "1" else 0o077
 
 
+def private_opener(path: str, flags: int) -> int:
+    """Open a file of a home for `open`, whatever the umask of the process is."""
+    return os.open(path, flags, 0o666 & ~private_umask())
+
+
 def keep_private() -> None:
     """Set the umask of a home for this process. Only for binloom's own processes: a umask applies to all threads."""
     global _persons_umask

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingest.warehouse.home import prepare_home
-from ingest.warehouse.privacy import GROUP_VARIABLE, keep_private, persons_umask
+from ingest.warehouse.privacy import GROUP_VARIABLE, keep_private, persons_umask, private_opener
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.permissions import GROUP_AND_OTHERS, open_to
 from tests.support.places import PROJECT
@@ -86,3 +86,13 @@ def test_nobody_else_can_put_code_into_the_kernels_that_a_daemon_compiles(tmp_pa
             time.sleep(0.05)
         daemon.kill()
     assert open_to(GROUP_AND_OTHERS, cache) == []
+
+
+def test_the_log_of_java_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with open(tmp_path / "jvm.log", "wb", opener=private_opener):
+            pass
+    finally:
+        os.umask(before)
+    assert open_to(GROUP_AND_OTHERS, tmp_path) == []
