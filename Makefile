@@ -35,15 +35,15 @@ demo: setup  ## the whole way on a recorded shop, ends with a printed answer
 test: setup  ## a sample of all tests, ten minutes; those whose server is missing say so (TESTS=all: all tests)
 	@$(BIN)/python -m pytest $(IN_PARALLEL) $(SELECTED_$(TESTS)) $(PYTEST_ARGS)
 
-deep: setup  ## all tests on all servers, with many more random rounds and kills; hours
+deep: lint  ## all SQL linted, all tests on all servers, with many more random rounds and kills; hours
 	@BINLOOM_DEPTH=full BINLOOM_REQUIRE_SERVERS=1 $(BIN)/python -m pytest $(IN_PARALLEL) $(PYTEST_ARGS)
 
 check: setup  ## what a change needs at least: types, linters, tests without Spark and servers; two minutes
 	@bash .ci/lint $(BIN) changed
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not spark and not slow and not mysql and not mariadb and not mysql56 and not mariadb118" $(PYTEST_ARGS)
 
-lint: setup  ## ruff, mypy, sqlfluff, yamllint
-	@bash .ci/lint $(BIN)
+lint: setup  ## ruff, mypy, sqlfluff, yamllint (SQL=recent: only the SQL of the last twenty commits)
+	@bash .ci/lint $(BIN) $(SQL)
 
 format: setup  ## let ruff and sqlfluff rewrite what they can
 	$(BIN)/ruff check --fix .

@@ -267,7 +267,8 @@ def test_the_next_build_makes_what_an_unbroken_one_makes(home: Path, story: Stor
     story.build("from nothing", from_nothing, EVERYTHING)
     complete(home, EARLY_FILE, 1)
     again = story.build("with a file again", with_a_file, KILLED)
-    assert story.build("in full", in_full, KILLED, "--full-refresh") == again
+    if in_full:
+        assert story.build("in full", in_full, KILLED, "--full-refresh") == again
     complete(home, LATE_FILE, 2)
     whole = story.build("with more of a file", with_more, KILLED)
     assert len(whole["binloom.row_changes"]) == 3 * 7
