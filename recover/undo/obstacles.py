@@ -136,7 +136,8 @@ def _other_columns(
             has = " or ".join(f"({', '.join(key)})" for key in keys if key) or "no key"
             yield (
                 f"the rows of {table.text} were logged with the primary key ({', '.join(version.primary_key)}), and its"
-                f" definition has {has}: give the present keys with --against or --snapshot-dir"
+                f" definition has {has}: give its present definition with --against or --snapshot-dir or, if the key"
+                " changed since, undo them on a copy of the table with the former key"
             )
 
 
