@@ -86,7 +86,10 @@ def test_java_missing_or_too_old_says_how_to_get_it(how: str, tmp_path: Path) ->
         java = folder / "java"
         java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
         java.chmod(0o755)
-    result = binloom("ingest", "--source", "shop", "--binlog-dir", SHOP, "--all", home=tmp_path / "home", env=variables)
+    # Files land without Java.
+    landed = binloom("ingest", "--source", "shop", "--binlog-dir", SHOP, "--all", home=tmp_path / "home", env=variables)
+    assert landed.returncode == 0, landed.stderr
+    result = binloom("quality", home=tmp_path / "home", env=variables)
     assert_sentence(result, 3, "Java", "17", "apt-get install|JAVA_HOME")
 
 
@@ -104,8 +107,8 @@ def test_another_process_that_holds_the_metastore_is_named(tmp_path: Path) -> No
         [sys.executable, "-c", script, str(lock_file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        result = ingest(SHOP, home)
+        landed, checked = ingest(SHOP, home), binloom("quality", home=home)
         assert holder.stdin is not None
         holder.stdin.close()
-    assert_sentence(result, 3, "metastore", f"pid {holder.pid}", "[Ww]ait")
-    assert not (home / "warehouse" / "binlog_raw.db" / "row_events").exists()
+    assert landed.returncode == 0, landed.stderr
+    assert_sentence(checked, 3, "metastore", f"pid {holder.pid}", "[Ww]ait")
