@@ -12,7 +12,8 @@ from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.run import now
 from ingest.sources.directory import find_binlogs
 from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.partitions import REGISTERED_UNTIL, register_pending
+from ingest.warehouse.partitions import REGISTERED_UNTIL, confirm_registered, register_pending
+from ingest.warehouse.record import read_states
 from ingest.warehouse.segments import FIRST_EVENT, Segment
 from ingest.warehouse.tables import SEGMENT_TABLES
 from tests.support.landing.binlogs import SHOP, transaction_ends
@@ -75,7 +76,7 @@ def test_ingest_registers_its_own_and_what_was_pending(session: Any, home: Path)
     assert not register_pending(session, home)
 
 
-def test_what_others_land_while_an_ingest_runs_stays_pending(session: Any, home: Path) -> None:
+def test_what_others_land_while_an_ingest_runs_is_registered_too(session: Any, home: Path) -> None:
     rows: list[int] = []
 
     def beside(done: int, known: int, word: str) -> None:
@@ -83,9 +84,21 @@ def test_what_others_land_while_an_ingest_runs_stays_pending(session: Any, home:
             rows.append(follow("meanwhile", home, ENDS[10]))
 
     ingest("long", find_binlogs(SHOP), SMALL, home=home, progress=beside)
-    assert seen(session, "meanwhile") == 0 < rows[0]
+    assert seen(session, "meanwhile") == rows[0] > 0
+
+
+def test_a_run_that_registered_its_own_leaves_those_of_others_pending(session: Any, home: Path) -> None:
+    def run_of(source: str) -> str:
+        follow(source, home, ENDS[10])
+        return next(state.run_id for state in read_states(source, home))
+
+    register_pending(session, home)
+    confirm_registered(session, home, run_of("alone"))
+    assert not register_pending(session, home)
+    own = run_of("own")
+    run_of("another")
+    confirm_registered(session, home, own)
     assert register_pending(session, home)
-    assert seen(session, "meanwhile") == rows[0]
 
 
 def partitions(session: Any, source: str) -> list[int]:
