@@ -170,7 +170,8 @@ def test_what_was_rolled_back_and_what_has_no_images_is_told(home: Path, story: 
 
 
 def test_the_group_can_read_what_is_in_the_home_and_others_cannot(home: Path, story: Story) -> None:
-    # Only the owner of a metastore can open it. Files that dbt writes for itself have the user's umask.
-    own = ("metastore", "derby.log", "target", "logs/dbt.log")
+    # Only the owner of a metastore can open it. Files that dbt writes for itself have the user's umask. Hive makes
+    # the folder of a session, and it stays if a plain dbt ends.
+    own = ("metastore", "derby.log", "target", "logs/dbt.log", "tmp/resources")
     assert [path for path in closed_to_the_group(home) if not path.startswith(own)] == []
     assert [path for path in open_to(OTHERS, home) if not path.startswith(("target", "logs/dbt.log"))] == []

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from ingest.warehouse.catalog import sql_literal
 from recover.sources.copies import Copies
+from recover.sources.engine import registered
 from recover.sources.log import Log
 from recover.timeline.copied import copy_row
 from recover.timeline.history import history_of
@@ -58,10 +59,10 @@ class LogAsCluster:
         if "binlog_raw." in query.sql("spark"):
             connection.execute(f"create table if not exists {table} (source_id varchar)")
             return
-        connection.register("lines", self._log.connection.sql(query.sql("duckdb")).to_arrow_table())
-        connection.execute(f"create table if not exists {table} as select * from lines limit 0")
-        connection.execute(f"insert into {table} by name select * from lines")
-        connection.unregister("lines")
+        lines = self._log.connection.cursor().sql(query.sql("duckdb")).to_arrow_table()
+        with registered(connection, "lines", lines):
+            connection.execute(f"create table if not exists {table} as select * from lines limit 0")
+            connection.execute(f"insert into {table} by name select * from lines")
 
 
 def copied_history(log: Log, table: Table, key: str) -> list[Version]:
