@@ -62,15 +62,29 @@ class Executor(Protocol):
         """Wait for running tasks; cancel the others."""
 
 
-class LocalExecutor:
-    """Runs tasks in this process, one after the other, without Spark; `register_pending` registers partitions later."""
+class _WithoutSession:
+    """An executor without a session: `register_pending` registers the partitions later."""
 
-    def __init__(self) -> None:
-        self._hints: SchemaHints | None = None
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="land")
+    _hints: "SchemaHints | None" = None
 
     def use(self, hints: "SchemaHints | None") -> None:
         self._hints = hints
+
+    def prepare(self) -> None:
+        pass
+
+    def register(self, results: Sequence[SegmentResult]) -> None:
+        pass
+
+    def finish(self, run_id: str) -> None:
+        pass
+
+
+class LocalExecutor(_WithoutSession):
+    """Runs tasks in this process, one after the other, without Spark; `register_pending` registers partitions later."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="land")
 
     def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
         return self._pool.submit(self._run, works, self._hints)
@@ -82,34 +96,21 @@ class LocalExecutor:
             # This process runs for weeks: release the memory that Arrow keeps for the next batch.
             pa.default_memory_pool().release_unused()
 
-    def prepare(self) -> None:
-        pass
-
-    def register(self, results: Sequence[SegmentResult]) -> None:
-        pass
-
-    def finish(self, run_id: str) -> None:
-        pass
-
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-class ProcessExecutor:
+class ProcessExecutor(_WithoutSession):
     """Runs tasks in as many processes as there are cores; `register_pending` registers partitions later.
 
     Each thread has a process of its own, so that a process that dies takes no other tasks with it.
     """
 
     def __init__(self, processes: int | None = None) -> None:
-        self._hints: SchemaHints | None = None
         self._pool = ThreadPoolExecutor(processes or os.cpu_count() or 1, thread_name_prefix="land")
         self._own = threading.local()
         self._workers: list[Worker] = []
         self._is_closing = False
-
-    def use(self, hints: "SchemaHints | None") -> None:
-        self._hints = hints
 
     def submit(self, works: Sequence[SegmentWork]) -> "Future[Outcomes]":
         return self._pool.submit(self._run, works, self._hints)
@@ -128,15 +129,6 @@ class ProcessExecutor:
             if len(works) > 1:  # run the segments one by one to find the cause
                 return [outcome for work in works for outcome in self._run([work], hints)]
             return [TaskFailure(works[0].segment, _lost_worker(works[0].segment, str(error)), str(error))]
-
-    def prepare(self) -> None:
-        pass
-
-    def register(self, results: Sequence[SegmentResult]) -> None:
-        pass
-
-    def finish(self, run_id: str) -> None:
-        pass
 
     def close(self) -> None:
         self._is_closing = True
