@@ -109,15 +109,19 @@ def _own_settings(home: Path) -> dict[str, str]:
 
 def active_session() -> Any:
     """Return the session that this process has open, None without one."""
-    if "pyspark" not in sys.modules:
+    if "pyspark" not in sys.modules or _open_context() is None:
         return None
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    context = SparkContext._active_spark_context
-    if context is None or context._jsc is None:
-        return None
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+def _open_context(session: Any = None) -> Any:
+    """Return the SparkContext of a session, or else of this process; None unless it runs."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context if session is None else session.sparkContext
+    return context if context is not None and context._jsc is not None else None
 
 
 def uses_embedded_metastore(settings: Mapping[str, str]) -> bool:
@@ -319,12 +323,8 @@ class SparkLaunch:
             self._jvm = Jvm(java, self._settings, self.home, short_lived=short_lived, classes_into=classes_into)
 
     def _adopt(self, session: Any) -> None:
-        from pyspark import SparkContext
-
-        active = SparkContext._active_spark_context if session is None else session.sparkContext
-        if active is not None and active._jsc is not None:
-            self._context = active
-            self._owned = False
+        self._context = _open_context(session)
+        self._owned = self._context is None
 
     @property
     def is_shared(self) -> bool:
