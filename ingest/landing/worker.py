@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
 from ingest.warehouse.privacy import keep_private
@@ -22,7 +22,7 @@ Outcomes = list[SegmentResult | TaskFailure]
 
 
 class WorkerDiedError(Exception):
-    """The process ended before it answered; `code` is its exit code."""
+    """The process ended before it answered."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"its process ended with {_reason(code)}")
@@ -35,7 +35,8 @@ class Worker:
         # The path of modules may not be that of a new process, as in a notebook.
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            # Without the current folder, whose files may have the names of modules.
+            [sys.executable, "-P", "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
@@ -67,12 +68,6 @@ class Worker:
         """End the process at once; a segment that it was landing stays unfinished."""
         self._process.kill()
         self._process.communicate()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
 
 
 def _reason(code: int) -> str:

@@ -35,6 +35,14 @@ def test_processes_land_the_same_tables_as_one(tmp_path: Path) -> None:
     assert stored(tmp_path / "processes") == stored(tmp_path / "alone")
 
 
+def test_files_of_the_current_folder_are_no_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ingest.py", "pickle.py"):
+        (tmp_path / name).write_text("raise SystemExit(7)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    assert land(tmp_path / "home").problems == []
+
+
 def test_a_process_that_dies_costs_only_its_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     victim = transaction_ends(SHOP / "binlog.000001")[0]
     run = Worker.run
