@@ -457,6 +457,7 @@ class TestCluster:
         local = said(["status", "--format", "json"], on_warehouse(home / "demo"))
         assert said(["status", "--format", "json"], there.build_environment) == local and local[1]
 
+    @pytest.mark.deep
     def test_quality_is_that_of_the_local_warehouse(self, there: ClusterHome, home: Path) -> None:
         local = binloom("quality", "--format", "json", home=home / "demo")
         found = binloom("quality", "--format", "json", env=there.environment)
@@ -485,6 +486,7 @@ class TestCluster:
         with pytest.raises(QuestionError, match=r"with name `nix` cannot be resolved.*Correct the query"):
             ask_cluster("select nix from row_changes", cluster)
 
+    @pytest.mark.deep
     def test_an_ingest_runs_beside_a_build(self, there: ClusterHome, cluster: Cluster) -> None:
         building = there.start_dbt("run", "--select", "stg_binlog__row_events", *CONFIRMED)
         words = ("ingest", "--source", "beside", "--binlog-dir", PROJECT / "samples" / "shop-mysql", "--all")

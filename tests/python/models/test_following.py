@@ -76,23 +76,21 @@ def test_every_identity_of_a_source_is_visible(raw: RawTables, dbt: Dbt, spark: 
     ]
 
 
-def test_a_warehouse_of_an_older_binloom_says_what_brings_it_up_to_date(
+def test_a_warehouse_of_an_older_binloom_is_brought_up_to_date(
     raw: RawTables, dbt: Dbt, spark: Any, home: Path
 ) -> None:
-    from dbt.cli.main import dbtRunner
-
     for table, added in ((SOURCES, {"start_file", "start_pos", "gtids_before"}), (SCHEMA_SNAPSHOTS, {"epoch"})):
         older = replace(table, columns=pa.schema([field for field in table.columns if field.name not in added]))
         spark.sql(f"drop table {table.qualified_name}")
         spark.sql(create_statement(older, str(raw_table_dir(table.name, home))))
     spark.sql("drop table binlog_raw.stream_gaps")
     spark.sql("alter schema binlog_raw set dbproperties ('binloom.layout' = 'an older one')")
-    places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", home / "target"]
-    quiet = ["--log-path", home / "logs", "--log-level", "none"]
-    result = dbtRunner().invoke(["run", "--select", *NODES, *map(str, places), *map(str, quiet)])
-    assert not result.success
-    said = f"{result.exception or [node.message for node in result.result]}"
-    assert "landed by another version of binloom: sources, stream_gaps, schema_snapshots of schema binlog_raw" in said
-    assert "`binloom quality`" in said
-    assert ensure_tables(spark, warehouse_dir(home)) == ["stream_gaps"]
     assert set(dbt("run", "--select", *NODES).values()) == {"success"}
+    assert ensure_tables(spark, warehouse_dir(home)) == []
+    assert {*added_columns(spark)} >= {"start_file", "start_pos", "gtids_before", "epoch"}
+
+
+def added_columns(spark: Any) -> list[str]:
+    """Return the columns of the tables that were made as an older binloom made them."""
+    tables = (SOURCES.qualified_name, SCHEMA_SNAPSHOTS.qualified_name)
+    return [name for table in tables for name in spark.table(table).columns]
