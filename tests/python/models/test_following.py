@@ -15,7 +15,6 @@ from ingest.warehouse.gaps import Gap, record_gap
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.tables import SCHEMA_SNAPSHOTS, SOURCES, STREAM_GAPS
 from tests.support.models.raw import NOON, RawTables
-from tests.support.places import PROJECT
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
