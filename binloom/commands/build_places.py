@@ -95,7 +95,8 @@ class _Session:
             self._are_files_gone |= clean_up_held(self._home, KEEP_REPLACED_SECONDS) > 0
 
     def prepare(self) -> None:
-        from ingest.warehouse.partitions import TABLES_ARE_OPEN, forget_lists_of_files, open_tables
+        from ingest.landing.published import open_home
+        from ingest.warehouse.partitions import TABLES_ARE_OPEN, forget_lists_of_files
         from ingest.warehouse.spark import spark_errors
 
         assert self._session is not None
@@ -103,7 +104,7 @@ class _Session:
             if self._has_built:
                 # A follower lands beside this session.
                 forget_lists_of_files(self._session, with_partitions=self._are_files_gone)
-            open_tables(self._session, self._home)
+            open_home(self._session, self._home)
             self._session.sql(f"set {TABLES_ARE_OPEN} = true")
         self._has_built, self._are_files_gone = True, False
 
@@ -123,10 +124,10 @@ class _ThriftServer:
         """Nothing: dbt connects by itself."""
 
     def prepare(self) -> None:
-        from ingest.warehouse.partitions import open_tables
+        from ingest.landing.published import open_home
 
         with contextlib.closing(Cluster.of_environment()) as cluster:
-            open_tables(_Statements(cluster), self._home)
+            open_home(_Statements(cluster), self._home)
 
 
 class _Statements:

@@ -17,10 +17,11 @@ from binloom.commands.build_record import forget_good_builds
 from binloom.commands.built_tables import BuiltTables, RecordingConnection
 from binloom.commands.lost_connections import open_reconnecting
 from ingest.errors import BinloomError
+from ingest.landing.published import open_home, publish_histories
 from ingest.warehouse.few_rows import FEW_ROWS, MANY_ROWS, builds_few_rows
 from ingest.warehouse.home import binloom_home, has_landed
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
-from ingest.warehouse.partitions import TABLES_ARE_OPEN, open_tables
+from ingest.warehouse.partitions import TABLES_ARE_OPEN
 from ingest.warehouse.settings_file import users_settings
 from ingest.warehouse.spark import spark_errors
 
@@ -73,6 +74,8 @@ def _begin(credentials: Any) -> None:
             _open_tables(session, home)
         # dbt-spark would set them again before each statement, which takes milliseconds.
         credentials.server_side_parameters = {}
+    elif get_flags().WHICH in _READING and has_landed(home):
+        publish_histories(home)
 
 
 def _session_with(parameters: dict[str, Any]) -> "SparkSession":
@@ -86,7 +89,7 @@ def _open_tables(session: "SparkSession", home: Path) -> None:
     """Let the session know what was landed without Spark, unless `binloom build` has just done it."""
     if session.conf.get(TABLES_ARE_OPEN, "") != "true":
         with spark_errors(home):
-            open_tables(session, home)
+            open_home(session, home)
         session.sql(f"set {TABLES_ARE_OPEN} = true")
 
 

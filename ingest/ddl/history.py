@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any, Final
 
 from ingest.ddl.actions import Action, Key
@@ -16,14 +17,27 @@ BEGINNING: Final[Place] = ()
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Tables as a snapshot shows them: rows of `schema_columns` by table, rows of `schema_defaults`, and all keys.
+    """Tables as a snapshot shows them.
 
-    The keys are None if the snapshot does not have all of them.
+    Attributes
+    ----------
+    tables
+        Rows of `schema_columns` by table.
+    defaults
+        Rows of `schema_defaults`.
+    keys
+        All keys; None if the snapshot does not have all of them.
+    snapshot_id
+        The snapshot.
+    has_place
+        Whether the snapshot has a position. Otherwise its place is an assumption.
     """
 
     tables: Mapping[TableId, Sequence[Mapping[str, Any]]]
     defaults: Sequence[Mapping[str, Any]] = ()
     keys: Mapping[TableId, Sequence[Key]] | None = None
+    snapshot_id: str = ""
+    has_place: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +53,39 @@ class Handover:
 Event = Observation | Hole | Handover | Action
 
 
-@dataclass(slots=True)
+class Certainty(IntEnum):
+    """How sure a definition is.
+
+    LOST: the log before it has a gap. Such a definition may name values, because the types of a row tell whether it
+    fits, but bytes are not read by it. ASSUMED: it was taken over from another server's log, or it is that of a
+    snapshot without a position.
+    """
+
+    LOST = 0
+    ASSUMED = 1
+    CERTAIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The snapshot or the statement that a definition comes from, or that made it unknown.
+
+    Attributes
+    ----------
+    snapshot_id
+        The snapshot; empty for a statement.
+    place
+        Place of the statement.
+    detail
+        Why the definition is not known; empty if it is known.
+    """
+
+    snapshot_id: str = ""
+    place: Place = BEGINNING
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """The definition of a table from one position on, up to its next version.
 
@@ -50,15 +96,21 @@ class Version:
     columns
         Rows of `schema_columns`; None when the definition is unknown, or there is no such table.
     is_observed
-        Whether a snapshot shows it.
-    is_doubtful
-        Whether it was taken over from another server's log.
+        Whether a snapshot shows it here.
+    is_handed_over
+        Whether another server's log begins here.
+    certainty
+        How sure the columns are.
+    evidence
+        Where the columns come from, or why there are none; None if nothing is known of the table.
     """
 
     place: Place
     columns: list[dict[str, Any]] | None
     is_observed: bool = False
-    is_doubtful: bool = False
+    is_handed_over: bool = False
+    certainty: Certainty = Certainty.CERTAIN
+    evidence: Evidence | None = None
 
 
 def versions_of(events: Iterable[tuple[Place, Event]]) -> dict[TableId, list[Version]]:
@@ -85,111 +137,208 @@ def shapes_after(events: Iterable[tuple[Place, Event]]) -> Shapes:
     fold = _Fold()
     for place, event in events:
         fold.take(place, event)
-    return fold.shapes
+    return fold.known_shapes()
+
+
+_CHANGES_NO_COLUMNS: Final = frozenset(
+    {"truncate_table", "drop_partition", "truncate_partition", "exchange_partition", "create_database", "other"}
+)
 
 
 class _Fold:
+    """Every table is in one of three: `_known` and the shapes, `_gaps`, or `_absent`; or nothing has mentioned it."""
+
     def __init__(self) -> None:
         self.versions: dict[TableId, list[Version]] = {}
-        self.shapes = Shapes()
-        # Tables that exist or may exist, with an unknown definition; tables and schemas that are known to be new.
-        self._unknown: set[TableId] = set()
-        self._absent: set[TableId] = set()
+        self._shapes = Shapes()
+        self._known: dict[TableId, tuple[Certainty, Evidence]] = {}
+        # Tables that exist or may exist, with an unknown definition, and what made it unknown, if it was a statement.
+        self._gaps: dict[TableId, Evidence | None] = {}
+        # Tables that do not exist, and schemas without tables that nothing has mentioned.
+        self._absent: dict[TableId, Evidence] = {}
         self._new_schemas: set[str | None] = set()
         # Whether a snapshot listed the tables, and whether one listed the schemas.
         self._has_observed = self._has_schemas = False
+
+    def known_shapes(self) -> Shapes:
+        """Return the shapes without those of which only names may be known."""
+        for table, (certainty, _) in self._known.items():
+            if certainty is Certainty.LOST:
+                del self._shapes.tables[table]
+        return self._shapes
 
     def take(self, place: Place, event: Event) -> None:
         match event:
             case Observation():
                 self._observe(place, event)
             case Hole():
-                self._lose(place, list(self.versions))
-                self.shapes = Shapes()
-                self._absent.clear()
-                self._new_schemas.clear()
-                self._has_observed = self._has_schemas = False
+                self._lose_sight(place)
             case Handover():
-                for versions in self.versions.values():
-                    versions.append(Version(place, versions[-1].columns, is_doubtful=True))
-            case Action():
+                self._doubt(Certainty.ASSUMED)
+                for table in self.versions:
+                    self._note(place, table, is_handed_over=True)
+            case Action() if event.action not in _CHANGES_NO_COLUMNS:
                 self._apply(place, event)
+            case Action():
+                self._apply_beside_columns(event)
 
     def _observe(self, place: Place, seen: Observation) -> None:
         self._has_observed = True
         self._has_schemas |= any(row["table_name"] is None for row in seen.defaults)
-        self.shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults, seen.keys)
+        self._shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults, seen.keys)
+        certainty = Certainty.CERTAIN if seen.has_place else Certainty.ASSUMED
         for table in seen.tables:
-            self._unknown.discard(table)
+            self._know(table, certainty, Evidence(seen.snapshot_id))
             self._note(place, table, is_observed=True)
+
+    def _lose_sight(self, place: Place) -> None:
+        """Statements may be missing before this place: tables may have changed, and others may exist by now."""
+        self._doubt(Certainty.LOST)
+        self._gaps |= dict.fromkeys(self._absent)
+        self._absent.clear()
+        self._shapes.forget_schemas()
+        self._new_schemas.clear()
+        self._has_observed = self._has_schemas = False
+        for table in self.versions:
+            self._note(place, table)
+
+    def _doubt(self, at_most: Certainty) -> None:
+        for table, (certainty, evidence) in self._known.items():
+            self._known[table] = min(certainty, at_most), evidence
+
+    def _apply_beside_columns(self, action: Action) -> None:
+        if action.action == "create_database":
+            if self._has_schemas and action.schema_name not in self._shapes.schemas:
+                # The schema is new: the snapshot would have shown an existing one.
+                action = replace(action, is_conditional=False)
+            if not action.is_conditional:
+                self._new_schemas.add(action.schema_name)
+        self._shapes.apply(action)
 
     def _apply(self, place: Place, action: Action) -> None:
         table = (action.schema_name or "", action.table_name or "")
-        if action.action == "create_database" and self._has_schemas and action.schema_name not in self.shapes.schemas:
-            # The schema is new: the snapshot would have shown an existing one.
-            action = replace(action, is_conditional=False)
-        concerned = self._concerned(action)
-        if action.action.startswith("create_") and action.table_name is not None:
+        made = Certainty.CERTAIN, Evidence(place=place)
+        if action.action.startswith("create_"):
             if action.is_conditional and self._may_be_there(table):
-                self._lose(place, [table])
-                return
-            if not action.is_conditional:
+                if table in self._known or self._gaps.get(table) is not None:
+                    # The table exists, and the statement did nothing.
+                    return
+                made = Certainty.LOST, Evidence(place=place)
+            elif not action.is_conditional:
                 # The server carried it out, so the table no longer existed.
-                self.shapes.tables.pop(table, None)
+                self._shapes.tables.pop(table, None)
+        concerned = self._concerned(action)
         held = {one: self._columns(one) for one in concerned}
         may_be_there = self._may_be_there(table)
+        known = self._known.get(_model_of(action))
         try:
-            self.shapes.apply(action)
+            self._shapes.apply(action)
         except ShapeError:
-            self._lose(place, concerned)
+            self._lose(place, concerned, action)
             return
         for one in concerned:
-            if one in self.shapes.tables:
-                self._unknown.discard(one)
+            if one in self._shapes.tables:
+                if held[one] == self._columns(one):
+                    continue
+                if action.action == "rename_table" and known is not None:
+                    self._know(one, *known)
+                else:
+                    self._know(one, min(made[0], known[0]) if known is not None else made[0], made[1])
             elif action.action == "rename_table" and one != table:
                 # The statement may have done nothing, or may have renamed a table of which nothing is known.
                 if may_be_there:
-                    self._unknown.add(one)
+                    self._forget(one, Evidence(place=place, detail=_RENAMED_UNKNOWN))
+                    self._note(place, one)
             elif action.action in ("drop_table", "drop_database", "rename_table"):
-                self._unknown.discard(one)
-                self._absent.add(one)
+                self._miss(one, place, action)
             if self._columns(one) != held[one]:
                 self._note(place, one)
-        if action.action in ("create_database", "drop_database") and not action.is_conditional:
+        if action.action == "drop_database" and not action.is_conditional:
             self._new_schemas.add(action.schema_name)
+
+    def _know(self, table: TableId, certainty: Certainty, evidence: Evidence) -> None:
+        self._known[table] = certainty, evidence
+        self._gaps.pop(table, None)
+        self._absent.pop(table, None)
+
+    def _miss(self, table: TableId, place: Place, action: Action) -> None:
+        self._known.pop(table, None)
+        self._gaps.pop(table, None)
+        self._absent[table] = Evidence(place=place, detail="renamed" if action.action == "rename_table" else "dropped")
+
+    def _forget(self, table: TableId, evidence: Evidence | None) -> None:
+        self._shapes.tables.pop(table, None)
+        self._known.pop(table, None)
+        self._absent.pop(table, None)
+        self._gaps[table] = evidence
 
     def _may_be_there(self, table: TableId) -> bool:
         """Return whether a table may exist that no snapshot or statement has mentioned."""
-        if table in self._unknown:
+        certainty, _ = self._known.get(table, (None, None))
+        if table in self._gaps or certainty is Certainty.LOST:
             return True
-        is_told = table in self.shapes.tables or table in self._absent or table[0] in self._new_schemas
+        is_told = certainty is not None or table in self._absent or table[0] in self._new_schemas
         return not (is_told or self._has_observed)
 
     def _concerned(self, action: Action) -> list[TableId]:
         """Return the tables that an action may change."""
         if action.table_name is None:
             schema = action.schema_name
-            known = {*self.shapes.tables, *self.versions}
+            known = {*self._shapes.tables, *self.versions}
             return sorted(table for table in known if schema is None or table[0] == schema)
         concerned = [(action.schema_name or "", action.table_name)]
         if action.action == "rename_table":
             concerned.append((action.other_schema_name or "", action.other_table_name or ""))
         return concerned
 
-    def _lose(self, place: Place, tables: Iterable[TableId]) -> None:
-        """Mark the definitions of these tables as unknown from here on."""
+    def _lose(self, place: Place, tables: Iterable[TableId], action: Action) -> None:
+        """Take the definitions of these tables for unknown from here on, because an action does not fit them."""
         for table in tables:
-            self.shapes.tables.pop(table, None)
-            self._unknown.add(table)
+            if action.action == "rename_table" and table == (action.schema_name or "", action.table_name or ""):
+                self._miss(table, place, action)
+            else:
+                detail = self._why_unknown(table, action)
+                self._forget(table, Evidence(place=place, detail=detail) if detail else self._gaps.get(table))
             self._note(place, table)
 
-    def _note(self, place: Place, table: TableId, is_observed: bool = False) -> None:
+    def _why_unknown(self, table: TableId, action: Action) -> str | None:
+        """Return why a definition is unknown after an action that does not fit it, None if it was unknown before."""
+        match action.action:
+            case "not_understood":
+                return "a statement is not understood"
+            case "create_select":
+                return "created with the columns of a query"
+            case "create_like":
+                return "created like a table that is not known"
+            case "rename_table":
+                return _RENAMED_UNKNOWN
+        if table in self._absent:
+            return "altered while it should not exist"
+        return "altered in a way that its columns do not allow" if table in self._known else None
+
+    def _note(self, place: Place, table: TableId, *, is_observed: bool = False, is_handed_over: bool = False) -> None:
         versions = self.versions.setdefault(table, [Version(BEGINNING, None)])
-        versions.append(Version(place, self._columns(table), is_observed))
+        certainty, evidence = self._known.get(
+            table, (Certainty.CERTAIN, self._absent.get(table) or self._gaps.get(table))
+        )
+        columns = self._columns(table)
+        versions.append(Version(place, columns, is_observed, is_handed_over, certainty, evidence))
 
     def _columns(self, table: TableId) -> list[dict[str, Any]] | None:
-        shape = self.shapes.tables.get(table)
+        shape = self._shapes.tables.get(table)
         return None if shape is None else list(shape.column_rows(table))
+
+
+_RENAMED_UNKNOWN: Final = "renamed from a table that is not known"
+
+
+def _model_of(action: Action) -> TableId:
+    """Return the table whose definition an action takes over or changes."""
+    if action.action == "create_like":
+        return action.other_schema_name or "", action.other_table_name or ""
+    if action.action == "create_table":
+        return "", ""
+    return action.schema_name or "", action.table_name or ""
 
 
 def last_shown(

@@ -181,6 +181,11 @@ class Shapes:
                 has_all_keys=keys is not None,
             )
 
+    def forget_schemas(self) -> None:
+        """Forget the defaults of schemas, and which ones were dropped."""
+        self.schemas.clear()
+        self._dropped.clear()
+
     def apply(self, action: Action) -> None:
         """Apply an action to the tables.
 

@@ -17,13 +17,14 @@ from ingest.landing.executors import (
 )
 from ingest.landing.options import IngestOptions, IngestResult, Progress, filter_text, filter_words, silent
 from ingest.landing.plan import IdentifiedFile, identify
+from ingest.landing.published import open_home, publish_history
 from ingest.landing.run import Run, new_run_id
 from ingest.sources.directory import BinlogPath
 from ingest.warehouse.home import binloom_home, prepare_home
 from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.masters import is_local
 from ingest.warehouse.names import require_file_name, require_source_name
-from ingest.warehouse.partitions import forget_lists_of_files, open_tables
+from ingest.warehouse.partitions import forget_lists_of_files
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import FIRST_EVENT
 from ingest.warehouse.spark import SparkLaunch, active_session, spark_errors, spark_settings
@@ -116,6 +117,7 @@ def ingest(
             again = list(stale)
             run.land(again, tasks.executor(again))
         run.warn_of_missing_names()
+        publish_history(source_id, home)
         tasks.show()
     result.seconds = time.monotonic() - started
     return result
@@ -159,7 +161,7 @@ class _Tasks:
         """Let the session that was there before know what is landed."""
         if self._has_landed and self._is_local and self._session is not None:
             with spark_errors(self._home):
-                open_tables(self._session, self._home)
+                open_home(self._session, self._home)
                 forget_lists_of_files(self._session, with_partitions=True)
 
 

@@ -20,6 +20,7 @@ from ingest.ddl.actions import Action, Key
 from ingest.ddl.batches import statement_actions
 from ingest.ddl.history import (
     BEGINNING,
+    Certainty,
     Event,
     Handover,
     Hole,
@@ -74,6 +75,11 @@ class _Snapshot:
         if not name or position is None:
             return None
         return (epoch if own is None else own, *log_place(name, position), _SNAPSHOT)
+
+    def observation(self) -> Observation:
+        """Return what the snapshot shows."""
+        has_place = self.place(0) is not None
+        return Observation(self.tables, self.defaults, self.keys, self.row["snapshot_id"], has_place)
 
 
 class SchemaHistory:
@@ -198,7 +204,55 @@ class SchemaHistory:
 
     def versions(self, epoch: int) -> dict[TableId, list[Version]]:
         """Return the definitions of each table as the evidence that counts in an epoch gives them, oldest first."""
-        return versions_of(self._events(epoch, self._folds_case()))
+        return versions_of(_with_open_nulls(self._events(epoch, self._folds_case())))
+
+    def placed_versions(self, names: Iterable[TableId] = ()) -> dict[TableId, list[Version]]:
+        """Return the definitions of each table in all epochs, each snapshot in the epoch that it was taken in.
+
+        Parameters
+        ----------
+        names
+            Tables as the log names them, beside those of snapshots.
+        """
+        snapshots = [self._in_its_epoch(snapshot) for snapshot in self._snapshots]
+        folds_case = self._folds_case(names)
+        return versions_of(_with_open_nulls(self._events(self._last_epoch(), folds_case, snapshots)))
+
+    def begin_of(self, epoch: int) -> tuple[int, int]:
+        """Return the number of the file and the offset at which the landed log of an epoch begins."""
+        return min(
+            (
+                (_sequence(name), start)
+                for (of, name), found in self._ranges.items()
+                if of == epoch
+                for start, _ in found
+            ),
+            default=(-1, -1),
+        )
+
+    def _in_its_epoch(self, snapshot: _Snapshot) -> _Snapshot:
+        """Return a snapshot with the epoch in which it was taken.
+
+        Only snapshots by `binloom follow` record it; others have just the file. After a failover two epochs can have
+        files of the same name: the right epoch is the one whose file was being written when the snapshot was taken. For
+        a file that is not landed, it is the epoch that was open by then.
+        """
+        row = snapshot.row
+        if row["epoch"] is not None or row["binlog_pos"] is None:
+            return snapshot
+        began = [
+            (file["first_event_at"], epoch)
+            for (epoch, name), file in self._record.files.items()
+            if name == row["binlog_file"] and file["first_event_at"] is not None
+            if file["first_event_at"] <= row["taken_at"]
+        ]
+        opened = [(one["epoch"], one["observed_at"]) for one in self._record.identities]
+        open_then = [epoch for epoch, observed_at in opened if observed_at <= row["taken_at"]]
+        epoch = max(began)[1] if began else max(open_then, default=min((epoch for epoch, _ in opened), default=0))
+        return replace(snapshot, row={**row, "epoch": epoch})
+
+    def _last_epoch(self) -> int:
+        return max((epoch for epoch, _ in self._ranges), default=0)
 
     def shapes_before(self, epoch: int, binlog_file: str) -> Shapes:
         """Return the tables and defaults of schemas that are known at the beginning of a file."""
@@ -207,11 +261,12 @@ class SchemaHistory:
 
     def evidence(self) -> list[tuple[Place, Event]]:
         """Return all evidence in the order of the log, as it counts in the last epoch."""
-        return self._events(max((epoch for epoch, _ in self._ranges), default=0), self._folds_case())
+        return self._events(self._last_epoch(), self._folds_case())
 
     def file_at(self, place: Place) -> str:
         """Return the name of the file that a place of the evidence is in."""
-        names = {(epoch, _sequence(name)): name for epoch, name in self._ranges}
+        names = {(place[0], _sequence(name)): name for name in self._files_of_snapshots(place[0])}
+        names |= {(epoch, _sequence(name)): name for epoch, name in self._ranges}
         return names.get((place[0], place[1]), f"file {place[1]}")
 
     def _hints(self, epoch: int) -> SchemaHints | None:
@@ -245,19 +300,23 @@ class SchemaHistory:
             if (place := snapshot.place(epoch)) is not None:
                 yield place
 
-    def _events(self, epoch: int, folds_case: bool) -> list[tuple[Place, Event]]:
+    def _events(
+        self, epoch: int, folds_case: bool, snapshots: Sequence[_Snapshot] | None = None
+    ) -> list[tuple[Place, Event]]:
         """Return the evidence that counts in an epoch, in the order of the log."""
+        snapshots = self._snapshots if snapshots is None else snapshots
         actions = sorted(self._placed_actions(folds_case), key=lambda one: one[0])
         events: list[tuple[Place, int, Event]] = [(place, 0, action) for place, action in actions]
         epochs = {file_epoch for file_epoch, _ in self._ranges} | {
-            snapshot.row["epoch"] for snapshot in self._snapshots if snapshot.row["epoch"] is not None
+            snapshot.row["epoch"] for snapshot in snapshots if snapshot.row["epoch"] is not None
         }
         events += [((one,), 0, Handover()) for one in sorted(epochs | {epoch})[1:]]
-        by_age = sorted(self._snapshots, key=lambda one: one.row["taken_at"] or _NEVER)
+        by_age = sorted(snapshots, key=lambda one: one.row["taken_at"] or _NEVER)
+        places = [place for snapshot in snapshots if (place := snapshot.place(epoch)) is not None]
         for number, snapshot in enumerate(by_age):
             if (place := snapshot.place(epoch)) is not None:
-                events.append((place, number, Observation(snapshot.tables, snapshot.defaults, snapshot.keys)))
-        events += [(place, 0, Hole()) for place in self._holes(list(self.places_of_snapshots(epoch)))]
+                events.append((place, number, snapshot.observation()))
+        events += [(place, 0, Hole()) for place in self._holes(places)]
         unplaced = [snapshot for snapshot in by_age if snapshot.place(epoch) is None]
         latest = {table: (snapshot, rows) for snapshot in unplaced for table, rows in snapshot.tables.items()}
         for table, (snapshot, rows) in latest.items():
@@ -265,7 +324,7 @@ class SchemaHistory:
             place = (*shown[:3], _SNAPSHOT) if shown else BEGINNING
             defaults = [row for row in snapshot.defaults if row["table_name"] in (None, table[1])]
             defaults = [row for row in defaults if row["schema_name"] == table[0]]
-            events.append((place, 0, Observation({table: rows}, defaults, snapshot.keys)))
+            events.append((place, 0, replace(snapshot.observation(), tables={table: rows}, defaults=defaults)))
         events.sort(key=lambda one: one[:2])
         return [(place, event) for place, _, event in events]
 
@@ -302,9 +361,10 @@ class SchemaHistory:
         row = self._record.files.get((epoch, binlog_file))
         return self._scanned.get((epoch, binlog_file)) or (row["file_size"] if row else 0)
 
-    def _folds_case(self) -> bool:
-        """Return whether all names in snapshots are lower case: the server may store all names in lower case."""
+    def _folds_case(self, others: Iterable[TableId] = ()) -> bool:
+        """Return whether no known name has a capital: the server may store all names in lower case."""
         names = {name for snapshot in self._snapshots for table in snapshot.tables for name in table}
+        names |= {name for table in others for name in table}
         return bool(names) and all(name == name.lower() for name in names)
 
 
@@ -345,6 +405,19 @@ def hints_of_scans(snapshot: SchemaSnapshot | None, scans: Mapping[Path, "Scan"]
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def _with_open_nulls(events: Iterable[tuple[Place, Event]]) -> Iterator[tuple[Place, Event]]:
+    """Yield events. A setting of the server decides whether a TIMESTAMP without NULL or NOT NULL takes NULL."""
+    for place, event in events:
+        if isinstance(event, Action) and event.columns:
+            columns = (
+                replace(column, is_nullable=None) if column.data_type == "timestamp" and column.is_nullable else column
+                for column in event.columns
+            )
+            yield place, replace(event, columns=tuple(columns))
+        else:
+            yield place, event
+
+
 def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[Definition, ...]]]:
     """Yield each place with the possible definitions of the table from there on.
 
@@ -354,8 +427,9 @@ def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[De
     for number, version in enumerate(versions):
         following = versions[number + 1] if number + 1 < len(versions) else None
         later = definition_of(following.columns or ()) if following is not None and following.is_observed else None
-        own = None if version.columns is None else definition_of(version.columns)
-        if own is None or (version.is_doubtful and later is not None):
+        is_lost = version.columns is None or version.certainty is Certainty.LOST
+        own = None if is_lost else definition_of(version.columns or ())
+        if own is None or (version.is_handed_over and later is not None):
             yield version.place, () if later is None else (later,)
         elif later is None:
             yield version.place, (own,)

@@ -114,14 +114,25 @@ def landing_processes(home: Path) -> list[tuple[str, int]]:
     return found
 
 
-@contextlib.contextmanager
-def folders_locked(home: Path, source_id: str) -> Iterator[None]:
+def folders_locked(home: Path, source_id: str) -> contextlib.AbstractContextManager[None]:
     """Wait until no other process decides which folders of a source's segments are in use, and keep it so.
 
     `binloom build` deletes the folders of replaced segments while a follower lands. A landing may begin to write into
     one of these folders again: it records that under this lock, and the build reads the record and deletes under it.
     """
-    path = home / "locks" / f"{source_stem(source_id)}.folders"
+    return _locked(home / "locks" / f"{source_stem(source_id)}.folders")
+
+
+def history_locked(home: Path, source_id: str) -> contextlib.AbstractContextManager[None]:
+    """Wait until no other process publishes the schema history of a source, and keep it so.
+
+    Who reads the evidence under this lock has all that an earlier publisher had.
+    """
+    return _locked(home / "locks" / f"{source_stem(source_id)}.history")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
     with store_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()

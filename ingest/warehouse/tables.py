@@ -207,6 +207,23 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "row_values": "Values of the row, in the order of column_names, as the server prints them",
     "update_rule": "What happens to the referring row when the key it refers to changes",
     "delete_rule": "What happens to the referring row when the row it refers to is deleted",
+    "history_id": "Hash of a published set of versions and bindings",
+    "published_at": "When the set was published, UTC",
+    "evidence": "In schema_histories, a hash of what the set follows from; in table_versions, table_map, snapshot or "
+    "ddl",
+    "evidence_id": "Table map, snapshot, or file and position of the statement that gives the definition",
+    "table_version_id": "Version of the table that gave the columns their names; key of table_versions: a hash of the "
+    "definition, and of the position from which on it is in force",
+    "definition_id": "Hash of the table and its columns",
+    "confidence": "exact (the table map has the names itself), in_force, inferred or ambiguous; NULL if none fits",
+    "valid_from_epoch": "Epoch of the first position; -1 for the beginning, NULL in a version of table maps",
+    "valid_from_binlog_file": "File of the first position, NULL for the beginning",
+    "valid_from_file_sequence": "Number of the file of the first position; -1 for the beginning",
+    "valid_from_pos": "Offset of the first position; -1 for the beginning",
+    "valid_to_epoch": "Epoch of the end; 2147483647 if it has none, NULL in a version of table maps",
+    "valid_to_binlog_file": "File of the end, NULL if it has none",
+    "valid_to_file_sequence": "Number of the file of the end",
+    "valid_to_pos": "Offset of the end, excluded",
     "prefix_length": "Number of characters, or of bytes, that the key compares; NULL for whole values",
     "expression": "Expression that the key compares, or that its generated column has; NULL for other columns",
 }
@@ -419,6 +436,57 @@ SCHEMA_DEFAULTS = RawTable(
 SCHEMA_KEYS = RawTable("schema_keys", "A part of a primary or unique key in a schema snapshot", pa.schema(_KEY_PARTS))
 FOREIGN_KEYS = RawTable("foreign_keys", "A column of a foreign key in a schema snapshot", pa.schema(_KEY_COLUMNS))
 
+SCHEMA_HISTORIES = RawTable(
+    "schema_histories",
+    "A set of table_versions and table_bindings that was published; the latest set of a source counts",
+    pa.schema([*_strings("history_id", "source_id", "evidence"), *_timestamps("published_at")]),
+)
+
+_COLUMN = pa.struct(
+    [
+        *_ints("ordinal"),
+        *_strings("name", "data_type", "column_type", "character_set"),
+        *_booleans("is_nullable", "is_primary_key"),
+    ]
+)
+_VALID = [
+    field
+    for word in ("valid_from", "valid_to")
+    for field in (*_ints(f"{word}_epoch"), *_bigints(f"{word}_file_sequence", f"{word}_pos"))
+]
+
+TABLE_VERSIONS = RawTable(
+    "table_versions",
+    "A definition of a table in a range of positions, as snapshots, statements and table maps give it",
+    pa.schema(
+        [
+            *_strings("history_id", "source_id", "table_version_id", "definition_id", "evidence", "evidence_id"),
+            *_strings("schema_name", "table_name"),
+            *_ints("column_count"),
+            pa.field("columns", pa.list_(_COLUMN)),
+            pa.field("column_names", pa.list_(pa.string())),
+            pa.field("primary_key_ordinals", pa.list_(pa.int32())),
+            *_strings("valid_from_binlog_file", "valid_to_binlog_file"),
+            *_VALID,
+        ]
+    ),
+)
+
+TABLE_BINDINGS = RawTable(
+    "table_bindings",
+    "The version that names the values of a table map in a range of positions, or the reason why none does",
+    pa.schema(
+        [
+            *_strings("history_id", "source_id", "table_map_id", "table_version_id", "schema_name", "table_name"),
+            *_ints("column_count"),
+            pa.field("column_names", pa.list_(pa.string())),
+            pa.field("primary_key_ordinals", pa.list_(pa.int32())),
+            *_strings("confidence", "reason", "detail"),
+            *_VALID,
+        ]
+    ),
+)
+
 BASELINES = RawTable(
     "baselines",
     "A table of a baseline: all rows of the table at one position of the binlog are landed",
@@ -484,11 +552,17 @@ RAW_TABLES: dict[str, RawTable] = {
         SCHEMA_DEFAULTS,
         SCHEMA_KEYS,
         FOREIGN_KEYS,
+        SCHEMA_HISTORIES,
+        TABLE_VERSIONS,
+        TABLE_BINDINGS,
         BASELINES,
         BASELINE_ROWS,
         ERASURES,
     )
 }
+
+# Tables that follow from the others.
+DERIVED_TABLES = (SCHEMA_HISTORIES, TABLE_VERSIONS, TABLE_BINDINGS)
 
 # Tables whose rows are stored in partition folders, one folder for each segment.
 SEGMENT_TABLES: dict[LandedKind, RawTable] = {

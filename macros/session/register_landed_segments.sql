@@ -11,6 +11,10 @@
             {%- do run_query("select scanned_at from " ~ source('binlog', 'binlog_files') ~ " limit 0") -%}
             {%- do run_query("refresh table " ~ source('binlog', 'segments')) -%}
             {%- do register_listed_segments() -%}
+            {#- The names of what is landed by now: see ingest.landing.published. -#}
+            {%- for name in ['schema_histories', 'table_versions', 'table_bindings'] -%}
+                {%- do run_query("refresh table " ~ source('binlog', name)) -%}
+            {%- endfor -%}
         {%- endif -%}
     {%- endif -%}
 {% endmacro %}

@@ -2,7 +2,7 @@ with
 
 table_versions as (
 
-    select * from {{ ref('int_table_versions_unioned') }}
+    select * from {{ ref('stg_binlog__table_versions') }}
 
 ),
 

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,8 @@ from ingest.errors import UsageError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from ingest.landing.bindings import TableVersion as DefinedVersion
 
 _INTEGERS: Final = frozenset(
     {*("tinyint", "smallint", "mediumint", "int", "bigint", "bit"), *("tiny", "short", "int24", "long", "longlong")}
@@ -131,6 +133,13 @@ class TableVersion:
         """Return the columns of the primary key, in the order of `pk_values`."""
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.primary_key)
+
+
+def table_version(known: "DefinedVersion") -> TableVersion:
+    """Return a definition that the evidence of the log gives, as a version of its table."""
+    columns = tuple(Column(*(getattr(column, field.name) for field in fields(Column))) for column in known.columns)
+    key = tuple(column.name for column in columns if column.is_primary_key)
+    return TableVersion(known.table_version_id, known.source_id, *known.table, columns, key)
 
 
 def read_table_versions(connection: "DuckDBPyConnection") -> tuple[TableVersion, ...]:

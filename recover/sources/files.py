@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import BinloomError, UsageError
-from recover.selection.catalog import TableVersion, unknown_name
+from ingest.landing.bindings import FIRST, TableNames
+from recover.selection.catalog import TableVersion, table_version, unknown_name
 from recover.selection.condition import is_filtered_table, select
 from recover.selection.filters import Filters
 from recover.sources.decoded_facts import Facts, events_without_rows
 from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
 from recover.sources.engine import in_memory, registered
 from recover.sources.landed_snapshot import newest_snapshot
-from recover.sources.naming import Names, spans
 from recover.sources.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class _Decoding:
         self._source_id = source_id
         self._only = only
         self._facts = facts
-        self._names = Names(source_id, None)
+        self._names = TableNames(source_id)
         self._versions: dict[str, TableVersion] = {}
         self._bound: set[tuple[str, str]] = set()
         # Numbers of bindings.
@@ -235,13 +235,14 @@ class _Decoding:
 
     def use(self, history: "SchemaHistory", files: "Sequence[BinlogPath]") -> None:
         """Take the definitions of tables from snapshots and statements."""
-        self._names = Names(self._source_id, history)
+        self._names = TableNames(self._source_id, history, history.versions(0))
         names = {file.sequence or 0: file.name for file in files}
-        for (epoch, sequence, pos), candidate in self._names.candidates():
+        for version in self._names.versions():
+            epoch, sequence, pos = version.valid_from or FIRST
             file = names.get(sequence, f"{files[0].base}.{sequence:06}")
             self._add_version(
-                candidate.version,
-                "statement" if candidate.is_of_statement else "snapshot",
+                table_version(version),
+                "statement" if version.evidence == "ddl" else "snapshot",
                 (epoch, file, pos) if epoch >= 0 and pos >= 0 else (None, None, None),
             )
 
@@ -329,11 +330,11 @@ class _Decoding:
             return
         self._bound.add((file.name, table_map["table_map_id"]))
         unknown = table_map["unknown_hints"] or []
-        for first, end, binding in spans(self._names.bindings(table_map)):
-            low, high = _offsets(first, file.sequence or 0), _offsets(end, file.sequence or 0)
+        for binding in self._names.bindings(table_map):
+            low, high = _offsets(binding.first, file.sequence or 0), _offsets(binding.end, file.sequence or 0)
             if low >= high:
                 continue
-            version = binding.version
+            version = table_version(binding.version) if binding.version is not None else None
             if version is not None:
                 self._add_version(version, "table_map", (None, None, None))
             if unknown or binding.reason is not None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ingest.errors import UsageError
+from ingest.landing.bindings import wire_metadata
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
 from recover.selection.catalog import Column as LoggedColumn
 from recover.sources.log import Log
-from recover.sources.naming import wire_metadata
 from recover.timeline.events import Effect, TableEvent
 from recover.timeline.masks import in_words, masked_tables
 from recover.timeline.sorted_rows import sorted_rows

@@ -31,7 +31,7 @@ ends_of_expired as (
 
 table_versions as (
 
-    select * from {{ ref('int_table_versions_unioned') }}
+    select * from {{ ref('stg_binlog__table_versions') }}
     where evidence != 'table_map'
 
 ),

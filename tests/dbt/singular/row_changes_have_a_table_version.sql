@@ -1,6 +1,6 @@
 -- A command that selects a model selects the tests that refer to it. This test needs int_row_change_counts, which is
--- built from int_table_versions_unioned. The latter is named without a ref, so that it can be built alone.
-{% set versions = graph.nodes['model.binloom.int_table_versions_unioned'].relation_name if execute else 'versions' -%}
+-- built from stg_binlog__table_versions. The latter is named without a ref, so that it can be built alone.
+{% set versions = graph.nodes['model.binloom.stg_binlog__table_versions'].relation_name if execute else 'versions' -%}
 
 with
 

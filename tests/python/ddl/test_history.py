@@ -3,7 +3,7 @@
 from typing import Any
 
 from ingest.ddl.actions import Action, Column
-from ingest.ddl.history import Event, Handover, Hole, Observation, last_shown, versions_of
+from ingest.ddl.history import Certainty, Event, Handover, Hole, Observation, last_shown, versions_of
 from ingest.ddl.statements import actions_of
 
 T, U = ("s", "t"), ("s", "u")
@@ -49,9 +49,17 @@ def modified(name: str, kind: str) -> Action:
 
 def known(events: list[Event], table: tuple[str, str] = T) -> list[dict[str, str] | None]:
     """Return the columns of each version of a table, by name and type; the first version is from before everything."""
+    return [None if certainty is Certainty.LOST else columns for columns, certainty in named(events, table)]
+
+
+def named(events: list[Event], table: tuple[str, str] = T) -> list[tuple[dict[str, str] | None, Certainty]]:
+    """Return the columns by which each version of a table may name values, and how sure they are."""
     found = versions_of(((place,), event) for place, event in enumerate(events))
     return [
-        None if one.columns is None else {row["column_name"]: row["column_type"] for row in one.columns}
+        (
+            None if one.columns is None else {row["column_name"]: row["column_type"] for row in one.columns},
+            one.certainty,
+        )
         for one in found.get(table, [])
     ]
 
@@ -103,9 +111,45 @@ def test_behind_a_hole_nothing_is_known_but_what_is_created_there() -> None:
 
 def test_another_server_takes_tables_over_with_a_doubt() -> None:
     found = versions_of([((0,), seen(a="int")), ((1,), Handover()), ((2,), modified("a", "bigint"))])[T]
-    assert [(one.columns is not None, one.is_doubtful) for one in found] == [
-        *((False, False), (True, False)),
-        *((True, True), (True, False)),
+    assert [(one.columns is not None, one.is_handed_over, one.certainty) for one in found[1:]] == [
+        (True, False, Certainty.CERTAIN),
+        (True, True, Certainty.ASSUMED),
+        (True, False, Certainty.ASSUMED),
+    ]
+
+
+def test_behind_a_hole_names_are_carried_on() -> None:
+    events = [seen(a="int"), Hole(), modified("a", "bigint"), modified("b", "int")]
+    assert named(events)[2:] == [
+        ({"a": "int"}, Certainty.LOST),
+        ({"a": "bigint"}, Certainty.LOST),
+        (None, Certainty.CERTAIN),
+    ]
+
+
+def test_a_table_that_may_have_been_there_has_the_names_of_the_statement() -> None:
+    created = statement("create_table", columns=(column("a", "int"),), is_conditional=True)
+    assert named([created])[-1] == ({"a": "int"}, Certainty.LOST)
+    assert named([seen(b="int"), Hole(), created])[-1] == ({"b": "int"}, Certainty.LOST)
+
+
+def test_a_table_keeps_its_certainty_under_a_new_name() -> None:
+    renamed = statement("rename_table", other_schema_name=U[0], other_table_name=U[1])
+    unplaced = Observation({T: rows(T, a="int")}, has_place=False)
+    assert named([unplaced, renamed], U)[-1] == ({"a": "int"}, Certainty.ASSUMED)
+    assert named([unplaced, statement("create_like", U, other_schema_name=T[0], other_table_name=T[1])], U)[-1] == (
+        {"a": "int"},
+        Certainty.ASSUMED,
+    )
+
+
+def test_a_version_tells_its_evidence() -> None:
+    events = [seen(a="int"), modified("a", "bigint"), modified("b", "int"), statement("drop_table")]
+    found = versions_of(((place,), event) for place, event in enumerate(events))[T]
+    assert [(one.evidence.place, one.evidence.detail) for one in found[1:] if one.evidence is not None] == [
+        ((), ""),
+        ((1,), ""),
+        ((2,), "altered in a way that its columns do not allow"),
     ]
 
 

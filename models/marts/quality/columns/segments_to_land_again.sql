@@ -26,7 +26,7 @@ table_maps as (
 
 table_versions as (
 
-    select * from {{ ref('int_table_versions_unioned') }}
+    select * from {{ ref('stg_binlog__table_versions') }}
 
 ),
 

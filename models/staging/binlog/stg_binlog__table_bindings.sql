@@ -1,0 +1,52 @@
+with
+
+landed as (
+
+    select * from {{ source('binlog', 'table_bindings') }}
+
+),
+
+schema_histories as (
+
+    select * from {{ source('binlog', 'schema_histories') }}
+
+),
+
+-- Sets that were published before are kept for a while.
+latest_histories as (
+
+    select
+        source_id,
+        max_by(history_id, published_at) as history_id
+    from schema_histories
+    group by source_id
+
+),
+
+final as (
+
+    select
+        landed.source_id,
+        landed.table_map_id,
+        landed.table_version_id,
+        landed.schema_name,
+        landed.table_name,
+        landed.column_count,
+        landed.column_names,
+        landed.primary_key_ordinals,
+        landed.confidence,
+        landed.reason,
+        landed.detail,
+        landed.valid_from_epoch,
+        landed.valid_from_file_sequence,
+        landed.valid_from_pos,
+        landed.valid_to_epoch,
+        landed.valid_to_file_sequence,
+        landed.valid_to_pos
+    from landed
+    inner join latest_histories
+        on landed.source_id = latest_histories.source_id and landed.history_id = latest_histories.history_id
+
+)
+
+select * from final

@@ -1,0 +1,339 @@
+"""The schema history of a source as raw tables: which version names the values of a table map, and where."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.landing import ingest, land_snapshot, published
+from ingest.landing.published import publish_histories, publish_history
+from ingest.sources.directory import find_binlogs
+from ingest.sources.snapshot import SchemaSnapshot
+from ingest.warehouse.files import append_rows, data_files, read_rows
+from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.tables import SCHEMA_HISTORIES, TABLE_BINDINGS, TABLE_MAPS, TABLE_VERSIONS
+from tests.support.landing.binlogs import of_41
+
+CLOCK = count()
+FOREVER = 2147483647
+TYPES = {"int": ("LONG", 0), "varchar(10)": ("VARCHAR", 40), "decimal(10,2)": ("NEWDECIMAL", 2562)}
+
+
+class Home:
+    """A home with one source, `s`, and its log of statements."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "home"
+        self._logs = folder / "logs"
+        self._logs.mkdir()
+
+    def land(self, *statements: str, number: int = 1) -> list[int]:
+        """Land a file with statements of schema `shop`, and return the offsets at which they end."""
+        path = self._logs / f"binlog.{number:06}"
+        path.write_bytes(of_41(*statements))
+        ingest("s", [file for file in find_binlogs(self._logs) if file.path == path], home=self.path)
+        ends = [len(of_41(*statements[:size])) for size in range(1, len(statements) + 1)]
+        assert ends == sorted({row["end_pos"] for row in landed_statements(self.path, path.name)})
+        return ends
+
+    def snapshot(self, place: tuple[str, int] | None, epoch: int | None = None, **tables: str) -> str:
+        """Land a snapshot of tables, as `a:int b*:varchar(10)`, each later than the last; return its key."""
+        columns = [row for table, text in tables.items() for row in schema_columns(table, text)]
+        taken_at = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=next(CLOCK))
+        name, position = place or (None, None)
+        taken = SchemaSnapshot("server" if place else "files", taken_at, name, position, columns=columns)
+        return land_snapshot("s", taken, self.path, epoch).snapshot_id
+
+    def table_map(self, key: str, table: str, text: str, *, is_named: bool = False) -> None:
+        """Land a table map, as `a:int b!:varchar(10)`, where `!` means NOT NULL."""
+        columns = [wire_column(word, ordinal, is_named) for ordinal, word in enumerate(text.split())]
+        row = {"table_map_id": key, "source_id": "s", "schema_name": "shop", "table_name": table, "hint": "none"}
+        append_rows(TABLE_MAPS, [{**row, "column_count": len(columns), "columns": columns}], f"s-{key}", self.path)
+
+    def bindings(self, key: str) -> list[tuple[Any, ...]]:
+        """Publish, and return the offset, the names, the confidence and the reason of the bindings of a table map."""
+        publish_history("s", self.path)
+        rows = [row for row in latest(TABLE_BINDINGS, self.path) if row["table_map_id"] == key]
+        rows.sort(key=lambda row: [row[f"valid_from_{name}"] for name in ("epoch", "file_sequence", "pos")])
+        names = (row["column_names"] and " ".join(row["column_names"]) for row in rows)
+        return [
+            (row["valid_from_pos"], text, row["confidence"], row["reason"])
+            for row, text in zip(rows, names, strict=True)
+        ]
+
+    def detail(self, key: str) -> str | None:
+        """Return the detail of the last binding of a table map."""
+        publish_history("s", self.path)
+        rows = [row for row in latest(TABLE_BINDINGS, self.path) if row["table_map_id"] == key]
+        found: str | None = max(rows, key=lambda row: row["valid_to_epoch"])["detail"]
+        return found
+
+
+def landed_statements(home: Path, file: str) -> Iterator[dict[str, Any]]:
+    """Yield the landed statements of a file."""
+    import pyarrow.parquet as pq
+
+    for path in raw_table_dir("statements", home).rglob(f"binlog_file={file}/*/*.parquet"):
+        yield from pq.ParquetFile(path).read().to_pylist()
+
+
+def latest(table: Any, home: Path) -> list[dict[str, Any]]:
+    """Return the rows of the set that counts."""
+    head = max(read_rows(SCHEMA_HISTORIES, home, source_id="s"), key=lambda row: row["published_at"])
+    return read_rows(table, home, history_id=head["history_id"])
+
+
+def schema_columns(table: str, text: str) -> Iterator[dict[str, Any]]:
+    keys = count(1)
+    for ordinal, word in enumerate(text.split(), 1):
+        name, kind = word.split(":")
+        yield {
+            "schema_name": "shop",
+            "table_name": table,
+            "column_name": name.rstrip("*!"),
+            "ordinal_position": ordinal,
+            "primary_key_ordinal": next(keys) if "*" in name else None,
+            "data_type": kind.split("(")[0],
+            "column_type": kind,
+            "is_nullable": "!" not in name and "*" not in name,
+        }
+
+
+def wire_column(word: str, ordinal: int, is_named: bool) -> dict[str, Any]:
+    name, kind = word.split(":")
+    wire, metadata = TYPES.get(kind) or (kind.split("(")[0], int(kind.split("(")[1].rstrip(")")))
+    return {
+        "ordinal": ordinal,
+        "type": wire,
+        "metadata": metadata,
+        "is_nullable": "!" not in name and "*" not in name,
+        "name": name.rstrip("*!") if is_named else None,
+        "is_primary_key": "*" in name if is_named else None,
+    }
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_names_in_the_table_map_are_right_everywhere(home: Home) -> None:
+    home.snapshot(None, t="a*:int")
+    home.table_map("m", "t", "b*:int", is_named=True)
+    home.table_map("twice", "t", "b:int b:int", is_named=True)
+    assert home.bindings("m") == [(-1, "b", "exact", None)]
+    assert home.bindings("twice") == [(-1, "b b", "exact", "column_count_mismatch")]
+    assert home.detail("twice") == "two columns have the same name"
+
+
+def test_a_table_of_which_nothing_is_known_has_no_names(home: Home) -> None:
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m") == [(-1, None, None, "unknown_table")]
+    assert home.detail("m") == "the table map has no column names, and nothing tells what the table looks like"
+
+
+def test_statements_are_in_force_from_their_end(home: Home) -> None:
+    created, altered, dropped = home.land(
+        "create table t (a int not null primary key)", "alter table t add b varchar(10)", "drop table t"
+    )
+    home.table_map("one", "t", "a!:int")
+    home.table_map("two", "t", "a!:int b:varchar(10)")
+    assert home.bindings("one") == [
+        (-1, None, None, "unknown_table"),
+        (created, "a", "in_force", None),
+        (altered, "a b", None, "column_count_mismatch"),
+        (dropped, None, None, "unknown_table"),
+    ]
+    assert home.bindings("two")[2] == (altered, "a b", "in_force", None)
+    start = altered
+    assert home.detail("two") == (
+        "the table map has no column names, and what the table looks like is not known since "
+        f"binlog.000001:{start}: dropped"
+    )
+
+
+@pytest.mark.parametrize(
+    ("defined", "wire", "detail"),
+    [
+        ("a:int", "a:int b:int", "the table map has 2 columns, the schema 1"),
+        ("a:varchar(10)", "a:int", "column 1 a is varchar(10) in the schema and LONG(0) in the binlog"),
+        ("a:varchar(10)", "a:VARCHAR(8)", "column 1 a is varchar(10) in the schema and VARCHAR(8) in the binlog"),
+        ("a:varchar(10)", "a:VARCHAR(40)", None),
+        ("a:varchar(10)", "a:VARCHAR_COMPRESSED(41)", None),
+        (
+            "a:varchar(10)",
+            "a:VARCHAR_COMPRESSED(42)",
+            "column 1 a is varchar(10) in the schema and VARCHAR_COMPRESSED(42) in the binlog",
+        ),
+        (
+            "a:decimal(10,2)",
+            "a:NEWDECIMAL(2563)",
+            "column 1 a is decimal(10,2) in the schema and NEWDECIMAL(2563) in the binlog",
+        ),
+        ("a!:int", "a:int", "column 1 a is int not null in the schema and LONG(0) in the binlog"),
+        ("a:int", "a!:int", "column 1 a is int in the schema and LONG(0) not null in the binlog"),
+        ("a:text", "a:BLOB(3)", "column 1 a is text in the schema and BLOB(3) in the binlog"),
+        ("a:datetime(3)", "a:DATETIME2(3)", None),
+        ("a:datetime(3)", "a:DATETIME2(0)", "column 1 a is datetime(3) in the schema and DATETIME2(0) in the binlog"),
+    ],
+)
+def test_a_definition_fits_types_sizes_and_nulls(home: Home, defined: str, wire: str, detail: str | None) -> None:
+    home.snapshot(("binlog.000001", 4), t=defined)
+    home.table_map("m", "t", wire)
+    assert home.detail("m") == detail
+
+
+def test_a_text_grows_with_its_character_set_where_a_statement_made_it(home: Home) -> None:
+    (created,) = home.land("create table t (a text)")
+    home.table_map("m", "t", "a:BLOB(3)")
+    assert home.bindings("m")[-1] == (created, "a", "in_force", None)
+
+
+def test_a_later_snapshot_is_true_since_the_last_statement_before_it(home: Home) -> None:
+    created, altered = home.land("create table t (a int)", "alter table t change a b int")
+    home.snapshot(("binlog.000002", 4), t="b:int")
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m") == [
+        (-1, None, None, "unknown_table"),
+        (created, "a", "in_force", None),
+        (altered, "b", "in_force", None),
+    ]
+
+
+def test_a_snapshot_that_contradicts_leaves_two_names(home: Home) -> None:
+    created, later = home.land("create table t (a int)", "insert into t values (1)")
+    home.snapshot(("binlog.000001", later), t="b:int")
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m")[1:] == [
+        (created, "b", "ambiguous", "ambiguous_version"),
+        (later, "b", "in_force", None),
+    ]
+
+
+def test_of_two_definitions_the_one_that_fits_is_taken(home: Home) -> None:
+    created, later = home.land("create table t (a int)", "insert into t values (1)")
+    home.snapshot(("binlog.000001", later), t="b:varchar(10)")
+    home.table_map("m", "t", "a:int")
+    home.table_map("n", "t", "b:varchar(10)")
+    assert home.bindings("m")[1] == (created, "a", "inferred", None)
+    assert home.bindings("n")[1] == (created, "b", "inferred", None)
+
+
+def test_behind_a_part_that_is_not_landed_names_are_inferred(home: Home) -> None:
+    (created,) = home.land("create table t (a int)")
+    home.land("insert into t values (1)", number=3)
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m") == [
+        (-1, None, None, "unknown_table"),
+        (created, "a", "in_force", None),
+        (4, "a", "inferred", None),
+    ]
+
+
+def test_a_snapshot_without_a_position_is_assumed_where_it_fits_the_log(home: Home) -> None:
+    home.table_map("m", "t", "a:int")
+    home.snapshot(None, t="a:int")
+    assert home.bindings("m") == [(-1, "a", "inferred", None)]
+    # It shows the outcome of the statement, so it was taken after it.
+    _, altered = home.land("create table t (b int)", "alter table t change b a int")
+    assert home.bindings("m")[-1] == (altered, "a", "in_force", None)
+
+
+def test_names_are_in_lower_case_where_the_server_keeps_them_so(home: Home) -> None:
+    home.land("create table T (a int)")
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m")[-1][1:] == ("a", "in_force", None)
+    home.table_map("n", "Other", "a:int")
+    assert home.bindings("m")[-1][3] == "unknown_table"
+
+
+def test_the_same_definition_again_is_another_version(home: Home) -> None:
+    created, renamed, back = home.land(
+        "create table t (a int)", "alter table t change a b int", "alter table t change b a int"
+    )
+    home.table_map("m", "t", "a:int")
+    assert [names for _, names, _, _ in home.bindings("m")] == [None, "a", "b", "a"]
+    found = [row for row in latest(TABLE_VERSIONS, home.path) if row["column_names"] == ["a"]]
+    assert len({row["table_version_id"] for row in found}) == 2 and len({row["definition_id"] for row in found}) == 1
+    ranges = sorted((row["valid_from_pos"], row["valid_to_pos"]) for row in found)
+    assert ranges == [(created, renamed), (back, 2**63 - 1)]
+    assert {row["valid_from_binlog_file"] for row in found} == {"binlog.000001"}
+
+
+def test_an_epoch_of_a_snapshot_follows_from_its_file_and_time(home: Home) -> None:
+    home.snapshot(("binlog.000001", 50), epoch=0, t="a:int")
+    home.snapshot(("binlog.000001", 50), epoch=1, t="b:int")
+    home.table_map("m", "t", "a:int")
+    publish_history("s", home.path)
+    rows = sorted(latest(TABLE_BINDINGS, home.path), key=lambda row: row["valid_from_epoch"])
+    assert [(row["valid_from_epoch"], row["column_names"]) for row in rows][-1] == (1, ["b"])
+
+
+# --- publishing ---
+
+
+def files(home: Home) -> dict[str, int]:
+    return {
+        path.name: path.stat().st_mtime_ns
+        for table in (SCHEMA_HISTORIES, TABLE_VERSIONS, TABLE_BINDINGS)
+        for path in data_files(raw_table_dir(table.name, home.path))
+    }
+
+
+def test_without_new_evidence_nothing_is_written(home: Home) -> None:
+    home.snapshot(None, t="a:int")
+    home.table_map("m", "t", "a:int")
+    assert publish_history("s", home.path)
+    before = files(home)
+    assert not publish_history("s", home.path)
+    publish_histories(home.path)
+    assert files(home) == before
+
+
+def test_a_late_snapshot_names_what_is_landed(home: Home) -> None:
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m")[0][3] == "unknown_table"
+    home.snapshot(None, t="a:int")
+    assert home.bindings("m") == [(-1, "a", "inferred", None)]
+
+
+@pytest.mark.parametrize("killed_before", [TABLE_VERSIONS.name, TABLE_BINDINGS.name, SCHEMA_HISTORIES.name])
+def test_readers_see_the_old_set_until_the_new_one_is_whole(
+    home: Home, killed_before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.table_map("m", "t", "a:int")
+    before = home.bindings("m")
+    home.snapshot(None, t="a:int")
+    write = published.append_rows
+
+    def killed(table: Any, *arguments: Any) -> None:
+        if table.name == killed_before:
+            raise KeyboardInterrupt
+        write(table, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(published, "append_rows", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish_history("s", home.path)
+    rows = [row for row in latest(TABLE_BINDINGS, home.path) if row["table_map_id"] == "m"]
+    assert [row["reason"] for row in rows] == [reason for *_, reason in before]
+    assert home.bindings("m") == [(-1, "a", "inferred", None)]
+
+
+def test_a_set_of_long_ago_is_deleted(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.table_map("m", "t", "a:int")
+    for name in ("a", "b", "c"):
+        home.snapshot(None, t=f"{name}:int")
+        home.bindings("m")
+    assert len(read_rows(SCHEMA_HISTORIES, home.path)) == 3
+    monkeypatch.setattr(published, "_KEEP_SETS", timedelta(0))
+    home.snapshot(None, t="d:int")
+    assert home.bindings("m") == [(-1, "d", "inferred", None)]
+    # The one before is kept: a build may have begun to read it just now.
+    assert {row["history_id"] for row in read_rows(TABLE_BINDINGS, home.path)} == {
+        row["history_id"] for row in read_rows(SCHEMA_HISTORIES, home.path)
+    }
+    assert len(read_rows(SCHEMA_HISTORIES, home.path)) == 2
