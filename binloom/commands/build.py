@@ -18,7 +18,7 @@ from binloom.commands.metrics import BuildMetrics, MetricsServer
 from binloom.commands.output import print_line, progress, say
 from binloom.commands.project import BUILD, DbtRun, project_dir, run_dbt
 from binloom.commands.spark_messages import is_of_lost_server
-from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, UsageError
+from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, MetastoreLockedError, UsageError
 from ingest.warehouse.few_rows import builds_few_rows
 from ingest.warehouse.home import binloom_home, raw_table_dir
 from ingest.warehouse.raw_state import raw_state
@@ -44,7 +44,7 @@ def build_models(
     dbt_options
         Options of `dbt build`, such as `["--select", "+row_changes"]`.
     every
-        Polling interval in seconds; Spark and dbt stay loaded until SIGINT or SIGTERM. None: check once.
+        Polling interval in seconds; Java and dbt stay loaded until SIGINT or SIGTERM. None: check once.
     force
         Build the first time even if nothing is new.
     metrics_port, metrics_address
@@ -82,7 +82,7 @@ def build_inputs(home: Path) -> str:
 
 
 class _Builder:
-    """Builds with one selection of nodes, and one session for all builds.
+    """Builds with one selection of nodes, and one Java process for all builds.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ class _Builder:
     dbt_options
         Options of `dbt build`.
     stack
-        Closes the session, which only a build opens.
+        Ends the Java process, which only a build starts.
     builds_once
-        Whether the session serves a single build.
+        Whether the process serves a single build.
     """
 
     def __init__(self, home: Path, dbt_options: Sequence[str], stack: contextlib.ExitStack, builds_once: bool) -> None:
@@ -118,14 +118,15 @@ class _Builder:
             while True:
                 begun, inputs = time.monotonic(), build_inputs(self._home)
                 try:
-                    # A build that failed would fail again, but a lost server may be back.
+                    # A build that failed would fail again, but a lost server may be back. A good one is forgotten when
+                    # somebody runs dbt.
                     if force or (inputs != tried and self._last_good(inputs) is None):
                         is_building, tried = True, inputs
-                        code = self._build()
+                        code = self._build_and_release()
                         is_building = force = False
-                        tried = "" if code == EXIT_SOURCE else inputs
+                        tried = "" if code == EXIT_SOURCE or self._last_good(inputs) is not None else inputs
                     told = ""
-                except ClusterLostError as error:
+                except (ClusterLostError, MetastoreLockedError) as error:
                     if str(error) != told:
                         say(str(error))
                     code, told, tried, is_building = error.exit_code, str(error), "", False
@@ -136,6 +137,12 @@ class _Builder:
             if is_building:
                 say("the build was interrupted; the next one repairs what it left.")
         return code
+
+    def _build_and_release(self) -> int:
+        try:
+            return self._build()
+        finally:
+            self._place.release()
 
     def build_if_new(self, force: bool) -> int:
         """Build unless nothing is new; return the exit code."""

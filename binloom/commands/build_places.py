@@ -12,6 +12,8 @@ from recover.sources.cluster import Cluster, is_cluster_target, thrift_address
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ingest.warehouse.spark import SparkLaunch
+
 
 class BuildPlace(Protocol):
     """The interface of a place.
@@ -28,10 +30,19 @@ class BuildPlace(Protocol):
         """Return whether the tables of the last build are still there, as far as this is known without Java."""
 
     def open(self) -> None:
-        """Start the session unless it is open; merge and delete files, which only its process may do."""
+        """Start a session unless one is open; merge and delete files, which only its process may do.
+
+        Raises
+        ------
+        MetastoreLockedError
+            Another process holds the embedded metastore.
+        """
 
     def prepare(self) -> None:
         """Create missing raw tables, and register what landed without Spark. Call `open` first."""
+
+    def release(self) -> None:
+        """Let other processes work here until the next `open`."""
 
 
 def build_place(home: Path, stack: contextlib.ExitStack, is_short: Callable[[], bool] = lambda: False) -> BuildPlace:
@@ -42,9 +53,9 @@ def build_place(home: Path, stack: contextlib.ExitStack, is_short: Callable[[], 
     home
         Folder of all data of binloom.
     stack
-        Closes the session, which only a build opens.
+        Ends the Java process, which only a build starts.
     is_short
-        Whether a session that starts now will live for one short build.
+        Whether a process that starts now will live for one short build.
 
     Raises
     ------
@@ -67,14 +78,18 @@ def place_name(home: Path) -> str:
 
 
 class _Session:
-    """A session in this process, which dbt finds and uses; the next build uses it again."""
+    """A session in this process, which dbt finds and uses.
+
+    The next build uses the same Java process, and also the same session unless that holds an embedded metastore.
+    """
 
     def __init__(self, home: Path, stack: contextlib.ExitStack, is_short: Callable[[], bool]) -> None:
         self._home = home
         self._stack = stack
         self._is_short = is_short
+        self._launch: SparkLaunch | None = None
         self._session: SparkSession | None = None
-        self._has_built = self._are_files_gone = False
+        self._is_reused = self._are_files_gone = False
         self.name = place_name(home)
         self._has_own_metastore = not self.name
 
@@ -86,10 +101,13 @@ class _Session:
         from ingest.landing.compact import KEEP_REPLACED_SECONDS, clean_up_held
         from ingest.warehouse.spark import SparkLaunch, spark_errors
 
-        if self._session is None:
-            with spark_errors(self._home), progress("starting Spark"):
-                launch = SparkLaunch(self._home, short_lived=self._is_short())
-                self._session = self._stack.enter_context(launch).session()
+        with spark_errors(self._home), progress("starting Spark"):
+            if self._launch is None:
+                self._launch = self._stack.enter_context(SparkLaunch(self._home, short_lived=self._is_short()))
+            session = self._launch.session()
+            # A session opens its metastore with the first statement.
+            session.sql("show schemas")
+        self._is_reused, self._session = session is self._session, session
         if self._has_own_metastore:
             # No other process does this while this one holds the metastore, and each landing adds files.
             self._are_files_gone |= clean_up_held(self._home, KEEP_REPLACED_SECONDS) > 0
@@ -101,12 +119,16 @@ class _Session:
 
         assert self._session is not None
         with spark_errors(self._home):
-            if self._has_built:
+            if self._is_reused:
                 # A follower lands beside this session.
                 forget_lists_of_files(self._session, with_partitions=self._are_files_gone)
             open_home(self._session, self._home)
             self._session.sql(f"set {TABLES_ARE_OPEN} = true")
-        self._has_built, self._are_files_gone = True, False
+        self._are_files_gone = False
+
+    def release(self) -> None:
+        if self._launch is not None:
+            self._launch.release_metastore()
 
 
 class _ThriftServer:
@@ -128,6 +150,9 @@ class _ThriftServer:
 
         with contextlib.closing(Cluster.of_environment()) as cluster:
             open_home(_Statements(cluster), self._home)
+
+    def release(self) -> None:
+        """Nothing: nobody else needs the connections of this process."""
 
 
 class _Statements:

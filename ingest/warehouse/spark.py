@@ -315,12 +315,15 @@ class SparkLaunch:
         self._settings = {**_LANDING_SETTINGS, **group_access, **spark_settings(self.home), **self.further_settings}
         self._master = self._settings["spark.master"]
         require_master(self._master)
-        if uses_embedded_metastore(self._settings):
-            _check_metastore(self.home)
-            _mend_metastore(self.home)
+        self._await_metastore()
         os.environ.setdefault("PYSPARK_PYTHON", self._settings.get("spark.pyspark.python", sys.executable))
         if "SPARK_HOME" not in os.environ and not runs_in_this_process():
             self._jvm = Jvm(java, self._settings, self.home, short_lived=short_lived, classes_into=classes_into)
+
+    def _await_metastore(self) -> None:
+        if uses_embedded_metastore(self._settings):
+            _check_metastore(self.home)
+            _mend_metastore(self.home)
 
     def _adopt(self, session: Any) -> None:
         self._context = _open_context(session)
@@ -336,11 +339,14 @@ class SparkLaunch:
         if self._context is None:
             from pyspark import SparkConf, SparkContext
 
+            # Another process may have taken it while Java was starting, or since the last session.
+            self._await_metastore()
             conf = SparkConf(False)
             with self._of_the_cluster(), _read_by_java() as known:
                 if self._jvm is not None:
                     # It got the settings when it was started.
-                    self._jvm.connect()
+                    if not runs_in_this_process():
+                        self._jvm.connect()
                 else:
                     for key, value in self._settings.items():
                         if key not in known or key == _JAVA_OPTIONS:
@@ -381,15 +387,25 @@ class SparkLaunch:
                 self._session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
         return self._session
 
-    def stop(self) -> None:
-        """End the session and its JVM, which releases the metastore. A session that other code started goes on."""
-        if not self._owned:
-            return
+    def release_metastore(self) -> None:
+        """Let other processes have an embedded metastore: end the session. `session` starts another in the same JVM."""
+        if self._owned and uses_embedded_metastore(self._settings):
+            self._end_session()
+            if runs_in_this_process():
+                _close_metastore(self._settings)
+
+    def _end_session(self) -> None:
         if self._session is not None:
             self._session.stop()
         elif self._context is not None:
             self._context.stop()
         self._session = self._context = None
+
+    def stop(self) -> None:
+        """End the session and its JVM, which releases the metastore. A session that other code started goes on."""
+        if not self._owned:
+            return
+        self._end_session()
         if self._jvm is not None and not (self._jvm.is_kept and runs_in_this_process()):
             self._jvm.end()
         elif runs_in_this_process() and uses_embedded_metastore(self._settings):

@@ -228,6 +228,24 @@ def test_builds_follow_each_landing_until_a_signal_comes(home: Path, monkeypatch
         assert len(rest.splitlines()) == int(builds[1]) - 2, rest
 
 
+def test_other_commands_work_between_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setenv("BINLOOM_HOME", str(home))
+    with building(home) as process, ended_after_patience(process):
+        assert process.stdout is not None
+        assert "built in" in process.stdout.readline()
+        with SparkLaunch(home, short_lived=True) as launch:
+            launch.session()
+            checked = run(home, "quality")
+            assert checked.returncode == 0, checked.stderr
+            # The build after a run of dbt alone repairs what that may have left: now it must wait.
+            states = run_dbt(home, "run", "--select", "stg_binlog__sources")
+            assert set(states.values()) == {"success"}
+            assert re.search(rf"\(pid \d+\) holds the metastore in {re.escape(str(home))}", process.stdout.readline())
+        assert "built in" in process.stdout.readline()
+        assert process.poll() is None
+
+
 class SignalWhenDeleted:
     """Sends SIGTERM while it is deleted, when Python loses the exception of a handler."""
 
