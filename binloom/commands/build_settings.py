@@ -16,12 +16,13 @@ from binloom.commands.build_places import place_name
 from binloom.commands.build_record import forget_good_builds
 from binloom.commands.built_tables import BuiltTables, RecordingConnection
 from binloom.commands.lost_connections import open_reconnecting
-from ingest.errors import BinloomError
+from ingest.errors import BinloomError, StoreError
 from ingest.landing.published import open_home, publish_histories
 from ingest.warehouse.few_rows import FEW_ROWS, MANY_ROWS, builds_few_rows
-from ingest.warehouse.home import binloom_home, has_landed
-from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS
+from ingest.warehouse.home import binloom_home, has_landed, prepare_home
+from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, last_line, runs_in_this_process
 from ingest.warehouse.partitions import TABLES_ARE_OPEN
+from ingest.warehouse.privacy import private_opener
 from ingest.warehouse.settings_file import users_settings
 from ingest.warehouse.spark import spark_errors
 
@@ -69,13 +70,35 @@ def _begin(credentials: Any) -> None:
         forget_good_builds(home, place_name(home))
     if credentials.method == SparkConnectionMethod.SESSION:
         has_few_rows = builds_few_rows(home, bool(get_flags().FULL_REFRESH))
-        session = _session_with(fitted(credentials.server_side_parameters, has_few_rows))
+        settings = fitted(credentials.server_side_parameters, has_few_rows)
+        _start_java(settings, home)
+        session = _session_with(settings)
         if get_flags().WHICH in _READING and has_landed(home):
             _open_tables(session, home)
         # dbt-spark would set them again before each statement, which takes milliseconds.
         credentials.server_side_parameters = {}
     elif get_flags().WHICH in _READING and has_landed(home):
         publish_histories(home)
+
+
+def _start_java(settings: dict[str, Any], home: Path) -> None:
+    """Start Java as pyspark does, unless this process has it, but let it print into a file."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if runs_in_this_process():
+        return
+    prepare_home(home)
+    path = home / "logs" / "jvm.log"
+    conf = SparkConf(False).setAll([(key, str(value)) for key, value in settings.items()])
+    with open(path, "wb", opener=private_opener) as log:
+        try:
+            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stdout": log, "stderr": log}))
+        except PySparkRuntimeError as error:
+            raise StoreError(
+                f"The Java process for Spark did not start: {last_line(path)}", hint=f"Its output is in {path}."
+            ) from error
 
 
 def _session_with(parameters: dict[str, Any]) -> "SparkSession":

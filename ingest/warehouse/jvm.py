@@ -204,7 +204,7 @@ class Jvm:
             if self._process.poll() is not None or time.monotonic() > until:
                 log = self._home / "logs" / "jvm.log"
                 raise StoreError(
-                    f"The Java process for Spark did not start: {_last_line(log)}", hint=f"Its output is in {log}."
+                    f"The Java process for Spark did not start: {last_line(log)}", hint=f"Its output is in {log}."
                 )
             time.sleep(0.01)
         with path.open("rb") as connection:
@@ -283,7 +283,8 @@ def class_options(classes_into: Path | None = None) -> list[str]:
     return [f"-XX:SharedArchiveFile={CLASS_ARCHIVE}"] if CLASS_ARCHIVE.exists() else []
 
 
-def _last_line(path: Path) -> str:
+def last_line(path: Path) -> str:
+    """Return the last line of what a process printed into a file, or a sentence if there is none."""
     try:
         lines = [line for line in path.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:

@@ -62,10 +62,10 @@ def test_profile_has_the_settings_of_the_session(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_build_of_an_empty_warehouse_says_what_to_do(tmp_path: Path) -> None:
+def test_build_of_an_empty_warehouse_says_what_to_do_and_java_says_nothing(tmp_path: Path) -> None:
     dbt = Path(sys.executable).parent / "dbt"
     result = subprocess.run(
-        [dbt, "build", "--target-path", tmp_path / "target", "--log-path", tmp_path / "logs"],
+        [dbt, "-q", "build", "--target-path", tmp_path / "target", "--log-path", tmp_path / "logs"],
         cwd=PROJECT,
         env={**os.environ, "BINLOOM_HOME": str(tmp_path / "home")},
         capture_output=True,
@@ -76,3 +76,6 @@ def test_build_of_an_empty_warehouse_says_what_to_do(tmp_path: Path) -> None:
     assert "nothing has been landed in this warehouse yet" in result.stdout
     assert "binloom ingest" in result.stdout
     assert (tmp_path / "home" / "metastore").is_dir()
+    assert result.stderr == ""
+    printed = (tmp_path / "home" / "logs" / "jvm.log").read_text().splitlines()
+    assert printed and [line for line in printed if line and line in result.stdout] == []
