@@ -168,7 +168,7 @@ class _Builder:
         run = self._run()
         seconds = time.monotonic() - begun
         self.metrics.built(seconds, run.success, len(run.warnings))
-        if run.success:
+        if run.success and not run.leaves_rows_out:
             record_good_build(self._home, self._arguments, inputs, run.warnings, self._place.name, others)
         self._print(run, seconds)
         if run.success:

@@ -49,7 +49,7 @@ class BuiltTables:
         elif event.info.name == "NodeFinished":
             record = self._records.pop(event.data.node_info.unique_id, None)
             if record is not None:
-                is_good = event.data.run_result.status == "success" and not _leaves_rows_out()
+                is_good = event.data.run_result.status == "success" and not leaves_rows_out()
                 record.end(is_whole=is_good, columns_if_empty=lambda: self._columns_if_empty(event.data.node_info))
 
     @contextlib.contextmanager
@@ -74,7 +74,8 @@ class BuiltTables:
         return tuple((column.name, column.dataType.simpleString()) for column in table.schema)
 
 
-def _leaves_rows_out() -> bool:
+def leaves_rows_out() -> bool:
+    """Return whether --empty or --sample gives the models of the last run of dbt fewer rows than there are."""
     flags = get_flags()
     return bool(getattr(flags, "EMPTY", False) or getattr(flags, "SAMPLE", None))
 

@@ -22,9 +22,16 @@ BUILD = ("build", "--exclude-resource-type", "unit_test")
 
 @dataclass
 class DbtRun:
-    """Result of a dbt command: success, number of nodes by status, and names of nodes with warnings or failures."""
+    """Result of a dbt command: success, number of nodes by status, and names of nodes with warnings or failures.
+
+    Attributes
+    ----------
+    leaves_rows_out
+        Whether the tables lack rows, because of --empty or --sample.
+    """
 
     success: bool = True
+    leaves_rows_out: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -77,6 +84,8 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
     """
     from dbt.cli.main import dbtRunner
 
+    from binloom.commands.built_tables import leaves_rows_out
+
     def watch(event: Any) -> None:
         if advance is not None and event.info.name == "LogStartLine":
             advance(event.data.index - 1, event.data.total)
@@ -94,7 +103,7 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
             f"dbt {arguments[0]} could not run: {_what_failed(result.exception)}.",
             hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
         ) from result.exception
-    run = DbtRun(bool(result.success))
+    run = DbtRun(bool(result.success), leaves_rows_out())
     for node in getattr(result.result, "results", None) or []:
         status = str(node.status)
         # A hook is not a model; report it only if it fails.

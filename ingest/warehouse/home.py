@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from ingest.errors import StoreError
+from ingest.warehouse.built import TableState, recorded
 from ingest.warehouse.privacy import close_home
 from ingest.warehouse.table_format import check_is_parquet
 
@@ -53,17 +54,22 @@ def has_landed(home: Path) -> bool:
 
 
 def model_dirs(model: str, home: Path | None = None) -> list[Path]:
-    """Return the folders of a table that dbt built, in all schemas.
+    """Return the folders of a table that dbt built, in all schemas; not of a build that was cut short or left rows out.
 
     Raises
     ------
     TableFormatError
         The table is in Iceberg or Delta.
     """
+    home = home or binloom_home()
     folders = [path for path in warehouse_dir(home).glob(f"*.db/{model}") if path.is_dir()]
     for folder in folders:
         check_is_parquet(folder)
-    return folders
+    return [path for path in folders if not _is_cut_short(path, home)]
+
+
+def _is_cut_short(folder: Path, home: Path) -> bool:
+    return recorded(home, folder.parent.name.removesuffix(".db"), folder.name).state is TableState.CUT_SHORT
 
 
 def prepare_home(home: Path) -> None:

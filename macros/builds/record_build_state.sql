@@ -4,6 +4,6 @@
         {%- do properties.append("'" ~ passed_tests_property() ~ "' = '" ~ passed ~ "'") -%}
     {%- endif -%}
     {%- do run_query(
-        "alter table " ~ source('binlog', 'row_events') ~ " set tblproperties (" ~ properties | join(', ') ~ ")"
+        "alter table " ~ source('binlog', 'row_events').render() ~ " set tblproperties (" ~ properties | join(', ') ~ ")"
     ) -%}
 {% endmacro %}

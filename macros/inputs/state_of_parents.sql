@@ -12,9 +12,11 @@
         {%- elif graph.nodes[parent].config.materialized == 'ephemeral' -%}
             {%- do states.append(noted_state_of_parents(graph.nodes[parent])) -%}
         {%- elif graph.nodes[parent].config.materialized == 'view' -%}
+            {%- do assert_parent_is_whole(graph.nodes[parent]) -%}
             {%- do states.append(recorded(graph.nodes[parent]).get('code') or invocation_id) -%}
             {%- do states.append(noted_state_of_parents(graph.nodes[parent])) -%}
         {%- else -%}
+            {%- do assert_parent_is_whole(graph.nodes[parent]) -%}
             {%- do states.append(recorded(graph.nodes[parent]).get('built') or invocation_id) -%}
         {%- endif -%}
     {%- endfor -%}

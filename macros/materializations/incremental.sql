@@ -8,7 +8,8 @@
     {%- set existing = load_cached_relation(this) -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set built = built_parts(this) -%}
-    {%- set is_rebuilt = should_full_refresh() or not has_parts_of_model(existing, built) -%}
+    {%- set differs = should_full_refresh() or leaves_rows_out() or has_rows_left_out(model) -%}
+    {%- set is_rebuilt = differs or not has_parts_of_model(existing, built) -%}
     {%- set is_whole = before.get('inputs') and not is_rebuilt -%}
     {%- set stale = [] if is_rebuilt else stale_parts(built) + ([] if is_whole else unrecorded_parts(built)) -%}
     {%- if is_whole and before.code == code and not stale -%}
@@ -53,7 +54,9 @@
             {%- do drop_parts(this, gone + parts_without_rows(unsure, compiled_code)) -%}
         {%- endif -%}
     {%- endif -%}
-    {%- do record_parts(built) -%}
+    {%- if not leaves_rows_out() -%}
+        {%- do record_parts(built) -%}
+    {%- endif -%}
     {{ run_hooks(post_hooks) }}
     {%- do record_inputs(code, inputs) -%}
     {{ return({'relations': [target_relation]}) }}

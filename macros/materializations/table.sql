@@ -4,7 +4,8 @@
     {%- set before = recorded(model) -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set has_same_code = existing is not none and before.get('code') == code -%}
-    {%- set may_be_same = has_same_code and not should_full_refresh() and not config.get('meta').changes_with_every_file -%}
+    {%- set is_asked_for = should_full_refresh() or leaves_rows_out() -%}
+    {%- set may_be_same = has_same_code and not is_asked_for and not config.get('meta').changes_with_every_file -%}
     {%- if before.get('inputs') == inputs and not should_full_refresh() -%}
         {{ return(skipped()) }}
     {%- elif may_be_same and (stays_empty(existing) or has_same_rows(existing, compiled_code)) -%}

@@ -7,9 +7,10 @@
         {%- if run_query("set binloom.tables_are_open").rows[0][1] == 'true' -%}
             {%- do run_query("set binloom.tables_are_open = false") -%}
         {%- elif load_relation(source('binlog', 'row_events')) is not none -%}
-            {%- do run_query("refresh table " ~ source('binlog', 'binlog_files')) -%}
-            {%- do run_query("select scanned_at from " ~ source('binlog', 'binlog_files') ~ " limit 0") -%}
-            {%- do run_query("refresh table " ~ source('binlog', 'segments')) -%}
+            {%- set binlog_files = source('binlog', 'binlog_files').render() -%}
+            {%- do run_query("refresh table " ~ binlog_files) -%}
+            {%- do run_query("select scanned_at from " ~ binlog_files ~ " limit 0") -%}
+            {%- do run_query("refresh table " ~ source('binlog', 'segments').render()) -%}
             {%- do register_listed_segments() -%}
             {#- The names of what is landed by now: see ingest.landing.published. -#}
             {%- for name in ['schema_histories', 'table_versions', 'table_bindings'] -%}

@@ -188,6 +188,31 @@ def test_a_full_refresh_first_forgets_what_was_built(
     assert rows_for_readers(home, "binloom.row_changes") == [2]
 
 
+def test_tables_that_lack_rows_do_not_count_as_built(
+    first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path
+) -> None:
+    tables = ["binloom.row_changes", "binloom.transactions"]
+    chosen = ("--select", "+row_changes", "+transactions")
+    whole = contents(spark, *tables)
+    # The first of the two changes.
+    states = dbt("run", "--sample", "{'start': '2026-11-01 12:00', 'end': '2026-11-01 12:30'}", *chosen)
+    assert set(states.values()) == {"success"}, states
+    assert [row for row in whole[tables[0]] if '"Bob"' not in row] == contents(spark, tables[0])[tables[0]]
+    states = dbt("run", "--empty", *chosen)
+    assert set(states.values()) == {"success"}, states
+    assert contents(spark, *tables) == {table: [] for table in tables}
+    with pytest.raises(UnfinishedMartError, match="left rows out"):
+        rows_for_readers(home, "binloom.row_changes")
+    # The tables that it would be made of have no rows.
+    run = project.run_dbt(["run", "--select", "row_changes"], home)
+    assert not run.success
+    assert re.search(r"\w+ was built with --empty or --sample, and lacks rows\. Build it first", run.failures[0])
+    states = dbt("run", *chosen)
+    assert set(states.values()) == {"success"}, states
+    assert contents(spark, *tables) == whole
+    assert rows_for_readers(home, *tables) == [2, 1]
+
+
 def test_dbt_tells_how_fresh_the_sources_are(first_run: dict[str, str], dbt: Dbt) -> None:
     states = dbt("source", "freshness")
     assert {states[name] for name in ("segments", "binlog_files")} <= {"pass", "warn"}, states

@@ -1,0 +1,3 @@
+{% macro rows_left_out() %}
+    {{ return('rows_left_out') }}
+{% endmacro %}
