@@ -14,7 +14,7 @@
             {%- do register_listed_segments() -%}
             {#- The names of what is landed by now: see ingest.landing.published. -#}
             {%- for name in ['schema_histories', 'table_versions', 'table_bindings'] -%}
-                {%- do run_query("refresh table " ~ source('binlog', name)) -%}
+                {%- do run_query("refresh table " ~ source('binlog', name).render()) -%}
             {%- endfor -%}
         {%- endif -%}
     {%- endif -%}
