@@ -94,7 +94,7 @@ def _start_java(settings: dict[str, Any], home: Path) -> None:
     conf = SparkConf(False).setAll([(key, str(value)) for key, value in settings.items()])
     with open(path, "wb", opener=private_opener) as log:
         try:
-            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stdout": log, "stderr": log}))
+            SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stdout": log, "stderr": log}))  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             raise StoreError(
                 f"The Java process for Spark did not start: {last_line(path)}", hint=f"Its output is in {path}."
