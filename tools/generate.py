@@ -5,7 +5,8 @@
 
 from pathlib import Path
 
-from ingest.warehouse.tables import BINLOG_FILES, COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES, SEGMENTS
+from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
+from ingest.warehouse.tables import BINLOG_FILES, RAW_SCHEMA, RAW_TABLES, SEGMENTS
 from tests.support.places import PROJECT
 from tools import demo_picture
 from tools.reference_page import reference_page

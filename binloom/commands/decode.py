@@ -67,7 +67,7 @@ def decode_files(
     exit_code = EXIT_DONE
     hints: dict[Path, SchemaHints | None] = {}
     if snapshot is not None:
-        from ingest.landing.schema_history import hints_by_file
+        from ingest.landing.hints_of_files import hints_by_file
 
         hints = hints_by_file(snapshot, files, skip_bad_checksum)
     found = _Found()

@@ -185,11 +185,10 @@ class TableNames:
         The third is the reason why there is none.
         """
         steps = list(self._steps(versions))
-        for (first, _, version), (_, following, _) in pairwise([*steps, (FOREVER, None, None)]):
-            assert version is not None
-            # The columns in a later snapshot are valid since the last statement before it.
-            later = following if following is not None and following.is_observed and following.columns else None
+        for (first, of_position), (_, following) in pairwise([*steps, (FOREVER, [])]):
+            version = _confirmed(of_position)
             own = version if version.columns is not None else None
+            later = _shown_before(following, is_known=version.evidence is not None)
             found = []
             if own is not None and later is not None and _shape(own) == _shape(later):
                 found.append((later, Certainty.CERTAIN in (own.certainty, later.certainty)))
@@ -197,15 +196,10 @@ class TableNames:
                 found += [(one, one is own and one.certainty is Certainty.CERTAIN) for one in (own, later) if one]
             yield first, found, self._gap(version)
 
-    def _steps(self, versions: Sequence[Version]) -> Iterator[tuple[Position, Version, Version]]:
-        """Yield each position with its first and its last version. A snapshot confirms the statement before it."""
+    def _steps(self, versions: Sequence[Version]) -> Iterator[tuple[Position, list[Version]]]:
+        """Yield each position with its versions; the last of them is in force."""
         for first, here in groupby(versions, self._position):
-            of_position = list(here)
-            last = of_position[-1]
-            for stated in of_position[:-1]:
-                if last.is_observed and stated.columns is not None and _shape(stated) == _shape(last):
-                    last = replace(last, certainty=max(last.certainty, stated.certainty))
-            yield first, of_position[0], last
+            yield first, list(here)
 
     def _position(self, version: Version) -> Position:
         place = version.place
@@ -269,6 +263,24 @@ class TableNames:
     def _file(self, position: Position) -> str | None:
         is_somewhere = FIRST < position < FOREVER and position[1] >= 0
         return self._history.file_at(position) if is_somewhere and self._history is not None else None
+
+
+def _confirmed(of_position: Sequence[Version]) -> Version:
+    """Return the last version of a position. A snapshot confirms the statement before it if it shows the same."""
+    last = of_position[-1]
+    same = [one for one in of_position if last.is_observed and one.columns is not None and _shape(one) == _shape(last)]
+    return replace(last, certainty=max((one.certainty for one in same), default=last.certainty))
+
+
+def _shown_before(following: Sequence[Version], *, is_known: bool) -> Version | None:
+    """Return the version of the next position that is valid here, too: that of a snapshot, back to the last statement.
+
+    A snapshot without a position counts from the beginning, as far as nothing else is known.
+    """
+    if following and following[0].is_observed:
+        return _confirmed(following) if following[0].columns else None
+    is_assumed = bool(following) and following[-1].is_observed and following[-1].certainty is Certainty.ASSUMED
+    return following[-1] if is_assumed and not is_known else None
 
 
 @dataclass(slots=True)

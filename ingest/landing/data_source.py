@@ -181,7 +181,7 @@ class BinlogReader(DataSourceReader):
             A file is not a binlog, cannot be read, or is damaged.
         """
         try:
-            from ingest.landing.schema_history import hints_of_scans
+            from ingest.landing.hints_of_files import hints_of_scans
 
             files = _files(self._paths)
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:

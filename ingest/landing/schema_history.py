@@ -4,7 +4,6 @@ The evidence is schema snapshots and the DDL statements after them: landed snaps
 and statements that a scan found in files that are about to be landed. Needs no Spark.
 """
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,8 +32,6 @@ from ingest.ddl.history import (
 )
 from ingest.ddl.shapes import Shapes, TableId
 from ingest.ddl.verbs import may_be_ddl
-from ingest.errors import BinloomError
-from ingest.sources.directory import BinlogPath, binlog_path
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.versions import Flavor, version_of
 from ingest.warehouse.files import data_files, read_part, read_rows, read_table, segment_folder
@@ -366,40 +363,6 @@ class SchemaHistory:
         names = {name for snapshot in self._snapshots for table in snapshot.tables for name in table}
         names |= {name for table in others for name in table}
         return bool(names) and all(name == name.lower() for name in names)
-
-
-def hints_by_file(
-    snapshot: SchemaSnapshot | None, paths: Iterable[Path], skip_bad_checksum: bool = False
-) -> dict[Path, SchemaHints | None]:
-    """Return the hints from a snapshot and the files' own statements, for files that are decoded but not landed.
-
-    Unreadable files give no hints.
-    """
-    from ingest.binlog.scan import scan_binlog
-
-    paths, scans = list(paths), {}
-    for path in paths:
-        with contextlib.suppress(BinloomError, OSError):
-            scans[path] = scan_binlog(path, skip_bad_checksum=skip_bad_checksum)
-    return dict.fromkeys(paths) | hints_of_scans(snapshot, scans)
-
-
-def hints_of_scans(snapshot: SchemaSnapshot | None, scans: Mapping[Path, "Scan"]) -> dict[Path, SchemaHints | None]:
-    """Return the hints for each file from a snapshot and the statements that scans found.
-
-    Files with the same folder and base name belong to one log.
-    """
-    logs: dict[tuple[Path, str], list[BinlogPath]] = {}
-    for path in scans:
-        file = binlog_path(path)
-        logs.setdefault((path.parent, file.base), []).append(file)
-    found: dict[Path, SchemaHints | None] = {}
-    for files in logs.values():
-        history = SchemaHistory.of_snapshot(snapshot)
-        for file in files:
-            history.add_scan(0, file.name, scans[file.path])
-        found |= dict.fromkeys((file.path for file in files), history.hints(0))
-    return found
 
 
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)

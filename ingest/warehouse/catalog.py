@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_SCHEMA, RAW_TABLES, RawTable
+from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
+from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, RawTable
 
 
 class Rows(Protocol):

@@ -17,7 +17,7 @@ import pytest
 from ingest.binlog import open_binlog
 from ingest.follow.follower import Follower, FollowOptions, Start
 from ingest.landing import IngestOptions, ingest, land_snapshot
-from ingest.landing.schema_history import hints_by_file
+from ingest.landing.hints_of_files import hints_by_file
 from ingest.sources.address import ServerAddress
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot import SchemaSnapshot

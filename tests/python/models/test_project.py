@@ -10,8 +10,8 @@ import jinja2
 import pytest
 import yaml
 
+from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
 from ingest.warehouse.spark import spark_settings
-from ingest.warehouse.tables import COLUMN_DESCRIPTIONS
 from recover.sources.log import VIEWS as LOG_VIEWS
 from recover.sources.marts import STATEMENTS
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS

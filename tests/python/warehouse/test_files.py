@@ -9,12 +9,13 @@ import pytest
 
 from ingest.errors import IngestInProgressError, StoreError
 from ingest.warehouse.catalog import create_statement, spark_type, sql_literal
+from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
 from ingest.warehouse.files import append_rows, delete_temporaries, partition_folder, read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.landed import LANDED_SCHEMAS
 from ingest.warehouse.locks import SourceLock, TaskLock
 from ingest.warehouse.names import escape, source_stem
-from ingest.warehouse.tables import COLUMN_DESCRIPTIONS, RAW_TABLES, SEGMENT_TABLES, SEGMENTS, SOURCES
+from ingest.warehouse.tables import RAW_TABLES, SEGMENT_TABLES, SEGMENTS, SOURCES
 
 
 def test_partition_values_are_escaped_as_hive_does() -> None:
