@@ -1,6 +1,8 @@
 """Actions of a DDL statement, in order: plain data, as the raw table `ddl_actions` holds it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Literal
 
 Default = tuple[str | None, str | None]
@@ -87,7 +89,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A unique or foreign key. `name` is None where the server chooses it. Rules that are not written are None too."""
+    """A unique or foreign key. `name` is None where the server chooses it. Rules that are not written are None too.
+
+    `lengths` has, for each column, the number of characters or bytes that the key compares, None for whole values. It
+    is empty if all are whole.
+    """
 
     name: str | None
     columns: tuple[str, ...]
@@ -96,6 +102,18 @@ class Key:
     referenced_columns: tuple[str, ...] = ()
     update_rule: str | None = None
     delete_rule: str | None = None
+    lengths: tuple[int | None, ...] = ()
+
+    @classmethod
+    def of_parts(cls, name: str | None, parts: Iterable[tuple[str, int | None]]) -> "Key":
+        """Return the unique key of columns, each with its length."""
+        columns, lengths = zip(*parts, strict=True)
+        return cls(name, columns, lengths=lengths if any(lengths) else ())
+
+    @property
+    def parts(self) -> tuple[tuple[str, int | None], ...]:
+        """The columns, each with its length."""
+        return tuple(zip_longest(self.columns, self.lengths))
 
     @property
     def is_foreign(self) -> bool:

@@ -326,13 +326,13 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
     if cursor.take_words("PRIMARY", "KEY"):
         _skip_condition(cursor)
         _skip_name(cursor)
-        elements.primary_key = _key_parts(cursor)
+        elements.primary_key = _key_columns(cursor)
         _skip_key_options(cursor)
         return "primary key"
     if cursor.take_words("FOREIGN", "KEY"):
         _skip_condition(cursor)
         index_name = _skip_name(cursor)
-        columns = _key_parts(cursor)
+        columns = _key_columns(cursor)
         cursor.expect("REFERENCES")
         elements.keys.append(_reference(name or index_name, columns, cursor, table_name))
         return "foreign key"
@@ -342,10 +342,10 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
         raise cursor.not_understood("a key")
     _skip_condition(cursor)
     index_name = _skip_name(cursor)
-    columns = _key_parts(cursor)
+    parts = _key_parts(cursor)
     _skip_key_options(cursor)
-    if is_unique and columns:
-        elements.keys.append(Key(index_name or name, columns))
+    if is_unique and parts:
+        elements.keys.append(Key.of_parts(index_name or name, parts))
     return "index"
 
 
@@ -364,24 +364,26 @@ def _skip_name(cursor: Cursor) -> str | None:
     return name
 
 
-def _key_parts(cursor: Cursor) -> tuple[str, ...]:
-    """Read the columns of a key; none if it has an expression: rows may then be equal in its columns."""
+def _key_columns(cursor: Cursor) -> tuple[str, ...]:
+    return tuple(name for name, _ in _key_parts(cursor))
+
+
+def _key_parts(cursor: Cursor) -> list[tuple[str, int | None]]:
+    """Read the columns of a key with their lengths; none if it has an expression: rows may then be equal in them."""
     parts = cursor.list_of(lambda: _key_part(cursor))
-    names = tuple(name for name in parts if name is not None)
-    return names if len(names) == len(parts) else ()
+    return parts if None not in parts else []
 
 
-def _key_part(cursor: Cursor) -> str | None:
-    name = None
+def _key_part(cursor: Cursor) -> tuple[str, int | None] | None:
+    part = None
     if cursor.is_sign("("):
         cursor.skip()
     else:
         name = cursor.name()
-        if cursor.is_sign("("):
-            cursor.skip()
+        part = name, cursor.list_of(cursor.number)[0] if cursor.is_sign("(") else None
     if not cursor.take_one_of("ASC", "DESC"):
         cursor.take_words("WITHOUT", "OVERLAPS")
-    return name
+    return part
 
 
 def _skip_key_options(cursor: Cursor) -> None:
@@ -402,7 +404,7 @@ def _skip_key_options(cursor: Cursor) -> None:
 
 def _reference(name: str | None, columns: Iterable[str], cursor: Cursor, table_name: TableName) -> Key:
     schema, table = table_name(cursor)
-    referenced = _key_parts(cursor) if cursor.is_sign("(") else ()
+    referenced = _key_columns(cursor) if cursor.is_sign("(") else ()
     rules: dict[str, str | None] = {"UPDATE": None, "DELETE": None}
     while True:
         if cursor.take_words("MATCH"):

@@ -289,8 +289,7 @@ class Shapes:
             shape, at = found
             dropped = shape.columns.pop(at).name
             shape.primary_key = _without(shape.primary_key, dropped)
-            keys = (replace(key, columns=_without(key.columns, dropped)) for key in shape.keys)
-            shape.keys = [key for key in keys if key.columns]
+            shape.keys = [key for key in (_key_without(key, dropped) for key in shape.keys) if key.columns]
 
     def _modify_column(self, action: Action) -> None:
         if found := self._column(action):
@@ -422,6 +421,12 @@ def _place(shape: Shape, column: Column, action: Action) -> None:
 def _stays_behind(column: Column) -> bool:
     """Return whether MariaDB keeps a column behind all declared ones: a period's end, or a unique key's hash."""
     return column in PERIOD or (column.name.startswith("DB_ROW_HASH_") and "INVISIBLE" in column.extra)
+
+
+def _key_without(key: Key, dropped: str) -> Key:
+    parts = [(name, length) for name, length in key.parts if name.casefold() != dropped.casefold()]
+    columns, lengths = (name for name, _ in parts), [length for _, length in parts]
+    return replace(key, columns=tuple(columns), lengths=tuple(lengths) if any(lengths) else ())
 
 
 def _without(names: tuple[str, ...], dropped: str) -> tuple[str, ...]:

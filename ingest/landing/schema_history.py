@@ -454,7 +454,7 @@ def keys_of(keys: Iterable[Row], foreign_keys: Iterable[Row]) -> dict[TableId, l
     found: dict[TableId, list[Key]] = {}
     for (schema, table, name), rows in parts.items():
         rows.sort(key=itemgetter("ordinal_position"))
-        key = Key(name, tuple(row["column_name"] for row in rows))
+        key = Key.of_parts(name, ((row["column_name"], row.get("prefix_length")) for row in rows))
         if rows[0].get("referenced_table_name") is not None:
             key = replace(
                 key,

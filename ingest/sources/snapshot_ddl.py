@@ -132,7 +132,9 @@ def rows_of_shapes(
     shapes: Shapes, dialect: Dialect
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the tables as rows of `schema_columns`, `schema_keys` and `foreign_keys`."""
-    return schema_rows(_column_rows(shapes), _key_rows(shapes), _rule_rows(shapes, dialect), (), ())
+    return schema_rows(
+        _column_rows(shapes), _key_rows(shapes), _rule_rows(shapes, dialect), (), [*_prefix_rows(shapes)]
+    )
 
 
 def _column_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
@@ -182,6 +184,23 @@ def _key_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
                     "REFERENCED_TABLE_NAME": key.referenced_table_name,
                     "REFERENCED_COLUMN_NAME": (*key.referenced_columns, *[None] * ordinal)[ordinal - 1],
                 }
+
+
+def _prefix_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
+    """Yield the rows of STATISTICS for the parts of unique keys that are prefixes."""
+    for table, shape in shapes.tables.items():
+        for name, key in _named_keys(table, shape):
+            for ordinal, (column, length) in enumerate(key.parts, 1):
+                if length is not None:
+                    yield {
+                        **_table_columns(table),
+                        "INDEX_NAME": name,
+                        "NON_UNIQUE": 0,
+                        "INDEX_TYPE": "BTREE",
+                        "SEQ_IN_INDEX": ordinal,
+                        "COLUMN_NAME": _written(shape, column),
+                        "SUB_PART": length,
+                    }
 
 
 def _rule_rows(shapes: Shapes, dialect: Dialect) -> Iterator[dict[str, Any]]:

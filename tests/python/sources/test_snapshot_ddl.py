@@ -12,6 +12,7 @@ from ingest.sources.server import Server as Source
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from ingest.sources.snapshot_files import read_snapshot_dir
+from recover.undo.tables import tables_of_snapshot
 from tests.servers import Server
 from tests.servers.marked import marked
 
@@ -48,7 +49,7 @@ STATEMENTS = [
         at timestamp(3) null,
         doc json, raw varbinary(20), bits bit(3), born year, place point, total int as (born * 2) stored,
         small tinyint(1), padded int(5) zerofill, words mediumtext, primary key (id), unique key (code, name),
-        unique (name)) default charset=utf8mb4""",
+        unique (name), unique begins (words(9), code, raw(3))) default charset=utf8mb4""",
     """create table `snap``ddl`.`line items` (
         a int, b bigint, c varchar(5), customer int unsigned, primary key (b, a),
         constraint owner foreign key (customer) references customers (id) on delete cascade on update set null
@@ -184,6 +185,17 @@ WITH_EXPRESSIONS = """create table `snap``ddl`.mails (
     tenant int not null, email varchar(20) not null, unique key plain (tenant, email), unique ((lower(email))),
     unique key ends (tenant, (lower(email))), unique key begins ((lower(email)), tenant), key (tenant, (lower(email))))
 """
+
+
+def test_the_lengths_of_a_key_follow_its_columns(tmp_path: Path) -> None:
+    text = """create table s.t (a text, b text, c text, unique k (a(3), b(4), c(5)));
+    alter table s.t drop column a, rename column b to z, add unique m (z(8), c(9));"""
+    snapshot = read_snapshot_ddl(write(tmp_path / "t.sql", text))
+    found = [(row["constraint_name"], row["column_name"], row.get("prefix_length")) for row in snapshot.keys]
+    assert found == [("k", "z", 4), ("k", "c", 5), ("m", "z", 8), ("m", "c", 9)]
+    (table,) = tables_of_snapshot(snapshot.columns, snapshot.keys).values()
+    assert [key.text for key in table.computed_keys] == ["z(4), c(5)", "z(8), c(9)"]
+    assert not table.unique_keys and not table.row_key
 
 
 def test_a_unique_key_with_an_expression_is_none_of_its_columns(mysql_server: Server, tmp_path: Path) -> None:
