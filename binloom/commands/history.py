@@ -95,6 +95,8 @@ def _absence(found: Sequence[Version], name: str, moment: Moment) -> str:
     if gone is not None:
         maker = gone.change or gone.event
         place = f" at {_position(maker)}" if maker is not None else ""
+        if gone.joins is not None:
+            return f"{name} cannot be told apart from equal rows as of {moment}: {_operation(gone)}{place}."
         return f"{name} did not exist as of {moment}: {_operation(gone)}{place}."
     first = found[0]
     is_insert = first.change is not None and first.change.event_type == "INSERT"
@@ -202,5 +204,7 @@ def _remarks(version: Version, until: Moment | None = None) -> Iterator[str]:
         yield f"known since {version.since}"
     if version.change is not None and (lost := set(version.change.undecoded_columns) - set(version.row or {})):
         yield f"unknown: {', '.join(sorted(lost))} (the log has only the changes of the document)"
+    if version.joins is not None:
+        yield "one of several equal rows from here on, which cannot be told apart"
     if version.copies > 1:
         yield f"{version.copies} equal rows"

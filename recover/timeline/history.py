@@ -12,7 +12,7 @@ from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
 from recover.selection.filters import key_parts, key_text
 from recover.timeline.baselines import baseline_of
-from recover.timeline.events import Change, Place
+from recover.timeline.events import Change, Image, Place
 from recover.timeline.names import events_in, periods_of, with_last_name
 from recover.timeline.rows import Version, versions
 from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys
@@ -49,7 +49,7 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     UnknownRowError
         The table has no primary key, the key does not fit, or the log has no change of the row.
     """
-    key = key_of(connection, table, key)
+    names, key = asked_key(connection, table, key)
     periods = periods_of(connection, table)
     renamed = partial(with_last_name, periods)
     events = events_in(connection, periods, until)
@@ -57,8 +57,9 @@ def history_of(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     if has_moved_keys(events, columns):
         # A statement gave rows other keys, so that only the whole table shows which changes are of one row.
         changes = changes_of(connection, table, until, Rows(renamed=renamed), in_one_group=True)
-        if found := _lines_with(key, versions(changes, events, columns)):
-            return found
+        found = [*versions(changes, events, columns)]
+        if lines := _lines_with(key, found) or _lines_with_values(names, key, found):
+            return lines
     path = _Path(connection, table, until, renamed)
     path.follow(key)
     if not path.found and (unchanged := _unchanged(connection, table, key, until)):
@@ -82,6 +83,17 @@ def _lines_with(key: str, found: Iterable[Version]) -> list[Version]:
     all_versions = list(found)
     lines = {version.line for version in all_versions if version.key == key}
     return sorted((one for one in all_versions if one.line in lines), key=_in_order)
+
+
+def _lines_with_values(names: Sequence[str], key: str, found: Sequence[Version]) -> list[Version]:
+    """Return all versions of the rows with these values in the columns of a key that the table had at another time."""
+    lines = {version.line for version in found if version.row is not None and _values(names, version.row) == key}
+    return sorted((one for one in found if one.line in lines), key=_in_order)
+
+
+def _values(names: Sequence[str], row: Image) -> str | None:
+    values = [row.get(name) for name in names]
+    return None if None in values else key_text(value for value in values if value is not None)
 
 
 def _unchanged(connection: "DuckDBPyConnection", table: Table, key: str, until: Place | None) -> list[Version]:
@@ -156,7 +168,12 @@ def _since_came(changes: Sequence[Change], key: str) -> Sequence[Change]:
 
 
 def key_of(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
-    """Return the `pk_values` that a person means.
+    """Return the `pk_values` that a person means. Raises like `asked_key`."""
+    return asked_key(connection, table, text)[1]
+
+
+def asked_key(connection: "DuckDBPyConnection", table: Table, text: str) -> tuple[tuple[str, ...], str]:
+    """Return the columns of the key and the `pk_values` that a person means.
 
     Raises
     ------
@@ -181,7 +198,8 @@ def key_of(connection: "DuckDBPyConnection", table: Table, text: str) -> str:
             f" {counted(len(parts), 'value')}.",
             hint=f"Give {'|'.join(names)}, with | between the values.",
         )
-    return key_text(_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))
+    values = (_key_value(part, name, columns.types[name]) for part, name in zip(parts, names, strict=True))
+    return tuple(names), key_text(values)
 
 
 def _key_value(part: str, name: str, column_type: str) -> str:

@@ -53,6 +53,9 @@ class Version:
         Events after which the values of this version are not certain any more, and that no later image has refuted.
     copies
         Rows with exactly these values, for a table without a primary key; otherwise 1, or 0 if the row does not exist.
+    joins
+        The line of equal rows that the row is one of afterwards, in a table without a primary key. The row then has no
+        line of its own any more.
     ended_by
         The change or the event that ended this version; None for the last one.
     since
@@ -71,6 +74,7 @@ class Version:
     differing: tuple[str, ...] = ()
     doubts: tuple[TableEvent, ...] = ()
     copies: int = 1
+    joins: int | None = None
     ended_by: Change | TableEvent | None = None
     since: TableEvent | None = None
 
@@ -216,10 +220,32 @@ class _Rows:
         row = change.after
         if change.before is not None and row is not None:
             row = _after(change.before, change, is_certain=True)
+        if self._moves_one_row(change):
+            yield from self._move(change, row)
+            return
         if change.key is not None:
             yield from self._count(change, change.key, change.before, -1)
         if change.key_after is not None:
             yield from self._count(change, change.key_after, row, +1)
+        if change.key is not None and change.key_after is not None and self.latest[change.key].row is None:
+            self.latest[change.key].joins = self.latest[change.key_after].line
+
+    def _moves_one_row(self, change: Change) -> bool:
+        """Return whether a change gives values that no other row has to the only row with the values before."""
+        if change.key is None or change.key_after is None:
+            return False
+        previous, occupant = self.latest.get(change.key), self.latest.get(change.key_after)
+        return previous is not None and previous.copies == 1 and (occupant is None or occupant.row is None)
+
+    def _move(self, change: Change, row: Image | None) -> Iterator[Version]:
+        assert change.key is not None and change.key_after is not None
+        previous, occupant = self.latest.pop(change.key), self.latest.get(change.key_after)
+        if occupant is not None:
+            occupant.ended_by = change
+            yield occupant
+        version = self._version(previous, change, change.key_after, change.before, row)
+        version.doubts = previous.doubts
+        yield from self._replace(previous, version)
 
     def _count(self, change: Change, key: str, image: Image | None, step: int) -> Iterator[Version]:
         previous = self.latest.get(key)
@@ -321,8 +347,11 @@ class _Rows:
         equal = self.latest.get(version.key)
         if equal is not None:
             version.copies += equal.copies
+            assert version.event is not None
             equal.ended_by = version.event
-            yield equal
+            gone = _removed(equal, version.event)
+            gone.joins = version.line
+            yield from (equal, gone)
         self.latest[version.key] = version
 
 

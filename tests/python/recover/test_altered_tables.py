@@ -1,5 +1,6 @@
 """State and history after statements that alter a table, against the rows that a server shows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,15 +9,20 @@ from pymysql.converters import conversions
 
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
-from recover.timeline.history import history_of
+from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.state import State, state_of
 from recover.timeline.table_log import Table
 from tests.servers import Server
+from tests.servers.marked import marked
 from tests.support.recover.altered_tables import CASES, Case
 
 SCHEMA = "altered"
-# History does not follow a row by its key after the table has lost its key.
-NOT_FOLLOWED = ("key_dropped",)
+SERVERS = {
+    "mysql_minimal": "mysql",
+    "mysql_full": "mysql",
+    "mariadb118": "mariadb118",
+}
+"""Servers by what they log of columns."""
 Rows = list[dict[str, str | None]]
 # Values as the server prints them.
 _ENCODERS = {kind: encode for kind, encode in conversions.items() if not isinstance(kind, int)}
@@ -78,16 +84,28 @@ class Altered:
     log: Log
 
 
-@pytest.fixture(scope="module")
-def minimal(mysql_server: Server) -> Altered:
-    """The cases on a server that logs no names of columns."""
-    run = Run(mysql_server)
-    return Altered(run, run.run())
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=getattr(pytest.mark, server)) for name, server in SERVERS.items()],
+)
+def altered(request: pytest.FixtureRequest) -> Iterator[Altered]:
+    """The cases on a server that logs no names of columns, or all of their definitions."""
+    name = request.param
+    server: Server = request.getfixturevalue(f"{SERVERS[name]}_server")
+    has_metadata = name == "mysql_full"
+    if has_metadata:
+        server.execute("set global binlog_row_metadata = 'FULL'")
+    try:
+        run = Run(server)
+        yield Altered(run, run.run())
+    finally:
+        if has_metadata:
+            server.execute("set global binlog_row_metadata = 'MINIMAL'")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.table)
-def test_state_and_history_know_what_a_statement_tells(minimal: Altered, case: Case) -> None:
-    check(minimal, case)
+def test_state_and_history_know_what_a_statement_tells(altered: Altered, case: Case) -> None:
+    check(altered, case)
 
 
 def check(altered: Altered, case: Case) -> None:
@@ -105,7 +123,7 @@ def check(altered: Altered, case: Case) -> None:
         [case.table],
     ).fetchone()
     has_key = key is not None and len(key[0]) == 1 and key[0][0] in first[0]
-    if has_key and case.table not in NOT_FOLLOWED:
+    if has_key:
         for row in first[:1]:
             versions = history_of(altered.log.connection, table, row[key[0][0]] or "")
             assert versions[-1].row is not None
@@ -135,3 +153,37 @@ def check_rows(state: State, expected: Rows, case: Case) -> set[str]:
     # Some values of the column are known.
     assert "..." not in case.unknown or any(not row.unknown_columns for row in found)
     return {column for row in found for column in row.unknown_columns}
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb118"))
+def test_history_follows_a_row_that_has_lost_its_key(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    server.execute("drop database if exists altered_key", "create database altered_key")
+    server.flush()
+    with server.connect(database="altered_key") as connection, connection.cursor() as cursor:
+        for statement in (
+            "create table t (id int primary key, a int)",
+            "insert into t values (1, 1), (2, 2), (3, 3)",
+            "alter table t drop primary key",
+            "update t set a = 5 where id = 1",
+            "update t set a = 6, id = 9 where id = 1",
+            "update t set id = 3, a = 3 where id = 2",
+            "delete from t where id = 9",
+            "insert into t values (7, 7)",
+        ):
+            cursor.execute(statement)
+    log = Log.of_whole_files([server.flush()], source_id="s").connection
+    table = Table("s", "altered_key", "t")
+    one, two, seven = (history_of(log, table, key) for key in ("1", "2", "7"))
+    alter = "ALTER TABLE"
+    assert [version.change.event_type if version.change else alter for version in one] == [
+        *("INSERT", alter, "UPDATE", "UPDATE", "DELETE")
+    ]
+    assert [version.row and version.row["a"] for version in one] == ["1", "1", "5", "6", None]
+    # Two rows are equal from here on.
+    assert two[-1].row is None and two[-1].joins is not None and two[-1].change is not None
+    assert [version.joins for version in two[:-1]] == [None, None]
+    # It was inserted when the table had no key.
+    assert [version.row for version in seven] == [{"id": "7", "a": "7"}]
+    with pytest.raises(UnknownRowError):
+        history_of(log, table, "8")
