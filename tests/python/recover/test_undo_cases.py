@@ -263,6 +263,26 @@ UNDONE = [
         ("delete from t where id = 3", "delete from t where id = 2"),
         by_transaction=True,
     ),
+    *(
+        Case(
+            f"parents changed without checks, {rule}",
+            (
+                "create table p (id int primary key, a int)",
+                "create table c (id int primary key, p int, a int,"
+                f" foreign key (p) references p (id) on delete {rule} on update {rule})",
+                "insert into p values (1, 1), (2, 2), (3, 3)",
+                "insert into c values (10, 1, 1), (20, 2, 2)",
+            ),
+            (
+                "set foreign_key_checks = 0",
+                "delete from p where id = 1",
+                "update p set id = 4 where id = 2",
+                "set foreign_key_checks = 1",
+            ),
+            ("update c set a = a + 1",),
+        )
+        for rule in ("restrict", "cascade", "set null")
+    ),
     Case(
         "invisible column",
         (
