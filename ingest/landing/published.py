@@ -73,7 +73,7 @@ def publish_history(source_id: str, home: Path) -> bool:
         record = SourceRecord.load(source_id, home)
         table_maps = _distinct(read_rows(TABLE_MAPS, home, source_id=source_id))
         evidence = _evidence(record, table_maps, read_rows(SCHEMA_SNAPSHOTS, home, source_id=source_id))
-        if latest is not None and latest["evidence"] == evidence:
+        if latest is not None and latest["evidence_hash"] == evidence:
             return False
         names = _names(SchemaHistory.load(record, home), source_id, table_maps)
         bindings = [(table_map, one) for table_map in table_maps for one in names.bindings(table_map)]
@@ -131,7 +131,12 @@ def _write_set(
         if not (raw_table_dir(table.name, home) / f"{history_id}.parquet").exists():
             append_rows(table, [{"history_id": history_id, **row} for row in rows], history_id, home)
     # Written last: a set counts when this row exists.
-    head = {"history_id": history_id, "source_id": source_id, "evidence": evidence, "published_at": datetime.now(UTC)}
+    head = {
+        "history_id": history_id,
+        "source_id": source_id,
+        "evidence_hash": evidence,
+        "published_at": datetime.now(UTC),
+    }
     append_rows(SCHEMA_HISTORIES, [head], history_id, home)
 
 

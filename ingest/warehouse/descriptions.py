@@ -182,8 +182,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "delete_rule": "What happens to the referring row when the row it refers to is deleted",
     "history_id": "Hash of a published set of versions and bindings",
     "published_at": "When the set was published, UTC",
-    "evidence": "In schema_histories, a hash of what the set follows from; in table_versions, table_map, snapshot or "
-    "ddl",
+    "evidence_hash": "Hash of everything that the set follows from",
+    "evidence": "Origin of the definition: table_map, snapshot or ddl",
     "evidence_id": "Table map, snapshot, or file and position of the statement that gives the definition",
     "table_version_id": "Version of the table that gave the columns their names; key of table_versions: a hash of the "
     "definition, and of the position from which on it is in force",

@@ -237,7 +237,7 @@ FOREIGN_KEYS = RawTable("foreign_keys", "A column of a foreign key in a schema s
 SCHEMA_HISTORIES = RawTable(
     "schema_histories",
     "A set of table_versions and table_bindings that was published; the latest set of a source counts",
-    pa.schema([*_strings("history_id", "source_id", "evidence"), *_timestamps("published_at")]),
+    pa.schema([*_strings("history_id", "source_id", "evidence_hash"), *_timestamps("published_at")]),
 )
 
 _COLUMN = pa.struct(

@@ -10,7 +10,7 @@ from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import RAW_TABLES
 
 # These values differ from run to run.
-RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at"}
+RUN_COLUMNS = {"run_id", "recorded_at", "scanned_at", "observed_at", "published_at", "evidence_hash"}
 
 
 @contextmanager
