@@ -113,20 +113,22 @@ class Version:
     evidence: Evidence | None = None
 
 
-def versions_of(events: Iterable[tuple[Place, Event]]) -> dict[TableId, list[Version]]:
+def versions_of(events: Iterable[tuple[Place, Event]], *, breaks_before: bool = False) -> dict[TableId, list[Version]]:
     """Follow tables through a log.
 
     Parameters
     ----------
     events
         Snapshots, statements, gaps and handovers with their positions, in order. At one position the later event wins.
+    breaks_before
+        Whether a table also has a version at each gap and handover before its first evidence.
 
     Returns
     -------
     dict of (str, str) to list of Version
         Versions by schema and table name, oldest first. The first version begins at `BEGINNING`.
     """
-    fold = _Fold()
+    fold = _Fold(breaks_before)
     for place, event in events:
         fold.take(place, event)
     return fold.versions
@@ -148,8 +150,10 @@ _CHANGES_NO_COLUMNS: Final = frozenset(
 class _Fold:
     """Every table is in one of three: `_known` and the shapes, `_gaps`, or `_absent`; or nothing has mentioned it."""
 
-    def __init__(self) -> None:
+    def __init__(self, breaks_before: bool = False) -> None:
         self.versions: dict[TableId, list[Version]] = {}
+        self._unheard_of = [Version(BEGINNING, None)]
+        self._breaks_before = breaks_before
         self._shapes = Shapes()
         self._known: dict[TableId, tuple[Certainty, Evidence]] = {}
         # Tables that exist or may exist, with an unknown definition, and what made it unknown, if it was a statement.
@@ -168,6 +172,8 @@ class _Fold:
         return self._shapes
 
     def take(self, place: Place, event: Event) -> None:
+        if self._breaks_before and isinstance(event, Hole | Handover):
+            self._unheard_of.append(Version(place, None, is_handed_over=isinstance(event, Handover)))
         match event:
             case Observation():
                 self._observe(place, event)
@@ -317,7 +323,7 @@ class _Fold:
         return "altered in a way that its columns do not allow" if table in self._known else None
 
     def _note(self, place: Place, table: TableId, *, is_observed: bool = False, is_handed_over: bool = False) -> None:
-        versions = self.versions.setdefault(table, [Version(BEGINNING, None)])
+        versions = self.versions.setdefault(table, [*self._unheard_of])
         certainty, evidence = self._known.get(
             table, (Certainty.CERTAIN, self._absent.get(table) or self._gaps.get(table))
         )

@@ -201,7 +201,11 @@ class SchemaHistory:
 
     def versions(self, epoch: int) -> dict[TableId, list[Version]]:
         """Return the definitions of each table as the evidence that counts in an epoch gives them, oldest first."""
-        return versions_of(_with_open_nulls(self._events(epoch, self._folds_case())))
+        return self._versions(epoch, self._folds_case(), self._snapshots)
+
+    def named_versions(self) -> dict[TableId, list[Version]]:
+        """Return the definitions by which rows of files that are not landed are named."""
+        return self._versions(0, self._folds_case(), self._snapshots, breaks_before=True)
 
     def placed_versions(self, names: Iterable[TableId] = ()) -> dict[TableId, list[Version]]:
         """Return the definitions of each table in all epochs, each snapshot in the epoch that it was taken in.
@@ -212,8 +216,13 @@ class SchemaHistory:
             Tables as the log names them, beside those of snapshots.
         """
         snapshots = [self._in_its_epoch(snapshot) for snapshot in self._snapshots]
-        folds_case = self._folds_case(names)
-        return versions_of(_with_open_nulls(self._events(self._last_epoch(), folds_case, snapshots)))
+        return self._versions(self._last_epoch(), self._folds_case(names), snapshots, breaks_before=True)
+
+    def _versions(
+        self, epoch: int, folds_case: bool, snapshots: Sequence[_Snapshot], *, breaks_before: bool = False
+    ) -> dict[TableId, list[Version]]:
+        events = self._events(epoch, folds_case, snapshots)
+        return versions_of(_with_open_nulls(events), breaks_before=breaks_before)
 
     def begin_of(self, epoch: int) -> tuple[int, int]:
         """Return the number of the file and the offset at which the landed log of an epoch begins."""

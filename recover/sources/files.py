@@ -235,7 +235,7 @@ class _Decoding:
 
     def use(self, history: "SchemaHistory", files: "Sequence[BinlogPath]") -> None:
         """Take the definitions of tables from snapshots and statements."""
-        self._names = TableNames(self._source_id, history, history.versions(0))
+        self._names = TableNames(self._source_id, history, history.named_versions())
         names = {file.sequence or 0: file.name for file in files}
         for version in self._names.versions():
             epoch, sequence, pos = version.valid_from or FIRST

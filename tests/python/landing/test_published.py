@@ -233,6 +233,18 @@ def test_behind_a_part_that_is_not_landed_names_are_inferred(home: Home) -> None
     ]
 
 
+def test_a_snapshot_behind_a_gap_names_nothing_before_it(home: Home) -> None:
+    home.land("insert into t values (1)")
+    home.land("insert into t values (1)", number=3)
+    home.snapshot(("binlog.000003", 50), t="a:int")
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m") == [
+        (-1, None, None, "unknown_table"),
+        (4, "a", "inferred", None),
+        (50, "a", "in_force", None),
+    ]
+
+
 def test_a_snapshot_without_a_position_is_assumed_where_it_fits_the_log(home: Home) -> None:
     home.table_map("m", "t", "a:int")
     home.snapshot(None, t="a:int")
