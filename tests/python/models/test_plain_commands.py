@@ -210,7 +210,7 @@ def test_tables_that_lack_rows_do_not_count_as_built(
     states = dbt("run", *chosen)
     assert set(states.values()) == {"success"}, states
     assert contents(spark, *tables) == whole
-    assert rows_for_readers(home, *tables) == [2, 1]
+    assert rows_for_readers(home, *tables) == [len(whole[table]) for table in tables]
 
 
 def test_dbt_tells_how_fresh_the_sources_are(first_run: dict[str, str], dbt: Dbt) -> None:
