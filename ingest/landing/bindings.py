@@ -184,7 +184,8 @@ class TableNames:
 
         The third is the reason why there is none.
         """
-        steps = list(self._steps(versions))
+        # The last version of a position is in force.
+        steps = [(first, list(here)) for first, here in groupby(versions, self._position)]
         for (first, of_position), (_, following) in pairwise([*steps, (FOREVER, [])]):
             version = _confirmed(of_position)
             own = version if version.columns is not None else None
@@ -195,11 +196,6 @@ class TableNames:
             else:
                 found += [(one, one is own and one.certainty is Certainty.CERTAIN) for one in (own, later) if one]
             yield first, found, self._gap(version)
-
-    def _steps(self, versions: Sequence[Version]) -> Iterator[tuple[Position, list[Version]]]:
-        """Yield each position with its versions; the last of them is in force."""
-        for first, here in groupby(versions, self._position):
-            yield first, list(here)
 
     def _position(self, version: Version) -> Position:
         place = version.place

@@ -5,7 +5,7 @@ names, and this row is written last. Sets of before are kept for a day, for buil
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -117,10 +117,9 @@ def _write_set(
     source_id: str,
     evidence: str,
     versions: Iterable[TableVersion],
-    bindings: Iterable[tuple[Mapping[str, Any], Binding]],
+    bindings: Sequence[tuple[Mapping[str, Any], Binding]],
     home: Path,
 ) -> None:
-    bindings = list(bindings)
     named = [one.version for _, one in bindings if one.confidence == "exact" and one.version is not None]
     exact = {version.table_version_id: version for version in named}
     of_versions = [_version_row(one) for one in (*versions, *exact.values())]
