@@ -385,6 +385,9 @@ class SparkLaunch:
             self.context()
             with spark_errors(self.home):
                 self._session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+                # Hive keeps the settings of the metastore for each thread of Java. Where an earlier session had another
+                # metastore, they become new in the thread that opens it.
+                self._session.catalog.databaseExists("default")
         return self._session
 
     def release_metastore(self) -> None:
