@@ -42,7 +42,15 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A gap in the log: statements may be missing before it, so nothing is certain from here on."""
+    """A gap in the log: statements may be missing before it, so nothing is certain from here on.
+
+    Attributes
+    ----------
+    ends_log
+        Whether nothing of the log is known behind the gap.
+    """
+
+    ends_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,8 @@ def versions_of(events: Iterable[tuple[Place, Event]], *, breaks_before: bool = 
     events
         Snapshots, statements, gaps and handovers with their positions, in order. At one position the later event wins.
     breaks_before
-        Whether a table also has a version at each gap and handover before its first evidence.
+        Whether a table also has a version at each gap and handover before its first evidence. The gap behind the log is
+        none of them: a snapshot taken there shows the tables of the whole log.
 
     Returns
     -------
@@ -172,7 +181,7 @@ class _Fold:
         return self._shapes
 
     def take(self, place: Place, event: Event) -> None:
-        if self._breaks_before and isinstance(event, Hole | Handover):
+        if self._breaks_before and (isinstance(event, Handover) or (isinstance(event, Hole) and not event.ends_log)):
             self._unheard_of.append(Version(place, None, is_handed_over=isinstance(event, Handover)))
         match event:
             case Observation():

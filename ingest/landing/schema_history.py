@@ -322,7 +322,7 @@ class SchemaHistory:
         for number, snapshot in enumerate(by_age):
             if (place := snapshot.place(epoch)) is not None:
                 events.append((place, number, snapshot.observation()))
-        events += [(place, 0, Hole()) for place in self._holes(places)]
+        events += [(place, 0, hole) for place, hole in self._holes(places)]
         unplaced = [snapshot for snapshot in by_age if snapshot.place(epoch) is None]
         latest = {table: (snapshot, rows) for snapshot in unplaced for table, rows in snapshot.tables.items()}
         for table, (snapshot, rows) in latest.items():
@@ -340,7 +340,7 @@ class SchemaHistory:
                 place = (epoch, _sequence(name), end, _STATEMENT, start, payload_ordinal, ordinal)
                 yield place, _folded(action) if folds_case else action
 
-    def _holes(self, observed: Sequence[Place]) -> Iterator[Place]:
+    def _holes(self, observed: Sequence[Place]) -> Iterator[tuple[Place, Hole]]:
         """Yield the start of each range that does not directly continue the previous range or the last snapshot."""
         ranges = sorted(
             (epoch, _sequence(name), start, end, self._end_of(epoch, name))
@@ -354,13 +354,13 @@ class SchemaHistory:
                     last[1] == sequence - 1 and last[2] >= last[3] and start <= FIRST_EVENT
                 )
                 if not goes_on:
-                    yield (epoch, sequence, start, _LOST)
+                    yield (epoch, sequence, start, _LOST), Hole()
             elif any(place[0] == epoch and place[1:3] < (sequence, start) for place in observed):
-                yield (epoch, sequence, start, _LOST)
+                yield (epoch, sequence, start, _LOST), Hole()
             if last is None or last[:3] < (epoch, sequence, end):
                 last = (epoch, sequence, end, file_end)
         if last is not None and any(place[0] == last[0] and place[1:3] > last[1:3] for place in observed):
-            yield (*last[:3], _SNAPSHOT + 1)
+            yield (*last[:3], _SNAPSHOT + 1), Hole(ends_log=True)
 
     def _end_of(self, epoch: int, binlog_file: str) -> int:
         """Return the offset at which the events of a file end, as far as known."""

@@ -245,6 +245,13 @@ def test_a_snapshot_behind_a_gap_names_nothing_before_it(home: Home) -> None:
     ]
 
 
+def test_a_snapshot_behind_the_log_names_what_no_statement_tells(home: Home) -> None:
+    home.land("insert into t values (1)")
+    home.snapshot(("binlog.000007", 50), t="a:int")
+    home.table_map("m", "t", "a:int")
+    assert home.bindings("m")[0] == (-1, "a", "inferred", None)
+
+
 def test_a_snapshot_without_a_position_is_assumed_where_it_fits_the_log(home: Home) -> None:
     home.table_map("m", "t", "a:int")
     home.snapshot(None, t="a:int")
