@@ -251,7 +251,7 @@ def _plain(value: str, most_digits: int, is_unsigned: bool) -> Value:
 
 def _as_characters(value: str, old: _Type, new: _Type) -> Value:
     told = {*_BITS, "decimal", "year", "json", *_MOMENTS, *_CHARACTERS}
-    is_label = old.name in _LABELLED and bool(old.members)
+    is_label = old.name in _LABELLED and _is_told_by_labels(value, old)
     if (old.name not in told and not is_label) or old.is_filled:
         return UNKNOWN
     text = value.rstrip(" ") if new.name == "char" else value
@@ -260,12 +260,16 @@ def _as_characters(value: str, old: _Type, new: _Type) -> Value:
     return text if has_room else UNKNOWN
 
 
+def _is_told_by_labels(value: str, old: _Type) -> bool:
+    # Where the labels are not known, a value was logged as a number, and shows as one.
+    return bool(old.members) or not value.replace(",", "").isdigit()
+
+
 def _as_labels(value: str, old: _Type, new: _Type) -> Value:
     if not (old.name in _LABELLED or old.name in _CHARACTERS):
         return UNKNOWN
     chosen = value.split(",") if new.name == "set" and value else [value]
-    # Without labels, a value was logged as a number, and shows as one.
-    is_told = bool(old.members) or old.name in _CHARACTERS or not value.replace(",", "").isdigit()
+    is_told = old.name in _CHARACTERS or _is_told_by_labels(value, old)
     is_old = not old.members or set(value.split(",") if old.name == "set" and value else [value]) <= {*old.members}
     if not (is_told and is_old) or not set(chosen) <= {*new.members}:
         return UNKNOWN if value or new.name == "enum" or old.name == "enum" else ""
