@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from ingest.landing.executors import LocalExecutor
 from ingest.landing.options import IngestOptions, IngestResult, Progress, silent
 from ingest.landing.plan import FilePlan, IdentifiedFile, plan_file, plan_from_scan
+from ingest.landing.published import publish_history
 from ingest.landing.run import Run, new_run_id
 from ingest.sources.directory import binlog_path
 from ingest.warehouse.home import prepare_home
@@ -50,6 +51,8 @@ class SpoolFile:
 
 class StreamLanding:
     """A landing of one source: holds the source's lock inside a `with` block, and its record in memory.
+
+    At the end of the block it publishes the schema history.
 
     Parameters
     ----------
@@ -98,7 +101,11 @@ class StreamLanding:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.lock.__exit__(kind, error, trace)
+        try:
+            if kind is None:
+                publish_history(self.source_id, self.home)
+        finally:
+            self.lock.__exit__(kind, error, trace)
 
     @property
     def has_masks(self) -> bool:

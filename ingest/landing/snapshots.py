@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.landing.published import publish_history
 from ingest.masking.definitions import masked_snapshot
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows
@@ -42,7 +43,9 @@ def land_snapshot(
     *,
     is_masked: bool = False,
 ) -> SnapshotResult:
-    """Land a schema snapshot under a source. Landing the same snapshot again changes nothing.
+    """Land a schema snapshot under a source, and publish the names that it gives.
+
+    Landing the same snapshot again changes nothing.
 
     Defaults and comments of masked columns are not landed.
 
@@ -97,4 +100,6 @@ def land_snapshot(
             "logs_cascades": snapshot.logs_cascades,
         }
         append_rows(SCHEMA_SNAPSHOTS, [head], snapshot_id, home)
+    # Also where an earlier command was killed in between.
+    publish_history(source_id, home)
     return SnapshotResult(snapshot_id, is_new, snapshot.tables, len(snapshot.columns), len(snapshot.foreign_keys))
