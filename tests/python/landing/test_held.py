@@ -46,8 +46,10 @@ def files_of(home: Path) -> set[Path]:
     return {path for path in warehouse_dir(home).rglob("*") if path.is_file()}
 
 
-def test_the_same_files_as_from_an_ingest(landing: StreamLanding, home: Path, tmp_path: Path) -> None:
-    result = landing.land([whole(SHOP / name) for name in NAMES])
+def test_the_same_files_as_from_an_ingest(home: Path, tmp_path: Path) -> None:
+    with StreamLanding("stream", home, SMALL) as landing:
+        landing.open_epoch(IDENTITY)
+        result = landing.land([whole(SHOP / name) for name in NAMES])
     assert (result.problems, result.exit_code) == ([], 0)
     at_once = ingest("stream", find_binlogs(SHOP), SMALL, home=tmp_path / "ingest")
     assert (result.row_events, result.transactions, result.segments, result.bytes) == (

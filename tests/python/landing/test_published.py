@@ -325,7 +325,6 @@ def test_readers_see_the_old_set_until_the_new_one_is_whole(
 ) -> None:
     home.table_map("m", "t", "a:int")
     before = home.bindings("m")
-    home.snapshot(None, t="a:int")
     write = published.append_rows
 
     def killed(table: Any, *arguments: Any) -> None:
@@ -336,7 +335,7 @@ def test_readers_see_the_old_set_until_the_new_one_is_whole(
     with monkeypatch.context() as patch:
         patch.setattr(published, "append_rows", killed)
         with pytest.raises(KeyboardInterrupt):
-            publish_history("s", home.path)
+            home.snapshot(None, t="a:int")
     rows = [row for row in latest(TABLE_BINDINGS, home.path) if row["table_map_id"] == "m"]
     assert [row["reason"] for row in rows] == [reason for *_, reason in before]
     assert home.bindings("m") == [(-1, "a", "inferred", None)]
