@@ -177,6 +177,10 @@ WithCascades = Annotated[
     bool,
     typer.Option("--with-cascades", help="Add rows that foreign keys removed or emptied and the server did not log."),
 ]
+JsonAsText = Annotated[
+    bool,
+    typer.Option("--json-as-text", help="Write texts in JSON as texts, even where they may be dates, times or bytes."),
+]
 EndWith = Annotated[
     str, typer.Option("--end-with", metavar="commit|rollback", help="End each block; rollback is a rehearsal.")
 ]
@@ -197,6 +201,7 @@ def undo(
     columns: Columns = None,
     by_transaction: ByTransaction = False,
     with_cascades: WithCascades = False,
+    json_as_text: JsonAsText = False,
     end_with: EndWith = "commit",
     output: OutputFile = None,
     from_files: FromFiles = None,
@@ -218,7 +223,17 @@ def undo(
     wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(
-            print_script(log, filters, wish, rows_only, end_with, output, against=against, with_cascades=with_cascades)
+            print_script(
+                log,
+                filters,
+                wish,
+                rows_only,
+                end_with,
+                output,
+                against=against,
+                with_cascades=with_cascades,
+                json_as_text=json_as_text,
+            )
         )
 
 
@@ -230,6 +245,7 @@ def redo(
     skip_conflicts: SkipConflicts = False,
     rows_only: RedoRowsOnly = False,
     with_cascades: WithCascades = False,
+    json_as_text: JsonAsText = False,
     end_with: EndWith = "commit",
     output: OutputFile = None,
     from_files: FromFiles = None,
@@ -250,5 +266,15 @@ def redo(
     wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(
-            print_script(log, filters, wish, rows_only, end_with, output, against=against, with_cascades=with_cascades)
+            print_script(
+                log,
+                filters,
+                wish,
+                rows_only,
+                end_with,
+                output,
+                against=against,
+                with_cascades=with_cascades,
+                json_as_text=json_as_text,
+            )
         )

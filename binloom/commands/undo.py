@@ -66,6 +66,7 @@ def print_script(
     tell: Callable[[str], None] = say,
     against: "ServerAddress | None" = None,
     with_cascades: bool = False,
+    json_as_text: bool = False,
 ) -> int:
     """Print a script, or write it to a file; `tell` gets its report, or why there is none.
 
@@ -77,6 +78,8 @@ def print_script(
         Compare each row with this server; what differs is not printed.
     with_cascades
         Add the rows that cascading foreign keys changed without a trace in the log.
+    json_as_text
+        Take a text in a document for a text if the log does not tell that it is a date, a time or bytes.
 
     Returns
     -------
@@ -95,7 +98,16 @@ def print_script(
             address = replace(against, warn=lambda sentence: tell(f"warning: {sentence}"))
             server = opened.enter_context(LiveServer(address))
         planner, plan, heading = opened.enter_context(
-            planned(log, filters, wish, rows_only=rows_only, server=server, with_cascades=with_cascades, tell=tell)
+            planned(
+                log,
+                filters,
+                wish,
+                rows_only=rows_only,
+                server=server,
+                with_cascades=with_cascades,
+                json_as_text=json_as_text,
+                tell=tell,
+            )
         )
         if plan.is_printable and plan.statements:
             write_script(script(planner, plan, heading, ending), output)

@@ -49,11 +49,18 @@ _LABEL_SLACK = 64
 
 
 class ColumnPlan:
-    """The plan of a table map: int64, shape (columns, 8), and the arrays that its addresses point at."""
+    """The plan of a table map: int64, shape (columns, 8), and the arrays that its addresses point at.
 
-    def __init__(self, columns: tuple[Column, ...]) -> None:
+    Parameters
+    ----------
+    json_as_bytes
+        Whether the text of a document is its binary form, as `0x` and digits.
+    """
+
+    def __init__(self, columns: tuple[Column, ...], *, json_as_bytes: bool = False) -> None:
         self.words: npt.NDArray[np.int64] = np.zeros((max(len(columns), 1), PLAN_WORDS), dtype=np.int64)
         self.json_columns = 0
+        self._json_as_bytes = json_as_bytes
         self._kept: list[npt.NDArray[np.int64] | npt.NDArray[np.uint8]] = []
         for column, words in zip(columns, self.words, strict=False):
             words[PLAN_OP] = OPS["UNSUPPORTED"]
@@ -103,8 +110,8 @@ class ColumnPlan:
             words[PLAN_OP] = OPS["BINARY"]
             words[PLAN_A] = metadata
         elif kind == "JSON" and 1 <= metadata <= 4:
-            words[PLAN_OP] = OPS["JSON"]
-            words[PLAN_A], words[PLAN_B] = metadata, self.json_columns
+            words[PLAN_OP] = OPS["BINARY" if self._json_as_bytes else "JSON"]
+            words[PLAN_A], words[PLAN_B] = metadata, 0 if self._json_as_bytes else self.json_columns
             self.json_columns += 1
 
     def _string(self, column: Column, words: npt.NDArray[np.int64], length_bytes: int, op: str = "STRING") -> None:

@@ -90,12 +90,11 @@ def open_binlog(
     BinlogError
         One of its subclasses; see `ingest.binlog.format.read_format`.
     """
-    path = Path(path)
-    return Binlog(path, read_format(path), hints, tables, start, end, skip_bad_checksum)
+    return Binlog(Path(path), read_format(Path(path)), hints, tables, start, end, skip_bad_checksum)
 
 
 class Binlog:
-    """A binlog file, or a range of one. Every iteration reads it anew."""
+    """A binlog file, or a range of one. Every iteration reads it anew; `json_as_bytes` is that of `ColumnPlan`."""
 
     def __init__(
         self,
@@ -119,6 +118,7 @@ class Binlog:
         self._start = 4 if start is None else start
         self._end = end
         self._skip_bad_checksum = skip_bad_checksum
+        self.json_as_bytes = False
         self._maps: dict[str, TableMap] = {}
         # Those of the latest iteration over batches. The dictionary of `table_map_id` has one entry for each.
         self.table_maps: Sequence[TableMap] = ()
@@ -307,7 +307,7 @@ class _Decoding:
         else:
             if not skipped:
                 self.new_maps.append(table_map)
-        plan = ColumnPlan(table_map.columns)
+        plan = ColumnPlan(table_map.columns, json_as_bytes=self.log.json_as_bytes)
         self.plans.append(plan)
         self.bodies.append(np.frombuffer(body + bytes(PADDING), dtype=np.uint8))
         self.maps.append(table_map)

@@ -31,8 +31,8 @@ class JsonDiffError(ValueError):
     """A change cannot be read, or does not fit the document."""
 
 
-class _Number(str):
-    """A number with the digits that it was printed with."""
+class Number(str):
+    """A number of a parsed document, with the digits that it was printed with."""
 
     __slots__ = ()
 
@@ -102,9 +102,7 @@ def apply_changes(document: str, changes: Sequence[Change]) -> str:
         When a change names a place that the document does not have, or the changes move more than `MOVES` elements.
     """
     # The document is the only element of a list, so that replacing the whole document is not a special case.
-    root = [_parse(document)]
-    if _nests_deeper(root[0], JSON_DEPTH):
-        raise JsonDiffError(f"the document nests more than {JSON_DEPTH} levels deep")
+    root = [parse_document(document)]
     moves = 0
     for change in changes:
         moves += _apply(root, change)
@@ -113,8 +111,8 @@ def apply_changes(document: str, changes: Sequence[Change]) -> str:
     return _print(root[0])
 
 
-def numbers_of(document: str) -> Iterator[tuple[str, str]]:
-    """Yield the path and the digits of each number in a document, in the order of its text.
+def parse_document(document: str) -> Any:
+    """Return the text of a document as Python's objects; numbers are `Number`.
 
     Raises
     ------
@@ -124,23 +122,41 @@ def numbers_of(document: str) -> Iterator[tuple[str, str]]:
     tree = _parse(document)
     if _nests_deeper(tree, JSON_DEPTH):
         raise JsonDiffError(f"the document nests more than {JSON_DEPTH} levels deep")
-    yield from _numbers("$", tree)
+    return tree
 
 
-def _numbers(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, _Number):
-        yield path, str(value)
+def scalars_of(document: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the value of each number (a `Number`) and each string of a document, in the order of its text.
+
+    Raises like `parse_document`.
+    """
+    yield from _scalars("$", parse_document(document))
+
+
+def _scalars(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield path, value
     elif isinstance(value, dict):
         for key, member in value.items():
-            yield from _numbers(f"{path}.{_quote(key)}", member)
+            yield from _scalars(path_of_key(path, key), member)
     elif isinstance(value, list):
         for place, member in enumerate(value):
-            yield from _numbers(f"{path}[{place}]", member)
+            yield from _scalars(path_of_index(path, place), member)
+
+
+def path_of_key(path: str, key: str) -> str:
+    """Return the path of a member of the object at a path."""
+    return f"{path}.{quoted(key)}"
+
+
+def path_of_index(path: str, place: int) -> str:
+    """Return the path of an element of the array at a path."""
+    return f"{path}[{place}]"
 
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_Number, strict=False)
+        return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
     except (ValueError, RecursionError):
         raise JsonDiffError("this is no text that the server prints") from None
 
@@ -239,15 +255,16 @@ def _print(value: Any) -> str:
     if isinstance(value, dict):
         # The server sorts keys by their length in bytes, then by their bytes.
         keys = sorted(value, key=lambda key: (len(key.encode()), key.encode()))
-        return "{" + ", ".join([f"{_quote(key)}: {_print(value[key])}" for key in keys]) + "}"
+        return "{" + ", ".join([f"{quoted(key)}: {_print(value[key])}" for key in keys]) + "}"
     if isinstance(value, list):
         return "[" + ", ".join([_print(item) for item in value]) + "]"
-    if isinstance(value, _Number):
+    if isinstance(value, Number):
         return str(value)
     if isinstance(value, str):
-        return _quote(value)
+        return quoted(value)
     return {None: "null", True: "true", False: "false"}[value]
 
 
-def _quote(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a string as the server prints it in a document."""
     return '"' + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", text) + '"'

@@ -2,8 +2,9 @@
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from recover.selection.condition import is_filtered_table, select
 from recover.selection.filters import Filters
 from recover.sources.decoded_facts import Facts, events_without_rows
 from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
+from recover.sources.document_types import DocumentTypes, document_types
 from recover.sources.engine import in_memory, registered
 from recover.sources.landed_snapshot import newest_snapshot
 from recover.sources.row_filter import KeyTexts, rows_of_map, rows_with_keys, texts_of_keys
@@ -53,6 +55,8 @@ class DecodedFiles:
         Whether the server closed the last file, so that the log goes on in files that were not given.
     history
         Definitions of tables that the files and the snapshots give.
+    documents
+        Gives the types in the documents of tables.
     """
 
     connection: "DuckDBPyConnection"
@@ -61,6 +65,7 @@ class DecodedFiles:
     last_file: str
     goes_on: bool
     history: "SchemaHistory"
+    documents: Callable[[Collection[tuple[str, str]]], DocumentTypes]
 
 
 def decode(
@@ -102,6 +107,8 @@ def decode(
     UsageError
         The files are not of one log, or filters name a file that is not one of them.
     """
+    from ingest.binlog import open_binlog
+
     files = _placed(paths)
     _assert_names(filters, files)
     connection = in_memory(spill)
@@ -114,9 +121,10 @@ def decode(
     for file in files:
         history.add_scan(0, file.name, scans[file])
     work.use(history, files)
+    hints = history.hints(0)
     for file in files:
         if not filters.files or file.name in filters.files:
-            work.take(file, scans[file], history.hints(0))
+            work.take(file, scans[file], hints)
     if filters.schemas or filters.tables or table is not None:
         # The decoder counts only rows of the tables that it decodes.
         connection.execute(
@@ -130,7 +138,9 @@ def decode(
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
     last = scans[files[-1]]
     tables = frozenset(work.tables)
-    return DecodedFiles(connection, tuple(work.problems), tables, files[-1].name, last.is_closed, history)
+    again = [(file.name, partial(open_binlog, file.path, hints=hints, end=scans[file].complete_end)) for file in files]
+    documents = partial(document_types, connection, again)
+    return DecodedFiles(connection, tuple(work.problems), tables, files[-1].name, last.is_closed, history, documents)
 
 
 def _placed(paths: Sequence[Path]) -> "list[BinlogPath]":

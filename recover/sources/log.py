@@ -4,7 +4,7 @@ Each is a connection of DuckDB with the same views and the same columns. The clu
 connection has only the rows that were copied.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.snapshot import SchemaSnapshot
+    from recover.sources.document_types import DocumentTypes
 
 VIEWS: Final = (
     ("binloom", "row_changes"),
@@ -94,6 +95,8 @@ class Log:
         By source, for sources of a warehouse with expired files.
     history
         Statements that define tables, of files.
+    documents
+        Gives the types in the documents of tables, of files; None if the log has only their texts.
     """
 
     connection: "DuckDBPyConnection"
@@ -108,6 +111,7 @@ class Log:
     is_landed: bool = False
     beginnings: Mapping[str, Beginning] = field(default_factory=dict, repr=False)
     history: "SchemaHistory | None" = field(default=None, repr=False)
+    documents: "Callable[[Collection[tuple[str, str]]], DocumentTypes] | None" = field(default=None, repr=False)
 
     @classmethod
     def of_warehouse(
@@ -217,6 +221,7 @@ class Log:
             snapshot=snapshot,
             home=home,
             history=found.history,
+            documents=found.documents,
         )
 
     def select(self, filters: Filters) -> Selection:

@@ -7,12 +7,13 @@ For each table, the first of these that knows all of it:
 3. the schema snapshots that were given or landed, with the statements of the log after them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from recover.sources.cluster import Cluster
+from recover.sources.document_types import DocumentTypes
 from recover.sources.landed_snapshot import newest_snapshot_on_cluster
 from recover.sources.log import Log
 from recover.timeline.baselines import sequence_of_file
@@ -57,6 +58,20 @@ class Definitions:
     def shows(self, event: TableEvent) -> bool:
         """Return whether they are from after an event. Without a place, they are taken to be the newest."""
         return self.place is None or event.place < self.place
+
+    def with_documents(self, log: Log, names: Collection[TableName], *, json_as_text: bool = False) -> Self:
+        """Return these definitions with the types that the documents of some tables have in a log.
+
+        Parameters
+        ----------
+        json_as_text
+            Whether a document whose types are unknown has no member that its text does not tell.
+        """
+        is_needed = any(table.has_documents for name, table in self.tables.items() if name in names)
+        types = log.documents(names) if is_needed and log.documents is not None else DocumentTypes()
+        if json_as_text:
+            types.otherwise = {}
+        return replace(self, tables={name: table.with_documents(types) for name, table in self.tables.items()})
 
     @classmethod
     def of_log(cls, log: Log, source_id: str, *of_server: Self) -> Self:

@@ -41,6 +41,8 @@ class Inserts:
     ----------
     rows
         The rows of the state, in the order of the script; None: in no particular order.
+    has_document_types
+        Whether the types in JSON documents are known.
     written, left_out
         Rows with a statement, and rows that cannot have one.
     """
@@ -50,6 +52,7 @@ class Inserts:
     refers_to_itself: bool = False
     rows: Iterator[Row] | None = None
     origin: str = ""
+    has_document_types: bool = True
     written: int = field(default=0, init=False)
     left_out: int = field(default=0, init=False)
 
@@ -101,6 +104,8 @@ class Inserts:
             yield "foreign keys are not checked, because the table refers to itself"
         else:
             yield "foreign keys are checked: the rows that these rows refer to must exist"
+        if not self.has_document_types:
+            yield "dates, times and bytes in JSON documents are written as texts: only --files has their types"
         yield "triggers of the table run"
         yield "run it with the mysql or mariadb client, without --force, on a table without these rows"
 
@@ -141,7 +146,7 @@ def inserts_of(log: Log, state: State) -> Inserts:
         definitions = Definitions.of_log(log, state.table.source_id)
     else:
         definitions = Definitions.at(log, state.table.source_id, name, state.moment.place)
-    table = definitions.tables.get(name)
+    table = definitions.with_documents(log, {name}, json_as_text=True).tables.get(name)
     if table is None:
         raise DefinitionError(
             f"Nothing describes {state.table} as it was at that moment, so its generated columns are unknown: neither"
@@ -168,7 +173,8 @@ def inserts_of(log: Log, state: State) -> Inserts:
         )
     itself = any(key.table == key.parent == table.name for key in definitions.foreign_keys)
     rows = sorted_rows(log.connection, state, log.versions)
-    return Inserts(state, table, itself, rows, definitions.origins.get(name, ""))
+    has_types = log.documents is not None or not table.has_documents
+    return Inserts(state, table, itself, rows, definitions.origins.get(name, ""), has_types)
 
 
 def _difference(log: Log, state: State, table: Table, definitions: Definitions) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ingest.errors import BinloomError
-from recover.undo.documents import DocumentError, decimal_type, decimals_of, with_numbers
+from recover.undo.documents import DocumentError, Member, members_of, with_members
 from recover.undo.tables import Column
 
 Text = str | None
@@ -215,19 +215,26 @@ def _binary(column: Column, value: str) -> str:
 
 
 def _json(column: Column, value: str) -> str:
-    """Return the SQL of a document: its text, in which the numbers that a text does not keep are set by their paths."""
+    """Return the SQL of a document: its text, in which the members that a text does not keep are set by their paths."""
     try:
-        decimals = decimals_of(value)
-        text = with_numbers(value, [(path, "0") for path, _ in decimals]) if decimals else value
+        members = members_of(value, column.documents)
+        if not members:
+            return as_text(value)
+        text = with_members(value, [(member.path, "0") for member in members])
     except DocumentError as error:
         raise UnprintableValueError(
             f"The document in column {column.name} cannot be written as SQL: {error}.",
             hint="Leave this row out, and correct the column by hand.",
         ) from None
-    if not decimals:
-        return as_text(value)
-    numbers = (f"{as_text(path)}, CAST('{digits}' AS {decimal_type(digits)})" for path, digits in decimals)
-    return f"JSON_SET(CAST({as_text(text)} AS JSON), {', '.join(numbers)})"
+    changes = (f"{as_text(member.path)}, {_member(member)}" for member in members)
+    return f"JSON_SET(CAST({as_text(text)} AS JSON), {', '.join(changes)})"
+
+
+def _member(member: Member) -> str:
+    value = member.value
+    if isinstance(value, bytes):
+        return member.form.replace("?", f"X'{value.hex().upper()}'", 1)
+    return member.form.replace("?", str(value) if isinstance(value, int) else as_text(value), 1)
 
 
 def _hex(column: Column, value: str) -> str:

@@ -6,18 +6,19 @@ statement of each shape. In the others, a strict reader of tokens finds the lite
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import count, islice
+from functools import partial
+from itertools import count, islice, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import BinloomError
 from recover.undo import literals as kinds
-from recover.undo.documents import DocumentError, decimal_type, with_numbers
+from recover.undo.documents import DocumentError, members_of, printed, with_members
 from recover.undo.literals import Text
 from recover.undo.operations import Operation, Signature, signature
-from recover.undo.shapes import ProvedShape
+from recover.undo.shapes import ProvedShape, is_text_enough
 from recover.undo.tables import Column
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _TOKEN: Final = re.compile(
       | (?P<number>-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)""",
     re.VERBOSE,
 )
+_NUMBERED: Final = re.compile(r"\?([0-9]+)\?")
 # Text in ASCII and text as bytes alternate in the columns of a table.
 _SHAPES_OF_A_SIGNATURE: Final = 16
 # sqlglot reads a shorter literal in the place of a longer one: it takes a second for a megabyte.
@@ -56,13 +58,16 @@ class Part:
         `set`, `keep`, `document`, or the condition with the column as `c`: `c <=>`, `HEX(c) <=>`. With NULL, the place
         is None.
     literals
-        How many literals the value has; those of a document are its text, and the path, digits and type of numbers.
+        How many literals the value has; those of a document are its text, and the path and all parts of its members.
+    members
+        The expressions of these members, with `?` for their literals.
     """
 
     column: str
     form: str
     place: int | None
     literals: int = 1
+    members: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +142,15 @@ def _read(tokens: list[Literal]) -> Reading:
         if form == "keep" or isinstance(value, exp.Null):
             parts.append(Part(column, form, None))
             continue
-        literals = _document_literals(value) if form == "set" and isinstance(value, exp.JSONSet) else [value]
+        literals, members = [value], ()
+        if form == "set" and isinstance(value, exp.JSONSet):
+            form, literals, members = "document", *_document_parts(value)
         own = [*islice(places, len(literals))]
         if len(own) != len(literals) or not all(
             _same_literal(one, found[place]) for one, place in zip(literals, own, strict=True)
         ):
             raise _unproved(sql, f"sqlglot reads another value of {column}")
-        parts.append(Part(column, "document" if len(own) > 1 else form, own[0], len(own)))
+        parts.append(Part(column, form, own[0], len(own), members))
     limit = tree.args.get("limit")
     if limit is not None:
         parts_left = [*places]
@@ -199,21 +206,29 @@ def _values(
         yield name, f"{_with_placeholder(condition.this)} {negation}{operator}", condition.expression
 
 
-def _document_literals(value: "exp.JSONSet") -> "list[exp.Expr]":
-    """Return the literals of a document with numbers, in the order of its text; only itself if it has another form."""
+def _document_parts(value: "exp.JSONSet") -> "tuple[list[exp.Expr], tuple[str, ...]]":
+    """Return the literals of a document with members, in the order of its text, and the expressions around them."""
     from sqlglot import exp
 
-    kinds_of_cast = [exp.DType.JSON, *[exp.DType.DECIMAL] * (len(value.expressions) // 2)]
-    casts = [value.this, *value.expressions[1::2]]
-    paths = value.expressions[::2]
-    if len(paths) + 1 != len(casts) or not all(
-        isinstance(cast, exp.Cast) and cast.to.this is kind for cast, kind in zip(casts, kinds_of_cast, strict=True)
-    ):
-        return [value]
-    literals = [value.this.this]
-    for path, cast in zip(paths, casts[1:], strict=True):
-        literals += [path, cast.this, *(size.this for size in cast.to.expressions)]
-    return literals
+    literals: list[exp.Expr] = []
+    forms: list[str] = []
+    for part in (value.this, *value.expressions):
+        is_literal = partial(_is_kind, (exp.Literal, exp.HexString, exp.Introducer, exp.Neg))
+        found = [*filter(is_literal, part.dfs(prune=is_literal))]
+        numbers = {id(one): exp.Var(this=f"?{number}?") for number, one in enumerate(found)}
+        text = str(part.transform(_replaced, numbers, copy=False).sql("mysql"))
+        # sqlglot finds literals in another order than that of the text.
+        literals += [found[int(place)] for place in _NUMBERED.findall(text)]
+        forms.append(_NUMBERED.sub("?", text))
+    return literals, tuple(forms)
+
+
+def _is_kind(kinds: "tuple[type[exp.Expr], ...]", node: "exp.Expr") -> bool:
+    return isinstance(node, kinds)
+
+
+def _replaced(node: "exp.Expr", others: "Mapping[int, exp.Expr]") -> "exp.Expr":
+    return others.get(id(node), node)
 
 
 def _with_placeholder(expression: "exp.Expr") -> str:
@@ -273,12 +288,13 @@ def _compare(sql: str, reading: Reading, found: list[Literal], operation: Operat
             to_keep.discard(part.column)
             is_right = part.column in operation.kept
         elif part.form == "set":
-            is_right = part.column in to_set and is_value(column, operation.values[part.column], literal)
+            value = operation.values.get(part.column)
+            is_right = part.column in to_set and is_value(column, value, literal) and is_text_enough(column, value)
             to_set.discard(part.column)
         elif part.form == "document":
             assert part.place is not None
             literals = found[part.place : part.place + part.literals]
-            is_right = column.data_type == "json" and _is_document(operation.values.get(part.column), literals)
+            is_right = _is_document(column, operation.values.get(part.column), literals, part.members)
             to_set.discard(part.column)
         elif part.column not in wanted:
             is_right = False
@@ -349,21 +365,47 @@ def is_value(column: Column, value: Text, literal: Literal | None) -> bool:
     return kind != "number" and _characters(literal) == value
 
 
-def _is_document(value: Text, literals: list[Literal]) -> bool:
-    """Return whether a text and the numbers that are set in it are a document."""
-    if value is None or len(literals) % 4 != 1:
+def _is_document(column: Column, value: Text, literals: list[Literal], members: tuple[str, ...]) -> bool:
+    """Return whether a text and the members that are set in it are a document.
+
+    Parameters
+    ----------
+    members
+        The expressions of the text, and of the path and value of each member.
+    """
+    if value is None or column.data_type != "json":
         return False
-    numbers: list[tuple[str, str]] = []
-    for place in range(1, len(literals), 4):
-        path, digits = map(_characters, literals[place : place + 2])
-        (_, size), (_, scale) = literals[place + 2 : place + 4]
-        if f"DECIMAL({size},{scale})" != decimal_type(digits):
+    expected = members_of(value, column.documents)
+    left = iter(literals)
+    parts = [(form, [*islice(left, form.count("?"))]) for form in members]
+    (form, (text, *_)), *others = parts
+    if form != "CAST(? AS JSON)" or len(others) != 2 * len(expected):
+        return False
+    for (path_form, path), (form, own), member in zip(others[::2], others[1::2], expected, strict=True):
+        if path_form != "?" or _characters(path[0]) != member.path:
             return False
-        numbers.append((path, digits))
+        if _filled(form, own[1:]) != _filled(member.form, []) or _member_value(own[0]) != member.value:
+            return False
     try:
-        return with_numbers(_characters(literals[0]), numbers) == value
+        return with_members(_characters(text), [printed(member) for member in expected]) == value
     except DocumentError:
         return False
+
+
+def _filled(form: str, literals: list[Literal]) -> str:
+    """Return an expression with all literals but the first, and without spaces between its arguments."""
+    first, *others = form.split("?")
+    texts = [text for _, text in literals]
+    return "".join([first, "?", *(part + text for part, text in zip_longest(others, texts, fillvalue=""))]).replace(
+        ", ", ","
+    )
+
+
+def _member_value(literal: Literal) -> str | bytes | int:
+    kind, text = literal
+    if kind == "hex":
+        return bytes.fromhex(text[2:-1])
+    return int(text) if kind == "number" else _characters(literal)
 
 
 def _characters(literal: Literal) -> str:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from recover.undo import literals as kinds
+from recover.undo.documents import members_of
 from recover.undo.operations import Operation
 from recover.undo.tables import Column
 
@@ -56,7 +57,7 @@ class ProvedShape:
                 continue
             column = operation.table.by_name[part.column]
             is_set = part.form in ("set", "document")
-            matches = _of_value(column, kind) if is_set else _of_condition(column, kind)
+            matches = _of_set_value(column, kind) if is_set else _of_condition(column, kind)
             self._compared.append((place, is_set, part.column, _never if part.form == "document" else matches))
 
     def proves(self, sql: str, operation: Operation) -> bool:
@@ -71,6 +72,18 @@ class ProvedShape:
             if not matches(found[place], value or ""):
                 return False
         return True
+
+
+def is_text_enough(column: Column, value: str | None) -> bool:
+    """Return whether a server reads a value from its text as it was, also if it is a document."""
+    return column.data_type != "json" or value is None or not members_of(value, column.documents)
+
+
+def _of_set_value(column: Column, kind: str) -> Matches:
+    matches = _of_value(column, kind)
+    if column.data_type != "json":
+        return matches
+    return lambda text, value: matches(text, value) and is_text_enough(column, value)
 
 
 def _of_value(column: Column, kind: str) -> Matches:

@@ -36,9 +36,11 @@ def unprintable_column(operations: Iterable[Operation]) -> str:
     """Return the first column that an UPDATE sets or compares, and that cannot be written; empty if there is none."""
     for operation in operations:
         if operation.verb == "UPDATE":
-            for name, value in (*operation.values.items(), *operation.guard.items()):
+            written = [*((literal, one) for one in operation.values.items())]
+            written += [(guard, one) for one in operation.guard.items()]
+            for write, (name, value) in written:
                 try:
-                    literal(operation.table.by_name[name], value)
+                    write(operation.table.by_name[name], value)
                 except UnprintableValueError:
                     return name
     return ""

@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
 from ingest.binlog.hints import enum_members
+from recover.sources.document_types import DocumentTypes
 
 TableName = tuple[str, str]
 """Schema and name of a table."""
@@ -28,6 +29,8 @@ class Column:
         Whether the server computes the value, so that no statement may set it.
     is_updated_by_itself
         Whether an UPDATE that does not name the column sets it to the time.
+    documents
+        The types in JSON documents, of a log that has them.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Column:
     is_updated_by_itself: bool = False
     labels: tuple[str, ...] | None = None
     collation: str | None = None
+    documents: DocumentTypes | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,16 @@ class Table:
     def _identifies(self, name: str) -> bool:
         column = self.by_name[name]
         return not column.is_nullable and not column.is_generated
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether a column has JSON documents with types that their text does not tell."""
+        return any(column.data_type == "json" for column in self.columns)
+
+    def with_documents(self, types: DocumentTypes) -> "Table":
+        """Return the table with the types that its documents have in a log."""
+        columns = (replace(one, documents=types) if one.data_type == "json" else one for one in self.columns)
+        return replace(self, columns=tuple(columns))
 
     @property
     def is_versioned(self) -> bool:

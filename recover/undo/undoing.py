@@ -53,6 +53,7 @@ def planned(
     rows_only: bool = False,
     server: LiveServer | None = None,
     with_cascades: bool = False,
+    json_as_text: bool = False,
     tell: Callable[[str], None] = ignored,
 ) -> Iterator[tuple[Planner, Plan, Heading]]:
     """Give the plan for what filters select in a log with the marts of `table_log`, and what its head needs.
@@ -63,6 +64,8 @@ def planned(
         Compare the rows of the plan with this server.
     with_cascades
         Add the rows that cascading foreign keys changed without a trace in the log.
+    json_as_text
+        Take a text in a document for a text if the log does not tell that it is a date, a time or bytes.
     tell
         Gets the notes on conditions, for rows whose column has another type.
 
@@ -86,8 +89,10 @@ def planned(
     _assert_columns(connection)
     of_server = [] if server is None else [Definitions.of_server(server.snapshot(), str(server))]
     definitions = Definitions.of_log(log, selected.source_id, *of_server)
+    names = {*selected.tables}
     altered, selected = carry(log, selected, definitions)
     definitions = altered.defined(definitions)
+    definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
     _assert_known(wish, selected, definitions)
     missing: dict[TableName, int] = {}
     if with_cascades:

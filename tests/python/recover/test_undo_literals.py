@@ -66,10 +66,13 @@ def test_a_guard_is_true_for_its_own_value_and_a_literal_sets_it(
     made = [*_make(server)]
     file = server.flush()
     snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path))
+    log = Log.of_whole_files([file], snapshot=snapshot)
+    assert log.documents is not None
+    types = log.documents({(SCHEMA, table_name) for table_name in made})
     tables = tables_of_snapshot(snapshot.columns, snapshot.keys)
     written: dict[str, Counter[tuple[str | None, ...]]] = {}
     for table_name in made:
-        table = tables[SCHEMA, table_name]
+        table = tables[SCHEMA, table_name].with_documents(types)
         names, rows = table_rows(server, SCHEMA, table_name)
         with server.connect() as connection, connection.cursor() as cursor:
             for setting, value in SESSION.items():
@@ -79,7 +82,6 @@ def test_a_guard_is_true_for_its_own_value_and_a_literal_sets_it(
         found = Counter(table_rows(server, SCHEMA, f"copy_{table_name}")[1])
         assert found == copied, (table_name, found - copied, copied - found)
         written[table_name] = copied
-    log = Log.of_whole_files([file], snapshot=snapshot)
     assert _fill_by_scripts(server, log, written) == {table_name: written[table_name] for table_name in made}
 
 
