@@ -59,6 +59,22 @@ def publish_histories(home: Path) -> None:
         publish_history(source_id, home)
 
 
+def published_bindings(source_id: str, home: Path) -> list[dict[str, Any]]:
+    """Return the bindings of a source that count, as rows of `table_bindings`.
+
+    Raises
+    ------
+    StoreError
+        The warehouse cannot be read.
+    """
+    latest = _latest(read_rows(SCHEMA_HISTORIES, home, source_id=source_id))
+    return read_rows(TABLE_BINDINGS, home, history_id=latest["history_id"]) if latest else []
+
+
+def _latest(heads: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    return max(heads, key=lambda row: row["published_at"], default=None)
+
+
 def publish_history(source_id: str, home: Path) -> bool:
     """Publish the schema history of a source, if its evidence changed; return whether it did.
 
@@ -69,7 +85,7 @@ def publish_history(source_id: str, home: Path) -> bool:
     """
     with history_locked(home, source_id):
         heads = read_rows(SCHEMA_HISTORIES, home, source_id=source_id)
-        latest = max(heads, key=lambda row: row["published_at"], default=None)
+        latest = _latest(heads)
         record = SourceRecord.load(source_id, home)
         table_maps = _distinct(read_rows(TABLE_MAPS, home, source_id=source_id))
         evidence = _evidence(record, table_maps, read_rows(SCHEMA_SNAPSHOTS, home, source_id=source_id))

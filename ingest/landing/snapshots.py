@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ingest.landing.published import publish_history
+from ingest.landing.other_names import rows_with_other_names
+from ingest.landing.published import publish_history, published_bindings
 from ingest.masking.definitions import masked_snapshot
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows
 from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir
 from ingest.warehouse.masks import masks_of
 from ingest.warehouse.names import require_source_name
+from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import FOREIGN_KEYS, SCHEMA_COLUMNS, SCHEMA_DEFAULTS, SCHEMA_KEYS, SCHEMA_SNAPSHOTS
 
 
@@ -25,6 +28,8 @@ class SnapshotResult:
         Whether the snapshot was not landed before.
     tables, columns, foreign_keys
         Numbers of tables, columns, and columns of foreign keys in the snapshot.
+    renamed_rows
+        Number of landed rows that have other names by the snapshot.
     """
 
     snapshot_id: str
@@ -32,6 +37,7 @@ class SnapshotResult:
     tables: int
     columns: int
     foreign_keys: int
+    renamed_rows: int = 0
 
 
 def land_snapshot(
@@ -80,6 +86,8 @@ def land_snapshot(
     snapshot_id = snapshot.snapshot_id(source_id, epoch)
     is_new = not (raw_table_dir(SCHEMA_SNAPSHOTS.name, home) / f"{snapshot_id}.parquet").exists()
     if is_new:
+        publish_history(source_id, home)
+        before = published_bindings(source_id, home)
         for table, rows in (
             (SCHEMA_COLUMNS, snapshot.columns),
             (SCHEMA_DEFAULTS, snapshot.defaults),
@@ -102,4 +110,11 @@ def land_snapshot(
         append_rows(SCHEMA_SNAPSHOTS, [head], snapshot_id, home)
     # Also where an earlier command was killed in between.
     publish_history(source_id, home)
-    return SnapshotResult(snapshot_id, is_new, snapshot.tables, len(snapshot.columns), len(snapshot.foreign_keys))
+    renamed_rows = _renamed_rows(before, source_id, home) if is_new else 0
+    sizes = snapshot.tables, len(snapshot.columns), len(snapshot.foreign_keys)
+    return SnapshotResult(snapshot_id, is_new, *sizes, renamed_rows)
+
+
+def _renamed_rows(before: list[dict[str, Any]], source_id: str, home: Path) -> int:
+    after = published_bindings(source_id, home)
+    return rows_with_other_names(before, after, SourceRecord.load(source_id, home), home)

@@ -6,16 +6,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ingest.landing import ingest, land_snapshot, published
-from ingest.landing.published import publish_histories, publish_history
+from ingest.landing import ingest, land_snapshot, other_names, published
+from ingest.landing.published import publish_histories, publish_history, published_bindings
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot import SchemaSnapshot
+from ingest.sources.snapshot_files import read_snapshot_dir
 from ingest.warehouse.files import append_rows, data_files, read_rows
 from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import SCHEMA_HISTORIES, TABLE_BINDINGS, TABLE_MAPS, TABLE_VERSIONS
-from tests.support.landing.binlogs import of_41
+from tests.support.landing.binlogs import SHOP, of_41
 
 CLOCK = count()
 FOREVER = 2147483647
@@ -100,6 +103,13 @@ def schema_columns(table: str, text: str) -> Iterator[dict[str, Any]]:
             "column_type": kind,
             "is_nullable": "!" not in name and "*" not in name,
         }
+
+
+def table_map_ids(path: Path) -> list[str]:
+    import pyarrow.parquet as pq
+
+    found: list[str] = pq.ParquetFile(path).read(["table_map_id"])["table_map_id"].to_pylist()
+    return found
 
 
 def wire_column(word: str, ordinal: int, is_named: bool) -> dict[str, Any]:
@@ -346,7 +356,7 @@ def test_a_set_of_long_ago_is_deleted(home: Home, monkeypatch: pytest.MonkeyPatc
     for name in ("a", "b", "c"):
         home.snapshot(None, t=f"{name}:int")
         home.bindings("m")
-    assert len(read_rows(SCHEMA_HISTORIES, home.path)) == 3
+    assert len(read_rows(SCHEMA_HISTORIES, home.path)) == 4
     monkeypatch.setattr(published, "_KEEP_SETS", timedelta(0))
     home.snapshot(None, t="d:int")
     assert home.bindings("m") == [(-1, "d", "inferred", None)]
@@ -355,3 +365,37 @@ def test_a_set_of_long_ago_is_deleted(home: Home, monkeypatch: pytest.MonkeyPatc
         row["history_id"] for row in read_rows(SCHEMA_HISTORIES, home.path)
     }
     assert len(read_rows(SCHEMA_HISTORIES, home.path)) == 2
+
+
+def test_a_snapshot_tells_how_many_landed_rows_have_other_names(tmp_path: Path) -> None:
+    # The statements that make the tables are in the first file.
+    rows = ingest("s", find_binlogs(SHOP)[1:], home=tmp_path).row_events
+    shown = read_snapshot_dir(SHOP / "schema")
+    landed = [land_snapshot("s", shown, tmp_path) for _ in range(2)]
+    # Counted in another way: the rows of table maps without a reason for quarantine.
+    in_quarantine = {row["table_map_id"] for row in published_bindings("s", tmp_path) if row["reason"] is not None}
+    maps = [key for path in raw_table_dir("row_events", tmp_path).rglob("*.parquet") for key in table_map_ids(path)]
+    assert len(maps) == rows
+    assert [one.renamed_rows for one in landed] == [sum(key not in in_quarantine for key in maps), 0]
+    assert landed[0].renamed_rows > 100
+
+
+def test_only_rows_of_the_positions_that_changed_have_other_names(home: Home) -> None:
+    record = SourceRecord("s")
+    position = {"valid_from_epoch": 0, "valid_from_file_sequence": 2}
+
+    def bindings(*ranges: tuple[int, str]) -> list[dict[str, Any]]:
+        return [
+            {**position, "table_map_id": "m", "valid_from_pos": pos, "column_names": [name], "reason": None}
+            for pos, name in ranges
+        ]
+
+    def differing(old: list[dict[str, Any]], new: list[dict[str, Any]], file: tuple[int, int]) -> int:
+        before, after = (other_names._by_table_map(one)["m"] for one in (old, new))
+        return other_names._differing(before, after, file, np.array([100, 200, 200, 300]))
+
+    one, two = bindings((4, "a")), bindings((4, "a"), (200, "b"), (300, "a"))
+    assert other_names.rows_with_other_names(one, one, record, home.path) == 0
+    assert [differing(one, two, (0, number)) for number in (1, 2, 3)] == [0, 2, 0]
+    assert [differing(one, bindings((4, "b")), (epoch, 2)) for epoch in (0, 1)] == [4, 4]
+    assert differing(bindings((200, "a")), one, (0, 2)) == 1
