@@ -315,7 +315,8 @@ class TestCluster:
         cls, demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[ClusterHome]:
         assert demo.returncode == 0
-        with built_on_cluster(home / "demo", tmp_path_factory.mktemp("cluster"), BUILD_OPTIONS) as running:
+        folder, with_kill = tmp_path_factory.mktemp("cluster"), bool(at_depth(0, 1))
+        with built_on_cluster(home / "demo", folder, BUILD_OPTIONS, with_kill=with_kill) as running:
             yield running
 
     @pytest.fixture(scope="class")
@@ -328,6 +329,7 @@ class TestCluster:
     def cluster(cls, server: ThriftServer) -> Cluster:
         return Cluster("127.0.0.1", server.port, "binloom")
 
+    @pytest.mark.deep
     def test_a_build_goes_on_when_another_server_takes_the_place_of_a_killed_one(self, there: ClusterHome) -> None:
         # All statements of that moment may have been such that can be repeated.
         *lost, built = there.told

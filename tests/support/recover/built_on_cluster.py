@@ -1,6 +1,6 @@
 """The marts of a home, built on a Spark cluster: with a metastore in PostgreSQL, through a Thrift server.
 
-The one build that the tests share also shows what a killed server leaves: it is killed while a table is written,
+The one build that the tests share can also show what a killed server leaves: it is killed while a table is written,
 another one takes its place, and `binloom build --every` builds the rest.
 """
 
@@ -102,7 +102,7 @@ def build_environment(home: Path, proxy: Proxy) -> dict[str, str]:
 
 
 @contextmanager
-def built_on_cluster(landed: Path, folder: Path, options: Sequence[str]) -> Iterator[ClusterHome]:
+def built_on_cluster(landed: Path, folder: Path, options: Sequence[str], *, with_kill: bool) -> Iterator[ClusterHome]:
     """Start a cluster on a copy of the raw tables of a home, and build models there.
 
     Parameters
@@ -113,6 +113,8 @@ def built_on_cluster(landed: Path, folder: Path, options: Sequence[str]) -> Iter
         An empty folder, for everything.
     options
         Options of `binloom build`.
+    with_kill
+        Whether the first server is killed while the build writes a table.
     """
     home = folder / "home"
     prepare_home(home)
@@ -124,15 +126,16 @@ def built_on_cluster(landed: Path, folder: Path, options: Sequence[str]) -> Iter
         spark = stack.enter_context(spark_cluster(folder / "spark"))
         settings = {"spark.master": spark.address, **EXECUTORS, **metastore.metastore_settings}
         path = write_settings(folder / "spark.conf", settings)
-        first = stack.enter_context(thrift_server(home, settings=settings))
-        proxy = stack.enter_context(Proxy(first))
+        server = stack.enter_context(thrift_server(home, settings=settings))
+        proxy = stack.enter_context(Proxy(server))
         with _building(home, proxy, options) as process:
-            _wait_until_it_writes(home, process)
-            first.kill()
-            second = stack.enter_context(thrift_server(home, settings=settings))
-            proxy.point_to(second)
+            if with_kill:
+                _wait_until_it_writes(home, process)
+                server.kill()
+                server = stack.enter_context(thrift_server(home, settings=settings))
+                proxy.point_to(server)
             told = _told_until_built(process)
-        yield ClusterHome(home, second, spark, path, proxy, options, told)
+        yield ClusterHome(home, server, spark, path, proxy, options, told)
 
 
 @contextmanager
