@@ -43,11 +43,11 @@ def query(
 
     Without --files, the answer is from the last build of the warehouse.
     """
-    from binloom.commands.asked_log import asked_log, problems_first
+    from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.query import print_changes
 
     end_with_the_pipe()
-    log = asked_log(filters, from_files, more_files, snapshot_dir)
+    log = open_log(filters, from_files, more_files, snapshot_dir)
     with problems_first(log):
         raise typer.Exit(print_changes(log, filters, by, limit, format))
 
@@ -71,11 +71,11 @@ def history(
     The exit code is 1 if the row did not exist then, or if the log does not show whether it did. It is 2 if neither
     the log nor a baseline contains the key.
     """
-    from binloom.commands.asked_log import asked_whole_log, problems_first
     from binloom.commands.history import print_history
+    from binloom.commands.open_log import open_full_log, problems_first
 
     end_with_the_pipe()
-    log = asked_whole_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
+    log = open_full_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
     with problems_first(log):
         raise typer.Exit(print_history(log, table, key, source, as_of, format))
 
@@ -97,13 +97,13 @@ def state(
 
     A sentence on stderr reports whether these are all rows of the table, or only those that changed in the log.
     """
-    from binloom.commands.asked_log import asked_whole_log, problems_first
+    from binloom.commands.open_log import open_full_log, problems_first
     from binloom.commands.state import print_state
 
     end_with_the_pipe()
     if format is StateFormat.PARQUET and output is None:
         raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
-    log = asked_whole_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
+    log = open_full_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
     with problems_first(log):
         raise typer.Exit(print_state(log, table, source, as_of, format, output))
 
@@ -136,12 +136,12 @@ def transactions(
     A transaction lasts from its first event to its commit; the log does not show when its session began it. Needs no
     Java.
     """
-    from binloom.commands.asked_log import asked_log, problems_first
+    from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.transactions import print_transactions
     from recover.questions.statistics import Least
 
     end_with_the_pipe()
-    log = asked_log(filters, from_files, more_files, snapshot_dir)
+    log = open_log(filters, from_files, more_files, snapshot_dir)
     least = Least(min_rows, min_bytes, min_seconds)
     with problems_first(log):
         raise typer.Exit(print_transactions(log, filters, by, top, least, format))
@@ -215,18 +215,18 @@ def undo(
     --against, each row is also compared with a live server, which is only read. The exit code is 1 if the undo is
     refused.
     """
-    from binloom.commands.asked_log import spilling_log
-    from binloom.commands.undo import print_script, report_selection, wish_of
+    from binloom.commands.open_log import spilling_log
+    from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.classify import Direction
 
     report_selection(filters, Direction.UNDO)
-    wish = wish_of(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
+    options = undo_options(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(
             print_script(
                 log,
                 filters,
-                wish,
+                options,
                 rows_only,
                 end_with,
                 output,
@@ -258,18 +258,18 @@ def redo(
     Use it on a server that does not have these changes: after an undo, or after a restore. Without a filter,
     all transactions of the log are selected.
     """
-    from binloom.commands.asked_log import spilling_log
-    from binloom.commands.undo import print_script, report_selection, wish_of
+    from binloom.commands.open_log import spilling_log
+    from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.classify import Direction
 
     report_selection(filters, Direction.REDO)
-    wish = wish_of(Direction.REDO, skip_conflicts, False, False, None, False)
+    options = undo_options(Direction.REDO, skip_conflicts, False, False, None, False)
     with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
         raise typer.Exit(
             print_script(
                 log,
                 filters,
-                wish,
+                options,
                 rows_only,
                 end_with,
                 output,

@@ -278,17 +278,17 @@ def _suggest(transaction: dict[str, Any], home: Path) -> None:
 
 def _take_back(transaction: dict[str, Any], home: Path) -> None:
     """Write the SQL that takes a transaction back, and print the command that does it and its report."""
-    from binloom.commands.asked_log import spilling_log
+    from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script
     from recover.selection.filters import Filters
-    from recover.undo.classify import Wish
+    from recover.undo.classify import UndoOptions
 
     source, place = transaction["source_id"], f"{transaction['binlog_file']}:{transaction['transaction_pos']}"
     script = home / f"undo-{source}.sql"
     print_line(f"  $ binloom undo --source {source} --transaction {place} --output {script}")
     filters = Filters.of(sources=[source], transactions=[place])
     with spilling_log([source]) as log:
-        print_script(log, filters, Wish(), output=script, tell=lambda sentence: print_line(f"    {sentence}"))
+        print_script(log, filters, UndoOptions(), output=script, tell=lambda sentence: print_line(f"    {sentence}"))
     statement = next(line for line in script.read_text().splitlines() if line.startswith("UPDATE"))
     print_line(f"    {statement}")
 

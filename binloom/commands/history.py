@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from binloom.commands.asked_log import report_beginning, report_end, report_problems
+from binloom.commands.open_log import report_beginning, report_end, report_problems
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from recover.sources.log import Log

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from binloom.commands.asked_log import report_doubts, report_nothing, report_problems, report_quarantine
+from binloom.commands.open_log import report_doubts, report_nothing, report_problems, report_quarantine
 from binloom.commands.output import Format, human, print_line, print_rows, say
 from recover.questions.summaries import summary
 from recover.selection.filters import By, Filters

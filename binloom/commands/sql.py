@@ -4,7 +4,7 @@ import itertools
 import sys
 from typing import Final
 
-from binloom.commands.asked_log import report_writer
+from binloom.commands.open_log import report_writer
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
 from ingest.warehouse.home import binloom_home

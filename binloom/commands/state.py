@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from binloom.commands.asked_log import report_beginning, report_end, report_problems
+from binloom.commands.open_log import report_beginning, report_end, report_problems
 from binloom.commands.output import StateFormat, json_text, say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.escapes import csv_cell

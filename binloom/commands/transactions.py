@@ -1,6 +1,6 @@
 """`binloom transactions`: print big and long transactions, or sums of tables."""
 
-from binloom.commands.asked_log import report_doubts, report_nothing, report_problems, report_quarantine
+from binloom.commands.open_log import report_doubts, report_nothing, report_problems, report_quarantine
 from binloom.commands.output import Format, print_rows, say
 from recover.questions.statistics import Least, Unit, tables_query, transactions_query
 from recover.selection.filters import Filters

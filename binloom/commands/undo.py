@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from binloom.commands.asked_log import report_problems
+from binloom.commands.open_log import report_problems
 from binloom.commands.output import say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from ingest.words import counted, sentence, subject
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
 from recover.undo.against import LiveServer
-from recover.undo.classify import Direction, Mode, Refusal, Wish
+from recover.undo.classify import Direction, Mode, Refusal, UndoOptions
 from recover.undo.left_rows import Group, grouped
 from recover.undo.plan import Plan
 from recover.undo.script import Ending, Heading, described_baseline, script
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _GROUPS_SHOWN: Final = 40
 
 
-def wish_of(
+def undo_options(
     direction: Direction,
     skip_conflicts: bool,
     with_dependents: bool,
     force: bool,
     columns: str | None,
     by_transaction: bool,
-) -> Wish:
+) -> UndoOptions:
     """Return what the options ask for."""
     chosen = [
         mode
@@ -47,7 +47,7 @@ def wish_of(
         names = " and ".join(f"--{mode.value}" for mode in chosen)
         raise UsageError(f"{names} contradict each other.", hint="Give one of them.")
     names_of_columns = None if columns is None else frozenset(separated([columns]))
-    return Wish(direction, chosen[0] if chosen else Mode.REFUSE, names_of_columns, by_transaction)
+    return UndoOptions(direction, chosen[0] if chosen else Mode.REFUSE, names_of_columns, by_transaction)
 
 
 def report_selection(filters: Filters, direction: Direction) -> None:
@@ -59,7 +59,7 @@ def report_selection(filters: Filters, direction: Direction) -> None:
 def print_script(
     log: Log,
     filters: Filters,
-    wish: Wish,
+    options: UndoOptions,
     rows_only: bool = False,
     end_with: str = "commit",
     output: Path | None = None,
@@ -101,7 +101,7 @@ def print_script(
             planned(
                 log,
                 filters,
-                wish,
+                options,
                 rows_only=rows_only,
                 server=server,
                 with_cascades=with_cascades,
@@ -137,9 +137,9 @@ def _write_left_rows(plan: Plan, output: Path | None, tell: Callable[[str], None
     tell(f"{beside} has {counted(plan.left.count, 'row')} that {'is' if plan.left.count == 1 else 'are'} left out.")
 
 
-def _way_out(group: Group, wish: Wish) -> str:
+def _way_out(group: Group, options: UndoOptions) -> str:
     """Return the options that go on without the rows of a group."""
-    if group.is_harmless or wish.mode is Mode.SKIP or wish.by_transaction:
+    if group.is_harmless or options.mode is Mode.SKIP or options.by_transaction:
         return ""
     column = group.first.column if isinstance(group.first, Refusal) else ""
     other = f", and --columns with other columns than {column}" if column else ""
@@ -147,7 +147,7 @@ def _way_out(group: Group, wish: Wish) -> str:
 
 
 def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
-    verb = "undo" if plan.wish.direction is Direction.UNDO else "redo"
+    verb = "undo" if plan.options.direction is Direction.UNDO else "redo"
     for name in plan.selected.rolled_back[:_GROUPS_SHOWN]:
         tell(f"{name} is left out: it was rolled back, and changed nothing.")
     for sequence in plan.selected.sequences:
@@ -156,7 +156,7 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         tell(sentence(problem))
     groups = plan.left.groups
     for group in groups[:_GROUPS_SHOWN]:
-        tell(sentence(f"{group}{_way_out(group, plan.wish)}"))
+        tell(sentence(f"{group}{_way_out(group, plan.options)}"))
     if len(groups) > _GROUPS_SHOWN:
         rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
         tell(
@@ -192,7 +192,7 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
             f"the {verb} is refused: {plan.differing} of {subject(plan.compared, 'row', 'is', 'are')} not on the server"
             " as the log left them. --skip-conflicts leaves these out."
         )
-    elif plan.wish.mode is Mode.DEPENDENTS:
+    elif plan.options.mode is Mode.DEPENDENTS:
         tell(f"the {verb} is refused: these conflicts remain with all dependent transactions.")
     else:
         tell(

@@ -14,7 +14,7 @@ from recover.undo.classify import (
     Conflict,
     ProofError,
     Refusal,
-    Wish,
+    UndoOptions,
     inverse_of,
     plan_chain,
 )
@@ -71,7 +71,7 @@ class Task:
     """
 
     table: Table
-    wish: Wish
+    options: UndoOptions
     keeps_effects: bool
     is_compared: bool
     carried: CarriedRows = field(default_factory=CarriedRows)
@@ -154,18 +154,18 @@ class ChainPlanner:
 
     def planned(self, first: int, chains: Iterable[list[Change]], found: Findings) -> Iterator[PlannedChain]:
         """Yield the proved statements of each chain; count what is left alone, in conflict or refused in `found`."""
-        table, wish = self._task.table, self._task.wish
+        table, options = self._task.table, self._task.options
         following = first
         for chain in chains:
             # A place for each statement: a chain has no more of them than changes.
             place, following = following, following + len(chain)
             try:
-                plan = plan_chain(table, chain, wish)
+                plan = plan_chain(table, chain, options)
                 if left_out := [*filter(None, (self._task.left_out.get(key) for key, _, _ in plan.effects))]:
                     # Rows that took each other's keys are taken back together, or not at all.
                     found.conflicts += [*plan.conflicts, *left_out]
                     continue
-                operations = _steps(table, chain, plan) if wish.by_transaction else plan.operations
+                operations = _steps(table, chain, plan) if options.by_transaction else plan.operations
                 adjusted = self._adjusted(plan)
             except CarryError as error:
                 found.problems.append(str(error))
@@ -182,8 +182,8 @@ class ChainPlanner:
             found.already += plan.already
             found.done += plan.done
             try:
-                texts = [] if wish.by_transaction else [(one.verb, self._statements.text(one)) for one in adjusted]
-                expected = expected_rows(operations, are_steps=wish.by_transaction) if self._task.is_compared else []
+                texts = [] if options.by_transaction else [(one.verb, self._statements.text(one)) for one in adjusted]
+                expected = expected_rows(operations, are_steps=options.by_transaction) if self._task.is_compared else []
             except UnprintableValueError as error:
                 key, reason = chain[0].key if table.row_key else "", str(error).removesuffix(".")
                 found.refusals.append(Refusal(table, key, reason, unprintable_column(adjusted)))

@@ -37,7 +37,7 @@ class Direction(Enum):
 
 
 @dataclass(frozen=True)
-class Wish:
+class UndoOptions:
     """The options of an undo or redo: how a selection is taken back, or done again.
 
     Attributes
@@ -56,7 +56,7 @@ class Wish:
     @cached_property
     def is_plain(self) -> bool:
         """Whether whole changes are taken back, each row by one statement."""
-        return self == Wish(mode=self.mode)
+        return self == UndoOptions(mode=self.mode)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class ChainPlan:
     left_alone: list[Row] = field(default_factory=list)
 
 
-def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
+def plan_chain(table: Table, chain: Sequence[Change], options: UndoOptions) -> ChainPlan:
     """Return the proved statements for the rows of one chain.
 
     Raises
@@ -144,7 +144,7 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
     ProofError
         The statements do not lead to the rows that they should lead to.
     """
-    if len(chain) == 1 and wish.is_plain and _has_whole_images(chain[0]):
+    if len(chain) == 1 and options.is_plain and _has_whole_images(chain[0]):
         return _plan_change(table, chain[0])
     histories = fold(table, chain)
     of_equal_rows = _changes_of_equal_rows(table, histories)
@@ -158,45 +158,45 @@ def plan_chain(table: Table, chain: Sequence[Change], wish: Wish) -> ChainPlan:
             needs = "the changes that are missing in the log"
             plan.refusals.append(Refusal(table, _key_text(table, history), history.broken, needs=needs))
             continue
-        if wish.columns is not None:
+        if options.columns is not None:
             if history.existed is not None:
                 reason = "the selection inserted or deleted the row, and --columns only takes back updates"
                 plan.refusals.append(Refusal(table, _key_text(table, history), reason))
                 continue
-            history.before = {name: value for name, value in history.before.items() if name in wish.columns}
-            history.after = {name: value for name, value in history.after.items() if name in wish.columns}
+            history.before = {name: value for name, value in history.before.items() if name in options.columns}
+            history.after = {name: value for name, value in history.after.items() if name in options.columns}
         if of_equal_rows:
             reason = "the table has no key, and an equal row was changed since"
-            _leave(Conflict(table, _key_text(table, history), reason, (), of_equal_rows), wish, plan)
+            _leave(Conflict(table, _key_text(table, history), reason, (), of_equal_rows), options, plan)
             continue
-        if _is_done(table, history, wish):
+        if _is_done(table, history, options):
             plan.done += 1
-            if wish.direction is Direction.UNDO and (by := _touched_by(history)):
+            if options.direction is Direction.UNDO and (by := _touched_by(history)):
                 reason = f"the row needs nothing, because {_why_done(history)}"
                 plan.already.append(Conflict(table, _key_text(table, history), reason, (), by))
             continue
-        conflict = _conflict(table, history, wish)
+        conflict = _conflict(table, history, options)
         if conflict is not None:
-            if wish.mode is not Mode.FORCE:
+            if options.mode is not Mode.FORCE:
                 plan.conflicts.append(conflict)
                 continue
             plan.conflicts.append(conflict)
             forced.add(id(history))
         planned.append(history)
-    _leave_taken_keys(table, histories, planned, wish, plan)
-    _add_operations(table, histories, planned, wish, plan)
-    plan.left_alone = _left_alone(histories, planned, wish)
+    _leave_taken_keys(table, histories, planned, options, plan)
+    _add_operations(table, histories, planned, options, plan)
+    plan.left_alone = _left_alone(histories, planned, options)
     # Change by change, a transaction with a conflict is not taken back at all.
-    is_refused = (wish.by_transaction and plan.conflicts) or (plan.refusals and not plan.operations)
+    is_refused = (options.by_transaction and plan.conflicts) or (plan.refusals and not plan.operations)
     if not is_refused:
-        _prove(table, chain, histories, planned, forced, wish, plan)
+        _prove(table, chain, histories, planned, forced, options, plan)
     return plan
 
 
-def _left_alone(histories: Sequence[History], planned: Sequence[History], wish: Wish) -> list[Row]:
+def _left_alone(histories: Sequence[History], planned: Sequence[History], options: UndoOptions) -> list[Row]:
     chosen = {id(history) for history in planned}
     left = (history for history in histories if id(history) not in chosen)
-    rows = (history.row if wish.direction is Direction.UNDO else history.row_before for history in left)
+    rows = (history.row if options.direction is Direction.UNDO else history.row_before for history in left)
     return [row for row in rows if row is not None]
 
 
@@ -242,26 +242,26 @@ def _changes_of_equal_rows(table: Table, histories: Iterable[History]) -> tuple[
     return _distinct(name for one in histories for name in (*one.other_existence, *one.other_updates))
 
 
-def _is_done(table: Table, history: History, wish: Wish) -> bool:
+def _is_done(table: Table, history: History, options: UndoOptions) -> bool:
     """Return whether there is nothing to take back or to do again."""
-    if wish.direction is Direction.REDO:
+    if options.direction is Direction.REDO:
         if history.existed is None or (history.existed and history.exists_after):
             return all(history.after.get(name) == value for name, value in history.before.items())
         return history.existed == history.exists_after
     wanted, now = history.row_before, history.row
     if history.existed is None and (now is None or history.other_existence):
-        return not history.before or _is_lost_without_selection(table, history, wish)
+        return not history.before or _is_lost_without_selection(table, history, options)
     if wanted is None or now is None:
         return wanted is None and now is None
     return all(table.by_name[name].is_generated or now.get(name, UNKNOWN) == wanted[name] for name in history.before)
 
 
-def _is_lost_without_selection(table: Table, history: History, wish: Wish) -> bool:
+def _is_lost_without_selection(table: Table, history: History, options: UndoOptions) -> bool:
     """Return whether other transactions would have deleted an updated row as well if the selection had never been."""
     # A statement that deletes a row finds it by its key. Dependent transactions are taken back with the selection, and
     # change by change its statements need the row.
     is_same_key = bool(table.row_key) and history.before.keys().isdisjoint(table.row_key)
-    is_own_way = wish.mode is Mode.DEPENDENTS or wish.by_transaction
+    is_own_way = options.mode is Mode.DEPENDENTS or options.by_transaction
     return bool(history.other_existence) and is_same_key and not history.other_existence_between and not is_own_way
 
 
@@ -273,10 +273,10 @@ def _why_done(history: History) -> str:
     return "it was already brought back"
 
 
-def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
+def _conflict(table: Table, history: History, options: UndoOptions) -> Conflict | None:
     """Return the conflict of a row with other transactions, if there is one."""
     key = _key_text(table, history)
-    if wish.direction is Direction.REDO:
+    if options.direction is Direction.REDO:
         if history.other_existence_between:
             reason = "other transactions inserted or deleted the row between the selected changes"
             return Conflict(table, key, reason, (), _distinct(history.other_existence))
@@ -308,17 +308,17 @@ def _conflict(table: Table, history: History, wish: Wish) -> Conflict | None:
     if both:
         reason = "the same columns were changed since"
         return Conflict(table, key, reason, tuple(both), _transactions(history, both))
-    if wish.by_transaction and history.times:
+    if options.by_transaction and history.times:
         reason = "the row was updated since, and its time of update cannot be taken back change by change"
         return Conflict(table, key, reason, tuple(history.times), _transactions(history, history.times))
     return None
 
 
 def _leave_taken_keys(
-    table: Table, histories: Sequence[History], planned: list[History], wish: Wish, plan: ChainPlan
+    table: Table, histories: Sequence[History], planned: list[History], options: UndoOptions, plan: ChainPlan
 ) -> None:
     """Turn planned rows whose key another row has now into conflicts, until no two rows share a key."""
-    if not table.row_key or wish.direction is Direction.REDO or len(histories) == 1:
+    if not table.row_key or options.direction is Direction.REDO or len(histories) == 1:
         return
     while True:
         by_key: dict[tuple[Text, ...], list[History]] = {}
@@ -341,21 +341,21 @@ def _leave_taken_keys(
             ]
             reason = "another row has its key now"
             key = _key_text(table, history, history.row_before)
-            _leave(Conflict(table, key, reason, (), _distinct(holders)), wish, plan)
+            _leave(Conflict(table, key, reason, (), _distinct(holders)), options, plan)
 
 
-def _leave(conflict: Conflict, wish: Wish, plan: ChainPlan) -> None:
+def _leave(conflict: Conflict, options: UndoOptions, plan: ChainPlan) -> None:
     """Leave out a row that cannot be overwritten either."""
-    if wish.mode is Mode.FORCE:
+    if options.mode is Mode.FORCE:
         plan.refusals.append(Refusal(conflict.table, conflict.key, conflict.reason))
     else:
         plan.conflicts.append(conflict)
 
 
 def _add_operations(
-    table: Table, histories: Sequence[History], planned: list[History], wish: Wish, plan: ChainPlan
+    table: Table, histories: Sequence[History], planned: list[History], options: UndoOptions, plan: ChainPlan
 ) -> None:
-    make = undo_of if wish.direction is Direction.UNDO else redo_of
+    make = undo_of if options.direction is Direction.UNDO else redo_of
     operations: list[Operation] = []
     for history in [*planned]:
         try:
@@ -372,10 +372,10 @@ def _add_operations(
         operations.append(operation)
         plan.disjoint += bool(history.other_updates)
         before = history.row_before
-        rows = (history.row, before) if wish.direction is Direction.UNDO else (before, _redone(history))
+        rows = (history.row, before) if options.direction is Direction.UNDO else (before, _redone(history))
         plan.effects.append((history.key, *rows))
     ordered = in_order(operations)
-    if ordered is None and not wish.by_transaction:
+    if ordered is None and not options.by_transaction:
         for history in planned:
             reason = "rows exchanged their keys, so that no order of statements is possible: use --by-transaction"
             plan.refusals.append(Refusal(table, _key_text(table, history), reason))
@@ -384,7 +384,7 @@ def _add_operations(
     elif ordered is not None:
         effects = dict(zip(map(id, operations), plan.effects, strict=True))
         plan.effects = [effects[id(operation)] for operation in ordered]
-    plan.operations = ordered or (operations if wish.by_transaction else [])
+    plan.operations = ordered or (operations if options.by_transaction else [])
 
 
 def _redone(history: History) -> Row | None:
@@ -400,12 +400,12 @@ def _prove(
     histories: Sequence[History],
     planned: Sequence[History],
     forced: set[int],
-    wish: Wish,
+    options: UndoOptions,
     plan: ChainPlan,
 ) -> None:
     """Run the statements on the rows: they must give the rows without the selection, and the way back the rows now."""
     chosen = {id(history) for history in planned}
-    if wish.direction is Direction.REDO:
+    if options.direction is Direction.REDO:
         now = [row for _, row, _ in plan.effects]
         wanted = [row for _, _, row in plan.effects]
     else:
@@ -413,17 +413,17 @@ def _prove(
         without = rows_without_selection(table, chain)
         wanted = []
         for history, row in zip(histories, without, strict=True):
-            if id(history) in forced or wish.columns is not None:
+            if id(history) in forced or options.columns is not None:
                 wanted.append(history.row_before if id(history) in chosen else history.row)
             else:
                 wanted.append(row if id(history) in chosen or not history.is_selected else history.row)
     steps = plan.operations
-    if wish.by_transaction:
+    if options.by_transaction:
         steps = [step for change in reversed(chain) if change.is_selected and (step := inverse_of(table, change))]
     try:
         result = apply(steps, [row for row in now if row is not None])
     except ValueError as error:
-        if not wish.by_transaction:
+        if not options.by_transaction:
             raise ProofError(str(error)) from None
         plan.refusals.append(
             Refusal(table, _key_text(table, planned[0]) if planned else "", f"{error}: leave out --by-transaction")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from recover.timeline.masks import MaskedTables, in_words
 from recover.undo.changes import Selected, is_selected
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.definitions import Definitions
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ def masked_obstacles(
     selected: Selected,
     definitions: Definitions,
     masks: MaskedTables,
-    wish: Wish,
+    options: UndoOptions,
     *,
     is_compared: bool,
 ) -> Iterator[str]:
     """Yield each table of a selection whose masked columns the undo would need, as a sentence without its end.
 
     Most masks also hide whether a column was changed. So an undo of a table with masked columns is possible only if
-    the wish names other columns, and only for updates of rows whose key is neither masked nor changed.
+    the options name other columns, and only for updates of rows whose key is neither masked nor changed.
     """
     for name in selected.tables:
         columns = masks.get(name)
@@ -34,7 +34,7 @@ def masked_obstacles(
         reason = f"{text} has masked columns, whose values nobody can restore from here: {in_words(columns)}"
         table = definitions.tables.get(name)
         key = table.row_key if table is not None else ()
-        if wish.columns is None or wish.columns & columns.keys():
+        if options.columns is None or options.columns & columns.keys():
             yield (f"{reason}; name other columns with --columns, or give the original binlog files with --files")
         elif not key or columns.keys() & set(key):
             yield f"{reason}; they are needed to find the rows, so give the original binlog files with --files"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from recover.sources.engine import registered
 from recover.undo.added_keys import AddedKeys
 from recover.undo.against import LiveServer, equals
-from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.classify import Direction, Mode, UndoOptions
 from recover.undo.equality import Part, parts_of_columns, parts_of_key, register
 from recover.undo.fold import UNKNOWN, Row
 from recover.undo.holders import Holder, Search, gone, holders, without_row
@@ -338,12 +338,12 @@ class Obstacle(NamedTuple):
     holder: Holder
     text: str
 
-    def problem(self, wish: Wish) -> str:
+    def problem(self, options: UndoOptions) -> str:
         """Return the reason with the transaction that caused it, and with ways out."""
         transaction, ways = self.holder.transaction, []
-        if transaction and wish.mode is not Mode.DEPENDENTS:
+        if transaction and options.mode is not Mode.DEPENDENTS:
             ways.append("take that transaction back, too (--with-dependents)")
-        if not wish.by_transaction:
+        if not options.by_transaction:
             ways.append(f"leave out row {self.holder.claimant} of {self.table.text} (--skip-conflicts)")
         if not self.holder.is_sure:
             ways.append("ask the server (--against)")

@@ -23,7 +23,7 @@ from recover.undo.changes import (
     chains_of,
     selected_changes_backwards,
 )
-from recover.undo.classify import Conflict, Mode, Refusal, Wish, inverse_of, key_text
+from recover.undo.classify import Conflict, Mode, Refusal, UndoOptions, inverse_of, key_text
 from recover.undo.definitions import Definitions
 from recover.undo.fold import Change, Row
 from recover.undo.left_rows import LeftRows
@@ -83,7 +83,7 @@ class Plan:
     """
 
     selected: Selected
-    wish: Wish
+    options: UndoOptions
     counts: Counter[tuple[str, Verb]] = field(default_factory=Counter)
     conflicts: list[Conflict] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -113,9 +113,9 @@ class Plan:
     @property
     def is_printable(self) -> bool:
         """Whether the plan may be printed."""
-        if self.problems or ((self.refused or self.differing) and self.wish.mode is not Mode.SKIP):
+        if self.problems or ((self.refused or self.differing) and self.options.mode is not Mode.SKIP):
             return False
-        return not self.conflicting or self.wish.mode in (Mode.SKIP, Mode.FORCE)
+        return not self.conflicting or self.options.mode in (Mode.SKIP, Mode.FORCE)
 
     def take(self, table: Table, found: Findings) -> None:
         """Add the findings on some chains of a table."""
@@ -130,7 +130,7 @@ class Plan:
         self.done += found.done
         self.disjoint += found.disjoint
         for conflict in found.conflicts:
-            self.left.add(conflict, is_harmless=self.wish.mode is Mode.FORCE)
+            self.left.add(conflict, is_harmless=self.options.mode is Mode.FORCE)
         for refusal in found.refusals:
             self.left.add(refusal)
         for done in found.already:
@@ -185,7 +185,7 @@ class Planner:
             Path(spool.name).unlink()
         self._spools.clear()
 
-    def plan(self, selected: Selected, wish: Wish) -> Plan:
+    def plan(self, selected: Selected, options: UndoOptions) -> Plan:
         """Return the plan for a selection; with `Mode.DEPENDENTS` for the transactions that depend on it, too.
 
         Raises
@@ -195,7 +195,9 @@ class Planner:
         UnprovedStatementError
             A statement, read back, is another one.
         """
-        if wish.by_transaction and (wish.mode in (Mode.SKIP, Mode.FORCE) or wish.columns or not selected.is_whole):
+        if options.by_transaction and (
+            options.mode in (Mode.SKIP, Mode.FORCE) or options.columns or not selected.is_whole
+        ):
             raise UsageError(
                 "--by-transaction takes back whole transactions, change by change.",
                 hint="Leave out --skip-conflicts, --force, --columns and --rows-only.",
@@ -203,20 +205,20 @@ class Planner:
         added: list[str] = []
         self._left_out: dict[TableName, dict[str, Conflict]] = defaultdict(dict)
         while True:
-            plan = self._plan_once(selected, wish)
+            plan = self._plan_once(selected, options)
             plan.added = tuple(added)
-            if wish.mode is Mode.SKIP and self._leave_out(plan.in_the_way):
+            if options.mode is Mode.SKIP and self._leave_out(plan.in_the_way):
                 continue
             further = sorted(
                 plan.transactions_in_conflict | {*filter(None, (one.holder.transaction for one in plan.in_the_way))}
             )
-            if wish.mode is Mode.DEPENDENTS and further and not plan.problems:
+            if options.mode is Mode.DEPENDENTS and further and not plan.problems:
                 grown = add_transactions(self._connection, further)
                 if grown.transactions != selected.transactions:
                     added += further
                     selected = grown
                     continue
-            plan.problems += [one.problem(wish) for one in plan.in_the_way[:_OBSTACLES_SHOWN]]
+            plan.problems += [one.problem(options) for one in plan.in_the_way[:_OBSTACLES_SHOWN]]
             return plan
 
     def _leave_out(self, obstacles: Iterable[Obstacle]) -> bool:
@@ -228,9 +230,9 @@ class Planner:
             left_out[key] = Conflict(one.table, key, one.text, (), (*filter(None, (one.holder.transaction,)),))
         return is_more
 
-    def _plan_once(self, selected: Selected, wish: Wish) -> Plan:
+    def _plan_once(self, selected: Selected, options: UndoOptions) -> Plan:
         self._clear()
-        plan = Plan(selected, wish)
+        plan = Plan(selected, options)
         tables = [self._table(name) for name in selected.tables]
         claims = Claims(self._connection, tables, self._foreign_keys, self._tables, selected.source_id)
         self._carried = CarriedRows.of(self._foreign_keys)
@@ -238,16 +240,16 @@ class Planner:
             # The fate of children is known when their parents are planned.
             tables.sort(key=claims.rank)
         for table in tables:
-            self._plan_table(table, selected, wish, claims, plan)
+            self._plan_table(table, selected, options, claims, plan)
         # Transactions that are still to be added may change the rows that stand in the way.
-        if wish.mode is not Mode.DEPENDENTS or not plan.transactions_in_conflict:
+        if options.mode is not Mode.DEPENDENTS or not plan.transactions_in_conflict:
             try:
-                plan.in_the_way = [*claims.outside(wish.direction, self._server)]
+                plan.in_the_way = [*claims.outside(options.direction, self._server)]
             except OtherTableError as error:
                 plan.problems.append(str(error))
             if self._server is None:
                 plan.problems += claims.unseen()
-        if not wish.by_transaction:
+        if not options.by_transaction:
             self._choose_order(claims, plan)
         elif plan.is_printable:
             self._write_blocks(plan)
@@ -262,14 +264,14 @@ class Planner:
             )
         return table
 
-    def _plan_table(self, table: Table, selected: Selected, wish: Wish, claims: Claims, plan: Plan) -> None:
+    def _plan_table(self, table: Table, selected: Selected, options: UndoOptions, claims: Claims, plan: Plan) -> None:
         uncertain = columns_of_cascades(table, self._foreign_keys)
         changes = TableChanges(self._connection, selected, table, self._beginnings, uncertain)
         if changes.baseline is not None:
             plan.baselines[table.text] = changes.baseline
         carried = self._carried.of_child(table.name)
         left_out = self._left_out.get(table.name, {})
-        task = Task(table, wish, claims.is_needed(table), self._server is not None, carried, left_out)
+        task = Task(table, options, claims.is_needed(table), self._server is not None, carried, left_out)
         for found in self._findings(task, changes, plan):
             plan.take(table, found)
             for verb, texts in found.texts.items():
@@ -280,7 +282,7 @@ class Planner:
                 except CarryError as error:
                     if str(error) not in plan.problems:
                         plan.problems.append(str(error))
-        if wish.by_transaction:
+        if options.by_transaction:
             for verb_, count in changes.selected_by_type().items():
                 inverse: Verb = {"INSERT": "DELETE", "DELETE": "INSERT"}.get(verb_, "UPDATE")  # type: ignore[assignment]
                 plan.counts[table.text, inverse] += count

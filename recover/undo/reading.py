@@ -142,7 +142,8 @@ def _read(tokens: list[Literal]) -> Reading:
         if form == "keep" or isinstance(value, exp.Null):
             parts.append(Part(column, form, None))
             continue
-        literals, members = [value], ()
+        literals: list[exp.Expr] = [value]
+        members: tuple[str, ...] = ()
         if form == "set" and isinstance(value, exp.JSONSet):
             form, literals, members = "document", *_document_parts(value)
         own = [*islice(places, len(literals))]

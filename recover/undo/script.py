@@ -47,7 +47,7 @@ def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "com
     yield from map(comment, _head(plan, heading, ending))
     yield ""
     yield from opening()
-    if plan.wish.by_transaction:
+    if plan.options.by_transaction:
         for number, (transaction, statements) in enumerate(planner.blocks()):
             yield ""
             yield comment(f"Transaction {transaction}")
@@ -116,10 +116,10 @@ def _counted(text: str) -> str:
 
 
 def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
-    verb = "takes back" if plan.wish.direction is Direction.UNDO else "does again"
+    verb = "takes back" if plan.options.direction is Direction.UNDO else "does again"
     selected = plan.selected
     what = f"{counted(selected.changes, 'row change')} of {counted(selected.transactions, 'transaction')}"
-    yield f"binloom {plan.wish.direction.value}: {verb} {what}"
+    yield f"binloom {plan.options.direction.value}: {verb} {what}"
     yield f"source: {selected.source_id}"
     yield f"known up to: {heading.head}"
     yield f"selection: {heading.selection or 'everything'}"
@@ -129,8 +129,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         yield f"left alone, because it is a sequence: {'.'.join(name)}"
     if not selected.is_whole:
         yield f"the script {verb} only the selected rows of their transactions (--rows-only)"
-    if plan.wish.columns:
-        yield f"only these columns are set (--columns): {', '.join(sorted(plan.wish.columns))}"
+    if plan.options.columns:
+        yield f"only these columns are set (--columns): {', '.join(sorted(plan.options.columns))}"
     if plan.added:
         dependents = subject(len(plan.added), "transaction", "depends", "depend")
         yield f"{dependents} on it; taken back too: {', '.join(plan.added[:20])}"
@@ -147,7 +147,9 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     yield f"rows with later changes in other columns; the script keeps these changes: {plan.disjoint}"
     if plan.conflicting:
         left = (
-            "they are overwritten (--force)" if plan.wish.mode is Mode.FORCE else "they are left out (--skip-conflicts)"
+            "they are overwritten (--force)"
+            if plan.options.mode is Mode.FORCE
+            else "they are left out (--skip-conflicts)"
         )
         yield f"rows in conflict with later transactions: {plan.conflicting}; {left}"
     if plan.refused:
@@ -158,7 +160,7 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         yield f"rows that differ on the server, and are left out: {plan.differing}"
     for group in plan.left.groups[:20]:
         yield f"  {group}"
-    if plan.wish.mode is Mode.SKIP and plan.left.count:
+    if plan.options.mode is Mode.SKIP and plan.left.count:
         left = counted(plan.left.count, "selected row")
         yield f"not all of the selection: {left} {'is' if plan.left.count == 1 else 'are'} left out"
     for warning in plan.warnings:

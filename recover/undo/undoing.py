@@ -23,7 +23,7 @@ from recover.undo.altered import carry
 from recover.undo.beginnings import Beginnings
 from recover.undo.cascades import CascadeError, add_cascades, cascading_keys, synthesized
 from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
-from recover.undo.classify import Mode, Wish
+from recover.undo.classify import Mode, UndoOptions
 from recover.undo.copied import copy_selected
 from recover.undo.definitions import Definitions
 from recover.undo.incomplete import left_out, never_landed
@@ -48,7 +48,7 @@ _UNKNOWN_CHILDREN: Final = (
 def planned(
     log: Log,
     filters: Filters,
-    wish: Wish,
+    options: UndoOptions,
     *,
     rows_only: bool = False,
     server: LiveServer | None = None,
@@ -80,7 +80,7 @@ def planned(
     condition = selection.condition.sql("duckdb")
     if log.copies is not None:
         condition = copy_selected(
-            log.copies, selection, with_dependents=wish.mode is Mode.DEPENDENTS, with_cascades=with_cascades
+            log.copies, selection, with_dependents=options.mode is Mode.DEPENDENTS, with_cascades=with_cascades
         )
     try:
         selected = select(connection, condition, rows_only=rows_only)
@@ -93,7 +93,7 @@ def planned(
     altered, selected = carry(log, selected, definitions)
     definitions = altered.defined(definitions)
     definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
-    _assert_known(wish, selected, definitions)
+    _assert_known(options, selected, definitions)
     missing: dict[TableName, int] = {}
     if with_cascades:
         missing = _add_cascades(connection, selected, definitions)
@@ -102,7 +102,7 @@ def planned(
 
     def problems_of(changes: Selected) -> list[str]:
         compared = server is not None
-        masked = masked_obstacles(connection, changes, definitions, masks, wish, is_compared=compared)
+        masked = masked_obstacles(connection, changes, definitions, masks, options, is_compared=compared)
         found = obstacles(connection, changes, definitions, log.versions, altered)
         return [*left_out(connection, changes), *altered.problems, *found, *masked]
 
@@ -116,7 +116,7 @@ def planned(
     )
     beginnings = Beginnings(connection, selected.source_id)
     with Planner(connection, definitions, server, beginnings) as planner:
-        plan = Plan(selected, wish) if problems else planner.plan(selected, wish)
+        plan = Plan(selected, options) if problems else planner.plan(selected, options)
         if plan.added:
             problems = problems_of(plan.selected)
         plan.problems += problems
@@ -180,11 +180,11 @@ def _assert_columns(connection: "DuckDBPyConnection") -> None:
         )
 
 
-def _assert_known(wish: Wish, selected: Selected, definitions: Definitions) -> None:
+def _assert_known(options: UndoOptions, selected: Selected, definitions: Definitions) -> None:
     """Refuse columns that no selected table has: nothing would be set, and the undo would look done."""
     tables = [definitions.tables[name] for name in selected.tables if name in definitions.tables]
     known = {name for table in tables for name in table.stored_names}
-    for column in sorted((wish.columns or frozenset()) - known):
+    for column in sorted((options.columns or frozenset()) - known):
         names = ", ".join(table.text for table in tables)
         raise unknown_name(f"No statement can set a column {column!r} of {names} (--columns).", column, known)
 

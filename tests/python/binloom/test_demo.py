@@ -30,7 +30,7 @@ from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableErr
 from recover.sources.log import VIEWS, Log
 from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.table_log import MARTS
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.definitions import Definitions
 from recover.undo.undoing import planned
 from tests.servers import Server
@@ -226,7 +226,7 @@ def test_rows_of_a_cascade_are_those_that_a_server_would_log(
     filters = Filters.of(sources=[source], tables=["shop.orders"], types=["DELETE"])
 
     def statements(log: Log, with_cascades: bool) -> list[str]:
-        with planned(log, filters, Wish(), with_cascades=with_cascades) as (planner, plan, _):
+        with planned(log, filters, UndoOptions(), with_cascades=with_cascades) as (planner, plan, _):
             assert plan.is_printable and plan.synthesized == (
                 {("shop.order_items", "DELETE"): 10} if with_cascades else {}
             )

@@ -15,7 +15,7 @@ from recover.sources.marts import open_marts
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.table_log import Table
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.script import script
 from recover.undo.undoing import planned
 from tests.servers import Server
@@ -62,7 +62,7 @@ def test_states_and_undos_are_those_of_the_server(name: str, request: pytest.Fix
 
     before, last = list(played.contents)[-2:]
     found = Filters.of(tables=[f"{SCHEMA}.t"], files=[played.path.name], from_pos=before, to_pos=last)
-    with planned(log, found, Wish()) as (planner, plan, heading):
+    with planned(log, found, UndoOptions()) as (planner, plan, heading):
         assert plan.problems == []
         text = "\n".join(script(planner, plan, heading, "commit"))
     done = run(server, text)

@@ -30,7 +30,7 @@ from recover.timeline.as_of import moment_of
 from recover.timeline.history import history_of
 from recover.timeline.state import Row, State, state_of
 from recover.timeline.table_log import MARTS, Table
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.undoing import planned
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.support.binlog import workload
@@ -302,7 +302,7 @@ def test_an_undo_is_refused_after_changes_that_the_log_does_not_show(
 ) -> None:
     damage = Filters.of(sources=[name], tables=[f"shop.{table}"], where=["after.v = 'c'"])
     log = Log.of_warehouse(timelines.home, dict.fromkeys((*VIEWS, *MARTS)))
-    with planned(log, damage, Wish()) as (_, plan, _):
+    with planned(log, damage, UndoOptions()) as (_, plan, _):
         assert plan.is_printable == (obstacle is None), plan.problems
         if obstacle is None:
             assert plan.counts == {(f"shop.{table}", "UPDATE"): 2}

@@ -10,7 +10,7 @@ from ingest.errors import AccessRefusedError
 from ingest.sources.address import ServerAddress
 from recover.undo.against import Difference, LiveServer
 from recover.undo.changes import select
-from recover.undo.classify import Mode, Wish
+from recover.undo.classify import Mode, UndoOptions
 from recover.undo.expected import expected_rows
 from recover.undo.operations import Operation
 from recover.undo.plan import Planner
@@ -87,17 +87,17 @@ def test_rows_that_differ_on_the_server_are_named_and_not_printed(
     found = {one.key: one for one in plan.differences}
     assert {key: _columns(one) for key, one in found.items()} == DIFFERENT
     assert {key for key, one in found.items() if one.is_done} == ALREADY
-    assert not undone(server, [log], tmp_path, condition, Wish(mode=Mode.FORCE), against=reader)[1]
+    assert not undone(server, [log], tmp_path, condition, UndoOptions(mode=Mode.FORCE), against=reader)[1]
 
     # The rest of the rows can be taken back.
     left = rows_of(server, SCHEMA)["t"]
-    plan, text = undone(server, [log], tmp_path, condition, Wish(mode=Mode.SKIP), against=reader)
+    plan, text = undone(server, [log], tmp_path, condition, UndoOptions(mode=Mode.SKIP), against=reader)
     assert run(server, text).returncode == 0, text
     assert plan.statements == 5 and plan.differing == len(DIFFERENT)
     assert len(left - rows_of(server, SCHEMA)["t"]) == 3
     assert "rows that differ on the server, and are left out: 10" in text
 
-    by_transaction = undone(server, [log], tmp_path, condition, Wish(by_transaction=True), against=reader)[0]
+    by_transaction = undone(server, [log], tmp_path, condition, UndoOptions(by_transaction=True), against=reader)[0]
     assert by_transaction.differing > len(DIFFERENT)
 
 
@@ -118,7 +118,7 @@ def test_another_table_on_the_server_is_refused(name: str, request: pytest.Fixtu
         ):
             server.execute("set sql_log_bin = 0", change)
             with LiveServer(root_of(server)) as live, Planner(connection, definitions, live) as planner:
-                plan = planner.plan(select(connection, condition), Wish())
+                plan = planner.plan(select(connection, condition), UndoOptions())
             assert not plan.is_printable
             assert "undo_other.t cannot be compared with the server at 127.0.0.1" in plan.problems[0]
             assert words in plan.problems[0]

@@ -10,7 +10,7 @@ import pytest
 
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.plan import Plan
 from recover.undo.script import script
 from recover.undo.undoing import planned
@@ -113,12 +113,12 @@ CARRIED = [
 ]
 
 
-def undone(log: Path, condition: str, wish: Wish | None = None) -> tuple[Plan, str]:
+def undone(log: Path, condition: str, options: UndoOptions | None = None) -> tuple[Plan, str]:
     """Return the plan for the transactions of a condition of `played`, and its script."""
     first, end = map(int, re.findall(r"transaction_pos >?[=<] ([0-9]+)", condition))
     files = Log.of_whole_files([log])
     filters = Filters.of(files=[log.name], from_pos=first, to_pos=end)
-    with planned(files, filters, wish or Wish()) as (planner, plan, heading):
+    with planned(files, filters, options or UndoOptions()) as (planner, plan, heading):
         return plan, "\n".join(script(planner, plan, heading)) + "\n" if plan.is_printable else ""
 
 

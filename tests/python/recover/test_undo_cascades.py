@@ -10,7 +10,7 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.copies import Copies
 from recover.sources.log import Log
-from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.classify import Direction, Mode, UndoOptions
 from recover.undo.definitions import Definitions
 from recover.undo.undoing import planned
 from tests.servers import Server
@@ -159,7 +159,7 @@ def test_tables_are_as_if_the_parents_had_never_been_deleted(
         ways = [False, True] if in_two_ways else [case.by_transaction]
         for by_transaction in ways:
             plan, text = undone(
-                server, [log], folder, condition, Wish(by_transaction=by_transaction), against=root_of(server),
+                server, [log], folder, condition, UndoOptions(by_transaction=by_transaction), against=root_of(server),
                 with_cascades=True,
             )  # fmt: skip
             assert text, (case.name, plan.problems, plan.conflicts, plan.refusals, plan.differences)
@@ -167,7 +167,7 @@ def test_tables_are_as_if_the_parents_had_never_been_deleted(
             assert done.returncode == 0, (case.name, done.stderr, text)
             assert rows_of(server, SCHEMA) == wanted, (case.name, text)
             if in_two_ways or number == 1:
-                _, forward = undone(server, [log], folder, condition, Wish(Direction.REDO), with_cascades=True)
+                _, forward = undone(server, [log], folder, condition, UndoOptions(Direction.REDO), with_cascades=True)
                 done = run(server, forward)
                 assert done.returncode == 0, (case.name, done.stderr, forward)
                 assert rows_of(server, SCHEMA) == damaged, (case.name, forward)
@@ -217,7 +217,7 @@ def test_a_child_that_was_changed_since_is_a_conflict(
         assert conflict.reason.endswith(reason) and conflict.transactions, (conflict, plan.problems)
         assert conflict.table.name == (SCHEMA, "c")
         plan, text = undone(
-            server, [log], folder, condition, Wish(mode=Mode.SKIP), against=root_of(server), with_cascades=True
+            server, [log], folder, condition, UndoOptions(mode=Mode.SKIP), against=root_of(server), with_cascades=True
         )
         assert run(server, text).returncode == 0, (reason, plan.differences, text)
 
@@ -262,8 +262,8 @@ def test_the_server_does_not_change_rows_that_others_wrote_since(
     rules = "cascade on update cascade"
     case = Case("since", (PARENT, CHILD.format(rules), PARENTS, CHILDREN), (damage,), (since,))
     log, condition = played(mariadb_server, case, SCHEMA, is_possible_without=False)
-    wish = Wish(by_transaction=by_transaction)
-    plan, text = undone(mariadb_server, [log], tmp_path, condition, wish, with_cascades=True)
+    options = UndoOptions(by_transaction=by_transaction)
+    plan, text = undone(mariadb_server, [log], tmp_path, condition, options, with_cascades=True)
     assert not text
     (problem,) = plan.problems
     assert "row 9 of undo_cascade.c refers (c_ibfk_1) to a row that the undo removes" in problem
@@ -297,7 +297,7 @@ def _round(server: Server, name: str, seed: int, folder: Path) -> bool:
     reasons = []
     for by_transaction in (seed % 2 == 1, seed % 2 == 0):
         plan, text = undone(
-            server, [log], folder, condition, Wish(by_transaction=by_transaction), against=root_of(server),
+            server, [log], folder, condition, UndoOptions(by_transaction=by_transaction), against=root_of(server),
             # MySQL 9.7 logs its cascades.
             with_cascades=name != "mysql",
         )  # fmt: skip
@@ -332,7 +332,7 @@ def test_rows_that_are_copied_from_a_cluster_give_the_same_cascade(monkeypatch: 
 
     def statements(log: Log) -> list[str]:
         filters = Filters.of(tables=["shop.orders"], types=["DELETE"])
-        with planned(log, filters, Wish(), with_cascades=True) as (planner, plan, _):
+        with planned(log, filters, UndoOptions(), with_cascades=True) as (planner, plan, _):
             assert plan.synthesized == {("shop.order_items", "DELETE"): 10}
             return [text for texts in planner.statements(plan) for text in texts]
 

@@ -19,7 +19,7 @@ from recover.timeline.state import state_of
 from recover.timeline.table_log import Table as LoggedTable
 from recover.undo.against import LiveServer
 from recover.undo.changes import SelectionError
-from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.classify import Direction, Mode, UndoOptions
 from recover.undo.script import script
 from recover.undo.undoing import planned
 from tests.servers import Server
@@ -350,13 +350,13 @@ def test_tables_are_as_if_the_transaction_had_never_run(
         wanted = rows_of(server, f"{schema}_without")
         folder = tmp_path / str(number)
         folder.mkdir()
-        wish = Wish(by_transaction=case.by_transaction)
-        plan, text = undone(server, [log], folder, condition, wish, against=root_of(server))
+        options = UndoOptions(by_transaction=case.by_transaction)
+        plan, text = undone(server, [log], folder, condition, options, against=root_of(server))
         assert text, (case.name, plan.problems, plan.conflicts, plan.refusals, plan.differences)
         # The smallest max_allowed_packet that is a default has 4 MiB.
         assert max(map(len, text.splitlines())) < 4 << 20, case.name
         assert (plan.compared > 0) == (plan.statements > 0) and plan.differing == 0, (case.name, plan.differences)
-        rehearsal = undone(server, [log], folder, condition, wish, ending="rollback")
+        rehearsal = undone(server, [log], folder, condition, options, ending="rollback")
         assert statements_of(rehearsal[1]) == statements_of(text), case.name
         assert run(server, rehearsal[1]).returncode == 0, case.name
         assert rows_of(server, schema) == damaged, case.name
@@ -367,7 +367,7 @@ def test_tables_are_as_if_the_transaction_had_never_run(
         assert (again.returncode != 0) == (plan.statements > 0), case.name
         assert rows_of(server, schema) == wanted, case.name
         if not case.by_transaction and not case.after:
-            _, forward = undone(server, [log], folder, condition, Wish(Direction.REDO))
+            _, forward = undone(server, [log], folder, condition, UndoOptions(Direction.REDO))
             done = run(server, forward)
             assert done.returncode == 0, (case.name, done.stderr)
             assert rows_of(server, schema) == damaged, case.name
@@ -418,11 +418,11 @@ def test_triggers_are_told_where_there_are_any(name: str, request: pytest.Fixtur
         log, _ = played(server, case, "undo_trigger", is_possible_without=False, is_begin_logged=is_logged)
         snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path / str(number)))
         selected = Filters.of(tables=["undo_trigger.t"], types=["UPDATE"])
-        with planned(Log.of_whole_files([log], snapshot=snapshot), selected, Wish()) as (_, plan, _):
+        with planned(Log.of_whole_files([log], snapshot=snapshot), selected, UndoOptions()) as (_, plan, _):
             told = [one for one in plan.warnings if "triggers" in one]
         assert len(told) == bool(warning) and all(warning in one for one in told), (tables, told)
         files = Log.of_whole_files([log], snapshot=snapshot)
-        with LiveServer(root_of(server)) as live, planned(files, selected, Wish(), server=live) as (_, plan, _):
+        with LiveServer(root_of(server)) as live, planned(files, selected, UndoOptions(), server=live) as (_, plan, _):
             has_trigger = tables[-1] == TRIGGER
             assert any("run again" in one for one in plan.warnings) == has_trigger
             assert not any("if these tables" in one for one in plan.warnings)
@@ -432,7 +432,7 @@ def problems_of(server: Server, log: Path, folder: Path, damage: Filters, *, row
     """Return why `binloom undo --files` refuses a selection; empty if it prints SQL."""
     snapshot = read_snapshot_dir(server.snapshot_dir(folder))
     files = Log.of_whole_files([log], snapshot=snapshot)
-    with planned(files, damage, Wish(), rows_only=rows_only) as (_, plan, _):
+    with planned(files, damage, UndoOptions(), rows_only=rows_only) as (_, plan, _):
         assert plan.is_printable == (not plan.problems)
         return plan.problems
 
@@ -462,7 +462,7 @@ def test_a_row_that_dependent_transactions_deleted_comes_back(mysql_server: Serv
     plan, text = undone(mysql_server, [log], tmp_path, condition)
     assert plan.is_printable and not statements_of(text)
     assert plan.already[0].reason == "the row needs nothing, because it was deleted since"
-    plan, text = undone(mysql_server, [log], tmp_path, condition, Wish(mode=Mode.DEPENDENTS))
+    plan, text = undone(mysql_server, [log], tmp_path, condition, UndoOptions(mode=Mode.DEPENDENTS))
     assert run(mysql_server, text).returncode == 0 and plan.added
     assert ("1", "1", "one") in rows_of(mysql_server, "undo_gone")["t"]
 
@@ -496,7 +496,7 @@ def test_a_child_that_is_newer_than_the_snapshot_is_refused(
     snapshot = read_snapshot_dir(server.snapshot_dir(tmp_path))
     taken = replace(snapshot, foreign_keys=[], binlog_file=log.name, binlog_pos=before)
     files = Log.of_whole_files([log], snapshot=taken)
-    with planned(files, Filters.of(tables=["undo_stale.t"]), Wish()) as (planner, plan, _):
+    with planned(files, Filters.of(tables=["undo_stale.t"]), UndoOptions()) as (planner, plan, _):
         assert not plan.is_printable or ("undo_stale", "n") in {key.table for key in planner._foreign_keys}
 
 
@@ -544,12 +544,12 @@ def test_a_transaction_that_was_rolled_back_is_left_out_and_named(
     for rows_only in (False, True):
         files = Log.of_whole_files([log], snapshot=snapshot)
         damaged = Filters.of(tables=["undo_xa.t"], types=["UPDATE", "DELETE"])
-        with planned(files, damaged, Wish(), rows_only=rows_only) as (planner, plan, heading):
+        with planned(files, damaged, UndoOptions(), rows_only=rows_only) as (planner, plan, heading):
             assert plan.counts == {("undo_xa.t", "INSERT"): 1}
             (name_of_xa,) = plan.selected.rolled_back
             assert f"-- left out, because they were rolled back: {name_of_xa}" in script(planner, plan, heading)
         files = Log.of_whole_files([log], snapshot=snapshot)
-        only = planned(files, Filters.of(tables=["undo_xa.t"], types=["UPDATE"]), Wish(), rows_only=rows_only)
+        only = planned(files, Filters.of(tables=["undo_xa.t"], types=["UPDATE"]), UndoOptions(), rows_only=rows_only)
         with pytest.raises(SelectionError, match=f"rolled back, so it changed nothing: {name_of_xa}"), only:
             pass
 
@@ -562,7 +562,7 @@ def test_a_sequence_is_left_alone(mariadb118_server: Server, tmp_path: Path) -> 
     assert plan.counts == {("undo_sequence.t", "DELETE"): 5}
     assert "-- left alone, because it is a sequence: undo_sequence.s" in text
     assert run(mariadb118_server, text).returncode == 0
-    _, text = undone(mariadb118_server, [log], tmp_path, condition, Wish(by_transaction=True))
+    _, text = undone(mariadb118_server, [log], tmp_path, condition, UndoOptions(by_transaction=True))
     assert len(statements_of(text)) == 5
     with pytest.raises(SelectionError, match=r"Only sequences are selected: undo_sequence\.s"):
         undone(mariadb118_server, [log], tmp_path, f"{condition} and table_name = 's'", rows_only=True)
@@ -594,12 +594,12 @@ def test_a_row_that_was_changed_since_is_a_conflict(name: str, request: pytest.F
         plan, text = undone(server, [log], folder, condition)
         assert not text, reason
         assert plan.conflicts[0].reason.endswith(reason)
-        _, text = undone(server, [log], folder, condition, Wish(mode=Mode.SKIP))
+        _, text = undone(server, [log], folder, condition, UndoOptions(mode=Mode.SKIP))
         now = rows_of(server, schema)
         assert run(server, text).returncode == 0
         left = {row for rows in (now - rows_of(server, schema)["t"] for now in now.values()) for row in rows}
         assert left == {("3", "70", "three")}, reason
-        plan, text = undone(server, [log], folder, condition, Wish(mode=Mode.DEPENDENTS))
+        plan, text = undone(server, [log], folder, condition, UndoOptions(mode=Mode.DEPENDENTS))
         assert text and plan.added, reason
 
 

@@ -13,7 +13,7 @@ from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.tables import find_table
-from recover.undo.classify import Direction, Wish
+from recover.undo.classify import Direction, UndoOptions
 from recover.undo.documents import DocumentError, members_of
 from recover.undo.inserts import inserts_of
 from recover.undo.literals import literal
@@ -107,8 +107,10 @@ def _binary_documents(file: Path) -> list[tuple[int, str]]:
     ]
 
 
-def _scripted(log: Log, filters: Filters, wish: Wish | None = None, *, json_as_text: bool = False) -> tuple[Plan, str]:
-    with planned(log, filters, wish or Wish(), json_as_text=json_as_text) as (planner, plan, heading):
+def _scripted(
+    log: Log, filters: Filters, options: UndoOptions | None = None, *, json_as_text: bool = False
+) -> tuple[Plan, str]:
+    with planned(log, filters, options or UndoOptions(), json_as_text=json_as_text) as (planner, plan, heading):
         text = "\n".join(script(planner, plan, heading, "commit")) + "\n" if plan.is_printable else ""
     return plan, text
 
@@ -172,9 +174,11 @@ def test_partial_updates_have_the_types_of_the_document_before(mysql_server: Ser
     found = mysql_server.execute(f"select json_type(document->'$.day'), document->'$.n' from {SCHEMA}.made")
     assert found == [("DATE", "1")]
     # The log has only the change that the update made to the document.
-    plan, _ = _scripted(Log.of_whole_files([file]), Filters(types=("UPDATE",)), Wish(Direction.REDO))
+    plan, _ = _scripted(Log.of_whole_files([file]), Filters(types=("UPDATE",)), UndoOptions(Direction.REDO))
     assert "--files" in plan.refusals[0].reason and "--json-as-text" in plan.refusals[0].reason
-    _, text = _scripted(Log.of_whole_files([file]), Filters(types=("UPDATE",)), Wish(Direction.REDO), json_as_text=True)
+    _, text = _scripted(
+        Log.of_whole_files([file]), Filters(types=("UPDATE",)), UndoOptions(Direction.REDO), json_as_text=True
+    )
     assert run(mysql_server, text).returncode == 0
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from recover.undo.changes import select
-from recover.undo.classify import Mode, Wish
+from recover.undo.classify import Mode, UndoOptions
 from recover.undo.definitions import Definitions
 from recover.undo.plan import Plan, Planner
 from recover.undo.tables import Column, KeyPart, Table, UniqueKey
@@ -24,10 +24,10 @@ def keyed(part: KeyPart, collation: str | None, kind: str = "varchar") -> Table:
     return replace(TABLE, columns=columns, unique_keys=(), computed_keys=(UniqueKey((part,)),))
 
 
-def planned_with(table: Table, *changes: tuple[int, Image, Image], wish: Wish | None = None) -> Plan:
+def planned_with(table: Table, *changes: tuple[int, Image, Image], options: UndoOptions | None = None) -> Plan:
     connection = log(*changes)
     with Planner(connection, Definitions({table.name: table, CHILD.name: CHILD}, (KEY,))) as planner:
-        return planner.plan(select(connection, "gtid = '0-1-1'"), wish or Wish())
+        return planner.plan(select(connection, "gtid = '0-1-1'"), options or UndoOptions())
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_a_parent_that_is_gone_is_named_with_ways_out() -> None:
         "row 1 of shop.t, to which the undo refers (c_t), is gone or has another key, since 0-1-2: take that"
         " transaction back, too (--with-dependents), or leave out row 7 of shop.c (--skip-conflicts)"
     ]
-    dependents = planned(log(*moved), wish=Wish(mode=Mode.DEPENDENTS))
+    dependents = planned(log(*moved), options=UndoOptions(mode=Mode.DEPENDENTS))
     assert dependents.is_printable and dependents.added == ("0-1-2",)
-    skipped = planned(log(*moved), wish=Wish(mode=Mode.SKIP))
+    skipped = planned(log(*moved), options=UndoOptions(mode=Mode.SKIP))
     assert skipped.is_printable and skipped.conflicting == 1 and not skipped.statements
     assert planned(log(*moved, (3, None, row(1)))).is_printable
     assert planned(log(moved[0], (2, row(3, a=8), None))).is_printable

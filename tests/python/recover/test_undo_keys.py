@@ -10,7 +10,7 @@ import pytest
 from ingest.sources.address import ServerAddress
 from recover.undo.against import LiveServer
 from recover.undo.changes import select
-from recover.undo.classify import Mode, Wish
+from recover.undo.classify import Mode, UndoOptions
 from recover.undo.definitions import Definitions
 from recover.undo.plan import Planner
 from recover.undo.script import Heading, script
@@ -304,9 +304,9 @@ def _problem(
         live = None if against is None else opened.enter_context(LiveServer(against))
         planner = opened.enter_context(Planner(connection, definitions, live))
         selected = select(connection, condition)
-        plan = planner.plan(selected, Wish())
+        plan = planner.plan(selected, UndoOptions())
         if situation.reason:
-            skipped = planner.plan(selected, Wish(mode=Mode.SKIP))
+            skipped = planner.plan(selected, UndoOptions(mode=Mode.SKIP))
             left_out = skipped.conflicting or skipped.differing
             is_left_out = skipped.is_printable and left_out and not skipped.statements
             reason = situation.reason.format(schema, schema)

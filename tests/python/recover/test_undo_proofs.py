@@ -16,7 +16,7 @@ from recover.undo import classify, order, plan, processes
 from recover.undo.cascades import CascadeError, Cuts, add_cascades
 from recover.undo.chains import Task
 from recover.undo.changes import EmptySelectionError, select
-from recover.undo.classify import Direction, Mode, Wish
+from recover.undo.classify import Direction, Mode, UndoOptions
 from recover.undo.definitions import Definitions
 from recover.undo.fold import History
 from recover.undo.literals import UnprintableValueError, guard, literal
@@ -77,21 +77,23 @@ def log(*changes: tuple[int, Image, Image]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def planned(connection: Any, condition: str = "transaction_pos = 1", wish: Wish | None = None, **more: Any) -> Plan:
-    return printed(connection, condition, wish, **more)[0]
+def planned(
+    connection: Any, condition: str = "transaction_pos = 1", options: UndoOptions | None = None, **more: Any
+) -> Plan:
+    return printed(connection, condition, options, **more)[0]
 
 
 def printed(
     connection: Any,
     condition: str = "transaction_pos = 1",
-    wish: Wish | None = None,
+    options: UndoOptions | None = None,
     child_table: Table = CHILD,
     **more: Any,
 ) -> tuple[Plan, list[str]]:
     """Return a plan and its statements."""
     definitions = Definitions({TABLE.name: TABLE, CHILD.name: child_table}, (KEY,))
     with Planner(connection, definitions) as planner:
-        found = planner.plan(select(connection, condition, **more), wish or Wish())
+        found = planner.plan(select(connection, condition, **more), options or UndoOptions())
         if not found.is_printable:
             return found, []
         lines = "\n".join(script(planner, found, Heading("h", "x"))).splitlines()
@@ -251,7 +253,7 @@ def test_a_partial_image_needs_an_earlier_image() -> None:
     assert not found.is_printable and "does not contain the value of column a" in found.refusals[0].reason
     _, statements = printed(log((3, None, row(1)), minimal))
     assert statements == ["UPDATE `shop`.`t` SET `a` = 1, `s` = `s` WHERE `id` = 1 AND `a` <=> 2;"]
-    found = planned(log((3, None, row(1)), minimal), wish=Wish(by_transaction=True))
+    found = planned(log((3, None, row(1)), minimal), options=UndoOptions(by_transaction=True))
     assert not found.is_printable and "lacks column id: leave out --by-transaction" in found.refusals[0].reason
     found = planned(log((1, {"id": "1"}, None)))
     assert not found.is_printable and "does not contain" in found.refusals[0].reason
@@ -276,9 +278,9 @@ def test_processes_that_share_the_rows_give_the_same_plan(monkeypatch: pytest.Mo
     rows += [(2, row(12, a=112), row(12, a=7)), (3, row(13, a=113), row(13, a=13)), (2, row(14), row(14, b="\ufffd"))]
     rows += [(1, row(50, a=50), row(51, a=50)), (1, row(52, a=52), row(50, a=52)), (1, row(60, b="\ufffd"), None)]
     monkeypatch.setattr(undo_changes, "_ROWS_AT_ONCE", 4)
-    alone = printed(log(*rows), wish=Wish(mode=Mode.SKIP))
+    alone = printed(log(*rows), options=UndoOptions(mode=Mode.SKIP))
     monkeypatch.setattr(plan, "number_of_processes", lambda _: 2)
-    shared = printed(log(*rows), wish=Wish(mode=Mode.SKIP))
+    shared = printed(log(*rows), options=UndoOptions(mode=Mode.SKIP))
     assert shared == alone
     assert [*map(str, shared[0].left.groups)] == [*map(str, alone[0].left.groups)]
     assert [*shared[0].left.lines()] == [*alone[0].left.lines()] != []
@@ -287,7 +289,7 @@ def test_processes_that_share_the_rows_give_the_same_plan(monkeypatch: pytest.Mo
 
 
 def test_an_error_of_a_process_is_one_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = Task(TABLE, Wish(), keeps_effects=False, is_compared=False)
+    task = Task(TABLE, UndoOptions(), keeps_effects=False, is_compared=False)
     batches = [(0, pa.record_batch({"chain": ["1"]}))]
     with processes.PlanningProcesses(task, 1) as some, pytest.raises(ValueError, match="unpack"):
         [*some.findings(batches)]
@@ -319,7 +321,9 @@ def noted(id: int, parent: int | None, note: str = "n") -> Image:
     return {"id": str(id), "t": None if parent is None else str(parent), "note": note}
 
 
-def kept(*changes: tuple[int, Image, Image], child_table: Table = NOTED, wish: Wish | None = None) -> list[str]:
+def kept(
+    *changes: tuple[int, Image, Image], child_table: Table = NOTED, options: UndoOptions | None = None
+) -> list[str]:
     """Return the problems of an undo of the first transaction, whether the log has `pk_values` as its table has."""
     connection = log(*changes)
     if not child_table.primary_key:
@@ -329,7 +333,7 @@ def kept(*changes: tuple[int, Image, Image], child_table: Table = NOTED, wish: W
     connection.execute(
         "update binloom.row_changes set table_name = 'c' where map_contains(coalesce(row_after, row_before), 'note')"
     )
-    found = planned(connection, wish=wish, child_table=child_table)
+    found = planned(connection, options=options, child_table=child_table)
     assert found.is_printable == (not found.problems), found
     return found.problems
 
@@ -348,9 +352,9 @@ def kept(*changes: tuple[int, Image, Image], child_table: Table = NOTED, wish: W
     ],
 )
 def test_a_child_that_keeps_a_row_that_the_undo_removes_is_refused(changes: Any, by_transaction: bool) -> None:
-    wish = Wish(by_transaction=by_transaction)
+    options = UndoOptions(by_transaction=by_transaction)
     for table in (NOTED, WITH_UNIQUE_ID):
-        (problem,) = kept(NEW_PARENT, *changes, child_table=table, wish=wish)
+        (problem,) = kept(NEW_PARENT, *changes, child_table=table, options=options)
         assert re.match(r"row 7 of shop\.c (refers|may refer) \(c_t\) to a row that the undo removes, since", problem)
 
 
@@ -383,10 +387,10 @@ def test_equal_children_are_counted() -> None:
 
 def test_a_row_that_is_left_out_keeps_its_values() -> None:
     changes = [NEW_PARENT, (1, None, child(7, 5)), (2, child(7, 5), child(7, 6)), (3, child(7, 6), child(7, 5))]
-    found = planned(log(*changes), wish=Wish(mode=Mode.SKIP))
+    found = planned(log(*changes), options=UndoOptions(mode=Mode.SKIP))
     assert found.is_printable and not found.statements
     assert [(one.key, one.table.text) for one in found.conflicts] == [("7", "shop.c"), ("5", "shop.t")]
-    assert planned(log(*changes), wish=Wish(mode=Mode.DEPENDENTS)).is_printable
+    assert planned(log(*changes), options=UndoOptions(mode=Mode.DEPENDENTS)).is_printable
     taken = [(1, row(1, a=5), row(1, a=6)), (1, row(2), row(2, b="y")), (2, row(2, a=3), row(2, a=5))]
     found = planned(log(*taken))
     assert not found.is_printable and "row 2 of shop.t has a unique value (a) that the undo needs" in found.problems[0]
@@ -394,18 +398,18 @@ def test_a_row_that_is_left_out_keeps_its_values() -> None:
 
 def test_a_redo_does_not_harm_what_others_wrote_since() -> None:
     undone: list[tuple[int, Image, Image]] = [(1, row(5), None), (2, None, row(5))]
-    redo = Wish(Direction.REDO)
-    assert kept(*undone, wish=redo) == kept((0, None, noted(7, 5)), *undone, wish=redo) == []
+    redo = UndoOptions(Direction.REDO)
+    assert kept(*undone, options=redo) == kept((0, None, noted(7, 5)), *undone, options=redo) == []
     for table, who in ((NOTED, "row 7"), (WITHOUT_KEY, "a row")):
-        (problem,) = kept(*undone, (3, None, noted(7, 5)), child_table=table, wish=redo)
+        (problem,) = kept(*undone, (3, None, noted(7, 5)), child_table=table, options=redo)
         assert problem == (
             f"{who} of shop.c refers (c_t) to a row that the redo removes, since 0-1-3: take that transaction back, too"
             " (--with-dependents), or leave out row 5 of shop.t (--skip-conflicts)"
         )
     moved: list[tuple[int, Image, Image]] = [(1, row(1, a=5), row(2, a=6)), (2, row(2, a=6), row(1, a=5))]
     for changes in (moved[:1], moved):
-        assert planned(log(*changes), wish=redo).is_printable
-    found = planned(log(*moved, (3, None, row(3, a=6))), wish=redo)
+        assert planned(log(*changes), options=redo).is_printable
+    found = planned(log(*moved, (3, None, row(3, a=6))), options=redo)
     assert len(found.problems) == 1
     assert found.problems[0].startswith("row 3 of shop.t has a unique value (a) that the redo needs, since 0-1-3: ")
 
@@ -414,7 +418,7 @@ def test_swapped_unique_values_are_taken_back_by_transaction() -> None:
     swap = [(1, row(1, a=5), row(1, a=0)), (1, row(2, a=6), row(2, a=5)), (1, row(1, a=0), row(1, a=6))]
     found = planned(log(*swap))
     assert not found.is_printable and "use --by-transaction" in found.problems[0]
-    _, statements = printed(log(*swap), wish=Wish(by_transaction=True))
+    _, statements = printed(log(*swap), options=UndoOptions(by_transaction=True))
     assert [text.split(" WHERE")[0].rpartition("SET ")[2] for text in statements] == [
         "`a` = 0, `s` = `s`", "`a` = 6, `s` = `s`", "`a` = 5, `s` = `s`",
     ]  # fmt: skip
@@ -451,24 +455,24 @@ def test_force_overwrites_and_skip_leaves_out() -> None:
     conflict = [(1, row(1), row(1, a=2)), (2, row(1, a=2), row(1, a=3)), (1, row(2, a=4), row(2, a=9))]
     found = planned(log(*conflict))
     assert not found.is_printable and found.conflicts[0].transactions == ("0-1-2",)
-    assert len(printed(log(*conflict), wish=Wish(mode=Mode.SKIP))[1]) == 1
-    _, statements = printed(log(*conflict), wish=Wish(mode=Mode.FORCE))
+    assert len(printed(log(*conflict), options=UndoOptions(mode=Mode.SKIP))[1]) == 1
+    _, statements = printed(log(*conflict), options=UndoOptions(mode=Mode.FORCE))
     assert "`a` = 1, `s` = `s` WHERE `id` = 1 AND `a` <=> 3" in statements[0]
-    found, statements = printed(log(*conflict), wish=Wish(mode=Mode.DEPENDENTS))
+    found, statements = printed(log(*conflict), options=UndoOptions(mode=Mode.DEPENDENTS))
     assert found.added == ("0-1-2",) and len(statements) == 2
 
 
 def test_blocks_are_proved_before_the_first_is_printed() -> None:
     changes = [(1, row(1, b="\ufffd"), row(1, b="y")), (2, row(1, b="y"), row(1, b="z"))]
-    found = planned(log(*changes), "true", Wish(by_transaction=True))
+    found = planned(log(*changes), "true", UndoOptions(by_transaction=True))
     assert not found.is_printable and found.refused == 1
     assert found.refusals[0].key == "1" and "bytes that are no character" in found.refusals[0].reason
     # The server would take child 8 along to parent 1, although both changes of the parent together are nothing.
     connection = log((1, child(7, 2), child(8, 2)), (1, row(1), row(2)), (2, row(2), row(1)))
     definitions = Definitions({TABLE.name: TABLE, CHILD.name: CHILD}, (replace(KEY, update_rule="CASCADE"),))
-    for wish, problems in ((Wish(), 0), (Wish(by_transaction=True), 1)):
+    for options, problems in ((UndoOptions(), 0), (UndoOptions(by_transaction=True), 1)):
         with Planner(connection, definitions) as planner:
-            found = planner.plan(select(connection, "true"), wish)
+            found = planner.plan(select(connection, "true"), options)
         assert (len(found.problems), found.is_printable) == (problems, not problems)
     assert found.problems[0].startswith("the undo is impossible change by change: the server would change t of row 8")
 
@@ -481,13 +485,13 @@ def test_a_row_that_the_selection_inserted_and_that_is_gone_has_its_key() -> Non
 def test_only_rows_and_only_columns() -> None:
     changes = [(1, row(1), row(1, a=2, b="y")), (1, row(2), row(2, a=3))]
     assert len(printed(log(*changes), "pk_values = '1'", rows_only=True)[1]) == 1
-    found = printed(log(*changes), wish=Wish(columns=frozenset({"b"})))[1]
+    found = printed(log(*changes), options=UndoOptions(columns=frozenset({"b"})))[1]
     assert found == ["UPDATE `shop`.`t` SET `b` = 'x', `s` = `s` WHERE `id` = 1 AND"
                      " CAST(CONVERT(`b` USING utf8mb4) AS BINARY) <=> 'y';"]  # fmt: skip
 
 
 def test_redo_is_guarded_by_the_row_before() -> None:
-    _, statements = printed(log(*UPDATED), wish=Wish(Direction.REDO))
+    _, statements = printed(log(*UPDATED), options=UndoOptions(Direction.REDO))
     assert statements == ["UPDATE `shop`.`t` SET `a` = 2, `s` = `s` WHERE `id` = 1 AND `a` <=> 1;"]
 
 
@@ -503,7 +507,7 @@ def with_cascades(
     definitions = Definitions({TABLE.name: TABLE, CHILD.name: child_table}, keys)
     add_cascades(connection, select(connection, "transaction_pos = 1"), definitions, cuts)
     with Planner(connection, definitions) as planner:
-        found = planner.plan(select(connection, "transaction_pos = 1"), Wish())
+        found = planner.plan(select(connection, "transaction_pos = 1"), UndoOptions())
         assert found.is_printable, found
         return [text for texts in planner.statements(found) for text in texts]
 

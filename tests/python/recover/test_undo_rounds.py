@@ -9,7 +9,7 @@ import pytest
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.undo.against import LiveServer
-from recover.undo.classify import Mode, Wish
+from recover.undo.classify import Mode, UndoOptions
 from recover.undo.plan import Plan
 from recover.undo.script import script
 from recover.undo.undoing import planned
@@ -96,6 +96,6 @@ def _script(server: Server, path: Path, damage: list[str], mode: Mode) -> tuple[
     with (
         log.connection,
         LiveServer(root_of(server)) as live,
-        planned(log, Filters.of(transactions=damage), Wish(mode=mode), server=live) as (planner, plan, heading),
+        planned(log, Filters.of(transactions=damage), UndoOptions(mode=mode), server=live) as (planner, plan, heading),
     ):
         return plan, "\n".join(script(planner, plan, heading)) + "\n" if plan.is_printable else ""

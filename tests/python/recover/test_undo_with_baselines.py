@@ -11,7 +11,7 @@ from recover.sources.files import SOURCE
 from recover.sources.log import Log
 from recover.timeline.baselines import baseline_of
 from recover.timeline.table_log import Table
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.plan import Plan
 from recover.undo.script import script
 from recover.undo.undoing import planned
@@ -98,7 +98,7 @@ class Logged:
             files=[self.file.name], from_pos=int(begin), to_pos=end, tables=[f"{SCHEMA}.{table}"],
             where=["after.b = 'damage'" if table != "children" else "after.note = 'damage'"],
         )  # fmt: skip
-        with log.connection, planned(log, filters, Wish()) as (planner, plan, heading):
+        with log.connection, planned(log, filters, UndoOptions()) as (planner, plan, heading):
             yield plan, "\n".join(script(planner, plan, heading)) if plan.is_printable else ""
 
 

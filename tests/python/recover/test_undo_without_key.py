@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recover.undo.classify import Direction, Mode, Wish, plan_chain
+from recover.undo.classify import Direction, Mode, UndoOptions, plan_chain
 from recover.undo.fold import Change, Row
 from recover.undo.operations import apply
 from recover.undo.tables import Column, Table
@@ -54,12 +54,17 @@ DOUBTFUL: list[Sequence[Written]] = [
 
 @pytest.mark.parametrize("changes", DOUBTFUL)
 def test_a_later_change_of_an_equal_row_is_a_conflict(changes: Sequence[Written]) -> None:
-    for wish in (Wish(), Wish(mode=Mode.SKIP), Wish(by_transaction=True), Wish(Direction.REDO)):
-        plan = plan_chain(TABLE, chain(*changes), wish)
+    for options in (
+        UndoOptions(),
+        UndoOptions(mode=Mode.SKIP),
+        UndoOptions(by_transaction=True),
+        UndoOptions(Direction.REDO),
+    ):
+        plan = plan_chain(TABLE, chain(*changes), options)
         assert {(one.reason, one.transactions) for one in plan.conflicts} == {(REASON, ("2",))}
         assert not plan.operations and not plan.already
     # It is unknown which row would be overwritten.
-    plan = plan_chain(TABLE, chain(*changes), Wish(mode=Mode.FORCE))
+    plan = plan_chain(TABLE, chain(*changes), UndoOptions(mode=Mode.FORCE))
     assert {one.reason for one in plan.refusals} == {REASON} and not plan.operations
 
 
@@ -73,7 +78,7 @@ CERTAIN: list[Sequence[Written]] = [
 
 @pytest.mark.parametrize("changes", CERTAIN)
 def test_equal_rows_are_taken_back_if_no_other_transaction_changed_one(changes: Sequence[Written]) -> None:
-    plan = plan_chain(TABLE, chain(*changes), Wish())
+    plan = plan_chain(TABLE, chain(*changes), UndoOptions())
     assert plan.operations and not (plan.conflicts or plan.refusals)
 
 
@@ -82,7 +87,7 @@ def test_random_changes_are_taken_back_exactly_or_refused() -> None:
     for seed in range(1500):
         start, changes = _random_changes(random.Random(seed))
         first = next((place for place, change in enumerate(changes) if change[0] == 1), len(changes))
-        plan = plan_chain(TABLE, chain(*changes[first:]), Wish())
+        plan = plan_chain(TABLE, chain(*changes[first:]), UndoOptions())
         if plan.conflicts:
             continue
         assert not plan.refusals and not plan.already, seed
@@ -137,8 +142,8 @@ def test_a_server_keeps_the_rows_that_may_be_others(name: str, request: pytest.F
     log, condition = played(server, case, "undo_equal", is_possible_without=False)
     plan, text = undone(server, [log], tmp_path, condition)
     assert not text and [one.reason for one in plan.conflicts] == [REASON] * 2
-    _, text = undone(server, [log], tmp_path, condition, Wish(mode=Mode.SKIP))
+    _, text = undone(server, [log], tmp_path, condition, UndoOptions(mode=Mode.SKIP))
     assert run(server, text).returncode == 0
     assert sorted(rows_of(server, "undo_equal")["t"]) == [("0", "0"), ("0", "1"), ("7", "0")]
-    plan, text = undone(server, [log], tmp_path, condition, Wish(mode=Mode.FORCE))
+    plan, text = undone(server, [log], tmp_path, condition, UndoOptions(mode=Mode.FORCE))
     assert not text and plan.refused == 2

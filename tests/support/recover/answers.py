@@ -8,7 +8,7 @@ from recover.timeline.as_of import moment_of
 from recover.timeline.history import history_of
 from recover.timeline.state import state_of
 from recover.timeline.tables import find_table
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.script import script
 from recover.undo.undoing import planned
 
@@ -34,6 +34,6 @@ def answers(log: Log, source: str) -> dict[object, Any]:
 def undo_of_the_damage(log: Log, source: str) -> list[str]:
     """Return the lines of a script for the transaction that cancelled the orders."""
     damage = Filters.of(sources=[source], tables=["shop.orders"], where=["after.status = 'cancelled'"])
-    with planned(log, damage, Wish()) as (planner, plan, heading):
+    with planned(log, damage, UndoOptions()) as (planner, plan, heading):
         assert plan.is_printable, plan.problems
         return list(script(planner, plan, heading))

@@ -13,7 +13,7 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.undo.against import LiveServer
 from recover.undo.cascades import add_cascades
 from recover.undo.changes import select
-from recover.undo.classify import Wish
+from recover.undo.classify import UndoOptions
 from recover.undo.definitions import Definitions
 from recover.undo.plan import Plan, Planner
 from recover.undo.script import Ending, Heading, script
@@ -93,7 +93,7 @@ def undone(
     files: Sequence[Path],
     folder: Path,
     condition: str,
-    wish: Wish | None = None,
+    options: UndoOptions | None = None,
     *,
     rows_only: bool = False,
     ending: Ending = "commit",
@@ -109,7 +109,7 @@ def undone(
         if with_cascades:
             add_cascades(connection, selected, definitions)
             selected = select(connection, condition)
-        plan = planner.plan(selected, wish or Wish())
+        plan = planner.plan(selected, options or UndoOptions())
         if not plan.is_printable:
             return plan, ""
         return plan, "\n".join(script(planner, plan, Heading("the end", condition), ending)) + "\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binloom.commands.asked_log import report_writer
+from binloom.commands.open_log import report_writer
 
 # Holds the metastore as Derby does, until its input ends.
 _HOLDER = """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.sources.snapshot import SchemaSnapshot
 
 
-def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Path] | None, names: Path | None) -> Log:
+def open_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Path] | None, names: Path | None) -> Log:
     """Return the log of the warehouse, or of files that are decoded now.
 
     Parameters
@@ -52,7 +52,7 @@ def asked_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Pat
     return Log.of_files(binlogs([*files, *(more or ())]), filters, **_origin(filters.sources, names))
 
 
-def asked_whole_log(
+def open_full_log(
     sources: Sequence[str],
     files: Sequence[Path] | None,
     more: Sequence[Path] | None,
@@ -68,7 +68,7 @@ def asked_whole_log(
     sources
         Names of sources that were given.
     files, more, names
-        As in `asked_log`.
+        As in `open_log`.
     table
         The only table of the files whose rows are needed.
     spill
@@ -97,9 +97,9 @@ def spilling_log(
     more: Sequence[Path] | None = None,
     names: Path | None = None,
 ) -> Iterator[Log]:
-    """Give the log of `asked_whole_log` with all that an undo needs. What does not fit into memory goes to files."""
+    """Give the log of `open_full_log` with all that an undo needs. What does not fit into memory goes to files."""
     with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
-        yield asked_whole_log(sources, files, more, names, spill=Path(spill))
+        yield open_full_log(sources, files, more, names, spill=Path(spill))
 
 
 def report_problems(log: Log) -> int:
