@@ -87,33 +87,44 @@ class Column:
     default: DefaultValue | None = field(default=None, compare=False)
 
 
+KeyPart = tuple[str | None, int | None, str | None]
+"""A part of a key: its column, the length of a prefix, and the text of an expression."""
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """A unique or foreign key. `name` is None where the server chooses it. Rules that are not written are None too.
 
-    `lengths` has, for each column, the number of characters or bytes that the key compares, None for whole values. It
-    is empty if all are whole.
+    A column is None where the key has an expression. `lengths` has, for each column, the number of characters or bytes
+    that the key compares, None for whole values. It is empty if all are whole. `expressions` has the texts of
+    expressions at their places, and is empty if no text is known.
     """
 
     name: str | None
-    columns: tuple[str, ...]
+    columns: tuple[str | None, ...]
     referenced_schema_name: str | None = None
     referenced_table_name: str | None = None
     referenced_columns: tuple[str, ...] = ()
     update_rule: str | None = None
     delete_rule: str | None = None
     lengths: tuple[int | None, ...] = ()
+    expressions: tuple[str | None, ...] = ()
 
     @classmethod
-    def of_parts(cls, name: str | None, parts: Iterable[tuple[str, int | None]]) -> "Key":
-        """Return the unique key of columns, each with its length."""
-        columns, lengths = zip(*parts, strict=True)
-        return cls(name, columns, lengths=lengths if any(lengths) else ())
+    def of_parts(cls, name: str | None, parts: Iterable[KeyPart]) -> "Key":
+        """Return the unique key of parts."""
+        columns, lengths, expressions = zip(*parts, strict=True)
+        return cls(
+            name,
+            columns,
+            lengths=lengths if any(lengths) else (),
+            expressions=expressions if any(expressions) else (),
+        )
 
     @property
-    def parts(self) -> tuple[tuple[str, int | None], ...]:
-        """The columns, each with its length."""
-        return tuple(zip_longest(self.columns, self.lengths))
+    def parts(self) -> tuple[KeyPart, ...]:
+        """The parts in their order."""
+        return tuple(zip_longest(self.columns, self.lengths, self.expressions))
 
     @property
     def is_foreign(self) -> bool:

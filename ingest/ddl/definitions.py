@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from sqlglot.tokenizer_core import TokenType
 
-from ingest.ddl.actions import Column, DefaultValue, Key
+from ingest.ddl.actions import Column, DefaultValue, Key, KeyPart
 from ingest.ddl.column_types import (
     DataType,
     Dialect,
@@ -342,9 +342,9 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
         raise cursor.not_understood("a key")
     _skip_condition(cursor)
     index_name = _skip_name(cursor)
-    parts = _key_parts(cursor)
+    parts = read_key_parts(cursor)
     _skip_key_options(cursor)
-    if is_unique and parts:
+    if is_unique:
         elements.keys.append(Key.of_parts(index_name or name, parts))
     return "index"
 
@@ -365,25 +365,24 @@ def _skip_name(cursor: Cursor) -> str | None:
 
 
 def _key_columns(cursor: Cursor) -> tuple[str, ...]:
-    return tuple(name for name, _ in _key_parts(cursor))
+    return tuple(name for name, *_ in read_key_parts(cursor) if name is not None)
 
 
-def _key_parts(cursor: Cursor) -> list[tuple[str, int | None]]:
-    """Read the columns of a key with their lengths; none if it has an expression: rows may then be equal in them."""
-    parts = cursor.list_of(lambda: _key_part(cursor))
-    return parts if None not in parts else []
+def read_key_parts(cursor: Cursor) -> list[KeyPart]:
+    """Read the columns of a key with their lengths; an expression is a part without a column."""
+    return cursor.list_of(lambda: _key_part(cursor))
 
 
-def _key_part(cursor: Cursor) -> tuple[str, int | None] | None:
-    part = None
+def _key_part(cursor: Cursor) -> KeyPart:
+    name = length = None
     if cursor.is_sign("("):
         cursor.skip()
     else:
         name = cursor.name()
-        part = name, cursor.list_of(cursor.number)[0] if cursor.is_sign("(") else None
+        length = cursor.list_of(cursor.number)[0] if cursor.is_sign("(") else None
     if not cursor.take_one_of("ASC", "DESC"):
         cursor.take_words("WITHOUT", "OVERLAPS")
-    return part
+    return name, length, None
 
 
 def _skip_key_options(cursor: Cursor) -> None:

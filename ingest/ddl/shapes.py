@@ -55,12 +55,15 @@ class Shape:
         return Shape([*self.columns], self.primary_key, keys, self.character_set, self.collation, self.has_all_keys)
 
     def named_keys(self, table: str) -> Iterator[tuple[str, Key]]:
-        """Yield keys with names. An index is named after its first column, a foreign key after its table, numbered."""
+        """Yield keys with names. An index is named after its first column, a foreign key after its table, numbered.
+
+        An index that begins with an expression is named `functional_index`.
+        """
         taken = {key.name for key in self.keys}
         for key in self.keys:
             name, number = key.name, 1
             while name is None or (key.name is None and name in taken):
-                base = f"{table}_ibfk_{number}" if key.is_foreign else key.columns[0]
+                base = f"{table}_ibfk_{number}" if key.is_foreign else key.columns[0] or "functional_index"
                 name = base if key.is_foreign or number == 1 else f"{base}_{number}"
                 number += 1
             taken.add(name)
@@ -312,11 +315,14 @@ class Shapes:
 
     def _rename_in_keys(self, table: TableId, old: str, new: str) -> None:
         def renamed(names: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(new if name.casefold() == old.casefold() else name for name in names)
+            return tuple(new if _is_same(name, old) else name for name in names)
 
         shape = self.tables[table]
         shape.primary_key = renamed(shape.primary_key)
-        shape.keys = [replace(key, columns=renamed(key.columns)) for key in shape.keys]
+        shape.keys = [
+            replace(key, columns=tuple(new if _is_same(name, old) else name for name in key.columns))
+            for key in shape.keys
+        ]
         for other in self.tables.values():
             other.keys = [
                 replace(key, referenced_columns=renamed(key.referenced_columns))
@@ -424,9 +430,14 @@ def _stays_behind(column: Column) -> bool:
 
 
 def _key_without(key: Key, dropped: str) -> Key:
-    parts = [(name, length) for name, length in key.parts if name.casefold() != dropped.casefold()]
-    columns, lengths = (name for name, _ in parts), [length for _, length in parts]
-    return replace(key, columns=tuple(columns), lengths=tuple(lengths) if any(lengths) else ())
+    if key.is_foreign:
+        return replace(key, columns=tuple(name for name in key.columns if not _is_same(name, dropped)))
+    parts = [part for part in key.parts if not _is_same(part[0], dropped)]
+    return Key.of_parts(key.name, parts) if parts else replace(key, columns=())
+
+
+def _is_same(name: str | None, other: str) -> bool:
+    return name is not None and name.casefold() == other.casefold()
 
 
 def _without(names: tuple[str, ...], dropped: str) -> tuple[str, ...]:

@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 from typing import Any, Final
 
-from ingest.ddl.actions import Action, Kind
+from ingest.ddl.actions import Action, Key, Kind
 from ingest.ddl.alter_table import read_alter_table
 from ingest.ddl.column_types import DataType, Dialect, character_set_of, read_character_set, read_collation, read_type
-from ingest.ddl.definitions import Elements, read_elements
+from ingest.ddl.definitions import Elements, read_elements, read_key_parts
 from ingest.ddl.names import Names
 from ingest.ddl.sequences import sequence_columns
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
@@ -132,7 +132,7 @@ class _Reader:
             case _, "DATABASE":
                 return self._database(verb, "REPLACE" in modifiers)
             case "CREATE" | "DROP", "INDEX":
-                return self._index(verb)
+                return self._index(verb, is_unique="UNIQUE" in modifiers)
             case "CREATE", "SEQUENCE" if "TEMPORARY" not in modifiers:
                 return self._create_sequence("REPLACE" in modifiers)
             case "DROP", "SEQUENCE" if "TEMPORARY" not in modifiers:
@@ -379,7 +379,7 @@ class _Reader:
         dropped = [self._action("drop_database", is_conditional=True)] if is_replaced else []
         return [*dropped, self._action("create_database", is_conditional=is_conditional, **facts)]
 
-    def _index(self, verb: str) -> list[Action]:
+    def _index(self, verb: str, *, is_unique: bool) -> list[Action]:
         cursor = self._cursor
         is_conditional = self._is_conditional()
         name = cursor.name()
@@ -388,7 +388,9 @@ class _Reader:
         self._table()
         if verb == "DROP" and name.upper() == "PRIMARY":
             return [self._action("drop_primary_key", is_conditional=is_conditional)]
-        return [self._action("other", detail=f"{verb.lower()} index {name}", is_conditional=is_conditional)]
+        keys = (Key.of_parts(name, read_key_parts(cursor)),) if is_unique else ()
+        facts = {"keys": keys, "dropped_keys": (name,) if verb == "DROP" else ()}
+        return [self._action("other", detail=f"{verb.lower()} index {name}", is_conditional=is_conditional, **facts)]
 
     def _other(self, verb: str, named: str) -> Action:
         """Read a statement that changes no table. A view or sequence is named like a table; a trigger has a table."""

@@ -463,7 +463,8 @@ def keys_of(keys: Iterable[Row], foreign_keys: Iterable[Row]) -> dict[TableId, l
     found: dict[TableId, list[Key]] = {}
     for (schema, table, name), rows in parts.items():
         rows.sort(key=itemgetter("ordinal_position"))
-        key = Key.of_parts(name, ((row["column_name"], row.get("prefix_length")) for row in rows))
+        parts_of_key = ((row["column_name"], row.get("prefix_length"), row.get("expression")) for row in rows)
+        key = Key.of_parts(name, parts_of_key)
         if rows[0].get("referenced_table_name") is not None:
             key = replace(
                 key,

@@ -175,6 +175,8 @@ def _key_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
     for table, shape in shapes.tables.items():
         for name, key in _named_keys(table, shape):
             for ordinal, column in enumerate(key.columns, 1):
+                if column is None:
+                    continue
                 yield {
                     **_table_columns(table),
                     "CONSTRAINT_NAME": name,
@@ -187,19 +189,21 @@ def _key_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
 
 
 def _prefix_rows(shapes: Shapes) -> Iterator[dict[str, Any]]:
-    """Yield the rows of STATISTICS for the parts of unique keys that are prefixes."""
+    """Yield the rows of STATISTICS for unique keys with prefixes or expressions."""
     for table, shape in shapes.tables.items():
         for name, key in _named_keys(table, shape):
-            for ordinal, (column, length) in enumerate(key.parts, 1):
-                if length is not None:
+            has_expression = None in key.columns
+            for ordinal, (column, length, expression) in enumerate(key.parts, 1):
+                if has_expression or length is not None:
                     yield {
                         **_table_columns(table),
                         "INDEX_NAME": name,
                         "NON_UNIQUE": 0,
                         "INDEX_TYPE": "BTREE",
                         "SEQ_IN_INDEX": ordinal,
-                        "COLUMN_NAME": _written(shape, column),
+                        "COLUMN_NAME": None if column is None else _written(shape, column),
                         "SUB_PART": length,
+                        "EXPRESSION": expression,
                     }
 
 
