@@ -14,6 +14,7 @@ from tests.servers import Distribution, Server, mariadb118, mysql56
 from tests.servers.accounts import Account, create_account
 from tests.servers.load import SCHEMA, Load
 from tests.servers.replication import LogPosition, executed_gtids, log_end
+from tests.support.depth import at_depth
 from tests.support.follow.follower import NOTHING, SOURCE, Follower
 from tests.support.follow.secrecy import command_lines
 from tests.support.follow.tables import Decoded, assert_same_tables
@@ -93,8 +94,8 @@ def test_once_in_a_loop_is_one_long_run(server: Server, make_follower: Callable[
     long, often = make_follower("long"), make_follower("often")
     with Load(server) as load:
         long.start()
-        for _ in range(3):
-            load.wait_for(60)
+        for _ in range(at_depth(2, 5)):
+            load.wait_for(40)
             often.once()
             server.flush()
     end = log_end(server)

@@ -32,5 +32,6 @@ def command_lines(pid: int) -> str:
 def _content(path: Path) -> bytes:
     data = path.read_bytes()
     if path.suffix == ".parquet":  # its pages are compressed
-        data += repr(pq.ParquetFile(path).read().to_pylist()).encode()
+        chunks = (chunk for column in pq.ParquetFile(path).read().columns for chunk in column.chunks)
+        data += b"".join(buffer.to_pybytes() for chunk in chunks for buffer in chunk.buffers() if buffer is not None)
     return data
