@@ -145,13 +145,13 @@ class _Parts:
             case "MODIFY":
                 cursor.at += 1
                 is_conditional = self._skip_column()
-                name = cursor.name()
+                name = cursor.column()
                 self._change(name, name, is_conditional)
             case "CHANGE":
                 cursor.at += 1
                 is_conditional = self._skip_column()
-                name = cursor.name()
-                self._change(name, cursor.name(), is_conditional)
+                name = cursor.column()
+                self._change(name, cursor.column(), is_conditional)
             case "RENAME":
                 cursor.at += 1
                 self._rename()
@@ -207,7 +207,8 @@ class _Parts:
         else:
             is_conditional = self._skip_column()
             if cursor.is_sign("("):
-                self._add_elements(read_elements(cursor, self._dialect, self._names.table), "add index")
+                elements = read_elements(cursor, self._dialect, self._names.table)
+                self._add_elements(elements, "add index", is_conditional=is_conditional)
             else:
                 self._add_column(read_column(cursor, self._dialect, self._names.table), is_conditional)
 
@@ -220,12 +221,14 @@ class _Parts:
             for column in PERIOD
         ]
 
-    def _add_elements(self, elements: Elements, detail: str) -> None:
+    def _add_elements(self, elements: Elements, detail: str, *, is_conditional: bool = False) -> None:
         for definition in elements.definitions:
-            self._add_column(definition, False)
+            self._add_column(definition, is_conditional)
         if elements.primary_key:
             self._keys.append(self._action("add_primary_key", key_columns=elements.primary_key))
-        if elements.keys or not (elements.definitions or elements.primary_key):
+        if elements.period:
+            self._other("add period", key_columns=elements.period)
+        elif elements.keys or not (elements.definitions or elements.primary_key):
             self._other(detail, keys=tuple(elements.keys))
 
     def _add_column(self, definition: Definition, is_conditional: bool) -> None:
@@ -275,7 +278,9 @@ class _Parts:
             self._drop_key(cursor.name(), what, is_conditional)
         else:
             is_conditional = self._skip_column()
-            self._dropped.append(self._action("drop_column", column_name=cursor.name(), is_conditional=is_conditional))
+            self._dropped.append(
+                self._action("drop_column", column_name=cursor.column(), is_conditional=is_conditional)
+            )
         cursor.take_one_of("RESTRICT", "CASCADE")
 
     def _drop_key(self, name: str, what: str, is_conditional: bool) -> None:

@@ -12,6 +12,7 @@ from ingest.versions import NEWEST, Flavor
 
 REAL_AS_FLOAT: Final = 1 << 0
 ORACLE: Final = 1 << 9
+MAXDB: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
     """
     if cursor.is_sign(".", 1) and cursor.word().endswith("_SCHEMA"):
         cursor.at += 2  # MariaDB shows `mariadb_schema.date` where the SQL mode gives `date` another meaning.
-        dialect = replace(dialect, sql_mode=dialect.sql_mode & ~ORACLE)
+        dialect = replace(dialect, sql_mode=dialect.sql_mode & ~(ORACLE | MAXDB))
     if cursor.is_quoted():
         raise cursor.not_understood("a type")
     word = cursor.name().upper()
@@ -163,6 +164,8 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
         return DataType("year", ("2" if width == 2 else "4") if dialect.shows_widths else "")
     if word in ("DATE", "TIME", "DATETIME", "TIMESTAMP"):
         digits = _sizes(cursor)
+        if word == "TIMESTAMP" and dialect.sql_mode & MAXDB:
+            word = "DATETIME"
         return DataType(word.lower(), str(digits[0]) if digits and digits[0] else "")
     if word in ("ENUM", "SET"):
         labels = ",".join(f"'{label.translate(_ESCAPES)}'" for label in cursor.list_of(lambda: _label(cursor)))

@@ -89,15 +89,16 @@ class Elements:
 
     definitions: list[Definition] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
+    period: tuple[str, ...] = ()
     keys: list[Key] = field(default_factory=list)
 
     def columns(self, character_set: str | None, dialect: Dialect) -> tuple[Column, ...]:
-        """Return the columns; those of the primary key are NOT NULL."""
-        in_key = {name.casefold() for name in self.key_columns}
+        """Return the columns; those of the primary key and of a period are NOT NULL."""
+        never_null = {name.casefold() for name in (*self.key_columns, *self.period)}
         first = stamped(self.definitions)
         columns = (one.in_table(character_set, dialect, is_stamped=one is first) for one in self.definitions)
         return tuple(
-            replace(column, is_nullable=False) if column.name.casefold() in in_key else column for column in columns
+            replace(column, is_nullable=False) if column.name.casefold() in never_null else column for column in columns
         )
 
     @property
@@ -120,7 +121,7 @@ class Elements:
 
 def read_column(cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:
     """Read a column's name, definition and position."""
-    return read_definition(cursor.name(), cursor, dialect, table_name)
+    return read_definition(cursor.column(), cursor, dialect, table_name)
 
 
 def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: TableName) -> Definition:
@@ -320,8 +321,9 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
         _skip_enforcement(cursor)
         return "check"
     if cursor.take_words("PERIOD", "FOR"):
+        _skip_condition(cursor)
         cursor.name()
-        cursor.skip()
+        elements.period = tuple(cursor.list_of(cursor.name))
         return "period"
     if cursor.take_words("PRIMARY", "KEY"):
         _skip_condition(cursor)

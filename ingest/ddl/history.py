@@ -192,7 +192,8 @@ class _Fold:
                 self._doubt(Certainty.ASSUMED)
                 for table in self.versions:
                     self._note(place, table, is_handed_over=True)
-            case Action() if event.action not in _CHANGES_NO_COLUMNS:
+            # ADD PERIOD makes the columns that it names NOT NULL.
+            case Action() if event.action not in _CHANGES_NO_COLUMNS or event.key_columns:
                 self._apply(place, event)
             case Action():
                 self._apply_beside_columns(event)

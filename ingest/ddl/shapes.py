@@ -335,10 +335,7 @@ class Shapes:
 
     def _add_primary_key(self, action: Action) -> None:
         if shape := self._table(action):
-            places = [at for name in action.key_columns if (at := shape.index(name)) is not None]
-            shape.primary_key = tuple(shape.columns[at].name for at in places)
-            for at in places:
-                shape.columns[at] = replace(shape.columns[at], is_nullable=False)
+            shape.primary_key = _set_not_null(shape, action.key_columns)
 
     def _drop_primary_key(self, action: Action) -> None:
         if shape := self._table(action):
@@ -365,11 +362,21 @@ class Shapes:
             shape.character_set, shape.collation = resolved(action.character_set, action.collation, kept)
         if action.detail == "rename index":
             shape.has_all_keys = False
+        if action.detail == "add period":
+            _set_not_null(shape, action.key_columns)
         # A snapshot without a position may already show a key that the statement adds.
         dropped = {name.casefold() for name in (*action.dropped_keys, *(key.name for key in action.keys)) if name}
         shape.keys = [key for name, key in shape.named_keys(_id(action)[1]) if name.casefold() not in dropped]
         nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in shape.keys}
         shape.keys += (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
+
+
+def _set_not_null(shape: Shape, names: Iterable[str]) -> tuple[str, ...]:
+    """Make columns NOT NULL; return their names as the table has them."""
+    places = [at for name in names if (at := shape.index(name)) is not None]
+    for at in places:
+        shape.columns[at] = replace(shape.columns[at], is_nullable=False)
+    return tuple(shape.columns[at].name for at in places)
 
 
 def _id(action: Action) -> TableId:

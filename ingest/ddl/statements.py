@@ -12,7 +12,7 @@ from ingest.ddl.alter_table import read_alter_table
 from ingest.ddl.column_types import DataType, Dialect, character_set_of, read_character_set, read_collation, read_type
 from ingest.ddl.definitions import Elements, read_elements, read_key_parts
 from ingest.ddl.names import Names
-from ingest.ddl.sequences import sequence_columns
+from ingest.ddl.sequences import VALUES, sequence_columns
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
 from ingest.ddl.verbs import VERBS, may_be_ddl
 from ingest.ddl.versioning import PERIOD
@@ -135,6 +135,8 @@ class _Reader:
                 return self._index(verb, is_unique="UNIQUE" in modifiers)
             case "CREATE", "SEQUENCE" if "TEMPORARY" not in modifiers:
                 return self._create_sequence("REPLACE" in modifiers)
+            case "ALTER", "SEQUENCE":
+                return self._alter_sequence()
             case "DROP", "SEQUENCE" if "TEMPORARY" not in modifiers:
                 return self._drop_table()
         return [self._other(verb, named)]
@@ -267,6 +269,18 @@ class _Reader:
             "create_table", columns=sequence_columns(value), is_conditional=is_conditional, detail="sequence"
         )
         return [*dropped, created]
+
+    def _alter_sequence(self) -> list[Action]:
+        cursor = self._cursor
+        self._is_conditional()
+        self._table()
+        cursor.skip_until(lambda at: at.word() == "AS")
+        if not cursor.take_words("AS"):
+            return [self._action("other", detail="alter sequence")]
+        values = sequence_columns(read_type(cursor, self._dialect))[:VALUES]
+        return [
+            self._action("modify_column", column_name=one.name, columns=(one,), detail="sequence") for one in values
+        ]
 
     def _create_like(self, is_conditional: bool) -> Action:
         schema, table = self._names.table(self._cursor)

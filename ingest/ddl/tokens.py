@@ -242,6 +242,14 @@ class Cursor:
             raise self.not_understood("a name")
         return self._next().text
 
+    def column(self) -> str:
+        """Read the name of a column, behind its table and schema if the statement has them."""
+        self.take_sign(".")
+        name = self.name()
+        while self.take_sign("."):
+            name = self.value()
+        return name
+
     def text(self) -> str:
         """Read a string, or several strings that the server joins; return their content."""
         if not self.is_text():

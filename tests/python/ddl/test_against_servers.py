@@ -275,6 +275,39 @@ ROUTINES = [
 ]
 
 
+OF_MARIADB = [
+    ["create table db.t0 (t0.a int, db.t0.b varchar(9))", "alter table db.t0 modify column t0.b bigint first"],
+    ["create table db.t1 (a int, b varchar(9))", "alter table db.t1 change t1.b bb varchar(20), drop column t1.a"],
+    ["create table db.t2 (a int, b int)", "alter table db.t2 add column if not exists (a bigint, c date, d int)"],
+    ["create table db.t3 (id int, s date, e date, period for p (s, e))"],
+    ["create table db.t4 (id int, s datetime, E datetime)", "alter table db.t4 add period for p (S, e), add x int"],
+    ["create sequence db.t5 as smallint unsigned", "alter sequence if exists db.t5 as int unsigned"],
+    ["create sequence db.t6 as bigint unsigned", "alter sequence db.t6 increment by 2"],
+    ["create sequence db.t7 as mediumint"],
+    ["create sequence db.t8 as tinyint unsigned"],
+]
+
+
+@pytest.mark.parametrize("name", marked("mariadb118"))
+def test_what_only_mariadb_has_comes_to_what_it_shows(server: Server) -> None:
+    check(server, OF_MARIADB)
+
+
+@pytest.mark.parametrize("name", marked("mariadb", "mysql56", "mariadb118"))
+def test_a_timestamp_of_maxdb_is_a_datetime(server: Server) -> None:
+    server.flush()
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("create database db character set utf8mb4")
+        cursor.execute("set sql_mode = 'MAXDB'")
+        cursor.execute("create table db.t0 (id int, a timestamp, b timestamp(3) not null)")
+        if server.flavor == "mariadb":
+            cursor.execute("create table db.t1 (a mariadb_schema.timestamp null, b timestamp)")
+    shapes = Shapes()
+    for action in stated_actions(server.flush()):
+        shapes.apply(action)
+    assert folded(shapes) == described(server, ["db"])
+
+
 VERSIONED = [
     ["create table db.t0 (a int, s timestamp(6) as row start, e timestamp(6) as row end, {period}) {versioned}"],
     [

@@ -448,7 +448,7 @@ OF_MARIADB = [
             "add_column d.t a text",
             "add_column d.t s timestamp(6) not null generated",
             "add_column d.t e timestamp(6) not null generated",
-            "other d.t <add period>",
+            "other d.t key(s, e) <add period>",
         ],
     ),
     (
@@ -463,7 +463,10 @@ OF_MARIADB = [
         "alter table t drop system versioning",
         ["drop_column d.t [row_start] ? <system versioning>", "drop_column d.t [row_end] ? <system versioning>"],
     ),
-    ("alter table t add period for p (a, b), drop period for q", ["other d.t <add period>", "other d.t <drop period>"]),
+    (
+        "alter table t add period for p (a, b), drop period for q",
+        ["other d.t key(a, b) <add period>", "other d.t <drop period>"],
+    ),
     ("alter table t convert partition p0 to table s.u", ["create_like s.u → d.t <convert partition>"]),
     (
         "alter table t convert table s.u to partition p0 values less than (10)",
