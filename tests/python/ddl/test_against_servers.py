@@ -276,15 +276,15 @@ ROUTINES = [
 
 
 OF_MARIADB = [
-    ["create table db.t0 (t0.a int, db.t0.b varchar(9))", "alter table db.t0 modify column t0.b bigint first"],
-    ["create table db.t1 (a int, b varchar(9))", "alter table db.t1 change t1.b bb varchar(20), drop column t1.a"],
-    ["create table db.t2 (a int, b int)", "alter table db.t2 add column if not exists (a bigint, c date, d int)"],
-    ["create table db.t3 (id int, s date, e date, period for p (s, e))"],
-    ["create table db.t4 (id int, s datetime, E datetime)", "alter table db.t4 add period for p (S, e), add x int"],
-    ["create sequence db.t5 as smallint unsigned", "alter sequence if exists db.t5 as int unsigned"],
-    ["create sequence db.t6 as bigint unsigned", "alter sequence db.t6 increment by 2"],
-    ["create sequence db.t7 as mediumint"],
-    ["create sequence db.t8 as tinyint unsigned"],
+    ["create sequence db.t0 as smallint unsigned", "alter sequence if exists db.t0 as int unsigned"],
+    ["create sequence db.t1 as bigint unsigned", "alter sequence db.t1 increment by 2"],
+    ["create sequence db.t2 as mediumint"],
+    ["create sequence db.t3 as tinyint unsigned"],
+    ["create table db.t4 (t4.a int, db.t4.b varchar(9))", "alter table db.t4 modify column t4.b bigint first"],
+    ["create table db.t5 (a int, b varchar(9))", "alter table db.t5 change t5.b bb varchar(20), drop column t5.a"],
+    ["create table db.t6 (a int, b int)", "alter table db.t6 add column if not exists (a bigint, c date, d int)"],
+    ["create table db.t7 (id int, s date, e date, period for p (s, e))"],
+    ["create table db.t8 (id int, s datetime, E datetime)", "alter table db.t8 add period for p (S, e), add x int"],
 ]
 
 

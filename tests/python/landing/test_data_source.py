@@ -136,4 +136,4 @@ def test_options_that_make_no_sense(session: Any, options: dict[str, str], said:
 
 def test_a_path_that_is_not_there(session: Any, tmp_path: Path) -> None:
     assert f"BinlogNotFoundError: {tmp_path / 'binlog.000009'}" in failure(session, tmp_path / "binlog.000009")
-    assert f"BinlogNotFoundError: {tmp_path} holds no file" in failure(session, tmp_path)
+    assert f"BinlogNotFoundError: {tmp_path} holds no binlog" in failure(session, tmp_path)
