@@ -343,10 +343,9 @@ class SparkLaunch:
             self._await_metastore()
             conf = SparkConf(False)
             with self._of_the_cluster(), _read_by_java() as known:
-                if self._jvm is not None:
+                if self._jvm is not None and not runs_in_this_process():
                     # It got the settings when it was started.
-                    if not runs_in_this_process():
-                        self._jvm.connect()
+                    self._jvm.connect()
                 else:
                     for key, value in self._settings.items():
                         if key not in known or key == _JAVA_OPTIONS:
