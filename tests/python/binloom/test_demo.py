@@ -816,7 +816,7 @@ class TestRetention:
             ("erase", "--source", "shop-mariadb", *customer),
             ("build",),
         ):
-            done = binloom_here(*words, home=home / "demo")
+            done = binloom(*words, home=home / "demo")
             assert done.returncode == 0, done.stdout + done.stderr
         return home / "demo"
 
