@@ -11,6 +11,7 @@ import pytest
 
 from tests.servers import Server
 from tests.support.binlog import recordings, workload_tables
+from tests.support.depth import at_depth
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import FIXTURES, PROJECT, SAMPLES
 
@@ -37,7 +38,7 @@ def survive(seed: int, count: int, files: list[Path], environment: Mapping[str, 
 @pytest.mark.slow
 def test_mutated_files_end_in_errors_of_binloom() -> None:
     assert len(FILES) > 10
-    survive(seed=20, count=3000, files=FILES)
+    survive(seed=20, count=at_depth(1000, 3000), files=FILES)
 
 
 @pytest.mark.mysql
@@ -46,4 +47,4 @@ def test_mutated_rows_of_every_type(mysql_server: Server, tmp_path: Path) -> Non
     setting = recordings.Setting.of("mysql", row_metadata="FULL")
     tables = workload_tables.tables(mysql_server, ["utf8mb4", "latin1", "gbk", "utf16"])
     recording = recordings.record(mysql_server, setting, tables, tmp_path)
-    survive(seed=21, count=150, files=[recording.binlog])
+    survive(seed=21, count=at_depth(60, 150), files=[recording.binlog])

@@ -471,6 +471,7 @@ class TestCluster:
         assert (found.returncode, found.stdout) == (local.returncode, local.stdout), found.stderr
         assert {json.loads(line)["suite"] for line in found.stdout.splitlines()} >= {"landed_segments", "proofs"}
 
+    @pytest.mark.deep
     def test_the_site_is_drawn_without_java(self, there: ClusterHome, tmp_path: Path) -> None:
         environment = {**there.build_environment, "JAVA_HOME": "/nonexistent"}
         code, out, problems = said(["docs", "--site-dir", str(tmp_path / "site")], environment)

@@ -35,6 +35,7 @@ def test_a_session_starts_beside_classes_that_do_not_fit(tmp_path: Path, monkeyp
         assert not jvm_maps(launch, other)
 
 
+@pytest.mark.deep
 def test_classes_that_could_not_be_written_are_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"Java left no classes in .*none"):
         write_class_archive(SHOP, tmp_path / "none" / "kept.jsa")

@@ -196,6 +196,7 @@ def test_a_disk_that_is_full(tmp_path: Path, whole: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.deep
 def test_a_build_names_the_disk_that_its_metastore_filled(tmp_path: Path, whole: Path) -> None:
     command = ["ingest", "--source", SOURCE, "--binlog-dir", SHOP, "--all"]
     with SmallDisk(tmp_path / "disk") as disk:

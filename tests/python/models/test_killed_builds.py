@@ -286,6 +286,7 @@ def test_the_next_build_makes_what_an_unbroken_one_makes(home: Path, story: Stor
         assert story.build("in full", 0, KILLED, "--full-refresh") == latest.expected
 
 
+@pytest.mark.deep
 def test_dbt_and_java_are_each_killed_alone(home: Path, story: Story) -> None:
     expected = story.latest or story.build("from nothing", 0, EVERYTHING)
     for kill in (Build.kill_java, Build.kill_dbt):

@@ -86,7 +86,10 @@ class Altered:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=getattr(pytest.mark, server)) for name, server in SERVERS.items()],
+    params=[
+        pytest.param(name, marks=[getattr(pytest.mark, server), *([pytest.mark.deep] if name == "mysql_full" else [])])
+        for name, server in SERVERS.items()
+    ],
 )
 def altered(request: pytest.FixtureRequest) -> Iterator[Altered]:
     """The cases on a server that logs no names of columns, or all of their definitions."""
