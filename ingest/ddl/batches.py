@@ -8,8 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ingest.ddl.actions import Action, Default
-from ingest.ddl.column_types import MAXDB, ORACLE, REAL_AS_FLOAT
-from ingest.ddl.tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from ingest.ddl.verbs import DDL_PATTERN
 from ingest.versions import Flavor, version_of
 
@@ -61,11 +59,11 @@ DDL_ACTIONS: Final = pa.schema(
 
 # SQL modes that change how a statement is parsed; the bits are the server's.
 _MODES: Final = {
-    "REAL_AS_FLOAT": REAL_AS_FLOAT,
-    "ANSI_QUOTES": ANSI_QUOTES,
-    "ORACLE": ORACLE,
-    "MAXDB": MAXDB,
-    "NO_BACKSLASH_ESCAPES": NO_BACKSLASH_ESCAPES,
+    "REAL_AS_FLOAT": 1 << 0,
+    "ANSI_QUOTES": 1 << 2,
+    "ORACLE": 1 << 9,
+    "MAXDB": 1 << 12,
+    "NO_BACKSLASH_ESCAPES": 1 << 20,
 }
 _COLUMN_FIELDS: Final = [field.name for field in DDL_ACTIONS.field("columns").type.value_type]
 _FACTS: Final = [name for name in DDL_ACTIONS.names[4:] if name != "columns"]
