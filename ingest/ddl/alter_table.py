@@ -228,7 +228,7 @@ class _Parts:
             self._keys.append(self._action("add_primary_key", key_columns=elements.primary_key))
         if elements.period:
             self._other("add period", key_columns=elements.period)
-        elif elements.keys or not (elements.definitions or elements.primary_key):
+        if elements.keys or not (elements.definitions or elements.primary_key or elements.period):
             self._other(detail, keys=tuple(elements.keys))
 
     def _add_column(self, definition: Definition, is_conditional: bool) -> None:

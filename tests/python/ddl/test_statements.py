@@ -467,6 +467,15 @@ OF_MARIADB = [
         "alter table t add period for p (a, b), drop period for q",
         ["other d.t key(a, b) <add period>", "other d.t <drop period>"],
     ),
+    (
+        "alter table t add (s date, e date, period for p (s, e), unique u (s))",
+        [
+            "add_column d.t s date",
+            "add_column d.t e date",
+            "other d.t key(s, e) <add period>",
+            "other d.t <add index>",
+        ],
+    ),
     ("alter table t convert partition p0 to table s.u", ["create_like s.u → d.t <convert partition>"]),
     (
         "alter table t convert table s.u to partition p0 values less than (10)",
