@@ -664,6 +664,7 @@ def typed(own_project: tuple[Typed, dict[str, str]]) -> Typed:
     return own_project[0]
 
 
+@pytest.mark.deep
 def test_a_project_of_ones_own_uses_binloom_as_a_package(own_project: tuple[Typed, dict[str, str]]) -> None:
     typed, states = own_project
     # The damage of the sample is many orders that were cancelled at once.
@@ -689,6 +690,7 @@ def test_a_project_that_init_begins_is_built(
     assert "row_changes" not in states
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("table", ["customers", "orders", "order_items"])
 def test_generated_models_have_the_rows_of_the_log(typed: Typed, home: Path, source: str, table: str) -> None:
@@ -704,6 +706,7 @@ def test_generated_models_have_the_rows_of_the_log(typed: Typed, home: Path, sou
     assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
+@pytest.mark.deep
 def test_columns_of_generated_models_are_followed_to_the_event(typed: Typed, home: Path, tmp_path: Path) -> None:
     site = home / "demo" / "site"
     manifest = json.loads((site / "manifest.json").read_text())
@@ -731,6 +734,7 @@ def test_columns_of_generated_models_are_followed_to_the_event(typed: Typed, hom
     assert ("binlog_raw.row_events", "after_values") in above
 
 
+@pytest.mark.deep
 def test_generating_again_changes_nothing(typed: Typed, home: Path) -> None:
     for source in SOURCES:
         words = ("generate", "--source", source, "--dir", str(typed.project / "models" / "tables"), "--check")
@@ -817,7 +821,7 @@ class TestRetention:
             ("erase", "--source", "shop-mariadb", *customer),
             ("build",),
         ):
-            done = binloom(*words, home=home / "demo")
+            done = binloom_here(*words, home=home / "demo")
             assert done.returncode == 0, done.stdout + done.stderr
         return home / "demo"
 

@@ -22,8 +22,8 @@ from tests.support.landing.stored import stored
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
-KILLS = at_depth(6, 40)
-KILLS_OF_A_LANDING = at_depth(3, 5)
+KILLS = at_depth(4, 40)
+KILLS_OF_A_LANDING = at_depth(2, 5)
 # Kills of landings that repair what a killed one left.
 KILLS_OF_REPAIRS = at_depth(1, 10)
 REAL_KILLS = 2

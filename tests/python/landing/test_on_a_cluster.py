@@ -108,6 +108,7 @@ def test_executors_with_another_binloom_land_nothing(
     assert stored(tmp_path / "home")["row_events"] == []
 
 
+@pytest.mark.deep
 def test_an_ingest_whose_driver_was_killed_is_continued(
     launch: SparkLaunch, expected: dict[str, list[str]], tmp_path: Path
 ) -> None:

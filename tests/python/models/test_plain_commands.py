@@ -168,6 +168,7 @@ def test_what_is_well_is_left_alone(first_run: dict[str, str], spark: Any, dbt: 
     shutil.rmtree(somebodys.parent)
 
 
+@pytest.mark.deep
 def test_a_full_refresh_first_forgets_what_was_built(
     first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
