@@ -2,6 +2,7 @@
 
 import zlib
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -74,6 +75,7 @@ _CODECS: Final = {
     "utf16le": "utf-16-le",
     "utf32": "utf-32-be",
 }
+_OF_THE_BMP: Final = frozenset({"utf8mb3", "ucs2"})
 
 
 def charset_of(collation: int) -> str | None:
@@ -99,12 +101,60 @@ def decode_text(data: bytes, charset: str | None) -> str:
     kind, table = conversion(charset) or (layout.CHARSET_UNKNOWN, None)
     if table is None:
         return data.decode(_CODECS.get(charset, "utf-8"), "backslashreplace")
-    text, at = [], 0
+    return "".join(sign if isinstance(sign, str) else f"\\x{sign:02x}" for sign in _signs(data, kind, table))
+
+
+def as_text(data: bytes, charset: str) -> str | None:
+    """Decode a short text from a character set; None if some bytes are no character of it."""
+    charset = canonical(charset)
+    kind, table = conversion(charset) or (layout.CHARSET_UNKNOWN, None)
+    if table is None:
+        try:
+            return data.decode(_CODECS.get(charset, "utf-8"))
+        except UnicodeDecodeError:
+            return None
+    signs = [*_signs(data, kind, table)]
+    return "".join(map(str, signs)) if all(isinstance(sign, str) for sign in signs) else None
+
+
+def encode_text(text: str, charset: str) -> bytes:
+    """Encode a short text in a character set; a character that it lacks becomes `?`, as in the servers."""
+    charset = canonical(charset)
+    _, table = conversion(charset) or (layout.CHARSET_UNKNOWN, None)
+    if table is None:
+        if charset in _OF_THE_BMP:
+            text = "".join(sign if ord(sign) < 0x10000 else "?" for sign in text)
+        return text.encode(_CODECS.get(charset, "utf-8"), "replace")
+    if charset == "gb18030":
+        return text.encode(charset, "replace")
+    known = _bytes_of_signs(charset)
+    return b"".join(known.get(sign, b"?") for sign in text)
+
+
+@cache
+def _bytes_of_signs(charset: str) -> dict[str, bytes]:
+    """Return the bytes of each character of a set with a table."""
+    kind, table = conversion(charset) or (layout.CHARSET_UNKNOWN, None)
+    assert table is not None
+    known: dict[str, bytes] = {}
+    sequences = [bytes([first]) for first in range(256)]
+    if kind == layout.CHARSET_MULTI_BYTE:
+        sequences += [int(pair).to_bytes(2, "big") for pair in np.flatnonzero(table[:65536])]
+        sequences += [b"\x8f" + int(pair).to_bytes(2, "big") for pair in np.flatnonzero(table[65792:])]
+    for sequence in sequences:
+        signs = [*_signs(sequence, kind, table)]
+        if len(signs) == 1 and isinstance(signs[0], str):
+            known.setdefault(signs[0], sequence)
+    return known
+
+
+def _signs(data: bytes, kind: int, table: npt.NDArray[np.uint32]) -> Iterator[str | int]:
+    """Yield the characters of a text, and each byte that begins none as a number; `table` has the kernel's layout."""
+    at = 0
     while at < len(data):
         code, size = _next_character(data, at, kind, table)
-        text.append(chr(code) if code or data[at] == 0 else f"\\x{data[at]:02x}")
+        yield chr(code) if code or data[at] == 0 else data[at]
         at += size
-    return "".join(text)
 
 
 def _next_character(data: bytes, at: int, kind: int, table: npt.NDArray[np.uint32]) -> tuple[int, int]:

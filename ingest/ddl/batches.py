@@ -121,7 +121,8 @@ def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tup
     from ingest.ddl.statements import actions_of
 
     mode = sql_mode_bits(statement["sql_mode"])
-    actions = actions_of(statement["sql_text"], statement["default_schema"], mode, flavor, version)
+    takes_bytes = statement.get("character_set_client") == "binary"
+    actions = actions_of(statement["sql_text"], statement["default_schema"], mode, flavor, version, takes_bytes)
     default: Default = (None, None)
     if statement["collation_server"] is not None:
         collation = collation_of(statement["collation_server"], Dialect(flavor, version))

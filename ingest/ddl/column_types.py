@@ -3,10 +3,13 @@
 Sources: server, sql/sql_yacc.yy, `type`, and sql/field.cc, `sql_type`; MariaDB, sql/sql_yacc.yy, `field_type`.
 """
 
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.ddl.actions import Column, Default
+from ingest.ddl.labels import in_character_set as in_column
+from ingest.ddl.labels import written
 from ingest.ddl.tokens import Cursor
 from ingest.versions import NEWEST, Flavor
 
@@ -25,11 +28,14 @@ class Dialect:
         Flavor and version of the server; without a version, the newest is assumed.
     sql_mode
         Bits of the SQL mode in which the statement runs.
+    takes_bytes
+        Whether texts are bytes in no character set: the session has `SET NAMES binary`.
     """
 
     flavor: Flavor
     version: tuple[int, ...] = NEWEST
     sql_mode: int = 0
+    takes_bytes: bool = False
 
     @property
     def is_mariadb(self) -> bool:
@@ -106,7 +112,8 @@ class DataType:
 _TEXTS: Final = ("tinytext", "text", "mediumtext", "longtext")
 _BLOBS: Final = ("tinyblob", "blob", "mediumblob", "longblob")
 _LENGTHS: Final = (1 << 8, 1 << 16, 1 << 24)
-TEXT_TYPES: Final = frozenset({"char", "varchar", "enum", "set", *_TEXTS})
+LABELLED: Final = frozenset({"enum", "set"})
+TEXT_TYPES: Final = frozenset({"char", "varchar", *LABELLED, *_TEXTS})
 
 _INTEGERS: Final = {
     **dict.fromkeys(("TINYINT", "INT1"), "tinyint"),
@@ -125,8 +132,9 @@ _COLLECTIONS: Final = frozenset({"GEOMETRYCOLLECTION", "GEOMCOLLECTION"})
 _OF_MARIADB: Final = frozenset({"INET4", "INET6", "UUID", "XMLTYPE"})
 _CHAR_WORDS: Final = frozenset({"CHAR", "CHARACTER", "NCHAR"})
 _VARCHAR_WORDS: Final = frozenset({"VARCHAR", "VARCHARACTER", "NVARCHAR", "VARCHAR2"})
+# The decoder writes a byte that is no text like this, and nobody can tell it from these characters.
+_LOST_BYTE: Final = re.compile(r"\\x[0-9a-f]{2}")
 _BINARY_OF: Final = {"char": "binary", "varchar": "varbinary", **dict(zip(_TEXTS, _BLOBS, strict=True))}
-_ESCAPES: Final = str.maketrans({"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r"})
 
 
 def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
@@ -168,8 +176,8 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
             word = "DATETIME"
         return DataType(word.lower(), str(digits[0]) if digits and digits[0] else "")
     if word in ("ENUM", "SET"):
-        labels = ",".join(f"'{label.translate(_ESCAPES)}'" for label in cursor.list_of(lambda: _label(cursor)))
-        return _text(DataType(word.lower(), labels), cursor, dialect)
+        labels = cursor.list_of(lambda: _label(cursor, dialect))
+        return _text(DataType(word.lower(), written(labels)), cursor, dialect)
     if word == "JSON":
         if not dialect.is_mariadb:
             return DataType("json")
@@ -197,6 +205,8 @@ def in_character_set(found: DataType, character_set: str | None, dialect: Dialec
     that holds this length.
     """
     known = found.character_set or character_set
+    if found.name in LABELLED:
+        return replace(found, sizes=found.sizes if known is None else in_column(found.sizes, known))
     name = name_in(found.name, known or dialect.default_character_set, found.wanted_length)
     if known == "binary" and found.name in _BINARY_OF:
         return replace(found, name=name, character_set=None, collation=None, wanted_length=None)
@@ -220,15 +230,18 @@ def name_in(name: str, character_set: str, length: int | None = None) -> str:
 
 def with_character_set(column: Column, character_set: str | None, collation: str | None) -> Column:
     """Return a text column as it is in a character set; None for an unknown character set."""
-    assert column.data_type is not None and column.column_type is not None
+    data_type, column_type = column.data_type, column.column_type
+    assert data_type is not None and column_type is not None
+    if data_type in LABELLED:
+        column_type = in_column(column_type, character_set)
     if character_set is None:
-        return replace(column, character_set=None, collation=None)
-    name = name_in(column.data_type, character_set, column.length)
+        return replace(column, column_type=column_type, character_set=None, collation=None)
+    name = name_in(data_type, character_set, column.length)
     is_text = name in TEXT_TYPES
     return replace(
         column,
         data_type=name,
-        column_type=name + column.column_type.removeprefix(column.data_type),
+        column_type=name + column_type.removeprefix(data_type),
         character_set=character_set if is_text else None,
         collation=collation if is_text else None,
         length=None,
@@ -307,16 +320,17 @@ def _float(word: str, cursor: Cursor, dialect: Dialect) -> DataType:
     return DataType(name, ",".join(map(str, sizes)), _sign(cursor))
 
 
-def _label(cursor: Cursor) -> str:
-    if cursor.word().startswith("_"):
-        cursor.at += 1
+def _label(cursor: Cursor, dialect: Dialect) -> str | bytes:
     if cursor.is_text():
-        return cursor.text().rstrip(" ")
+        if dialect.takes_bytes and _LOST_BYTE.search(cursor.written()):
+            raise cursor.not_understood("a label whose bytes are text")
+        text = cursor.text()
+        return text.encode() if dialect.takes_bytes and not text.isascii() else text
     kind, text = cursor.literal()
     if kind.name == "HEX_STRING":
-        return bytes.fromhex(text.rjust(len(text) + len(text) % 2, "0")).decode("utf-8", "replace")
+        return bytes.fromhex(text.rjust(len(text) + len(text) % 2, "0"))
     if kind.name == "BIT_STRING":
-        return int(text or "0", 2).to_bytes((len(text) + 7) // 8, "big").decode("utf-8", "replace")
+        return int(text or "0", 2).to_bytes((len(text) + 7) // 8, "big")
     cursor.at -= 1
     raise cursor.not_understood("a label")
 

@@ -38,6 +38,7 @@ def actions_of(
     sql_mode: int = 0,
     server: Flavor = "mysql",
     version: tuple[int, ...] = NEWEST,
+    takes_bytes: bool = False,
 ) -> list[Action]:
     """Return the effects of a statement on the schema, as consecutive actions.
 
@@ -51,6 +52,8 @@ def actions_of(
         Bits of the SQL mode in which it runs.
     server, version
         The server's flavor and version; without a version, the newest.
+    takes_bytes
+        Whether the session has `SET NAMES binary`, so that labels are bytes.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def actions_of(
     """
     if not may_be_ddl(text):
         return []
-    dialect = Dialect(server, version, sql_mode)
+    dialect = Dialect(server, version, sql_mode, takes_bytes)
     reader = _Reader(text, default_schema or None, dialect)
     try:
         return reader.read()

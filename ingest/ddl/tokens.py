@@ -250,6 +250,11 @@ class Cursor:
             name = self.value()
         return name
 
+    def written(self) -> str:
+        """Return the token as the statement has it, with its quotes; empty at the end."""
+        token = self._token()
+        return "" if token is None else self._text[token.start : token.end + 1]
+
     def text(self) -> str:
         """Read a string, or several strings that the server joins; return their content."""
         if not self.is_text():

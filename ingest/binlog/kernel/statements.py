@@ -119,7 +119,8 @@ def add_statement(
 def _client_charset(p, end):
     """Return the collation id of the client's character set from a QUERY's status variables, 0 when missing.
 
-    Keys and sizes: server, libs/mysql/binlog/event/statement_events.h, Query_event.
+    Keys and sizes: server, libs/mysql/binlog/event/statement_events.h, Query_event; MariaDB, sql/log_event_server.cc,
+    Query_log_event::write, which puts the collations of character sets before it since 11.2.
     """
     while p < end:
         key = load_u8(p)
@@ -134,6 +135,8 @@ def _client_charset(p, end):
             p += load_u8(p) + 2
         elif key == 6:
             p += load_u8(p) + 1
+        elif key == 131:
+            p += 4 * load_u8(p) + 1
         else:
             return 0
     return 0

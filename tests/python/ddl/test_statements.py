@@ -558,7 +558,7 @@ TYPES = [
     ("blob(255)", ("tinyblob",) * 3),
     ("blob(256)", ("blob",) * 3),
     ("blob(70000)", ("mediumblob",) * 3),
-    ("enum('a', 'b ', 'it''s', \"q\\\"\", 'c\\\\d')", ("enum('a','b','it''s','q\"','c\\\\d')",) * 3),
+    ("enum('a', 'b', 'it''s', \"q\\\"\", 'c\\\\d')", ("enum('a','b','it''s','q\"','c\\\\d')",) * 3),
     ("set(x'61', 'b') charset latin1", ("set('a','b')",) * 3),
     ("json", ("json", "json", "longtext")),
     ("geometrycollection", ("geomcollection", "geometrycollection", "geometrycollection")),

@@ -1,0 +1,97 @@
+"""Labels of ENUM and SET, in the text between the parentheses of COLUMN_TYPE.
+
+The server keeps a label as bytes in the character set of its column. A statement has it as text, or as these bytes.
+Bytes stay `x'…'` until the character set is known; information_schema shows bytes that are no text in the same way.
+
+Sources: server, sql/sql_table.cc, `prepare_set_and_enum_fields`, and sql/sql_show.cc, `append_unescaped`; MariaDB,
+sql/sql_table.cc, `Column_definition::prepare_interval_field`.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ingest.binlog.charsets import BINARY, as_text, decode_text, encode_text
+
+_ESCAPES: Final = {"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r"}
+_TEXTS: Final = {short: sign for sign, short in _ESCAPES.items()}
+_LABEL: Final = re.compile(r"x'(?P<bytes>(?:[0-9a-f]{2})*)'|'(?P<text>(?:''|\\.|[^'\\])*)'", re.DOTALL)
+# A character of these sets is this many bytes or a multiple of them; the server puts zeros before shorter bytes.
+_WIDTHS: Final = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}
+
+
+def written(labels: Iterable[str | bytes]) -> str:
+    """Return labels as COLUMN_TYPE has them between the parentheses."""
+    return ",".join(map(_written, labels))
+
+
+def in_character_set(text: str, character_set: str | None) -> str:
+    """Return the labels of a statement as they are in a column.
+
+    Parameters
+    ----------
+    text
+        Labels as the statement has them, or as the column has them already.
+    character_set
+        That of the column; None where it is unknown: then bytes stay bytes.
+    """
+    return _each(text, lambda label: _in_column(label, character_set))
+
+
+def reinterpreted(text: str, before: str | None, after: str | None) -> str:
+    """Return the labels of a column whose table is converted: the servers keep their bytes.
+
+    Parameters
+    ----------
+    text
+        The type of the column, as COLUMN_TYPE shows it.
+    before, after
+        Character set of the column before and after; None where it is unknown. Then nobody knows what becomes of
+        labels that are not ASCII, and the type has no labels: `enum(?)`. So it is where bytes become no text.
+    """
+    if before == after:
+        return text
+    nameless = f"{text.partition('(')[0]}(?)"
+    if before is None or after is None:
+        return text if text.isascii() and "x'" not in text else nameless
+    labels = [_shown(_bytes_of(_label(found), before), after) for found in _LABEL.finditer(text)]
+    is_text = after == BINARY or all(isinstance(label, str) for label in labels)
+    return f"{text.partition('(')[0]}({written(labels)})" if labels and is_text else nameless
+
+
+def _each(text: str, change: Callable[[str | bytes], str | bytes]) -> str:
+    return _LABEL.sub(lambda found: _written(change(_label(found))), text)
+
+
+def _written(label: str | bytes) -> str:
+    if isinstance(label, bytes):
+        return f"x'{label.hex()}'"
+    return f"'{''.join(_ESCAPES.get(sign, sign) for sign in label)}'"
+
+
+def _label(found: re.Match[str]) -> str | bytes:
+    if found["bytes"] is not None:
+        return bytes.fromhex(found["bytes"])
+    return re.sub(r"''|\\.", lambda pair: _TEXTS.get(pair[0], pair[0][1:]), found["text"], flags=re.DOTALL)
+
+
+def _in_column(label: str | bytes, character_set: str | None) -> str | bytes:
+    if isinstance(label, bytes):
+        if character_set is None:
+            return label
+        width = _WIDTHS.get(character_set, 1)
+        label = _shown(label.rjust(-(-len(label) // width) * width, b"\0"), character_set)
+    elif character_set is not None and character_set != BINARY and not label.isascii():
+        label = decode_text(encode_text(label, character_set), character_set)
+    # Spaces at the end are no part of a label, except in bytes.
+    return label.rstrip(" ") if isinstance(label, str) and character_set != BINARY else label
+
+
+def _bytes_of(label: str | bytes, character_set: str) -> bytes:
+    return label if isinstance(label, bytes) else encode_text(label, character_set)
+
+
+def _shown(data: bytes, character_set: str) -> str | bytes:
+    """Return bytes as information_schema shows them: as text if they are text."""
+    text = as_text(data, character_set)
+    return data if text is None else text

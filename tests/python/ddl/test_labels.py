@@ -1,0 +1,119 @@
+"""Labels of ENUM and SET have the bytes that a server gives them, however a statement writes them."""
+
+from typing import Any
+
+import pytest
+
+from ingest.binlog.charsets import as_text, decode_text, encode_text
+from ingest.binlog.hints import enum_members
+from ingest.ddl.labels import in_character_set, reinterpreted, written
+from ingest.ddl.shapes import Shapes
+from tests.servers import Server
+from tests.servers.marked import marked
+from tests.support.ddl.folded import stated_actions
+
+# The statements of a session on one table.
+SESSIONS = [
+    # A conversion of the table keeps the bytes.
+    ("create table {} (a enum('é','Č','x') charset utf8mb4, b set('é','x') charset utf8mb4) charset utf8mb4",
+     "alter table {} convert to character set latin2"),
+    ("create table {} (a enum('é','Č','x')) charset utf8mb4", "alter table {} convert to character set latin1"),
+    ("create table {} (a enum('é','x')) charset latin1", "alter table {} convert to character set utf8mb4"),
+    ("create table {} (a enum('ab','x')) charset latin1", "alter table {} convert to character set utf16"),
+    ("create table {} (a enum('é','x')) charset utf8mb4", "alter table {} convert to character set binary"),
+    ("create table {} (a enum('é ','x ')) charset binary", "alter table {} convert to character set utf8mb4"),
+    ("create table {} (a enum('一','あ')) charset gbk", "alter table {} convert to character set sjis"),
+    ("create table {} (a enum('é')) charset utf8mb4", "alter table {} modify a enum('é') charset latin1"),
+    # Spaces at the end belong to a label of bytes alone.
+    ("create table {} (a enum('a ','b') charset binary, b set('c ') charset binary, c enum('d ') charset latin1)",),
+    ("create table {} (a enum('a ','b')) charset binary",),
+    ("create table {} (a enum('a ','b') charset utf16, b enum('a\t','\xa0') charset latin1)",),
+    # Hex and binary literals are bytes.
+    ("create table {} (a enum(0xE9,'x') charset latin1, b enum(0xD2BB) charset gbk,"
+     " d enum(0x00E9) charset utf16, e enum(0xC3A9) charset utf8mb4, f enum(0xE920) charset latin1,"
+     " g enum(b'11101001') charset latin1, h set(x'E9') charset latin1, i enum(0x82A0) charset sjis)",),
+    ("create table {} (a enum(0xE920,0xff) charset binary, b enum(0x61) charset utf32, c enum(0xe9) charset utf8mb4)",),
+    ("create table {} (a enum(0xE9,'x')) charset latin1",),
+    ("create table {} (a enum('x')) charset latin1", "alter table {} add b enum(0xE9)"),
+    ("create table {} (a enum('€','ÿ','漢')) charset latin1",),
+    # Texts of a session without a character set are bytes, too.
+    ("set names binary", "create table {} (a enum('é','x') charset latin1, b enum('é') charset utf8mb4,"
+     " c enum('é ') charset binary, d enum('é') charset utf16)"),
+    ("set names latin1", "create table {} (a enum('é') charset utf8mb4)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb118", "mysql56", deep=("mariadb",)))
+def test_labels_are_those_of_the_server(name: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(f"{name}_server")
+    server.execute("create database labels character set utf8mb4")
+    server.flush()
+    try:
+        for number, statements in enumerate(SESSIONS):
+            with server.connect() as connection, connection.cursor() as cursor:
+                for statement in ("set names utf8mb4", "set sql_mode = ''", *statements):
+                    cursor.execute(statement.format(f"labels.t{number}"))
+        shapes = Shapes()
+        for action in stated_actions(server.flush()):
+            shapes.apply(action)
+        for number, statements in enumerate(SESSIONS):
+            for column in shapes.tables["labels", f"t{number}"].columns:
+                labels = enum_members(column.column_type or "")
+                theirs = labels_of(server, f"labels.t{number}", column.name)
+                charset = column.character_set or "binary"
+                texts = [as_text(label, charset) for label in theirs]
+                # Bytes that are no text are not shown: the servers print something else for them.
+                assert labels == (None if None in texts else tuple(texts)), (statements, column)
+    finally:
+        server.execute("drop database labels")
+
+
+def labels_of(server: Server, table: str, column: str) -> list[bytes]:
+    """Return the bytes of each label, as the server reads them from rows."""
+    found: list[bytes] = []
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("set sql_mode = ''")
+        kind = str(server.execute(f"show columns from {table} where field = '{column}'")[0][1])
+        values = [1, 2, 4] if "set(" in kind else [1, 2, 3]
+        for value in values:
+            cursor.execute(f"delete from {table}")
+            cursor.execute(f"insert into {table} ({column}) values ({value})")
+            cursor.execute(f"select hex({column}), {column} + 0 from {table}")
+            ((text, kept),) = cursor.fetchall()
+            if kept == value:
+                found.append(bytes.fromhex(text))
+    return found
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["a", "it's", "b\\c", "\0", "line\nline", "cr\r", '"', "x'61'", "", "é", "a,b", "')"], [b"\xe9", b""]],
+)
+def test_labels_are_read_as_they_are_written(labels: list[Any]) -> None:
+    text = written(labels)
+    assert in_character_set(text, None) == text
+    if isinstance(labels[0], str):
+        assert enum_members(f"enum({text})") == tuple(labels)
+        assert in_character_set(in_character_set(text, "utf8mb4"), "utf8mb4") == text
+
+
+def test_zeros_fill_the_first_character_of_bytes() -> None:
+    # MySQL 5.6 writes only the zeros.
+    assert in_character_set("x'e9'", "utf16") == "'é'" == in_character_set("x'0000e9'", "utf32")
+    assert in_character_set("x'e9'", None) == "x'e9'" == in_character_set("x'e9'", "utf8mb4")
+
+
+def test_labels_of_which_nobody_knows_the_bytes_are_no_labels() -> None:
+    assert reinterpreted("enum('a','b')", None, "latin1") == "enum('a','b')"
+    assert reinterpreted("enum('a','é')", None, "latin1") == "enum(?)" == reinterpreted("enum('é')", "latin1", None)
+    assert enum_members("enum(?)") is None
+    assert in_character_set("enum(?)", "latin1") == "enum(?)"
+
+
+@pytest.mark.parametrize("charset", ["latin1", "gbk", "sjis", "ujis", "gb18030", "utf8mb3", "utf16", "koi8r", "swe7"])
+def test_a_text_is_encoded_as_it_is_decoded(charset: str) -> None:
+    for text in ("abc", "é", "一", "あ", "ж", "😀"):
+        data = encode_text(text, charset)
+        shown = decode_text(data, charset)
+        assert shown in (text, "?" * len(text), "ꓹ"), (text, data, shown)
+        assert as_text(data, charset) == shown
