@@ -73,6 +73,8 @@ class Column:
     default
         As written; None where the statement has none. Columns that differ only in it are equal: it is no part of the
         shape, and a masked statement has another one.
+    is_invisible
+        Whether `select *` leaves the column out. Columns that differ only in it are equal, too.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Column:
     extra: str = ""
     length: int | None = None
     default: DefaultValue | None = field(default=None, compare=False)
+    is_invisible: bool = field(default=False, compare=False)
 
 
 KeyPart = tuple[str | None, int | None, str | None]

@@ -33,6 +33,7 @@ from ingest.ddl.definitions import (
     stamped,
 )
 from ingest.ddl.names import Names
+from ingest.ddl.shapes import GENERATED_KEY
 from ingest.ddl.tokens import Cursor
 from ingest.ddl.versioning import PERIOD
 
@@ -54,19 +55,8 @@ _STANDALONE: Final = (
     "ONLINE",
 )
 _PARTITION_VERBS: Final = (
-    *(
-        "COALESCE",
-        "REORGANIZE",
-        "ANALYZE",
-        "CHECK",
-        "OPTIMIZE",
-        "REBUILD",
-        "REPAIR",
-        "DISCARD",
-        "IMPORT",
-        "SECONDARY_LOAD",
-    ),
-    "SECONDARY_UNLOAD",
+    *("COALESCE", "REORGANIZE", "ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR", "DISCARD", "IMPORT"),
+    *("SECONDARY_LOAD", "SECONDARY_UNLOAD"),
 )
 
 
@@ -115,7 +105,8 @@ class _Parts:
 
     def in_order(self) -> list[Action]:
         """Return the actions, in an order that gives the result of the statement."""
-        columns = _without_clashes([*self._changed, *self._placed, *self._added_period()], self._action)
+        placed = _behind_generated_key(self._placed)
+        columns = _without_clashes([*self._changed, *placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
         others = self._others
         if any(one.keys for one in others):
@@ -157,8 +148,7 @@ class _Parts:
                 self._rename()
             case "ALTER":
                 cursor.at += 1
-                self._other(f"alter {cursor.word().lower()}".rstrip())
-                cursor.skip_until(lambda at: at.is_sign(","))
+                self._alter()
             case "CONVERT":
                 cursor.at += 1
                 self._convert()
@@ -189,6 +179,18 @@ class _Parts:
 
     def _condition(self) -> bool:
         return self._cursor.take_words("IF", "EXISTS") or self._cursor.take_words("IF", "NOT", "EXISTS")
+
+    def _alter(self) -> None:
+        """Read what changes no values: the default or visibility of a column, the visibility of an index, a check."""
+        cursor = self._cursor
+        detail, name = f"alter {cursor.word().lower()}".rstrip(), None
+        if cursor.word() not in ("INDEX", "CHECK", "CONSTRAINT"):
+            cursor.take_words("COLUMN")
+            name = cursor.column()
+            word = cursor.take_words("SET") and cursor.take_one_of("VISIBLE", "INVISIBLE")
+            detail, name = (f"set {word.lower()}", name) if word else (detail, None)
+        self._other(detail, column_name=name)
+        cursor.skip_until(lambda at: at.is_sign(","))
 
     # --- ADD ---
 
@@ -451,6 +453,13 @@ class _Parts:
         self._defaults.append(
             self._action("other", detail="default character set", character_set=character_set, collation=collation)
         )
+
+
+def _behind_generated_key(actions: list[Action]) -> list[Action]:
+    """Return placements with those behind a generated key at the beginning: others that are FIRST come between."""
+    if any(GENERATED_KEY in (_old(one), _new(one)) for one in actions):
+        return actions
+    return sorted(actions, key=lambda one: (one.after_column or "").casefold() != GENERATED_KEY)
 
 
 def _without_clashes(actions: list[Action], action: ActionOf) -> list[Action]:

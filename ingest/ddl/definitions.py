@@ -140,7 +140,7 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
     """
     data_type = read_type(cursor, dialect)
     nullable: bool | None = None
-    is_generated = is_primary = is_versioned = is_period = has_default = False
+    is_generated = is_primary = is_versioned = is_period = has_default = is_invisible = False
     extra = ""
     default: DefaultValue | None = None
     keys: list[Key] = []
@@ -190,12 +190,21 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
                 keys.append(key)
         elif cursor.take_words("WITH", "SYSTEM", "VERSIONING"):
             is_versioned = True
+        elif word := cursor.take_one_of("VISIBLE", "INVISIBLE"):
+            is_invisible = word == "INVISIBLE"
         else:
             _skip_attribute(cursor)
     if nullable is None:
         nullable = data_type.name != "timestamp" or dialect.has_explicit_timestamps
     place, after = read_place(cursor)
-    column = Column(name, is_nullable=nullable, is_generated=is_generated, extra=extra, default=default)
+    column = Column(
+        name,
+        is_nullable=nullable,
+        is_generated=is_generated,
+        extra=extra,
+        default=default,
+        is_invisible=is_invisible,
+    )
     is_stamped = not (nullable or is_generated or has_default or extra or dialect.has_explicit_timestamps)
     return Definition(
         _typed(column, data_type), data_type, is_primary, tuple(keys), place, after, is_versioned, is_period, is_stamped
@@ -259,7 +268,7 @@ def _skip_expression(cursor: Cursor) -> None:
 
 def _skip_attribute(cursor: Cursor) -> None:
     """Skip an attribute that does not affect the column's shape."""
-    if cursor.take_one_of("VISIBLE", "INVISIBLE", "VIRTUAL", "STORED", "PERSISTENT"):
+    if cursor.take_one_of("VIRTUAL", "STORED", "PERSISTENT"):
         return
     if cursor.take_one_of("COMMENT", "COLUMN_FORMAT", "STORAGE", "SRID"):
         cursor.value()

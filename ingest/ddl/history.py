@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from ingest.ddl.actions import Action, Key
+from ingest.ddl.backwards import before
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 
 Place = tuple[int, ...]
@@ -111,6 +112,8 @@ class Version:
         How sure the columns are.
     evidence
         Where the columns come from, or why there are none; None if nothing is known of the table.
+    carried
+        What a later snapshot and the statements before it tell of the columns, where nothing else is known.
     """
 
     place: Place
@@ -119,6 +122,25 @@ class Version:
     is_handed_over: bool = False
     certainty: Certainty = Certainty.CERTAIN
     evidence: Evidence | None = None
+    carried: "Version | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A statement on a table that is not known.
+
+    Attributes
+    ----------
+    table, index
+        The table before it, and the index of the table's version there.
+    behind
+        Index of the first version behind it, among those of the table as it is called then.
+    """
+
+    action: Action
+    table: TableId
+    index: int
+    behind: int
 
 
 def versions_of(events: Iterable[tuple[Place, Event]], *, breaks_before: bool = False) -> dict[TableId, list[Version]]:
@@ -170,6 +192,8 @@ class _Fold:
         # Tables that do not exist, and schemas without tables that nothing has mentioned.
         self._absent: dict[TableId, Evidence] = {}
         self._new_schemas: set[str | None] = set()
+        # The statements on tables with an unknown definition since the last gap, by the names that the tables have now.
+        self._unapplied: dict[TableId, list[_Step]] = {}
         # Whether a snapshot listed the tables, and whether one listed the schemas.
         self._has_observed = self._has_schemas = False
 
@@ -188,8 +212,11 @@ class _Fold:
                 self._observe(place, event)
             case Hole():
                 self._lose_sight(place)
+                if not event.ends_log:
+                    self._unapplied.clear()
             case Handover():
                 self._doubt(Certainty.ASSUMED)
+                self._unapplied.clear()
                 for table in self.versions:
                     self._note(place, table, is_handed_over=True)
             # ADD PERIOD makes the columns that it names NOT NULL.
@@ -204,8 +231,29 @@ class _Fold:
         self._shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults, seen.keys)
         certainty = Certainty.CERTAIN if seen.has_place else Certainty.ASSUMED
         for table in seen.tables:
+            self._carry_back(table, Evidence(seen.snapshot_id))
             self._know(table, certainty, Evidence(seen.snapshot_id))
             self._note(place, table, is_observed=True)
+
+    def _carry_back(self, table: TableId, evidence: Evidence) -> None:
+        """Tell what the table was before the statements that it was not known at."""
+        steps = self._unapplied.pop(table, [])
+        shape, upto = self._shapes.tables[table], len(self.versions.get(table, [])) - 1
+        for step in reversed(steps):
+            self._tell(table, range(step.behind, upto + 1), shape, evidence)
+            earlier = before(shape, step.action)
+            if earlier is None:
+                return
+            table, shape, upto = step.table, earlier, step.index
+            if step is steps[0]:
+                self._tell(table, [upto], shape, evidence)
+
+    def _tell(self, table: TableId, numbers: Iterable[int], shape: Shape, evidence: Evidence) -> None:
+        for number in numbers:
+            then = self.versions[table][number]
+            columns = list(shape.column_rows(table))
+            carried = Version(then.place, columns, certainty=Certainty.ASSUMED, evidence=evidence)
+            self.versions[table][number] = replace(then, carried=carried)
 
     def _lose_sight(self, place: Place) -> None:
         """Statements may be missing before this place: tables may have changed, and others may exist by now."""
@@ -244,6 +292,7 @@ class _Fold:
                 # The server carried it out, so the table no longer existed.
                 self._shapes.tables.pop(table, None)
         concerned = self._concerned(action)
+        self._hold(place, table, action)
         held = {one: self._columns(one) for one in concerned}
         may_be_there = self._may_be_there(table)
         known = self._known.get(_model_of(action))
@@ -271,6 +320,21 @@ class _Fold:
                 self._note(place, one)
         if action.action == "drop_database" and not action.is_conditional:
             self._new_schemas.add(action.schema_name)
+
+    def _hold(self, place: Place, table: TableId, action: Action) -> None:
+        """Keep a statement on a table that is not known, for a later snapshot of the table."""
+        is_there = table in self._shapes.tables or table in self._absent
+        if is_there or action.table_name is None or action.action.startswith(("create_", "drop_table")):
+            for one in self._concerned(action):
+                self._unapplied.pop(one, None)
+            return
+        is_renamed = action.action == "rename_table"
+        now = self._concerned(action)[1] if is_renamed else table
+        index, behind = (len(self.versions.setdefault(one, [*self._unheard_of])) for one in (table, now))
+        self._unapplied[now] = [*self._unapplied.pop(table, []), _Step(action, table, index - 1, behind)]
+        if action.is_conditional and not is_renamed:
+            # It may have changed the table.
+            self._note(place, table)
 
     def _know(self, table: TableId, certainty: Certainty, evidence: Evidence) -> None:
         self._known[table] = certainty, evidence
@@ -416,6 +480,9 @@ def _shows(
             return is_new and (action.column_name or "").casefold() not in names
         case "drop_column":
             return (action.column_name or "").casefold() not in names
+        case "add_primary_key" | "drop_primary_key":
+            key = {name for name, row in names.items() if row["primary_key_ordinal"]}
+            return key == {name.casefold() for name in action.key_columns}
         case "convert_character_set":
             texts = [row["character_set"] for row in names.values() if row["character_set"]]
             return all(action.character_set in (None, character_set) for character_set in texts)

@@ -3,16 +3,20 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from ingest.ddl.actions import Action, Column, Default, Key
-from ingest.ddl.column_types import TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
+from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
+from ingest.ddl.labels import reinterpreted
 from ingest.ddl.versioning import PERIOD
 
 TableId = tuple[str, str]
 
 
 NOT_KNOWN: Default = (None, None)
+
+GENERATED_KEY: Final = "my_row_id"
+"""Name of the primary key that MySQL gives a table without one."""
 
 
 class ShapeError(Exception):
@@ -362,6 +366,8 @@ class Shapes:
             shape.character_set, shape.collation = resolved(action.character_set, action.collation, kept)
         if action.detail == "rename index":
             shape.has_all_keys = False
+        if action.column_name is not None and (at := shape.index(action.column_name)) is not None:
+            shape.columns[at] = replace(shape.columns[at], is_invisible=action.detail == "set invisible")
         if action.detail == "add period":
             _set_not_null(shape, action.key_columns)
         # A snapshot without a position may already show a key that the statement adds.
@@ -394,6 +400,7 @@ def _observed(row: Mapping[str, Any]) -> Column:
         row["is_nullable"],
         row["is_generated"],
         row["extra"] or "",
+        is_invisible="INVISIBLE" in (row["extra"] or "").upper(),
     )
 
 
@@ -410,6 +417,9 @@ def _converted(column: Column, shape: Shape) -> Column:
     if column.data_type not in TEXT_TYPES or column.character_set == "binary":
         return column
     data_type = column.data_type
+    if data_type in LABELLED:
+        kept = reinterpreted(column.column_type or "", column.character_set, shape.character_set)
+        column = replace(column, column_type=kept)
     if column.character_set is not None and shape.character_set is not None and "text" in data_type:
         grown = text_type_for(data_type, bytes_each(column.character_set), bytes_each(shape.character_set))
         column = replace(column, data_type=grown, column_type=(column.column_type or "").replace(data_type, grown, 1))
@@ -418,7 +428,7 @@ def _converted(column: Column, shape: Shape) -> Column:
 
 def _place(shape: Shape, column: Column, action: Action) -> None:
     if action.place == "first":
-        shape.columns.insert(0, column)
+        shape.columns.insert(int(_has_generated_key(shape)), column)
     elif action.place == "after":
         at = shape.index(action.after_column)
         if at is None:
@@ -429,6 +439,20 @@ def _place(shape: Shape, column: Column, action: Action) -> None:
         while not _stays_behind(column) and at and _stays_behind(shape.columns[at - 1]):
             at -= 1
         shape.columns.insert(at, column)
+
+
+def _has_generated_key(shape: Shape) -> bool:
+    """Return whether the table has a primary key that MySQL generated: that stays the first column.
+
+    Source: server, sql/sql_gipk.cc, `adjust_generated_invisible_primary_key_column_position`.
+    """
+    first = shape.columns[0] if shape.columns else None
+    return (
+        first is not None
+        and (first.is_invisible, first.column_type) == (True, "bigint unsigned")
+        and "auto_increment" in first.extra.lower()
+        and [first.name.casefold()] == [GENERATED_KEY] == [name.casefold() for name in shape.primary_key]
+    )
 
 
 def _stays_behind(column: Column) -> bool:

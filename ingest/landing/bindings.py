@@ -189,7 +189,7 @@ class TableNames:
         for (first, of_position), (_, following) in pairwise([*steps, (FOREVER, [])]):
             version = _confirmed(of_position)
             own = version if version.columns is not None else None
-            later = _shown_before(following, is_known=version.evidence is not None)
+            later = _shown_before(following) or (version.carried if own is None else None)
             found = []
             if own is not None and later is not None and _shape(own) == _shape(later):
                 found.append((later, Certainty.CERTAIN in (own.certainty, later.certainty)))
@@ -268,15 +268,12 @@ def _confirmed(of_position: Sequence[Version]) -> Version:
     return replace(last, certainty=max((one.certainty for one in same), default=last.certainty))
 
 
-def _shown_before(following: Sequence[Version], *, is_known: bool) -> Version | None:
+def _shown_before(following: Sequence[Version]) -> Version | None:
     """Return the version of the next position that is valid here, too: that of a snapshot, back to the last statement.
 
     A snapshot without a position counts from the beginning, as far as nothing else is known.
     """
-    if following and following[0].is_observed:
-        return _confirmed(following) if following[0].columns else None
-    is_assumed = bool(following) and following[-1].is_observed and following[-1].certainty is Certainty.ASSUMED
-    return following[-1] if is_assumed and not is_known else None
+    return _confirmed(following) if following and following[0].is_observed and following[0].columns else None
 
 
 @dataclass(slots=True)
@@ -301,7 +298,7 @@ class _Run:
 
 def _shape(version: Version) -> list[tuple[str, str, bool]]:
     return [
-        (row["column_name"].lower(), row["data_type"].lower(), row["primary_key_ordinal"] is not None)
+        (row["column_name"].lower(), (row["data_type"] or "").lower(), row["primary_key_ordinal"] is not None)
         for row in version.columns or ()
     ]
 
@@ -310,7 +307,7 @@ def _column(row: Mapping[str, Any], ordinal: int) -> NamedColumn:
     return NamedColumn(
         ordinal=ordinal,
         name=row["column_name"],
-        data_type=row["data_type"].lower(),
+        data_type=row["data_type"].lower() if row["data_type"] is not None else None,
         column_type=row["column_type"],
         character_set=row["character_set"],
         is_nullable=row["is_nullable"],
@@ -380,7 +377,7 @@ def _misfit(version: TableVersion, columns: Sequence[Mapping[str, Any]]) -> tupl
     """Return why a definition cannot be that of a table map: a reason and a detail."""
     if len(version.columns) != len(columns):
         detail = f"the table map has {len(columns)} columns, the schema {len(version.columns)}"
-        return "column_count_mismatch", detail
+        return "column_count_mismatch", detail + (_HIDDEN_KEY if _may_hide_key(version, columns) else "")
     if len(set(version.column_names)) != len(columns):
         return "column_count_mismatch", _DOUBLED
     details = [
@@ -392,13 +389,33 @@ def _misfit(version: TableVersion, columns: Sequence[Mapping[str, Any]]) -> tupl
     return ("column_type_mismatch", "; ".join(details)) if details else None
 
 
+_HIDDEN_KEY: Final = (
+    "; a key that the server generated may be hidden from information_schema, for example while"
+    " show_gipk_in_create_table_and_information_schema is OFF"
+)
+
+
+def _may_hide_key(version: TableVersion, columns: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the table map has one number more than a definition without a primary key.
+
+    MySQL generates the first column; MySQL of Alibaba Cloud the last one.
+    """
+    is_keyless = not version.primary_key_ordinals
+    ends = columns[:1], columns[-1:]
+    has_number = any(one["type"] == "LONGLONG" and not one["is_nullable"] for end in ends for one in end)
+    return is_keyless and len(columns) == len(version.columns) + 1 and has_number
+
+
 def _not_null(is_nullable: bool | None) -> str:
     return " not null" if is_nullable is False else ""
 
 
 def _fits(wire: Mapping[str, Any], defined: NamedColumn, *, is_of_statement: bool) -> bool:
     """Compare types, the sizes in the metadata of the table map, and whether NULL is allowed."""
-    name, metadata, data_type = wire["type"], wire["metadata"], defined.data_type or ""
+    name, metadata, data_type = wire["type"], wire["metadata"], defined.data_type
+    if data_type is None:
+        # A later statement changed the type.
+        return True
     known = wire_metadata().get((name, data_type))
     if known is None:
         return False

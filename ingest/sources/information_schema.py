@@ -70,6 +70,8 @@ from information_schema.statistics as s
 where s.table_schema not in {_LEFT_OUT} and (s.non_unique = 0 or s.index_type = 'HASH')
 """
 
+_SHOWS_GENERATED_KEYS = "show_gipk_in_create_table_and_information_schema"
+
 Rows = list[dict[str, Any]]
 Schema = tuple[Rows, Rows, Rows, Rows]
 Position = tuple[str, int, str | None]
@@ -106,6 +108,9 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
 
 def read_schema(server: Server) -> Schema:
     """Return rows of `schema_columns`, `schema_keys`, `foreign_keys` and `schema_defaults`, as they are now."""
+    if server.variables(_SHOWS_GENERATED_KEYS).get(_SHOWS_GENERATED_KEYS) == "OFF":
+        # The rows of the log have these keys, whatever the server shows.
+        server.rows(f"set session {_SHOWS_GENERATED_KEYS} = 1")
     tables = server.rows(_TABLES)
     views = (_COLUMNS, _KEYS, _RULES, _UNIQUE_KEYS)
     columns, keys, rules, statistics = (server.rows(view) for view in views)

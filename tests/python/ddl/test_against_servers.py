@@ -446,3 +446,57 @@ def drop_databases(server: Server) -> None:
     for (name,) in server.execute("show databases"):
         if name.lower().startswith(("db", "select")):
             server.execute("drop database `" + name.replace("`", "``") + "`")
+
+
+KEY = "my_row_id bigint unsigned not null auto_increment invisible primary key"
+GENERATED_KEYS = [
+    ("create table {} (a int, b int)", "alter table {} modify b int first"),
+    ("create table {} (a int, b int)", "alter table {} add c int first, add d int first, add e int after my_row_id"),
+    (
+        "create table {} (a int)", "set sql_generate_invisible_primary_key = 0", "alter table {} add c int first",
+        "alter table {} drop primary key, drop column my_row_id, add d int first",
+    ),
+    ("create table {} (a int)", "alter table {} alter column my_row_id set visible", "alter table {} add c int first"),
+    (
+        "create table {} (a int)", "alter table {} alter my_row_id set visible, add c int first",
+        "alter table {} add d int first", "alter table {} alter my_row_id set invisible",
+        "alter table {} modify my_row_id bigint unsigned not null auto_increment invisible first",
+        "alter table {} add e int first",
+    ),
+    ("create table {} (a int)", "alter table {} drop column my_row_id, add id int primary key first"),
+    # The server takes a person's column of the same kind for its own.
+    (f"create table {{}} ({KEY}, a int)", "alter table {} add c int first"),
+    (f"create table {{}} ({KEY.upper()}, a int)", "alter table {} add c int first"),
+    (f"create table {{}} ({KEY.replace('my_row_', '')}, a int)", "alter table {} rename column id to my_row_id",
+     "alter table {} add c int first"),
+    (f"create table {{}} ({KEY.replace('invisible', '')}, a int)", "alter table {} add c int first"),
+    (f"create table {{}} ({KEY.replace('unsigned', '')}, a int)", "alter table {} add c int first"),
+    (f"create table {{}} ({KEY.replace('bigint', 'int')}, a int)", "alter table {} add c int first"),
+    (f"create table {{}} ({KEY.replace('primary key', 'unique')}, a int)", "alter table {} add c int first"),
+    (f"create table {{}} (a int, {KEY}, b int)", "alter table {} modify b int first"),
+    (f"create table {{}} ({KEY.replace('primary key', '')}, a int not null, primary key (my_row_id, a))",
+     "alter table {} add c int first"),
+    (f"create table {{}} ({KEY.replace('auto_increment', '')}, a int)", "alter table {} add c int first"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", marked("mysql"))
+@pytest.mark.parametrize("is_snapshot", [False, True])
+def test_a_generated_key_stays_the_first_column(server: Server, is_snapshot: bool) -> None:
+    server.execute("create database db")
+    server.flush()
+    shapes = Shapes()
+    for number, (create, *alters) in enumerate(GENERATED_KEYS):
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("set sql_generate_invisible_primary_key = 1")
+            cursor.execute(create.format(f"db.t{number}"))
+            if is_snapshot:
+                server.flush()
+                observed(shapes, server, ["db"])
+            for statement in alters:
+                cursor.execute(statement.format(f"db.t{number}"))
+        for action in stated_actions(server.flush()):
+            shapes.apply(action)
+    mine, theirs = folded(shapes), described(server, ["db"])
+    for number, statements in enumerate(GENERATED_KEYS):
+        assert mine["db", f"t{number}"]["columns"] == theirs["db", f"t{number}"]["columns"], statements

@@ -1,5 +1,6 @@
 """The schema history of a source as raw tables: which version names the values of a table map, and where."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -269,6 +270,99 @@ def test_a_snapshot_without_a_position_is_assumed_where_it_fits_the_log(home: Ho
     # It shows the outcome of the statement, so it was taken after it.
     _, altered = home.land("create table t (b int)", "alter table t change b a int")
     assert home.bindings("m")[-1] == (altered, "a", "in_force", None)
+
+
+BEHIND = ("binlog.000002", 4)
+PLACES = pytest.mark.parametrize("place", [None, ("binlog.000001", 0), BEHIND], ids=["nowhere", "at its end", "behind"])
+
+
+def of_end(place: tuple[str, int] | None, end: int) -> tuple[str, int] | None:
+    """Return the place of a snapshot; one in the log is at its end."""
+    return (place[0], end) if place and place != BEHIND else place
+
+
+@PLACES
+@pytest.mark.parametrize(
+    ("statements", "shown", "wire", "names"),
+    [
+        (["alter table t add c int first"], "c:int a:int b:int", "a:int b:int", "a b"),
+        (["alter table t rename column a to c"], "c:int b:int", "a:int b:int", "a b"),
+        (["alter table t change a b int, change b a int"], "b:int a:int", "a:int b:int", "a b"),
+        (["alter table t modify a int"], "a:int b:int", "a:VARCHAR(8) b:int", "a b"),
+        (["alter table t add c int", "alter table t rename column a to z"], "z:int b:int c:int", "a:int b:int", "a b"),
+        (["alter table t drop column c"], "a:int b:int", "a:int b:int c:int", None),
+        (["alter table t drop column a, add column c int"], "b:int c:int", "a:int b:int", None),
+        (["alter table t modify b int first"], "b:int a:int", "a:int b:int", None),
+        (["alter table t add c int", "alter table t drop column c"], "a:int b:int", "a:int b:int", None),
+        (["alter table t drop primary key"], "a!:int b:int", "a!:int b:int", None),
+    ],
+)
+def test_rows_before_a_statement_have_the_names_of_before(
+    home: Home, place: tuple[str, int] | None, statements: list[str], shown: str, wire: str, names: str | None
+) -> None:
+    *_, last, end = home.land(*statements, "insert into t values (1)")
+    home.snapshot(of_end(place, end), t=shown)
+    home.table_map("before", "t", wire)
+    home.table_map("after", "t", shown)
+    expected = (-1, names, "inferred", None) if names else (-1, None, None, "unknown_table")
+    assert home.bindings("before")[0] == expected
+    named = [one for one in home.bindings("after") if one[0] >= last]
+    assert named[0] == (last, re.sub("!?:int", "", shown), "inferred", None)
+
+
+@PLACES
+def test_rows_between_statements_have_the_names_of_between(home: Home, place: tuple[str, int] | None) -> None:
+    first, second, third, end = home.land(
+        "alter table t drop column z", "alter table t add b int", "alter table t rename column a to c",
+        "insert into t values (1)",
+    )  # fmt: skip
+    home.snapshot(of_end(place, end), t="c:int b:int")
+    home.table_map("one", "t", "a:int")
+    home.table_map("two", "t", "a:int b:int")
+    assert home.bindings("one")[:2] == [(-1, None, None, "unknown_table"), (first, "a", "inferred", None)]
+    named = [one[:2] for one in home.bindings("two") if one[1] and one[3] is None]
+    assert named[:2] == [(second, "a b"), (third, "c b")]
+
+
+@PLACES
+def test_a_renamed_table_had_its_columns_before(home: Home, place: tuple[str, int] | None) -> None:
+    *_, end = home.land(
+        "rename table old to middle", "alter table middle add b int", "rename table middle to t",
+        "insert into t values (1)",
+    )  # fmt: skip
+    home.snapshot(of_end(place, end), t="a:int b:int")
+    home.table_map("old", "old", "a:int")
+    home.table_map("middle", "middle", "a:int b:int")
+    assert home.bindings("old")[0] == (-1, "a", "inferred", None)
+    assert [one[1:] for one in home.bindings("middle") if one[3] is None] == [("a b", "inferred", None)]
+
+
+@PLACES
+def test_what_may_not_have_happened_tells_nothing_of_before(home: Home, place: tuple[str, int] | None) -> None:
+    _, end = home.land("alter table t add column if not exists b int", "insert into t values (1)")
+    home.snapshot(of_end(place, end), t="a:int b:int")
+    for key, wire in (("one", "a:int"), ("two", "a:int b:int")):
+        home.table_map(key, "t", wire)
+        assert home.bindings(key)[0] == (-1, None, None, "unknown_table")
+
+
+def test_a_gap_ends_what_a_snapshot_tells_of_before(home: Home) -> None:
+    home.land("alter table t add b int")
+    _, end = home.land("alter table t add c int", "insert into t values (1)", number=3)
+    home.snapshot(("binlog.000003", end), t="a:int b:int c:int")
+    home.table_map("one", "t", "a:int")
+    home.table_map("two", "t", "a:int b:int")
+    assert {one[1] for one in home.bindings("one")} == {None, "a b", "a b c"}
+    assert not any(one[3] is None for one in home.bindings("one"))
+    assert [one[1:] for one in home.bindings("two") if one[3] is None] == [("a b", "inferred", None)]
+
+
+def test_a_key_that_the_server_hides_is_named(home: Home) -> None:
+    home.snapshot(None, t="a:int b:int", u="a*:int b:int")
+    home.table_map("m", "t", "id!:LONGLONG(0) a:int b:int")
+    home.table_map("n", "u", "id!:LONGLONG(0) a:int b:int")
+    assert "show_gipk_in_create_table_and_information_schema" in (home.detail("m") or "")
+    assert home.detail("n") == "the table map has 3 columns, the schema 2"
 
 
 def test_names_are_in_lower_case_where_the_server_keeps_them_so(home: Home) -> None:
