@@ -189,7 +189,9 @@ class TableNames:
         for (first, of_position), (_, following) in pairwise([*steps, (FOREVER, [])]):
             version = _confirmed(of_position)
             own = version if version.columns is not None else None
-            later = _shown_before(following) or (version.carried if own is None else None)
+            later = _shown_before(following, is_known=version.evidence is not None) or (
+                version.carried if own is None else None
+            )
             found = []
             if own is not None and later is not None and _shape(own) == _shape(later):
                 found.append((later, Certainty.CERTAIN in (own.certainty, later.certainty)))
@@ -268,12 +270,18 @@ def _confirmed(of_position: Sequence[Version]) -> Version:
     return replace(last, certainty=max((one.certainty for one in same), default=last.certainty))
 
 
-def _shown_before(following: Sequence[Version]) -> Version | None:
+def _shown_before(following: Sequence[Version], *, is_known: bool) -> Version | None:
     """Return the version of the next position that is valid here, too: that of a snapshot, back to the last statement.
 
-    A snapshot without a position counts from the beginning, as far as nothing else is known.
+    A snapshot without a position counts from the beginning, as far as nothing else is known, and no statement on a
+    table that was not known comes between.
     """
-    return _confirmed(following) if following and following[0].is_observed and following[0].columns else None
+    if not following or following[0].columns is None:
+        return None
+    if following[0].is_observed:
+        return _confirmed(following) if following[0].columns else None
+    is_assumed = following[-1].is_observed and following[-1].certainty is Certainty.ASSUMED
+    return following[-1] if is_assumed and not is_known else None
 
 
 @dataclass(slots=True)

@@ -402,12 +402,20 @@ def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[De
         is_lost = version.columns is None or version.certainty is Certainty.LOST
         own = None if is_lost else definition_of(version.columns or ())
         if own is None or (version.is_handed_over and later is not None):
+            if later is None and own is None and version.carried is not None:
+                later = _typed(version.carried)
             yield version.place, () if later is None else (later,)
         elif later is None:
             yield version.place, (own,)
         else:
             own, later = _filled(own, later), _filled(later, own)
             yield version.place, (own,) if own == later else (own, later)
+
+
+def _typed(version: Version) -> Definition | None:
+    """Return a definition that was carried back; None if later statements changed types of its columns."""
+    columns = version.columns or []
+    return definition_of(columns) if all(row["data_type"] is not None for row in columns) else None
 
 
 def _filled(definition: Definition, other: Definition) -> Definition:

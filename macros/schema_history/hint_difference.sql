@@ -36,14 +36,13 @@ case
         or ({{ defined }}.data_type in ('inet4', 'inet6', 'uuid') and {{ decoded }}.type = 'STRING')
         then {{ defined }}.column_type
     when
-        -- A server shows labels that are not in the column's character set as bytes, and their own character set is
-        -- unknown.
-        not {{ defined }}.column_type rlike '[(,]x\''
+        -- Labels that are bytes (`x'…'`) or unknown (`enum(?)`) are no text, whatever the decoder knows.
+        not {{ defined }}.column_type rlike '[(,]x\'|[(][?][)]'
         and (
             {{ unknown_hint }} = 'labels'
             or (
                 {{ defined }}.data_type in ('enum', 'set')
-                and not {{ defined }}.column_type like '%\\%'
+                and locate(chr(92), {{ defined }}.column_type) = 0
                 and coalesce({{ labels }}, '') != {{ defined }}.column_type
             )
         )

@@ -40,6 +40,8 @@ CAPITALS = [
     "create table SHOP.Orders (Number int primary key, Note int)",
     "insert into shop.ORDERS values (4, 4)",
 ]
+# Labels that information_schema and a log without metadata write in several ways.
+LABELS = ["a\\\\b", "cr\\r", "lf\\n", "nul\\0", "z\\Z", "it''s", "%_", 'q"', "(?)", "x''61''"]
 WHOLE = "schema_name, table_name, event_type, row_before, row_after, changed_columns"
 
 
@@ -79,6 +81,14 @@ def land_capitals(folder: Path, home: Path, spark: Any) -> None:
         server.flush()
         files = find_binlogs(server.binlog_dir, [path.name for path in server.binlogs()[:-1]])
         assert ingest("capitals", files, session=spark, home=home).exit_code == 0
+        server.execute(
+            "create database labels",
+            *(f"create table labels.t{n} (a enum('{label}'), b set('{label}'))" for n, label in enumerate(LABELS)),
+            *(f"insert into labels.t{n} values (1, 1)" for n in range(len(LABELS))),
+        )
+        server.flush()
+        last = find_binlogs(server.binlog_dir, [server.binlogs()[-2].name])
+        assert ingest("labels", last, session=spark, home=home).exit_code == 0
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +185,15 @@ def test_a_server_without_capitals_names_every_row(first_build: dict[str, list[C
         ("shop.bills", ["id", "new"]),
         ("shop.orders", ["Number", "Note"]),
     ]
+
+
+def test_labels_of_any_sign_are_read_once(first_build: dict[str, list[Change]], spark: Any) -> None:
+    assert quarantined(spark, "labels") == []
+    expected = ["a\\b", "cr\r", "lf\n", "nul\0", "z\x1a", "it's", "%_", 'q"', "(?)", "x'61'"]
+    found = changes(spark, "labels", "row_after['a'], row_after['b']")
+    assert without_places(found) == [(label, label) for label in expected]
+    listed = spark.sql("select differences from binloom_quality.segments_to_land_again where source_id = 'labels'")
+    assert listed.collect() == []
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)
