@@ -362,7 +362,9 @@ def _string(word: str, cursor: Cursor, dialect: Dialect) -> DataType | None:
     for family in (_TEXTS, _BLOBS):
         if word.lower() in family:
             sizes = _sizes(cursor)
-            found = DataType(word.lower(), wanted_length=sizes[0] if sizes and sizes[0] else None)
+            # TEXT(0) is TINYTEXT in MySQL 8 and later, and TEXT elsewhere.
+            has_length = bool(sizes and (sizes[0] or (not dialect.is_mariadb and dialect.version >= (8,))))
+            found = DataType(word.lower(), wanted_length=sizes[0] if has_length else None)
             return _text(found, cursor, dialect) if family is _TEXTS else _compressed(found, cursor)
     return None
 

@@ -285,11 +285,20 @@ def _skip_attribute(cursor: Cursor) -> None:
         cursor.take_words("NOT", "SECONDARY")
         or cursor.take_words("WITHOUT", "SYSTEM", "VERSIONING")
         or cursor.take_words("COMPRESSED")
+        or _took_dictionary(cursor)
     ):
         # REF_SYSTEM_ID, or an option that a storage engine of MariaDB adds.
         cursor.name()
         cursor.expect_sign("=")
         cursor.value()
+
+
+def _took_dictionary(cursor: Cursor) -> bool:
+    """Move past the dictionary of a compressed column of Percona Server, if it comes next."""
+    if not cursor.take_words("WITH", "COMPRESSION_DICTIONARY"):
+        return False
+    cursor.name()
+    return True
 
 
 def _skip_enforcement(cursor: Cursor) -> None:

@@ -24,7 +24,7 @@ _MODIFIERS: Final = (
 )
 OBJECTS_BESIDE_TABLES: Final = (
     *("VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "LIBRARY", "PACKAGE", "EVENT", "USER", "ROLE", "TABLESPACE"),
-    *("SERVER", "INSTANCE", "LOGFILE", "RESOURCE", "SPATIAL"),
+    *("SERVER", "INSTANCE", "LOGFILE", "RESOURCE", "SPATIAL", "COMPRESSION_DICTIONARY"),
 )
 """Kinds of objects; a statement on one of them changes no table."""
 

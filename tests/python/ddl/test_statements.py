@@ -778,3 +778,14 @@ def test_nothing_stops_it(text: str, is_mariadb: bool) -> None:
             assert all(isinstance(one, Action) for one in found)
             if any(one.action == "not_understood" for one in found):
                 assert len(found) == 1 and found[0].detail
+
+
+def test_dictionaries_of_percona_server_change_no_table() -> None:
+    column = "c varchar(9) column_format compressed with compression_dictionary numbers"
+    (added,) = actions_of(f"alter table s.t add {column} first", None)
+    (made,) = actions_of(f"create table s.t (id int, {column} not null, {column.replace('c ', 'd ', 1)})", None)
+    assert (added.action, added.place, added.columns[0].column_type) == ("add_column", "first", "varchar(9)")
+    assert [(one.name, one.is_nullable) for one in made.columns] == [("id", True), ("c", False), ("d", True)]
+    for verb in ("create", "drop"):
+        (beside,) = actions_of(f"{verb} compression_dictionary numbers ('one two')", None)
+        assert (beside.action, beside.table_name) == ("other", None)
