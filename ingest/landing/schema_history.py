@@ -226,15 +226,8 @@ class SchemaHistory:
 
     def begin_of(self, epoch: int) -> tuple[int, int]:
         """Return the number of the file and the offset at which the landed log of an epoch begins."""
-        return min(
-            (
-                (_sequence(name), start)
-                for (of, name), found in self._ranges.items()
-                if of == epoch
-                for start, _ in found
-            ),
-            default=(-1, -1),
-        )
+        of_epoch = ((_sequence(name), found) for (of, name), found in self._ranges.items() if of == epoch)
+        return min(((number, start) for number, found in of_epoch for start, _ in found), default=(-1, -1))
 
     def _in_its_epoch(self, snapshot: _Snapshot) -> _Snapshot:
         """Return a snapshot with the epoch in which it was taken.
@@ -398,12 +391,11 @@ def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[De
     """
     for number, version in enumerate(versions):
         following = versions[number + 1] if number + 1 < len(versions) else None
-        later = definition_of(following.columns or ()) if following is not None and following.is_observed else None
+        shown = following.columns or () if following is not None and following.is_observed else None
+        later = _carried(version) if shown is None else definition_of(shown)
         is_lost = version.columns is None or version.certainty is Certainty.LOST
         own = None if is_lost else definition_of(version.columns or ())
         if own is None or (version.is_handed_over and later is not None):
-            if later is None and own is None and version.carried is not None:
-                later = _typed(version.carried)
             yield version.place, () if later is None else (later,)
         elif later is None:
             yield version.place, (own,)
@@ -412,10 +404,10 @@ def _alternatives(versions: Sequence[Version]) -> Iterator[tuple[Place, tuple[De
             yield version.place, (own,) if own == later else (own, later)
 
 
-def _typed(version: Version) -> Definition | None:
-    """Return a definition that was carried back; None if later statements changed types of its columns."""
-    columns = version.columns or []
-    return definition_of(columns) if all(row["data_type"] is not None for row in columns) else None
+def _carried(version: Version) -> Definition | None:
+    """Return the definition that was carried back; None if later statements changed types of its columns."""
+    columns = version.carried.columns if version.carried is not None else None
+    return definition_of(columns) if columns and all(row["data_type"] is not None for row in columns) else None
 
 
 def _filled(definition: Definition, other: Definition) -> Definition:

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "ingest.versions": set(),
     "ingest.words": set(),
     "ingest.binlog": {"ingest.errors", "ingest.extras", "ingest.lazy", "ingest.versions"},
-    "ingest.ddl": {"ingest.errors", "ingest.versions"},
+    "ingest.ddl": {"ingest.errors", "ingest.versions", "ingest.binlog"},
     "ingest.masking": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl", "ingest.sources"},
     "ingest.sources": {"ingest.errors", "ingest.versions", "ingest.binlog", "ingest.ddl"},
     "ingest.warehouse": BYTES,
