@@ -13,7 +13,8 @@ from ingest.binlog.charsets import canonical
 _BINARY_TYPES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"})
 _SIZES = re.compile(r"\w+\((\d+)(?:,(\d+))?\)")
 _TEMPORAL_TYPES = frozenset({"time", "datetime", "timestamp"})
-_ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "Z": "\x1a"}
+LABEL_ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "Z": "\x1a"}
+"""Signs for which COLUMN_TYPE has a backslash and a letter in a label; behind a backslash, others are themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,7 @@ def enum_members(column_type: str) -> tuple[str, ...] | None:
                 at += 1
             elif character == "\\" and at + 1 < len(column_type):
                 at += 1
-                character = _ESCAPES.get(column_type[at], column_type[at])
+                character = LABEL_ESCAPES.get(column_type[at], column_type[at])
             label.append(character)
             at += 1
         members.append("".join(label))

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.ddl.actions import Column, Default
-from ingest.ddl.labels import in_character_set as in_column
-from ingest.ddl.labels import written
+from ingest.ddl.labels import in_column, written
 from ingest.ddl.tokens import Cursor
 from ingest.versions import NEWEST, Flavor
 

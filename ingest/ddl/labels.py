@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ingest.binlog.charsets import BINARY, as_text, decode_text, encode_text
+from ingest.binlog.hints import LABEL_ESCAPES
 
 _ESCAPES: Final = {"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r"}
-_TEXTS: Final = {short: sign for sign, short in _ESCAPES.items()}
 _LABEL: Final = re.compile(r"x'(?P<bytes>(?:[0-9a-f]{2})*)'|'(?P<text>(?:''|\\.|[^'\\])*)'", re.DOTALL)
 # A character of these sets is this many bytes or a multiple of them; the server puts zeros before shorter bytes.
 _WIDTHS: Final = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}
@@ -25,7 +25,7 @@ def written(labels: Iterable[str | bytes]) -> str:
     return ",".join(map(_written, labels))
 
 
-def in_character_set(text: str, character_set: str | None) -> str:
+def in_column(text: str, character_set: str | None) -> str:
     """Return the labels of a statement as they are in a column.
 
     Parameters
@@ -52,11 +52,12 @@ def reinterpreted(text: str, before: str | None, after: str | None) -> str:
     if before == after:
         return text
     nameless = f"{text.partition('(')[0]}(?)"
+    labels = [_label(found) for found in _LABEL.finditer(text)]
     if before is None or after is None:
-        return text if text.isascii() and "x'" not in text else nameless
-    labels = [_shown(_bytes_of(_label(found), before), after) for found in _LABEL.finditer(text)]
-    is_text = after == BINARY or all(isinstance(label, str) for label in labels)
-    return f"{text.partition('(')[0]}({written(labels)})" if labels and is_text else nameless
+        return text if all(isinstance(label, str) and label.isascii() for label in labels) else nameless
+    kept = [_shown(_bytes_of(label, before), after) for label in labels]
+    is_text = after == BINARY or all(isinstance(label, str) for label in kept)
+    return f"{text.partition('(')[0]}({written(kept)})" if kept and is_text else nameless
 
 
 def _each(text: str, change: Callable[[str | bytes], str | bytes]) -> str:
@@ -72,7 +73,7 @@ def _written(label: str | bytes) -> str:
 def _label(found: re.Match[str]) -> str | bytes:
     if found["bytes"] is not None:
         return bytes.fromhex(found["bytes"])
-    return re.sub(r"''|\\.", lambda pair: _TEXTS.get(pair[0], pair[0][1:]), found["text"], flags=re.DOTALL)
+    return re.sub(r"(?s)''|\\.", lambda pair: LABEL_ESCAPES.get(pair[0][1], pair[0][1]), found["text"])
 
 
 def _in_column(label: str | bytes, character_set: str | None) -> str | bytes:
