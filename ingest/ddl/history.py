@@ -245,13 +245,13 @@ class _Fold:
             if earlier is None:
                 return
             table, shape, upto = step.table, earlier, step.index
-            if step is steps[0]:
-                self._tell(table, [upto], shape, evidence)
+        if steps:
+            self._tell(table, [upto], shape, evidence)
 
     def _tell(self, table: TableId, numbers: Iterable[int], shape: Shape, evidence: Evidence) -> None:
+        columns = list(shape.column_rows(table))
         for number in numbers:
             then = self.versions[table][number]
-            columns = list(shape.column_rows(table))
             carried = Version(then.place, columns, certainty=Certainty.ASSUMED, evidence=evidence)
             self.versions[table][number] = replace(then, carried=carried)
 
