@@ -36,17 +36,8 @@ OF_ONE = {
     ],
 }
 MORE_TYPES = [
-    *(
-        "text(0)",
-        "blob(0)",
-        "text(0) charset latin1",
-        "timestamp",
-        "text charset binary",
-        "varchar(9) ascii",
-        "char(3) unicode",
-        "tinytext binary",
-        "nchar(3)",
-    ),
+    *("timestamp", "text charset binary", "varchar(9) ascii", "char(3) unicode", "tinytext binary", "nchar(3)"),
+    *("text(0)", "blob(0)", "text(0) charset latin1"),
     *("date default '2020-01-01'", "int default (1+1)", "int as (1+1) stored", "int comment 'x' check (1 < 2)"),
     *("multipolygon", "enum('a', 'b ', 'it''s', \"q\\\"\", 'c\\\\d', 'e\\nf')", "serial primary key"),
 ]

@@ -276,9 +276,11 @@ BEHIND = ("binlog.000002", 4)
 PLACES = pytest.mark.parametrize("place", [None, ("binlog.000001", 0), BEHIND], ids=["nowhere", "at its end", "behind"])
 
 
-def of_end(place: tuple[str, int] | None, end: int) -> tuple[str, int] | None:
-    """Return the place of a snapshot; one in the log is at its end."""
-    return (place[0], end) if place and place != BEHIND else place
+def land_and_show(home: Home, place: tuple[str, int] | None, *statements: str, **tables: str) -> list[int]:
+    """Land statements, and a snapshot of tables at a place; one in the log is at its end. Return their ends."""
+    *ends, end = home.land(*statements, "insert into t values (1)")
+    home.snapshot((place[0], end) if place and place != BEHIND else place, **tables)
+    return ends
 
 
 @PLACES
@@ -300,8 +302,7 @@ def of_end(place: tuple[str, int] | None, end: int) -> tuple[str, int] | None:
 def test_rows_before_a_statement_have_the_names_of_before(
     home: Home, place: tuple[str, int] | None, statements: list[str], shown: str, wire: str, names: str | None
 ) -> None:
-    *_, last, end = home.land(*statements, "insert into t values (1)")
-    home.snapshot(of_end(place, end), t=shown)
+    *_, last = land_and_show(home, place, *statements, t=shown)
     home.table_map("before", "t", wire)
     home.table_map("after", "t", shown)
     expected = (-1, names, "inferred", None) if names else (-1, None, None, "unknown_table")
@@ -312,11 +313,8 @@ def test_rows_before_a_statement_have_the_names_of_before(
 
 @PLACES
 def test_rows_between_statements_have_the_names_of_between(home: Home, place: tuple[str, int] | None) -> None:
-    first, second, third, end = home.land(
-        "alter table t drop column z", "alter table t add b int", "alter table t rename column a to c",
-        "insert into t values (1)",
-    )  # fmt: skip
-    home.snapshot(of_end(place, end), t="c:int b:int")
+    statements = ("alter table t drop column z", "alter table t add b int", "alter table t rename column a to c")
+    first, second, third = land_and_show(home, place, *statements, t="c:int b:int")
     home.table_map("one", "t", "a:int")
     home.table_map("two", "t", "a:int b:int")
     assert home.bindings("one")[:2] == [(-1, None, None, "unknown_table"), (first, "a", "inferred", None)]
@@ -326,11 +324,8 @@ def test_rows_between_statements_have_the_names_of_between(home: Home, place: tu
 
 @PLACES
 def test_a_renamed_table_had_its_columns_before(home: Home, place: tuple[str, int] | None) -> None:
-    *_, end = home.land(
-        "rename table old to middle", "alter table middle add b int", "rename table middle to t",
-        "insert into t values (1)",
-    )  # fmt: skip
-    home.snapshot(of_end(place, end), t="a:int b:int")
+    statements = ("rename table old to middle", "alter table middle add b int", "rename table middle to t")
+    land_and_show(home, place, *statements, t="a:int b:int")
     home.table_map("old", "old", "a:int")
     home.table_map("middle", "middle", "a:int b:int")
     assert home.bindings("old")[0] == (-1, "a", "inferred", None)
@@ -339,8 +334,7 @@ def test_a_renamed_table_had_its_columns_before(home: Home, place: tuple[str, in
 
 @PLACES
 def test_what_may_not_have_happened_tells_nothing_of_before(home: Home, place: tuple[str, int] | None) -> None:
-    _, end = home.land("alter table t add column if not exists b int", "insert into t values (1)")
-    home.snapshot(of_end(place, end), t="a:int b:int")
+    land_and_show(home, place, "alter table t add column if not exists b int", t="a:int b:int")
     for key, wire in (("one", "a:int"), ("two", "a:int b:int")):
         home.table_map(key, "t", wire)
         assert home.bindings(key)[0] == (-1, None, None, "unknown_table")
