@@ -94,7 +94,7 @@ def test_once_in_a_loop_is_one_long_run(server: Server, make_follower: Callable[
     long, often = make_follower("long"), make_follower("often")
     with Load(server) as load:
         long.start()
-        for _ in range(at_depth(2, 5)):
+        for _ in range(at_depth(1, 5)):
             load.wait_for(40)
             often.once()
             server.flush()

@@ -77,7 +77,9 @@ class Landings:
         assert stored(self.home) == self.reference, found
         # No half-written file is left in a folder that readers list.
         assert not list((self.home / "warehouse").glob("**/*.tmp")), found
-        assert self._worker.call(digests, self.home) == self.expected, found
+        # A landing that is to be killed is compared by its files alone.
+        if number == 0:
+            assert self._worker.call(digests, self.home) == self.expected, found
         return copies
 
     def repair(self, broken: Path, number: int = 0) -> list[Path]:

@@ -19,6 +19,7 @@ from ingest.sources.server import Server as Connection
 from tests.servers import Server, mariadb, mysql
 from tests.support.binlog import workload, workload_own, workload_tables
 from tests.support.binlog.mutations import events_of
+from tests.support.landing.spark import show_landed, without_session
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
@@ -265,19 +266,18 @@ def tell(server: Server, files: list[str]) -> None:
         server.flush()
 
 
-def land(home: Path, spark: Any, source: str, server: Server, files: list[Path]) -> None:
+def land(home: Path, source: str, server: Server, files: list[Path]) -> None:
     """Land binlogs and the current schema."""
     with Connection(ServerAddress(server.host, server.port, "root")) as live:
         land_snapshot(source, take_snapshot(live), home)
-    land_files(home, spark, source, files)
+    land_files(home, source, files)
 
 
-def land_files(home: Path, spark: Any, source: str, files: list[Path]) -> None:
+@without_session()
+def land_files(home: Path, source: str, files: list[Path]) -> None:
     """Land binlogs of one folder."""
     wanted = {path.name for path in files}
-    result = ingest(
-        source, [each for each in find_binlogs(files[0].parent) if each.name in wanted], session=spark, home=home
-    )
+    result = ingest(source, [each for each in find_binlogs(files[0].parent) if each.name in wanted], home=home)
     assert result.exit_code == 0, result.problems
 
 
@@ -305,41 +305,42 @@ class Logs:
                 shutil.copy(path, target / path.name)
 
 
-def land_all(home: Path, spark: Any, folder: Path) -> Logs:
+def land_all(home: Path, folder: Path) -> Logs:
     """Let the servers run the statements, and land the logs."""
     with mysql.start(folder / "mysql", [NAMES]) as server:
         tell(server, [*CLEAN, LOGGED_CASCADES])
         story = server.binlogs()[:-1]
         workload.run(server, workload_tables.tables(server, workload_tables.server_charsets(server), seed=5))
         server.flush()
-        land(home, spark, "mysql", server, server.binlogs()[:-1])
+        land(home, "mysql", server, server.binlogs()[:-1])
         changed = Logs(folder, story)
         torn = changed.removed / story[1].name
         torn.write_bytes(without_update(torn.read_bytes(), b"counted"))
-        land(home, spark, "mysql_removed", server, sorted(changed.removed.iterdir()))
-        land(home, spark, "mysql_missing", server, sorted(changed.missing.iterdir())[::2])
+        land(home, "mysql_removed", server, sorted(changed.removed.iterdir()))
+        land(home, "mysql_missing", server, sorted(changed.missing.iterdir())[::2])
     with mysql.start(folder / "native", [NAMES, "--innodb-native-foreign-keys=ON"]) as server:
         tell(server, BROKEN)
-        land(home, spark, "mysql_native", server, server.binlogs()[:-1])
+        land(home, "mysql_native", server, server.binlogs()[:-1])
     with mariadb.start(folder / "mariadb", [NAMES]) as server:
         tell(server, CLEAN)
         tables = workload_tables.tables(server, workload_tables.server_charsets(server), seed=5)
         workload.run(server, [*tables, workload_own.first_versions()])
         server.flush()
         clean = server.binlogs()[:-1]
-        land(home, spark, "mariadb", server, clean)
+        land(home, "mariadb", server, clean)
         tell(server, BROKEN)
-        land(home, spark, "mariadb_broken", server, server.binlogs()[len(clean) : -1])
+        land(home, "mariadb_broken", server, server.binlogs()[len(clean) : -1])
     return changed
 
 
 @pytest.fixture(scope="module")
-def logs(home: Path, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Logs:
-    return land_all(home, spark, tmp_path_factory.mktemp("servers"))
+def logs(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    return land_all(home, tmp_path_factory.mktemp("servers"))
 
 
 @pytest.fixture(scope="module")
-def first_build(logs: Logs, dbt: Dbt) -> dict[str, str]:
+def first_build(logs: Logs, home: Path, spark: Any, dbt: Dbt) -> dict[str, str]:
+    show_landed(spark, home)
     return dbt(*BUILD)
 
 
@@ -420,7 +421,8 @@ def test_a_file_that_comes_late_mends_the_chain(
 ) -> None:
     before = link_files(home)
     others = {source: breaks(spark, source) for source in ("mysql_native", "mariadb_broken", "mysql_removed")}
-    land_files(home, spark, "mysql_missing", sorted(logs.missing.iterdir()))
+    land_files(home, "mysql_missing", sorted(logs.missing.iterdir()))
+    show_landed(spark, home)
     dbt("run", *NODES[:3])
     assert breaks(spark, "mysql_missing") == set()
     assert {source: breaks(spark, source) for source in others} == others

@@ -91,6 +91,7 @@ def test_duckdb_answers_as_spark_does(build: dict[str, str], home: Path, spark: 
     assert sorted(repr(comparable(row)) for row in ask(question, home).rows) == expected
 
 
+@pytest.mark.deep
 def test_a_full_build_makes_the_same_tables(build: dict[str, str], dbt: Dbt, spark: Any) -> None:
     tables = ("row_changes", "transactions", "schema_changes", "table_versions", "quarantined_row_events")
 

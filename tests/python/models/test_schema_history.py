@@ -14,10 +14,10 @@ import pytest
 
 from ingest.landing import ingest, land_snapshot
 from ingest.sources.directory import find_binlogs
-from ingest.warehouse.tables import RAW_TABLES
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.servers.random_ddl import RandomDdl, run_step
 from tests.support.landing.binlogs import snapshot_of
+from tests.support.landing.spark import show_landed, without_session
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
@@ -65,14 +65,16 @@ class Story:
             self.directory = server.binlog_dir
             self.names = [path.name for path in server.binlogs()[first:-1]]
 
-    def land(self, home: Path, spark: Any, source: str) -> None:
+    @without_session()
+    def land(self, home: Path, source: str) -> None:
         """Land the log."""
         found = find_binlogs(self.directory, self.names)
-        result = ingest(source, found, session=spark, home=home)
+        result = ingest(source, found, home=home)
         assert result.exit_code == 0, result.problems
 
 
-def land_capitals(folder: Path, home: Path, spark: Any) -> None:
+@without_session()
+def land_capitals(folder: Path, home: Path) -> None:
     """Land the log of a server that stores names in lower case, from statements with capitals."""
     with ALL_DISTRIBUTIONS["mariadb"].start(folder, ["--lower-case-table-names=1"]) as server:
         server.execute("create database Shop", "create table Shop.Orders (id int primary key, old int)")
@@ -80,7 +82,7 @@ def land_capitals(folder: Path, home: Path, spark: Any) -> None:
         server.execute(*CAPITALS)
         server.flush()
         files = find_binlogs(server.binlog_dir, [path.name for path in server.binlogs()[:-1]])
-        assert ingest("capitals", files, session=spark, home=home).exit_code == 0
+        assert ingest("capitals", files, home=home).exit_code == 0
         server.execute(
             "create database labels",
             *(f"create table labels.t{n} (a enum('{label}'), b set('{label}'))" for n, label in enumerate(LABELS)),
@@ -88,7 +90,7 @@ def land_capitals(folder: Path, home: Path, spark: Any) -> None:
         )
         server.flush()
         last = find_binlogs(server.binlog_dir, [server.binlogs()[-2].name])
-        assert ingest("labels", last, session=spark, home=home).exit_code == 0
+        assert ingest("labels", last, home=home).exit_code == 0
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +113,12 @@ def first_build(
     for flavor in FLAVORS:
         story, named = stories[flavor], stories[f"{flavor}_named"]
         land_snapshot(flavor, story.at_start, home)
-        story.land(home, spark, flavor)
-        named.land(home, spark, f"{flavor}_named")
+        story.land(home, flavor)
+        named.land(home, f"{flavor}_named")
         land_snapshot(f"{flavor}_late", story.at_end, home)
-        story.land(home, spark, f"{flavor}_late")
-    land_capitals(tmp_path_factory.mktemp("capitals"), home, spark)
-    build(spark, dbt)
+        story.land(home, f"{flavor}_late")
+    land_capitals(tmp_path_factory.mktemp("capitals"), home)
+    build(home, spark, dbt)
     return {
         f"{flavor}{suffix}": changes(spark, f"{flavor}{suffix}", WHOLE)
         for flavor in FLAVORS
@@ -130,16 +132,14 @@ def second_build(first_build: Any, stories: dict[str, Story], home: Path, spark:
     listed = [row.source_id for row in spark.sql("select * from binloom_quality.segments_to_land_again").collect()]
     for flavor in FLAVORS:
         land_snapshot(f"{flavor}_late", stories[flavor].at_start, home)
-        stories[flavor].land(home, spark, f"{flavor}_late")
-    build(spark, dbt)
+        stories[flavor].land(home, f"{flavor}_late")
+    build(home, spark, dbt)
     return listed
 
 
-def build(spark: Any, dbt: Dbt) -> None:
+def build(home: Path, spark: Any, dbt: Dbt) -> None:
     """Build the models that name rows; findings of a quality model are not failures here."""
-    # Another session landed files, and this session caches file lists.
-    for table in RAW_TABLES:
-        spark.catalog.refreshTable(f"binlog_raw.{table}")
+    show_landed(spark, home)
     statuses = dbt(*BUILD)
     assert not {node: status for node, status in statuses.items() if status in ("error", "fail")}
 

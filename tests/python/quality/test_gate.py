@@ -18,6 +18,7 @@ from ingest.quality.gate import GateResult, _silence, _validate, run_gate
 from ingest.sources.directory import find_binlogs
 from ingest.sources.snapshot_files import read_snapshot_dir
 from ingest.warehouse.home import raw_table_dir
+from ingest.warehouse.partitions import forget_lists_of_files
 from tests.support.landing.binlogs import (
     SHOP,
     encrypted_by_mariadb,
@@ -26,6 +27,7 @@ from tests.support.landing.binlogs import (
     in_use,
     transaction_ends,
 )
+from tests.support.landing.spark import without_session
 
 pytestmark = [pytest.mark.spark]
 
@@ -36,7 +38,10 @@ DATA = (SHOP / "binlog.000001").read_bytes()
 def source(session: Any, home: Path, request: pytest.FixtureRequest) -> str:
     """A source for one test, with the sample landed."""
     name = request.node.name.partition("[")[0] + str(abs(hash(request.node.name)))
-    assert ingest(name, find_binlogs(SHOP), IngestOptions(segment_bytes=20_000), home=home).exit_code == 0
+    with without_session():
+        assert ingest(name, find_binlogs(SHOP), IngestOptions(segment_bytes=20_000), home=home).exit_code == 0
+    # The check itself registers what landed.
+    forget_lists_of_files(session, with_partitions=True)
     return name
 
 

@@ -35,7 +35,7 @@ from tests.support.recover.undo_servers import (
     undone,
 )
 
-ALL = marked("mysql", "mysql56", "mariadb118", deep=("mariadb",))
+ALL = marked("mysql", "mariadb118", deep=("mariadb", "mysql56"))
 TABLE = "create table t (id int primary key, a int, b varchar(40) character set utf8mb4)"
 ROWS = "insert into t values (1, 1, 'one'), (2, 2, 'two'), (3, 3, 'three')"
 MINIMAL = "set session binlog_row_image = 'MINIMAL'"

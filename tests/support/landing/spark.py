@@ -5,7 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ingest.warehouse.partitions import open_tables
+import pytest
+
+from ingest.landing import ingest_files
+from ingest.landing.published import open_home
+from ingest.warehouse.partitions import forget_lists_of_files, open_tables
 from ingest.warehouse.spark import SparkLaunch
 from ingest.warehouse.tables import RAW_TABLES
 
@@ -20,6 +24,20 @@ def spark_home(home: Path) -> Iterator[Any]:
         session = launch.session()
         open_tables(session, home)
         yield session
+
+
+@contextmanager
+def without_session() -> Iterator[None]:
+    """Let landings ignore the open session: to tell it of one takes seconds, and `show_landed` tells it of all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest_files, "active_session", lambda: None)
+        yield
+
+
+def show_landed(session: Any, home: Path) -> None:
+    """Let a session know everything that is landed."""
+    open_home(session, home)
+    forget_lists_of_files(session, with_partitions=True)
 
 
 def raw_rows(session: Any, table: str, source_id: str) -> list[Any]:
