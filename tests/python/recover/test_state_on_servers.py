@@ -136,8 +136,7 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Timelines]:
         built = run_dbt(home, "run", "--select", *models, "row_history", "table_statistics_hourly")
         assert set(built.values()) == {"success"}, built
         tables = {
-            name: [f"{workload.SCHEMA}.*", ".".join(MOVED), *(LOGGED_ROWS if name in SERVERS else [])]
-            for name in TYPED
+            name: [f"{workload.SCHEMA}.*", ".".join(MOVED), *(LOGGED_ROWS if name in SERVERS else [])] for name in TYPED
         }
         typed = generated(tmp_path_factory.mktemp("project"), home, tables)
         yield Timelines(home, in_memory(home), launch.session(), dumps, typed, made)
