@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ingest.ddl.sequences import SEQUENCE_COLUMNS
@@ -10,7 +11,7 @@ from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
 from recover.timeline.events import Effect, Image, Place, TableEvent
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys, unread_prepared
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -132,6 +133,10 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
     """
     baseline = baseline_of(connection, table, moment.place)
     events = _events_since(connection, table, baseline, moment.place)
+    if baseline is not None and not any(event.effect is Effect.EMPTIES for event in events[len(baseline.events) :]):
+        # Its rows lack what is prepared. A statement that empties the table waits for the end of such transactions.
+        unread = unread_prepared(connection, table.source_id, moment.place)
+        events = sorted([*events, *unread], key=attrgetter("place"))
     gaps = (*_gaps(events, events_of(connection, table)), *_cascades(connection, table))
     version_id, columns = _columns_at(connection, table, moment.place)
     return State(table, moment, columns, version_id, gaps, baseline, connection)

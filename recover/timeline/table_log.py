@@ -169,6 +169,28 @@ def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | Non
     )
 
 
+def unread_prepared(connection: "DuckDBPyConnection", source_id: str, until: Place) -> list[TableEvent]:
+    """Return the commits before a place of prepared transactions whose changes the log lacks: those of any table.
+
+    The end of a prepared transaction has at most a GTID and the commit itself.
+    """
+    rows = connection.execute(
+        """select epoch, file_sequence, start_pos, binlog_file from binloom.transactions
+        where source_id = $source and xa_xid is not null and outcome = 'commit' and events <= 2
+            and transaction_id not in (
+                select xa_end_transaction_id from binloom.transactions
+                where source_id = $source and xa_end_transaction_id is not null
+            )
+        order by all""",
+        {"source": source_id},
+    ).fetchall()
+    found = (
+        TableEvent(Place(*place), Effect.OBSCURES, "XA COMMIT of changes that the log lacks", file)
+        for *place, file in rows
+    )
+    return [event for event in found if event.place < until]
+
+
 def has_prepared_across(connection: "DuckDBPyConnection", table: Table, place: Place) -> bool:
     """Return whether the table has changes that were prepared before a place, and took effect after it."""
     cursor = connection.cursor()
