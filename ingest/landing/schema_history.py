@@ -31,6 +31,7 @@ from ingest.ddl.history import (
     versions_of,
 )
 from ingest.ddl.shapes import Shapes, TableId
+from ingest.ddl.spelling import distinguishes_case, folded
 from ingest.ddl.verbs import may_be_ddl
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.versions import Flavor, version_of
@@ -97,6 +98,7 @@ class SchemaHistory:
         self._scanned: dict[tuple[int, str], int] = {}
         # Batches of a scan's statements, and how many are already parsed: the scan of a growing file adds batches.
         self._parsed: dict[tuple[int, str], tuple[list[pa.RecordBatch], int]] = {}
+        self._logged_names: set[TableId] = set()
         self._made: dict[int, tuple[object, SchemaHints | None]] = {}
 
     @classmethod
@@ -174,6 +176,13 @@ class SchemaHistory:
             for ordinal, action in enumerate(statement_actions(row, flavor, version_of(flavor, server_version))):
                 actions[row["start_pos"], row["payload_ordinal"], ordinal] = end, action
 
+    def note_names(self, tables: Iterable[TableId]) -> bool:
+        """Take the names of tables as row events have them; return whether definitions have other names now."""
+        folds = self._folds_case()
+        self._logged_names.update(tables)
+        actions = [action for of_file in self._actions.values() for _, action in of_file.values()]
+        return folds != self._folds_case() and any(folded(action) != action for action in actions)
+
     def sequences_of_snapshots(self, epoch: int) -> list[int]:
         """Return the sequence numbers of the files in which snapshots of an epoch were taken."""
         return [place[1] for place in self.places_of_snapshots(epoch) if place[0] == epoch]
@@ -194,6 +203,7 @@ class SchemaHistory:
             [snapshot.row["snapshot_id"] for snapshot in self._snapshots],
             {file: len(actions) for file, actions in self._actions.items()},
             list(self._holes(list(self.places_of_snapshots(epoch)))),
+            len(self._logged_names),
         )
         if epoch not in self._made or self._made[epoch][0] != state:
             self._made[epoch] = state, self._hints(epoch)
@@ -331,7 +341,7 @@ class SchemaHistory:
         for (epoch, name), actions in self._actions.items():
             for (start, payload_ordinal, ordinal), (end, action) in actions.items():
                 place = (epoch, _sequence(name), end, _STATEMENT, start, payload_ordinal, ordinal)
-                yield place, _folded(action) if folds_case else action
+                yield place, folded(action) if folds_case else action
 
     def _holes(self, observed: Sequence[Place]) -> Iterator[tuple[Place, Hole]]:
         """Yield the start of each range that does not directly continue the previous range or the last snapshot."""
@@ -363,8 +373,10 @@ class SchemaHistory:
     def _folds_case(self, others: Iterable[TableId] = ()) -> bool:
         """Return whether no known name has a capital: the server may store all names in lower case."""
         names = {name for snapshot in self._snapshots for table in snapshot.tables for name in table}
-        names |= {name for table in others for name in table}
-        return bool(names) and all(name == name.lower() for name in names)
+        names |= {name for table in (*others, *self._logged_names) for name in table}
+        if not names or any(name != name.lower() for name in names):
+            return False
+        return not distinguishes_case(action for _, action in sorted(self._placed_actions(False), key=itemgetter(0)))
 
 
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -446,12 +458,6 @@ def _ddl_statements(segment: Segment, home: Path) -> list[dict[str, Any]]:
 
 def _files(table: RawTable, segment: Segment, home: Path) -> Iterable[Path]:
     return data_files(segment_folder(table, segment, home))
-
-
-def _folded(action: Action) -> Action:
-    """Return an action with all table names in lower case, for a server that stores them so."""
-    names = ("schema_name", "table_name", "other_schema_name", "other_table_name")
-    return replace(action, **{name: value.lower() for name in names if (value := getattr(action, name)) is not None})
 
 
 def keys_of(keys: Iterable[Row], foreign_keys: Iterable[Row]) -> dict[TableId, list[Key]]:

@@ -111,20 +111,26 @@ def decode(
 
     files = _placed(paths)
     _assert_names(filters, files)
-    connection = in_memory(spill)
-    connection.execute(TABLES)
-    connection.execute(VIEWS)
-    facts = Facts(connection, source_id) if with_facts else None
     scans = _scans(files)
-    work = _Decoding(connection, filters, source_id, _with_former_names(table, scans.values()), facts)
     history = _history(source_id, snapshot, home)
     for file in files:
         history.add_scan(0, file.name, scans[file])
-    work.use(history, files)
-    hints = history.hints(0)
-    for file in files:
-        if not filters.files or file.name in filters.files:
-            work.take(file, scans[file], hints)
+    only = _with_former_names(table, scans.values())
+
+    def decoded() -> tuple[_Decoding, "SchemaHints | None"]:
+        work, hints = _Decoding(filters, source_id, only, with_facts, spill), history.hints(0)
+        work.use(history, files)
+        for file in files:
+            if not filters.files or file.name in filters.files:
+                work.take(file, scans[file], hints)
+        return work, hints
+
+    work, hints = decoded()
+    # Only the row events tell whether the server stores the names that statements spell with capitals in lower case.
+    if history.note_names(work.tables):
+        work.connection.close()
+        work, hints = decoded()
+    connection, facts = work.connection, work.facts
     if filters.schemas or filters.tables or table is not None:
         # The decoder counts only rows of the tables that it decodes.
         connection.execute(
@@ -219,20 +225,22 @@ class _Decoding:
 
     def __init__(
         self,
-        connection: "DuckDBPyConnection",
         filters: Filters,
         source_id: str,
         only: frozenset[str] | None,
-        facts: Facts | None,
+        with_facts: bool,
+        spill: Path | None,
     ) -> None:
+        self.connection = in_memory(spill)
+        self.connection.execute(TABLES)
+        self.connection.execute(VIEWS)
+        self.facts = Facts(self.connection, source_id) if with_facts else None
         self.problems: list[BinloomError] = []
         self.tables: set[tuple[str, str]] = set()
         self.failed: dict[str, int] = {}
-        self._connection = connection
         self._filters = filters
         self._source_id = source_id
         self._only = only
-        self._facts = facts
         self._names = TableNames(source_id)
         self._versions: dict[str, TableVersion] = {}
         self._bound: set[tuple[str, str]] = set()
@@ -266,7 +274,7 @@ class _Decoding:
         )
         place = {"source": self._source_id, "epoch": 0, "file": file.name, "sequence": file.sequence or 0}
         with self._reported(file):
-            for kind, batch in log.batches() if self._facts is None else landed_batches(log):
+            for kind, batch in log.batches() if self.facts is None else landed_batches(log):
                 match kind:
                     case "table_maps":
                         for table_map in batch.to_pylist():
@@ -293,7 +301,7 @@ class _Decoding:
             yield
         except BinloomError as error:
             self.problems.append(error)
-            decoded = self._connection.execute(
+            decoded = self.connection.execute(
                 "select coalesce(max(end_pos), 4) from decoded_transactions where binlog_file = ?", [file.name]
             ).fetchone()
             self.failed[file.name] = decoded[0] if decoded is not None else 4
@@ -325,7 +333,7 @@ class _Decoding:
         self._versions[version.table_version_id] = version
         self._query = None
         columns = [{name: getattr(column, name) for name in column.__slots__} for column in version.columns]
-        self._connection.execute(
+        self.connection.execute(
             "insert into binloom.table_versions values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 *(version.table_version_id, version.source_id, version.schema_name, version.table_name),
@@ -358,7 +366,7 @@ class _Decoding:
                 if texts not in known:
                     known.append(texts)
             columns = version.columns if version is not None else ()
-            self._connection.execute(
+            self.connection.execute(
                 f"insert into bindings values ({', '.join('?' * 20)})",
                 [
                     *(next(self._numbers), self._source_id, 0, file.name, file.sequence or 0),
@@ -390,8 +398,8 @@ class _Decoding:
         """Run a query on a batch, which has the name `batch` in it."""
         import pyarrow as pa
 
-        with registered(self._connection, "batch", pa.Table.from_batches([batch])):
-            self._connection.execute(query, place)
+        with registered(self.connection, "batch", pa.Table.from_batches([batch])):
+            self.connection.execute(query, place)
 
     def _condition(self) -> str:
         """Return the condition on rows of the versions that are known by now, without that on transactions.
@@ -427,7 +435,7 @@ class _Decoding:
             batch,
             {**place, "without_rows": list(events_without_rows())},
         )
-        if self._facts is not None:
+        if self.facts is not None:
             self._run(
                 """insert into binloom_quality.lost_events
                 select $source, $epoch, $file, start_pos, end_pos, detail from batch where reason = 'incident'""",

@@ -23,6 +23,7 @@ from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.table_log import MARTS
 from recover.timeline.tables import find_table
+from tests.servers import ALL_DISTRIBUTIONS
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
 from tests.support.models.broken import events, written
@@ -465,3 +466,25 @@ def test_a_state_as_sql_has_a_statement_for_each_row(tmp_path: Path) -> None:
     without = binloom_here("state", "orders", *options, "--format", "sql", home=tmp_path)
     assert [line for line in without.stdout.splitlines() if line.startswith("INSERT ")] == statements
     assert "-- definition of the table: from CREATE TABLE at binlog.000001:" in without.stdout
+
+
+@pytest.mark.parametrize(("name", "folds"), [("mysql-5.6", True), ("mariadb", True), ("mariadb", False)])
+@pytest.mark.mysql56
+@pytest.mark.mariadb
+def test_names_are_those_of_row_events_where_the_server_folds_case(tmp_path: Path, name: str, folds: bool) -> None:
+    with ALL_DISTRIBUTIONS[name].start(tmp_path / "server", ["--lower-case-table-names=1"] if folds else []) as server:
+        server.execute("create database Shop", "create table Shop.Orders (Id int primary key, Note text, b text)")
+        if not folds:
+            # A table of its own, without a row in the log.
+            server.execute("create database shop", "create table shop.Orders (id int primary key, b text, note text)")
+            server.execute("create table shop.orders (id int primary key, note text, b text)")
+        table = "Shop.orders" if folds else "shop.orders"
+        server.execute(f"insert into {table} values (1, 'x', '')", f"update {table} set note = 'y'")
+        log = Log.of_whole_files([server.flush()])
+    found = log.connection.execute("select table_name, row_after from binloom.row_changes order by start_pos")
+    named = ("Id", "Note", "b") if folds else ("id", "note", "b")
+    assert found.fetchall() == [("orders", dict(zip(named, ("1", note, ""), strict=True))) for note in ("x", "y")]
+    states = {one: find_table(log, one) for one in (("Shop.Orders", "SHOP.ORDERS") if folds else ())}
+    for one in states.values():
+        state = state_of(log.connection, one, moment_of(log.connection, one.source_id, None))
+        assert ([row.values for row in state.rows()], state.is_complete) == ([{"Id": "1", "Note": "y", "b": ""}], True)
