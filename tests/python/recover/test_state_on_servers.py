@@ -66,7 +66,7 @@ LOGGED_ROWS = [f"{SCHEMA}.{table}" for table in ("items", "pairs", "past", "empt
 # Servers whose tables have typed models; each run decodes the types of the others elsewhere.
 TYPED = SERVERS if not at_depth(0, 1) else tuple(ALL_DISTRIBUTIONS)
 # The baseline comes when no transaction is prepared: a log that begins there would lack its rows.
-TRANSACTIONS, MIDDLE = at_depth(30, 120), at_depth(20, 60)
+TRANSACTIONS, MIDDLE = at_depth(40, 120), at_depth(20, 60)
 
 # Each table gets two rows and an UPDATE, and then something that the log does not show row by row.
 TABLES_WITH_OBSTACLES = ("kept", "wider", "emptied", "replaced", "narrowed", "dropped", "by_statement", "prepared")
