@@ -218,16 +218,16 @@ def test_undo_takes_the_damage_back_and_leaves_the_order_that_was_shipped_again(
 ) -> None:
     options = ("--source", source, "--table", "shop.orders", "--where", "after.status = 'cancelled'")
     options = (*options, "--where", "before.status != 'cancelled'", "--since", "2026-11-17T10:00:00")
-    undone = binloom("undo", *options, home=home / "demo")
+    undone = binloom_here("undo", *options, home=home / "demo")
     assert undone.returncode == 0, undone.stderr
     assert undone.stdout.count("\nUPDATE `shop`.`orders` SET ") == 52
     assert "shop.orders 1042: the row needs nothing" in undone.stderr
     file = tmp_path / "undo.sql"
-    written = binloom("undo", *options, "--output", str(file), home=home / "demo")
+    written = binloom_here("undo", *options, "--output", str(file), home=home / "demo")
     assert (written.stdout, file.read_text()) == ("", undone.stdout)
-    rehearsal = binloom("undo", *options, "--end-with", "rollback", home=home / "demo").stdout
+    rehearsal = binloom_here("undo", *options, "--end-with", "rollback", home=home / "demo").stdout
     assert "ROLLBACK;" in rehearsal and "'COMMIT'" not in rehearsal
-    assert binloom("redo", *options, home=home / "demo").stdout.count("\nUPDATE ") == 53
+    assert binloom_here("redo", *options, home=home / "demo").stdout.count("\nUPDATE ") == 53
 
 
 @pytest.mark.parametrize("source", ["shop-mysql", "shop-mariadb"])
@@ -295,7 +295,7 @@ def test_undo_compares_the_damage_with_a_live_server(
     rest = binloom("undo", *options, *against, "--skip-conflicts", home=home / "demo")
     assert (rest.returncode, rest.stdout.count("\nUPDATE ")) == (1, 51), rest.stderr
     # The rows before the damage are not there: nothing can be done again.
-    assert binloom("redo", *options, *against, home=home / "demo").returncode == 1
+    assert binloom_here("redo", *options, *against, home=home / "demo").returncode == 1
 
 
 def results_of_tests(home: Path) -> dict[str, tuple[str, int]]:
@@ -383,6 +383,7 @@ class TestCluster:
         found = said(words, {"BINLOOM_HOME": str(tmp_path), **server.environment})
         assert without_origins(found) == without_origins(local)
 
+    @pytest.mark.deep
     def test_the_doctor_finds_nothing_wrong(self, there: ClusterHome) -> None:
         found = binloom("doctor", "--format", "csv", env={**there.environment, **there.server.environment})
         assert found.returncode == 0, found.stdout
@@ -768,7 +769,7 @@ def test_status_and_quality_go_on_where_the_demo_ended(demo: "subprocess.Complet
     row_events = home / "demo" / "warehouse" / "binlog_raw.db" / "row_events" / "source_id=shop-mysql"
     (lost, *_) = sorted(row_events.rglob("*.parquet"))
     hidden = lost.rename(lost.with_name(f".{lost.name}"))
-    quality = binloom("quality", "--format", "json", home=home / "demo")
+    quality = binloom_here("quality", "--format", "json", home=home / "demo")
     hidden.rename(lost)
     checks = [json.loads(line) for line in quality.stdout.splitlines()]
     assert quality.returncode == 1, quality.stderr

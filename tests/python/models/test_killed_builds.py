@@ -299,6 +299,7 @@ def test_dbt_and_java_are_each_killed_alone(home: Path, story: Story) -> None:
     assert story.build("in order", 0, KILLED) == expected
 
 
+@pytest.mark.deep
 def test_a_model_that_fails_is_told_in_a_paragraph(home: Path, story: Story, tmp_path: Path) -> None:
     models = {"int_misspelt": ANALYSIS_ERROR, "int_spoilt": RUNTIME_ERROR}
     build = Build(home, "run", "--select", *models, project=copied_project(tmp_path, models))

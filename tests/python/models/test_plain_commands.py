@@ -189,6 +189,7 @@ def test_a_full_refresh_first_forgets_what_was_built(
     assert rows_for_readers(home, "binloom.row_changes") == [2]
 
 
+@pytest.mark.deep
 def test_tables_that_lack_rows_do_not_count_as_built(
     first_run: dict[str, str], spark: Any, dbt: Dbt, home: Path
 ) -> None:
