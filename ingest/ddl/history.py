@@ -219,8 +219,7 @@ class _Fold:
                 self._unapplied.clear()
                 for table in self.versions:
                     self._note(place, table, is_handed_over=True)
-            # ADD PERIOD makes the columns that it names NOT NULL.
-            case Action() if event.action not in _CHANGES_NO_COLUMNS or event.key_columns:
+            case Action() if self._may_change_columns(event):
                 self._apply(place, event)
             case Action():
                 self._apply_beside_columns(event)
@@ -269,6 +268,13 @@ class _Fold:
     def _doubt(self, at_most: Certainty) -> None:
         for table, (certainty, evidence) in self._known.items():
             self._known[table] = min(certainty, at_most), evidence
+
+    def _may_change_columns(self, action: Action) -> bool:
+        # ADD PERIOD makes the columns that it names NOT NULL.
+        if action.action not in _CHANGES_NO_COLUMNS or action.key_columns:
+            return True
+        # A long unique key has a hidden column.
+        return bool(action.keys or action.dropped_keys) and _model_of(action) in self._shapes.tables
 
     def _apply_beside_columns(self, action: Action) -> None:
         if action.action == "create_database":

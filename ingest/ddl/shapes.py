@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
+from ingest.ddl.hashed_keys import NAME as HASH
+from ingest.ddl.hashed_keys import hashed_keys, with_hashes
 from ingest.ddl.labels import reinterpreted
 from ingest.ddl.versioning import PERIOD
 
@@ -203,7 +205,13 @@ class Shapes:
         """
         step = self._steps.get(action.action)
         if step is not None:
+            shape = self.tables.get(_id(action))
+            before = 0 if shape is None else hashed_keys(shape.columns, shape.keys)
             step(action)
+            shape = self.tables.get(_id(action))
+            # CREATE TABLE … LIKE copies the columns with their hashes.
+            if shape is not None and action.action != "create_like":
+                shape.columns = with_hashes(shape.columns, hashed_keys(shape.columns, shape.keys) - before)
 
     # --- tables ---
 
@@ -457,7 +465,7 @@ def _has_generated_key(shape: Shape) -> bool:
 
 def _stays_behind(column: Column) -> bool:
     """Return whether MariaDB keeps a column behind all declared ones: a period's end, or a unique key's hash."""
-    return column in PERIOD or (column.name.startswith("DB_ROW_HASH_") and "INVISIBLE" in column.extra)
+    return column in PERIOD or (column.name.startswith(HASH) and "INVISIBLE" in column.extra)
 
 
 def _key_without(key: Key, dropped: str) -> Key:

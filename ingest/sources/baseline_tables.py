@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ingest.binlog import TableFilter
+from ingest.ddl.hashed_keys import NAME as HASH
 from ingest.errors import UsageError
 from ingest.sources.information_schema import read_schema
 from ingest.sources.server import Server
@@ -18,7 +19,6 @@ BINARY_TYPES: Final = frozenset(
     | {"multipolygon"}
 )
 _TABLE_TYPES: Final = ("BASE TABLE", "SYSTEM VERSIONED")
-_HIDDEN_HASH: Final = "DB_ROW_HASH_"
 _MOST_NAMED: Final = 5
 
 _TABLES: Final = """
@@ -142,7 +142,7 @@ def choose_tables(server: Server, definitions: Definitions, wanted: TableFilter 
     for row in definitions.schema[0]:
         name = (row["schema_name"], row["table_name"])
         # MariaDB does not show these columns to any query.
-        is_hash = row["column_name"].startswith(_HIDDEN_HASH) and "INVISIBLE" in row["extra"]
+        is_hash = row["column_name"].startswith(HASH) and "INVISIBLE" in row["extra"]
         if name in columns and not is_hash:
             columns[name].append(row)
     return tuple(

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any, Literal
 
 from ingest.ddl.column_types import character_set_of
+from ingest.ddl.hashed_keys import NAME as HASH
 from ingest.errors import SnapshotInputError
 
 Origin = Literal["server", "files", "ddl", "binlog"]
@@ -324,7 +325,7 @@ def _hash_columns(
         if engine in _HASHING_ENGINES:
             continue
         taken = {str(row["COLUMN_NAME"]).upper() for row in others}
-        free = (name for number in count(1) if (name := f"DB_ROW_HASH_{number}") not in taken)
+        free = (name for number in count(1) if (name := f"{HASH}{number}") not in taken)
         last = _last_ordinal(others)
         for ordinal in range(last + 1, last + 1 + len(hashes[schema, table])):
             yield {

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ingest.ddl.hashed_keys import NAME as HASH
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
 from recover.selection.catalog import TableVersion
@@ -124,7 +125,9 @@ def _other_columns(
         for column in version.columns:
             now = table.by_name.get(column.name)
             if now is None:
-                yield f"column {column.name} of {table.text} is gone since: its values have no place"
+                # The server made the hash of a unique key that is gone.
+                if not column.name.startswith(HASH):
+                    yield f"column {column.name} of {table.text} is gone since: its values have no place"
             elif not _is_same_type(column.data_type, column.column_type, now.data_type, now.column_type):
                 yield (
                     f"column {column.name} of {table.text} was {column.shown_type} and is {now.column_type} now:"

@@ -1,0 +1,49 @@
+"""Rows of MariaDB's tables with long unique keys are named by statements alone, with the hidden columns behind."""
+
+from pathlib import Path
+
+import pytest
+
+from recover.sources.log import Log
+from tests.servers import ALL_DISTRIBUTIONS
+
+# The statements that make a table `t`, of which the last column is `a`; with `;` between them.
+TABLES = [
+    "create table t (id int, a text, unique (a))",
+    "create table t (id int, a text, unique (a(20)))",
+    "create table t (id int primary key, a text unique)",
+    "create table t (id int, a text); alter table t add unique (a)",
+    "create table t (id int, a text); create unique index u on t (a)",
+    "create table t (id int, a text); create index u on t (a(20))",
+    "create table t (id int, a text, unique u (a)); alter table t drop index u",
+    "create table t (id int, b blob, a text, unique (a), unique (b)); alter table t drop column b",
+    "create table t (id int, a text, unique (a)); alter table t modify a varchar(20)",
+    "create table t (id int, a varchar(20), unique (a)); alter table t modify a text",
+    "create table t (a text, id int, unique (a)); alter table t add column b int, modify a text after b",
+    "create table s (id int, a text, unique (a)); create table t like s",
+    "create table t (id int, a varchar(3072) character set latin1, unique (a))",
+    "create table t (id int, a varchar(3073) character set latin1, unique (a))",
+    "create table t (id int, a varchar(769) character set utf8mb4, unique (a))",
+    "create table t (id int, b varchar(1537) default '', a varchar(1536), unique (a, b)) character set latin1",
+    "create table t (id int, b varbinary(1536) default '', a varchar(1536), unique (a, b)) character set latin1",
+    "create table t (id int, a json, unique (a))",
+    "create table s (id int, a text, unique (a)); rename table s to t; alter table t add unique (id, a)",
+]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("mariadb-11.8", marks=pytest.mark.mariadb118)],
+)
+def test_each_hash_is_a_column_behind_all_others(name: str, tmp_path: Path) -> None:
+    with ALL_DISTRIBUTIONS[name].start(tmp_path / "server", []) as server:
+        for number, statements in enumerate(TABLES):
+            server.execute(f"create database d{number}", f"use d{number}", *statements.split("; "))
+            server.execute(f"insert into d{number}.t (id, a) values (7, '[1]')")
+        log = Log.of_whole_files([server.flush()])
+    found = log.connection.execute(
+        "select schema_name, row_after, detail from binloom.row_changes"
+        " full join binloom.quarantined_row_events using (schema_name)"
+    ).fetchall()
+    rows = {schema: ((row or {}).get("id"), (row or {}).get("a"), detail) for schema, row, detail in found}
+    assert rows == {f"d{number}": ("7", "[1]", None) for number in range(len(TABLES))}
