@@ -15,7 +15,7 @@ from recover.timeline.baselines import baseline_of
 from recover.timeline.events import Change, Image, Place
 from recover.timeline.names import events_in, periods_of, with_last_name
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_since, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -101,9 +101,9 @@ def _unchanged(connection: "DuckDBPyConnection", table: Table, key: str, until: 
     baseline = baseline_of(connection, table, until)
     if baseline is None:
         return []
-    events = [event for event in events_of(connection, table, until) if event.place >= baseline.place]
+    events = events_since(connection, table, baseline, until)
     rows = changes_of(connection, table, until, Rows([key], beginning=baseline))
-    found = list(versions(rows, [*baseline.events, *events], columns_of(connection, table)))
+    found = list(versions(rows, events, columns_of(connection, table)))
     for version in found:
         # It is not known when the row was inserted.
         version.change = None

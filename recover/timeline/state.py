@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ingest.ddl.sequences import SEQUENCE_COLUMNS
@@ -11,7 +10,7 @@ from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
 from recover.timeline.events import Effect, Image, Place, TableEvent
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, has_moved_keys, unread_prepared
+from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, events_since, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -83,7 +82,7 @@ class State:
         """Yield the rows in no particular order; a table without a primary key may have equal rows."""
         until, place = self.read_until, self.moment.place
         begin = self.baseline
-        events = _events_since(self._connection, self.table, begin, until)
+        events = events_since(self._connection, self.table, begin, until)
         columns = columns_of(self._connection, self.table)
         changes = changes_of(
             self._connection,
@@ -132,11 +131,7 @@ def state_of(connection: "DuckDBPyConnection", table: Table, moment: Moment) -> 
         Transactions before it are included.
     """
     baseline = baseline_of(connection, table, moment.place)
-    events = _events_since(connection, table, baseline, moment.place)
-    if baseline is not None and not any(event.effect is Effect.EMPTIES for event in events[len(baseline.events) :]):
-        # Its rows lack what is prepared. A statement that empties the table waits for the end of such transactions.
-        unread = unread_prepared(connection, table.source_id, moment.place)
-        events = sorted([*events, *unread], key=attrgetter("place"))
+    events = events_since(connection, table, baseline, moment.place)
     gaps = (*_gaps(events, events_of(connection, table)), *_cascades(connection, table))
     version_id, columns = _columns_at(connection, table, moment.place)
     return State(table, moment, columns, version_id, gaps, baseline, connection)
@@ -149,16 +144,6 @@ def _order(version: Version) -> tuple[Place, int, list[int]]:
         return version.place or Place(0, 0, 0), 0, []
     # One event may have several rows: a change_id ends with the ordinals inside a payload and inside its event.
     return change.place, change.start_pos, [int(part) for part in change.change_id.split("/")[-2:] if part.isdecimal()]
-
-
-def _events_since(
-    connection: "DuckDBPyConnection", table: Table, baseline: Baseline | None, until: Place | None
-) -> list[TableEvent]:
-    """Return the events of a table from a baseline on, or all of them."""
-    events = events_of(connection, table, until)
-    if baseline is None:
-        return events
-    return [*baseline.events, *(event for event in events if event.place >= baseline.place)]
 
 
 def _gaps(events: Sequence[TableEvent], whole: Sequence[TableEvent]) -> Iterator[str]:

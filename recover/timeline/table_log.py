@@ -169,7 +169,24 @@ def events_of(connection: "DuckDBPyConnection", table: Table, until: Place | Non
     )
 
 
-def unread_prepared(connection: "DuckDBPyConnection", source_id: str, until: Place) -> list[TableEvent]:
+def events_since(
+    connection: "DuckDBPyConnection", table: Table, baseline: Baseline | None, until: Place | None = None
+) -> list[TableEvent]:
+    """Return the events of a table from a baseline on, sorted by place; those of the whole log without a baseline.
+
+    A baseline lacks what was prepared before it. If the log begins after that, only the commit is there.
+    """
+    events = events_of(connection, table, until)
+    if baseline is None:
+        return events
+    since = [event for event in events if event.place >= baseline.place]
+    # A statement that empties the table waits for the end of prepared transactions.
+    is_emptied = any(event.effect is Effect.EMPTIES for event in since)
+    unread = [] if is_emptied else _unread_prepared(connection, table.source_id, until)
+    return sorted([*baseline.events, *since, *unread], key=lambda event: event.place)
+
+
+def _unread_prepared(connection: "DuckDBPyConnection", source_id: str, until: Place | None) -> list[TableEvent]:
     """Return the commits before a place of prepared transactions whose changes the log lacks: those of any table.
 
     The end of a prepared transaction has at most a GTID and the commit itself.
@@ -188,7 +205,7 @@ def unread_prepared(connection: "DuckDBPyConnection", source_id: str, until: Pla
         TableEvent(Place(*place), Effect.OBSCURES, "XA COMMIT of changes that the log lacks", file)
         for *place, file in rows
     )
-    return [event for event in found if event.place < until]
+    return [event for event in found if until is None or event.place < until]
 
 
 def has_prepared_across(connection: "DuckDBPyConnection", table: Table, place: Place) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from recover.timeline.baselines import Baseline, baseline_of
 from recover.timeline.events import Place
 from recover.timeline.table_log import Table as LoggedTable
-from recover.timeline.table_log import events_of, has_prepared_across
+from recover.timeline.table_log import events_of, events_since, has_prepared_across
 from recover.undo.obstacles import harms
 from recover.undo.tables import ForeignKey, Table, TableName
 
@@ -50,15 +50,12 @@ class Beginnings:
         After an event that changes rows without listing them, earlier images show other rows.
         """
         logged = LoggedTable(self.source_id, *table)
-        events = [event for event in events_of(self.connection, logged, place) if harms(event)]
         baseline = baseline_of(self.connection, logged, place)
-        if (
-            baseline is not None
-            and not any(event.place >= baseline.place for event in events)
-            and not has_prepared_across(self.connection, logged, baseline.place)
-        ):
-            return Beginning(baseline.place, baseline)
-        last = max((event.place for event in events), default=None)
+        if baseline is not None and not has_prepared_across(self.connection, logged, baseline.place):
+            since = events_since(self.connection, logged, baseline, place)
+            if not any(event.place >= baseline.place and harms(event) for event in since):
+                return Beginning(baseline.place, baseline)
+        last = max((event.place for event in events_of(self.connection, logged, place) if harms(event)), default=None)
         return Beginning(None if last is None else last._replace(pos=last.pos + 1))
 
 

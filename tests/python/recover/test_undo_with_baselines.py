@@ -13,6 +13,7 @@ from recover.sources.files import SOURCE
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.baselines import baseline_of
+from recover.timeline.history import history_of
 from recover.timeline.state import state_of
 from recover.timeline.table_log import Table
 from recover.undo.classify import UndoOptions
@@ -181,7 +182,7 @@ def test_a_baseline_inside_a_part_that_was_not_read_is_not_used(unread: str, is_
 
 
 @pytest.mark.parametrize("name", marked("mysql", "mariadb"))
-def test_a_state_lacks_what_was_prepared_before_the_log(name: str, request: pytest.FixtureRequest) -> None:
+def test_nothing_is_certain_of_what_was_prepared_before_the_log(name: str, request: pytest.FixtureRequest) -> None:
     server: Server = request.getfixturevalue(f"{name}_server")
     server.execute(f"drop database if exists {SCHEMA}", f"create database {SCHEMA}")
     transaction(server, SCHEMA, ("create table t (id int primary key, a int)", "insert into t values (1, 1), (2, 1)"))
@@ -191,17 +192,30 @@ def test_a_state_lacks_what_was_prepared_before_the_log(name: str, request: pyte
         first = server.flush()
         snapshot, baseline = read_baseline(server, SCHEMA)
         cursor.execute("xa commit 'x'")
-    transaction(server, SCHEMA, ("update t set a = 5 where id = 2",))
+    transaction(server, SCHEMA, (MINIMAL, "update t set a = 5 where id = 2"))
     second = server.flush()
 
-    def state(files: list[Path]) -> tuple[set[tuple[str | None, ...]], tuple[str, ...]]:
+    @contextmanager
+    def logged(files: list[Path]) -> Iterator[Log]:
         log = Log.of_whole_files(files, snapshot=snapshot_of(server.host, server.port))
         with log.connection as connection:
             add_baseline(connection, SOURCE, SCHEMA, snapshot, baseline)
-            found = state_of(connection, Table(SOURCE, SCHEMA, "t"), moment_of(connection, SOURCE, None))
+            yield log
+
+    def state(files: list[Path]) -> tuple[set[tuple[str | None, ...]], tuple[str, ...]]:
+        with logged(files) as log:
+            found = state_of(log.connection, Table(SOURCE, SCHEMA, "t"), moment_of(log.connection, SOURCE, None))
             return {tuple(row.values.values()) for row in found.rows()}, found.gaps_in_knowledge
 
     assert state([first, second]) == ({("1", "9"), ("2", "5")}, ())
     rows, (gap,) = state([second])
     assert rows == {("1", "1"), ("2", "5")}
     assert re.match(r"After XA COMMIT of changes that the log lacks .*, rows may be missing or have other values", gap)
+
+    with logged([second]) as log:
+        (version,) = history_of(log.connection, Table(SOURCE, SCHEMA, "t"), "1")
+        assert [doubt.reason for doubt in version.doubts] == ["XA COMMIT of changes that the log lacks"]
+    filters = Filters.of(tables=[f"{SCHEMA}.t"], where=["after.a = 5"])
+    for files, refused in (([first, second], set()), ([second], {MISSING.format("a")})):
+        with logged(files) as log, planned(log, filters, UndoOptions()) as (_, plan, _):
+            assert {row.reason for row in plan.refusals} == refused
