@@ -15,7 +15,7 @@ from typing import Final
 from ingest.ddl.actions import Column, Key
 from ingest.ddl.column_types import bytes_each
 
-NAME: Final = "DB_ROW_HASH_"
+_NAME: Final = "DB_ROW_HASH_"
 _MAX_BYTES: Final = 3072
 _UNLIMITED: Final = re.compile(r"text|blob|json|geometry|point|linestring|polygon|multi|collection")
 _LENGTH: Final = re.compile(r"(?:var)?(?:char|binary)\((\d+)\)")
@@ -47,15 +47,31 @@ def _bytes(column: Column | None, prefix: int | None) -> int:
 def with_hashes(columns: Sequence[Column], more: int) -> list[Column]:
     """Return the columns of a table that has some more hashes, or some fewer."""
     kept = [*columns]
-    while more < 0 and kept and kept[-1].name.startswith(NAME):
+    while more < 0 and kept and may_be_hash(kept[-1].name):
         kept.pop()
         more += 1
-    taken = {column.name.upper() for column in kept}
-    free = (name for number in count(1) if (name := f"{NAME}{number}") not in taken)
-    return kept + [
-        Column(
-            next(free), "bigint", "bigint(20) unsigned", is_generated=True, extra="VIRTUAL GENERATED, INVISIBLE",
-            is_invisible=True,
-        )
-        for _ in range(more)
-    ]  # fmt: skip
+    return [*kept, *hash_columns((column.name for column in kept), more)]
+
+
+def hash_columns(taken: Iterable[str], number: int) -> list[Column]:
+    """Return some hashes, with names that a table does not have yet.
+
+    A hash is NOT NULL if all columns of its key are. That is not told here: each counts as nullable.
+    """
+    names = {name.upper() for name in taken}
+    free = (name for place in count(1) if (name := f"{_NAME}{place}") not in names)
+    extra = "VIRTUAL GENERATED, INVISIBLE"
+    return [
+        Column(next(free), "bigint", "bigint(20) unsigned", is_generated=True, extra=extra, is_invisible=True)
+        for _ in range(number)
+    ]
+
+
+def is_hash(name: str, extra: str) -> bool:
+    """Return whether a column is a hash, by its name and by its EXTRA in `information_schema.columns`."""
+    return may_be_hash(name) and "INVISIBLE" in extra
+
+
+def may_be_hash(name: str) -> bool:
+    """Return whether a column has the name of a hash."""
+    return name.startswith(_NAME)

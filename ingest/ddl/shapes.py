@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
-from ingest.ddl.hashed_keys import NAME as HASH
-from ingest.ddl.hashed_keys import hashed_keys, with_hashes
+from ingest.ddl.hashed_keys import hashed_keys, is_hash, with_hashes
 from ingest.ddl.labels import reinterpreted
 from ingest.ddl.versioning import PERIOD
 
@@ -465,7 +464,7 @@ def _has_generated_key(shape: Shape) -> bool:
 
 def _stays_behind(column: Column) -> bool:
     """Return whether MariaDB keeps a column behind all declared ones: a period's end, or a unique key's hash."""
-    return column in PERIOD or (column.name.startswith(HASH) and "INVISIBLE" in column.extra)
+    return column in PERIOD or is_hash(column.name, column.extra)
 
 
 def _key_without(key: Key, dropped: str) -> Key:

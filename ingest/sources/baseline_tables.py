@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ingest.binlog import TableFilter
-from ingest.ddl.hashed_keys import NAME as HASH
+from ingest.ddl.hashed_keys import is_hash
 from ingest.errors import UsageError
 from ingest.sources.information_schema import read_schema
 from ingest.sources.server import Server
@@ -142,8 +142,7 @@ def choose_tables(server: Server, definitions: Definitions, wanted: TableFilter 
     for row in definitions.schema[0]:
         name = (row["schema_name"], row["table_name"])
         # MariaDB does not show these columns to any query.
-        is_hash = row["column_name"].startswith(HASH) and "INVISIBLE" in row["extra"]
-        if name in columns and not is_hash:
+        if name in columns and not is_hash(row["column_name"], row["extra"]):
             columns[name].append(row)
     return tuple(
         BaselineTable(

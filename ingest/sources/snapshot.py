@@ -11,11 +11,10 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import count
 from typing import Any, Literal
 
 from ingest.ddl.column_types import character_set_of
-from ingest.ddl.hashed_keys import NAME as HASH
+from ingest.ddl.hashed_keys import hash_columns
 from ingest.errors import SnapshotInputError
 
 Origin = Literal["server", "files", "ddl", "binlog"]
@@ -302,10 +301,8 @@ def _hash_columns(
 ) -> Iterator[ViewRow]:
     """Yield rows of COLUMNS for MariaDB's hash columns of unique keys that are long or `using hash`.
 
-    MariaDB adds a hash column behind all other columns, with a number that avoids existing names. In 11.8 a primary
-    key may also have HASH, but has no such column. A key that is not unique has none.
-    Hash columns are in the order of the keys, which the views do not show. So every hash counts as nullable, although
-    the hash of a key whose columns are all NOT NULL is not nullable.
+    In 11.8 a primary key may also have HASH, but has no such column. A key that is not unique has none. The columns are
+    in the order of the keys, which the views do not show.
 
     Source: MariaDB, sql/table.cc, `TABLE_SHARE::init_from_binary_frm_image`, fields of `LONG_UNIQUE_HASH_FIELD`.
     """
@@ -324,19 +321,18 @@ def _hash_columns(
             )
         if engine in _HASHING_ENGINES:
             continue
-        taken = {str(row["COLUMN_NAME"]).upper() for row in others}
-        free = (name for number in count(1) if (name := f"{HASH}{number}") not in taken)
-        last = _last_ordinal(others)
-        for ordinal in range(last + 1, last + 1 + len(hashes[schema, table])):
+        taken = (str(row["COLUMN_NAME"]) for row in others)
+        added = hash_columns(taken, len(hashes[schema, table]))
+        for ordinal, column in enumerate(added, _last_ordinal(others) + 1):
             yield {
                 "TABLE_SCHEMA": schema,
                 "TABLE_NAME": table,
-                "COLUMN_NAME": next(free),
+                "COLUMN_NAME": column.name,
                 "ORDINAL_POSITION": ordinal,
                 "IS_NULLABLE": "YES",
-                "DATA_TYPE": "bigint",
-                "COLUMN_TYPE": "bigint(20) unsigned",
-                "EXTRA": "VIRTUAL GENERATED, INVISIBLE",
+                "DATA_TYPE": column.data_type,
+                "COLUMN_TYPE": column.column_type,
+                "EXTRA": column.extra,
             }
 
 

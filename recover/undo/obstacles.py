@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ingest.ddl.hashed_keys import NAME as HASH
+from ingest.ddl.hashed_keys import may_be_hash
 from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
 from recover.selection.catalog import TableVersion
@@ -126,7 +126,7 @@ def _other_columns(
             now = table.by_name.get(column.name)
             if now is None:
                 # The server made the hash of a unique key that is gone.
-                if not column.name.startswith(HASH):
+                if not may_be_hash(column.name):
                     yield f"column {column.name} of {table.text} is gone since: its values have no place"
             elif not _is_same_type(column.data_type, column.column_type, now.data_type, now.column_type):
                 yield (
