@@ -406,7 +406,7 @@ def test_severities_are_changed_by_name(story: Story, dbt: Dbt) -> None:
 
 
 def test_what_the_code_guarantees_holds_for_damaged_logs_too(story: Story, dbt: Dbt) -> None:
-    of_code = ["test_name:guaranteed_key", "test_name:guaranteed_values"]
+    of_code = ["test_name:guaranteed_key", "test_name:guaranteed_value", "test_name:guaranteed_values"]
     states = dbt("test", "--select", *of_code, "--vars", "{test_guarantees: true}")
     assert {name: state for name, state in states.items() if state not in ("pass", "success")} == {}
     assert sum(state == "pass" for state in states.values()) > 40
