@@ -16,7 +16,7 @@ import pytest
 from tests.servers import ALL_DISTRIBUTIONS, Distribution, Server, mariadb, mariadb118, mysql, mysql56
 from tests.servers.postgresql import why_no_postgresql
 from tests.support.browser import missing_programs, why_no_browser
-from tests.support.depth import at_depth
+from tests.support.depth import is_full
 
 # Seconds of the longest modules in a run of everything. Two processes share the modules: the longest begin first, so
 # that none of them runs alone at the end.
@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("spark") and item.path.stem not in SAMPLE:
             item.add_marker("long")
-    if not at_depth(0, 1) and (deep := [item for item in items if item.get_closest_marker("deep")]):
+    if not is_full() and (deep := [item for item in items if item.get_closest_marker("deep")]):
         config.hook.pytest_deselected(items=deep)
         items[:] = [item for item in items if not item.get_closest_marker("deep")]
     items.sort(key=lambda item: -LONGEST.get(item.path.stem, 0))

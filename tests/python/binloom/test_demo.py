@@ -39,7 +39,7 @@ from tests.servers.thrift import ThriftServer
 from tests.support.browser import ENTER, browser, complaints, wait
 from tests.support.command_line import assert_sentence, binloom
 from tests.support.commands import DBT
-from tests.support.depth import at_depth
+from tests.support.depth import at_depth, is_full
 from tests.support.examples import refreshed
 from tests.support.follow.proxy import Proxy
 from tests.support.in_process import binloom_here
@@ -70,9 +70,9 @@ READ_ON_CLUSTER = (
     "model",
     *(f"--select={name}" for name in READ),
 )
-BUILD_OPTIONS = (*(() if at_depth(0, 1) else READ_ON_CLUSTER), *CONFIRMED)
+BUILD_OPTIONS = (*(() if is_full() else READ_ON_CLUSTER), *CONFIRMED)
 # The others are those of the docs, which are asked of the local warehouse in each run.
-ASKED_ON_CLUSTER = COMMANDS[: len(COMMANDS) if at_depth(0, 1) else 15 : at_depth(2, 1)]
+ASKED_ON_CLUSTER = COMMANDS[: len(COMMANDS) if is_full() else 15 : at_depth(2, 1)]
 STREAMING = "org.apache.spark.sql.execution.streaming"
 # Follows the links of the site, to a tenth of the columns; gives the page that each has shown.
 OPEN_ALL_PAGES = """
@@ -100,8 +100,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def demo(home: Path) -> "subprocess.CompletedProcess[str]":
-    # A process of its own would start another Java.
-    return (binloom if at_depth(0, 1) else binloom_here)("demo", home=home)
+    return binloom("demo", home=home)
 
 
 def test_the_demo_ends_well_and_without_chatter(demo: "subprocess.CompletedProcess[str]") -> None:
@@ -326,7 +325,7 @@ class TestCluster:
         cls, demo: "subprocess.CompletedProcess[str]", home: Path, tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[ClusterHome]:
         assert demo.returncode == 0
-        folder, with_kill = tmp_path_factory.mktemp("cluster"), bool(at_depth(0, 1))
+        folder, with_kill = tmp_path_factory.mktemp("cluster"), is_full()
         with built_on_cluster(home / "demo", folder, BUILD_OPTIONS, with_kill=with_kill) as running:
             yield running
 

@@ -27,7 +27,7 @@ from ingest.warehouse.segments import FIRST_EVENT
 from ingest.warehouse.tables import ROW_EVENTS, TABLE_MAPS
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.servers.random_values import RandomValues
-from tests.support.depth import at_depth
+from tests.support.depth import is_full
 from tests.support.landing.binlogs import snapshot_of
 
 pytestmark = [
@@ -45,7 +45,7 @@ SETTINGS: dict[str, tuple[str, list[str]]] = {
     "mariadb118": ("mariadb-11.8", []),
     "mariadb118_minimal": ("mariadb-11.8", [MINIMAL]),
 }
-if not at_depth(0, 1):
+if not is_full():
     # The same code of MariaDB writes the metadata of both versions.
     del SETTINGS["mariadb_minimal"], SETTINGS["mariadb118"]
 Change = tuple[str, str, str, list[str | None], list[str | None]]

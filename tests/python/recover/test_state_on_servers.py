@@ -34,7 +34,7 @@ from recover.undo.classify import UndoOptions
 from recover.undo.undoing import planned
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.support.binlog import workload
-from tests.support.depth import at_depth
+from tests.support.depth import at_depth, is_full
 from tests.support.landing.binlogs import snapshot_of
 from tests.support.landing.spark import show_landed, without_session
 from tests.support.models.invoke import run_dbt
@@ -64,7 +64,7 @@ pytestmark = [
 SERVERS = ("mysql", "mariadb")
 LOGGED_ROWS = [f"{SCHEMA}.{table}" for table in ("items", "pairs", "past", "emptied", "swapped")]
 # Servers whose tables have typed models; each run decodes the types of the others elsewhere.
-TYPED = SERVERS if not at_depth(0, 1) else tuple(ALL_DISTRIBUTIONS)
+TYPED = SERVERS if not is_full() else tuple(ALL_DISTRIBUTIONS)
 # The baseline comes when no transaction is prepared: a log that begins there would lack its rows.
 TRANSACTIONS, MIDDLE = at_depth(40, 120), at_depth(20, 60)
 
