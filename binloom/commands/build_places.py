@@ -89,7 +89,7 @@ class _Session:
         self._is_short = is_short
         self._launch: SparkLaunch | None = None
         self._session: SparkSession | None = None
-        self._is_reused = self._are_files_gone = False
+        self._are_files_gone = False
         self.name = place_name(home)
         self._has_own_metastore = not self.name
 
@@ -107,7 +107,7 @@ class _Session:
             session = self._launch.session()
             # A session opens its metastore with the first statement.
             session.sql("show schemas")
-        self._is_reused, self._session = session is self._session, session
+        self._session = session
         if self._has_own_metastore:
             # No other process does this while this one holds the metastore, and each landing adds files.
             self._are_files_gone |= clean_up_held(self._home, KEEP_REPLACED_SECONDS) > 0
@@ -119,9 +119,8 @@ class _Session:
 
         assert self._session is not None
         with spark_errors(self._home):
-            if self._is_reused:
-                # A follower lands beside this session.
-                forget_lists_of_files(self._session, with_partitions=self._are_files_gone)
+            if self._are_files_gone:
+                forget_lists_of_files(self._session)
             open_home(self._session, self._home)
             self._session.sql(f"set {TABLES_ARE_OPEN} = true")
         self._are_files_gone = False

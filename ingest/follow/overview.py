@@ -15,7 +15,7 @@ from ingest.warehouse.files import BUILD_ANEW, data_files, read_errors, read_row
 from ingest.warehouse.gaps import latest_gaps
 from ingest.warehouse.home import binloom_home, model_dirs
 from ingest.warehouse.record import Row, SourceRecord
-from ingest.warehouse.segments import SegmentState, done_upto
+from ingest.warehouse.segments import STATE_COLUMNS, SegmentState, done_upto
 from ingest.warehouse.tables import BINLOG_FILES, SCHEMA_SNAPSHOTS, SEGMENTS, SOURCES, STREAM_GAPS
 
 _TABLES = (SOURCES, BINLOG_FILES, SEGMENTS, SCHEMA_SNAPSHOTS, STREAM_GAPS)
@@ -148,7 +148,7 @@ def status(source_id: str | None = None, home: Path | None = None) -> list[Sourc
         Nothing was landed under that name.
     """
     home = (home or binloom_home()).absolute()
-    tables = {table.name: read_rows(table, home) for table in _TABLES}
+    tables = {table.name: read_rows(table, home, STATE_COLUMNS if table is SEGMENTS else None) for table in _TABLES}
     known = sorted({row["source_id"] for rows in tables.values() for row in rows})
     if source_id is not None and source_id not in known:
         raise unknown_source(source_id, known, home)

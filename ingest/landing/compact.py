@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.binlog.gtid_sets import gtid_union
 from ingest.errors import StoreError
 from ingest.landing.held import StreamLanding
 from ingest.landing.plan import SEGMENT_BYTES
+from ingest.landing.row_counts import counts_of
+from ingest.landing.row_counts import merged as merged_counts
 from ingest.landing.run import new_run_id, now
 from ingest.landing.task import GROUP_ROWS, SegmentFile
 from ingest.warehouse.files import (
@@ -140,7 +143,8 @@ def _compact(landing: StreamLanding, whole: Segment, states: Sequence[SegmentSta
         gtids=str(gtid_union(state.gtids for state in states)) or None,
         hints_used=landing.hints_used(whole, states),
     )
-    landing.record_states([merged, *_with_status("replaced", states, landing.run_id, moment)])
+    counts = {merged.key: merged_counts(counts_of(states, landing.home).values())}
+    landing.record_states([merged, *_with_status("replaced", states, landing.run_id, moment)], counts)
 
 
 def _require_all(kind: LandedKind, found: int, states: Sequence[SegmentState], whole: Segment) -> None:
@@ -278,7 +282,7 @@ def clean_up_held(home: Path, older_than_seconds: float = 0.0) -> int:
 
 def _remove_replaced_held(source_id: str, home: Path, older_than_seconds: float) -> int:
     with folders_locked(home, source_id):
-        record = SourceRecord.of(source_id, [], [], read_states(source_id, home))
+        record = SourceRecord.of(source_id, [], [], read_states(home, source_id))
         old = _replaced_before(record, older_than_seconds)
         if old:
             run_id = new_run_id()
@@ -315,6 +319,10 @@ def _merge_log(table: RawTable, key: Sequence[str], source_id: str, home: Path) 
 
 
 def _distinct(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    if "row_event_counts" in rows.column_names:
+        # A state of an older binloom is there once more with its counts, which must remain.
+        has_counts = pc.is_valid(rows["row_event_counts"])
+        rows = pa.concat_tables([rows.filter(has_counts), rows.filter(pc.invert(has_counts))])
     numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     first = numbered.group_by(list(key)).aggregate([("row", "min")])["row_min"]
     return rows.take(first.combine_chunks().sort())

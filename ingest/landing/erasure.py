@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from ingest.landing.baselines import delete_unfinished
 from ingest.landing.held import StreamLanding
+from ingest.landing.row_counts import counts_of
 from ingest.landing.run import now
 from ingest.landing.task import GROUP_ROWS
 from ingest.warehouse.files import (
@@ -239,7 +240,7 @@ def _record(
     append_rows(ERASURES, rows, f"{source_stem(erasure.source_id)}-{erasure.erasure_id}", landing.home)
     states = [replace(state, run_id=landing.run_id, recorded_at=moment) for state in changed]
     if states:
-        landing.record_states(states)
+        landing.record_states(states, counts_of(states, landing.home))
 
 
 def _baseline_rows(erasure: Erasure) -> int:

@@ -197,7 +197,7 @@ class SparkExecutor:
             confirm_registered(self.session, self._launch.home, run_id)
         # A session that was already open caches stale file lists.
         if self._launch.is_shared:
-            forget_lists_of_files(self.session, with_partitions=True)
+            forget_lists_of_files(self.session)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
 """Land the received log of a live server piece by piece, without Spark."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +12,7 @@ from ingest.landing.executors import LocalExecutor
 from ingest.landing.options import IngestOptions, IngestResult, Progress, silent
 from ingest.landing.plan import FilePlan, IdentifiedFile, plan_file, plan_from_scan
 from ingest.landing.published import publish_history
+from ingest.landing.row_counts import Counts, SegmentKey
 from ingest.landing.run import Run, new_run_id
 from ingest.sources.directory import binlog_path
 from ingest.warehouse.home import prepare_home
@@ -130,9 +131,9 @@ class StreamLanding:
         """Record a row of `sources`; by default it records a server change within an epoch (`change`)."""
         self._run.record_identity({"change": "server_changed", **row, "source_id": self.source_id})
 
-    def record_states(self, states: Sequence[SegmentState]) -> None:
-        """Record states of segments atomically."""
-        self._run.record_states(states)
+    def record_states(self, states: Sequence[SegmentState], counts: Mapping[SegmentKey, Counts] | None = None) -> None:
+        """Record states of segments atomically, those of completed segments with the counts of their rows."""
+        self._run.record_states(states, counts)
 
     def reload_snapshots(self) -> None:
         """Reload the landed schema snapshots, and decode with them from now on."""

@@ -162,7 +162,7 @@ class _Tasks:
         if self._has_landed and self._is_local and self._session is not None:
             with spark_errors(self._home):
                 open_home(self._session, self._home)
-                forget_lists_of_files(self._session, with_partitions=True)
+                forget_lists_of_files(self._session)
 
 
 def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:

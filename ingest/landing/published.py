@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.landing.bindings import Binding, Position, TableNames, TableVersion
+from ingest.landing.row_counts import count_older_segments
 from ingest.landing.schema_history import SchemaHistory
 from ingest.warehouse.catalog import Statements
 from ingest.warehouse.files import append_rows, read_rows, store_errors
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import history_locked
 from ingest.warehouse.names import source_stem
-from ingest.warehouse.partitions import open_tables
+from ingest.warehouse.partitions import LISTED_FIRST, open_tables
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import (
+    RAW_TABLES,
     SCHEMA_HISTORIES,
     SCHEMA_SNAPSHOTS,
     SEGMENTS,
@@ -39,11 +41,14 @@ _SET: Final = (TABLE_VERSIONS, TABLE_BINDINGS, SCHEMA_HISTORIES)
 
 def open_home(session: Statements, home: Path) -> None:
     """Let a session know everything that is landed, and the names that the schema history gives it."""
+    count_older_segments(home)
     # The session lists the segments first: the bindings of all their table maps are published after that.
     open_tables(session, home)
     publish_histories(home)
-    for table in _SET:
-        session.sql(f"refresh table {table.qualified_name}")
+    for table in RAW_TABLES.values():
+        # What is in these tables is read for the segments that are listed by now.
+        if not table.partition and table not in LISTED_FIRST:
+            session.sql(f"refresh table {table.qualified_name}")
 
 
 def publish_histories(home: Path) -> None:

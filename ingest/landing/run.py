@@ -11,7 +11,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,6 +34,7 @@ from ingest.landing.plan import (
     content_name,
     plan_batches,
 )
+from ingest.landing.row_counts import Counts, SegmentKey
 from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
 from ingest.masking.rows import KEY_LOST, NO_NAMES
@@ -366,7 +367,7 @@ class Run:
                 self.result.problems.append(
                     FileProblem(outcome.bad.binlog_file, outcome.bad.start, outcome.bad.end, outcome.error)
                 )
-        self.record_states(states)
+        self.record_states(states, {outcome.segment.key: outcome.row_counts for outcome in results})
         log.debug("%d segments are committed", len(results))
 
     def _hints_used(self, outcome: SegmentResult) -> str | None:
@@ -383,8 +384,11 @@ class Run:
         used = _hints_used(self.hints or SchemaHints(), outcome.segment, tables)
         return json.dumps(used, sort_keys=True) if used else None
 
-    def record_states(self, states: Sequence[SegmentState]) -> None:
-        """Record states of segments atomically, later than all earlier states: the clock may have been set back."""
+    def record_states(self, states: Sequence[SegmentState], counts: Mapping[SegmentKey, Counts] | None = None) -> None:
+        """Record states of segments atomically, later than all earlier states: the clock may have been set back.
+
+        Those of completed segments have the counts of their rows.
+        """
         if not states:
             return
         first, until = min(state.recorded_at for state in states), self._record.recorded_until
@@ -392,7 +396,8 @@ class Run:
             ahead = until - first + timedelta(microseconds=1)
             states = [replace(state, recorded_at=state.recorded_at + ahead) for state in states]
         with folders_locked(self._home, self.result.source_id):
-            self._append(SEGMENTS, [state.row for state in states])
+            rows = [{**state.row, "row_event_counts": (counts or {}).get(state.key)} for state in states]
+            self._append(SEGMENTS, rows)
         self._record.add_states(states)
 
     def _append(self, table: RawTable, rows: Sequence[Row], name: str | None = None) -> list[Row]:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import BinloomError, CorruptBinlogError, StoreError
+from ingest.landing.row_counts import Counts, RowCounts
 from ingest.masking.rows import KEY_LOST, NO_NAMES
 from ingest.warehouse.files import make_folder, publish, segment_folder, store_errors, writer_options
 from ingest.warehouse.fingerprint import code_fingerprint
@@ -84,6 +85,8 @@ class SegmentResult:
         The landed segment; it ends earlier than planned when an event in it is broken.
     row_events, transactions
         Number of rows and transactions that the decoder returned.
+    row_counts
+        The rows by hour and table map, as column `row_event_counts` of `segments` has them.
     min_event_at, max_event_at
         Earliest and latest timestamp of a row or transaction, None without rows and transactions.
     kinds
@@ -102,6 +105,7 @@ class SegmentResult:
 
     segment: Segment
     row_events: int = 0
+    row_counts: Counts = field(default_factory=list)
     transactions: int = 0
     min_event_at: datetime | None = None
     max_event_at: datetime | None = None
@@ -193,6 +197,7 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
 
     result = SegmentResult(segment)
     seen_maps: set[str] = set()
+    counts = RowCounts()
     complete_end = segment.start
     log = open_binlog(
         work.path,
@@ -217,6 +222,7 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
                 files[kind].write(batch)
                 if kind == "row_events":
                     result.row_events += batch.num_rows
+                    counts.add(batch)
                     _widen(result, batch["event_timestamp"])
                 elif kind == "unsupported_events":
                     result.add_unmaskable(batch)
@@ -231,6 +237,7 @@ def _write(work: SegmentWork, segment: Segment, hints: "SchemaHints | None") -> 
         for kind, file in files.items():
             if file.finish():
                 result.kinds.append(kind)
+    result.row_counts = counts.rows
     return result
 
 

@@ -65,6 +65,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "hint": "Source of the names and types that the wire format lacks: metadata, snapshot or none",
     "hints_used": "JSON object by schema and table: a hash of the definition that the values were decoded with, for "
     "each table whose values depend on it",
+    "row_event_counts": "Rows of the segment by table map and hour (yyyy-MM-dd-HH, UTC): how many of each kind, their "
+    "first and last position, and their earliest and latest time; NULL where an older binloom landed the segment",
     "unknown_hints": "Columns whose text depends on an unknown fact: ordinal, and the fact (sign, charset, labels, "
     "or type); NULL when there are none",
     "masked_columns": "Columns that are masked, with tag and method; ordinal: 0-based place in the row images; "

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.errors import StoreError, UsageError
-from ingest.warehouse.files import data_files, read_rows
+from ingest.warehouse.files import data_files
 from ingest.warehouse.home import model_dirs
-from ingest.warehouse.segments import SegmentState, latest_states
-from ingest.warehouse.tables import SEGMENTS
+from ingest.warehouse.record import read_states
+from ingest.warehouse.segments import latest_states
 
 FEW_ROWS_VARIABLE: Final = "BINLOOM_FEW_ROWS"
 FEW_ROWS: Final[Mapping[str, str]] = {
@@ -89,5 +89,5 @@ def _built_rows(home: Path) -> int:
 
 
 def _landed_rows(home: Path) -> int:
-    states = latest_states(SegmentState.of_row(row) for row in read_rows(SEGMENTS, home))
+    states = latest_states(read_states(home))
     return sum(state.row_events or 0 for state in chain.from_iterable(states.values()) if state.status == "completed")

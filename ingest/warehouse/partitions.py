@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 PARTITIONS_A_STATEMENT = 500
 
+# A file is recorded before its segments: a file that a session lists cannot lack a segment that was landed just now.
+LISTED_FIRST = (BINLOG_FILES, SEGMENTS)
+
 # Property with the states that are registered; macro register_landed_segments uses it too.
 REGISTERED_UNTIL = "binloom.registered_until"
 
@@ -114,18 +117,16 @@ def _register_as_found(session: Statements, segments: Collection[Segment], home:
 
 
 def _fix_lists_of_files(session: Statements) -> None:
-    # A session lists the files of an unpartitioned table once. List `binlog_files` first: a file is recorded before
-    # its segments, so that a file listed here cannot lack a segment that was landed just now.
-    for table in (BINLOG_FILES, SEGMENTS):
+    # A session lists the files of an unpartitioned table once.
+    for table in LISTED_FIRST:
         session.sql(f"refresh table {table.qualified_name}")
         session.sql(f"select 1 from {table.qualified_name} limit 0")
 
 
-def forget_lists_of_files(session: "SparkSession", *, with_partitions: bool) -> None:
-    """Let an open session list the files of unpartitioned raw tables again; with `with_partitions`, of all."""
+def forget_lists_of_files(session: "SparkSession") -> None:
+    """Let an open session list the files of all raw tables again."""
     for table in RAW_TABLES.values():
-        if with_partitions or not table.partition:
-            session.catalog.refreshTable(table.qualified_name)
+        session.catalog.refreshTable(table.qualified_name)
 
 
 def confirm_registered(session: Statements, home: Path, run_id: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ingest.binlog.gtid_sets import GtidSet, gtid_union
 from ingest.warehouse.files import read_rows
-from ingest.warehouse.segments import SegmentState, landed_end, latest_states
+from ingest.warehouse.segments import STATE_COLUMNS, SegmentState, landed_end, latest_states
 from ingest.warehouse.tables import BINLOG_FILES, ERASURES, SEGMENTS, SOURCES
 
 Row = Mapping[str, Any]
@@ -56,7 +56,7 @@ class SourceRecord:
             source_id,
             read_rows(SOURCES, home, source_id=source_id),
             read_rows(BINLOG_FILES, home, source_id=source_id),
-            read_states(source_id, home),
+            read_states(home, source_id),
         )
         erased = read_rows(ERASURES, home, ["epoch", "binlog_file"], source_id=source_id)
         record.erased = {(row["epoch"], row["binlog_file"]) for row in erased if row["binlog_file"] is not None}
@@ -134,6 +134,7 @@ class SourceRecord:
         return all(state.is_done for state in states) and landed_end(states) == file_size
 
 
-def read_states(source_id: str, home: Path) -> list[SegmentState]:
-    """Read all states of a source's segments, without Spark."""
-    return [SegmentState.of_row(row) for row in read_rows(SEGMENTS, home, source_id=source_id)]
+def read_states(home: Path, source_id: str | None = None) -> list[SegmentState]:
+    """Read all states of the segments of a source, or of all sources, without Spark."""
+    of_source = {} if source_id is None else {"source_id": source_id}
+    return [SegmentState(**row) for row in read_rows(SEGMENTS, home, STATE_COLUMNS, **of_source)]

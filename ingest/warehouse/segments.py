@@ -53,6 +53,11 @@ class Segment:
         }
 
     @property
+    def key(self) -> tuple[str, int, str, int]:
+        """Key of the segment: source, epoch, file and start."""
+        return self.source_id, self.epoch, self.binlog_file, self.start
+
+    @property
     def size(self) -> int:
         """Number of bytes."""
         return self.end - self.start
@@ -152,6 +157,10 @@ class SegmentState:
     def rank(self) -> tuple[datetime, int]:
         """Sort key of a segment's states: the time of recording, then the status."""
         return self.recorded_at, STATUSES.index(self.status)
+
+
+STATE_COLUMNS = tuple(field.name for field in fields(SegmentState))
+"""Columns of `segments` that a `SegmentState` has."""
 
 
 def latest_states(states: Iterable[SegmentState]) -> dict[tuple[int, str], list[SegmentState]]:

@@ -138,6 +138,14 @@ BINLOG_FILES = RawTable(
     ),
 )
 
+_ROW_EVENT_COUNT = pa.struct(
+    [
+        *_strings("table_map_id", "schema_name", "table_name", "event_hour"),
+        *_bigints("inserts", "updates", "deletes", "first_pos", "last_pos"),
+        *_timestamps("first_event_at", "last_event_at"),
+    ]
+)
+
 SEGMENTS = RawTable(
     "segments",
     "A change of the state of a segment; the latest row of a segment is its state",
@@ -153,6 +161,7 @@ SEGMENTS = RawTable(
             *_strings("error", "run_id"),
             *_timestamps("recorded_at"),
             *_strings("table_filter", "gtids", "hints_used"),
+            pa.field("row_event_counts", pa.list_(_ROW_EVENT_COUNT)),
         ]
     ),
 )

@@ -95,7 +95,7 @@ def _filters(log: "Log", source_id: str) -> Iterable[tuple[int, str, str]]:
 
     return (
         (epoch, file, state.table_filter)
-        for (epoch, file), states in latest_states(read_states(source_id, log.home)).items()
+        for (epoch, file), states in latest_states(read_states(log.home, source_id)).items()
         for state in states
         if state.status == "completed" and state.table_filter is not None
     )

@@ -26,6 +26,7 @@ final as (
         -- One number per file; together with a position it fits into one bigint, the cheapest join key.
         dense_rank() over (order by segments.source_id, segments.epoch, segments.binlog_file) as file_number,
         segments.row_events,
+        segments.row_event_counts,
         segments.transactions,
         segments.table_filter,
         segments.recorded_at as landed_at

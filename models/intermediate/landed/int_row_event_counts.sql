@@ -1,21 +1,6 @@
-{{
-    config(
-        materialized='incremental',
-        partition_by=['source_id', 'epoch', 'binlog_file'],
-        meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'segments', 'has_rows': 'row_events > 0'}},
-    )
-}}
-
--- depends_on: {{ ref('int_landed_files') }}
+{{ config(materialized='view') }}
 
 with
-
-row_events as (
-
-    select * from {{ ref('stg_binlog__row_events') }}
-    where {{ in_stale_files() }}
-
-),
 
 completed_segments as (
 
@@ -26,58 +11,33 @@ completed_segments as (
 counted as (
 
     select
-        source_id,
-        epoch,
-        binlog_file,
-        segment_start,
-        table_map_id,
-        schema_name,
-        table_name,
-        {{ event_hour('event_timestamp') }} as event_hour,
-        count(*) as row_events,
-        count_if(event_type = 'INSERT') as inserts,
-        count_if(event_type = 'UPDATE') as updates,
-        count_if(event_type = 'DELETE') as deletes,
-        min(start_pos) as first_pos,
-        max(start_pos) as last_pos,
-        min(event_timestamp) as first_event_at,
-        max(event_timestamp) as last_event_at
-    from row_events
-    group by
-        source_id,
-        epoch,
-        binlog_file,
-        segment_start,
-        table_map_id,
-        schema_name,
-        table_name,
-        {{ event_hour('event_timestamp') }}
+        *,
+        explode(row_event_counts) as counts
+    from completed_segments
 
 ),
 
 final as (
 
     select
-        counted.segment_start,
-        counted.table_map_id,
-        counted.schema_name,
-        counted.table_name,
-        counted.event_hour,
-        counted.row_events,
-        counted.inserts,
-        counted.updates,
-        counted.deletes,
-        counted.first_pos,
-        counted.last_pos,
-        counted.first_event_at,
-        counted.last_event_at,
-        completed_segments.landed_at,
-        counted.source_id,
-        counted.epoch,
-        counted.binlog_file
+        source_id,
+        epoch,
+        binlog_file,
+        segment_start,
+        counts.table_map_id,
+        counts.schema_name,
+        counts.table_name,
+        counts.event_hour,
+        counts.inserts + counts.updates + counts.deletes as row_events,
+        counts.inserts,
+        counts.updates,
+        counts.deletes,
+        counts.first_pos,
+        counts.last_pos,
+        counts.first_event_at,
+        counts.last_event_at,
+        landed_at
     from counted
-    inner join completed_segments
-        on {{ same_segment('counted', 'completed_segments') }}
 
 )
 

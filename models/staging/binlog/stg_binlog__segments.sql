@@ -18,7 +18,9 @@ ranked as (
                 array_position(
                     array('expired', 'removed', 'replaced', 'completed', 'skipped', 'failed', 'in_progress'),
                     status
-                )
+                ),
+                -- A state of an older binloom is there once more with its counts.
+                row_event_counts is null
         ) as recency
     from landed
 
@@ -42,6 +44,7 @@ final as (
         recorded_at,
         table_filter,
         gtids,
+        row_event_counts,
         -- A compacted segment is valid once it is completed; until then the segments that it replaces are.
         if(
             segment_start = 0, status = 'completed', status not in ('replaced', 'removed', 'expired')

@@ -76,7 +76,7 @@ def test_marts_are_the_same_before_compaction_in_it_and_after(home: Path) -> Non
             assert remove_replaced(landing) == 0
             # It can delete them itself, between two builds.
             assert clean_up_held(home) > 5
-            forget_lists_of_files(spark, with_partitions=True)
+            forget_lists_of_files(spark)
             assert build(home, spark) == before
             assert row_events(spark) == rows
     with SparkLaunch(home, short_lived=True) as launch:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FILE = SHOP / "binlog.000001"
 ENDS = transaction_ends(FILE)
-NODES = ["+int_row_event_counts"]
+NODES = ["+row_changes"]
 # The hook of register_landed_segments is the third.
 AFTER_REGISTRATION = 3
 
@@ -37,9 +37,9 @@ def landing(home: Path, spark: Any) -> Iterator[StreamLanding]:
 def seen_upto(spark: Any) -> int:
     """Return the position up to which the models see segments; assert that they see the rows of each."""
     rows = spark.sql(
-        "select segment_start, segment_end, any_value(segments.row_events), coalesce(sum(counts.row_events), 0)"
-        " from binloom_intermediate.int_completed_segments segments"
-        " left join binloom_intermediate.int_row_event_counts counts using (binlog_file, segment_start) group by 1, 2"
+        "select segment_start, segment_end, any_value(row_events), count(change_id)"
+        " from binloom_intermediate.int_completed_segments segments left join binloom.row_changes changes"
+        " on start_pos >= segment_start and start_pos < segment_end group by 1, 2"
     ).collect()
     assert [row[:2] for row in rows if row[2] != row[3]] == []
     return int(max(row[1] for row in rows))

@@ -198,7 +198,7 @@ def sources(flavor: str, whole: Files, with_statement: Files, unnamed: bytes, pa
         "logged_as_statement": Source(with_statement, {"statement_format_changes": 1}),
         "written_past_the_log": Source(past, {"baseline_differences": 1, "statement_format_changes": 1}),
         "late": Source(broken.each(whole, earlier(hours=30)), {"late_sources": 1}),
-        "row_event_lost": Source(whole, {"transaction_count_mismatches": 1, "segment_count_mismatches": 1}),
+        "row_event_lost": Source(whole, {"transaction_count_mismatches": 1, "row_events_unaccounted_for": 1}),
         "right_snapshot": Source({UNNAMED: unnamed}, snapshot=TABLE),
         # The snapshot has no position: it counts in both epochs.
         "snapshot_with_a_column_less": Source(
@@ -293,7 +293,7 @@ def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Sto
         "gtid_holes",
         "open_transactions",
         "transaction_count_mismatches",
-        "segment_count_mismatches",
+        "row_events_unaccounted_for",
         "lost_events",
     }
     warnings = {
@@ -360,7 +360,7 @@ def test_quality_prints_a_line_for_every_proof(
         (
             "mysql_row_event_lost",
             1,
-            {"transaction_count_mismatches": "error", "segment_count_mismatches": "error"},
+            {"transaction_count_mismatches": "error", "row_events_unaccounted_for": "error"},
         ),
     ],
 )

@@ -41,7 +41,7 @@ def source(session: Any, home: Path, request: pytest.FixtureRequest) -> str:
     with without_session():
         assert ingest(name, find_binlogs(SHOP), IngestOptions(segment_bytes=20_000), home=home).exit_code == 0
     # The check itself registers what landed.
-    forget_lists_of_files(session, with_partitions=True)
+    forget_lists_of_files(session)
     return name
 
 

@@ -37,7 +37,7 @@ def without_session() -> Iterator[None]:
 def show_landed(session: Any, home: Path) -> None:
     """Let a session know everything that is landed."""
     open_home(session, home)
-    forget_lists_of_files(session, with_partitions=True)
+    forget_lists_of_files(session)
 
 
 def raw_rows(session: Any, table: str, source_id: str) -> list[Any]:

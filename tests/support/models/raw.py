@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ingest.binlog.hints import enum_members
+from ingest.landing.row_counts import RowCounts, merged
 from ingest.warehouse.catalog import ensure_tables
 from ingest.warehouse.files import read_rows
 from ingest.warehouse.segments import COMPACTED_START, FIRST_EVENT
-from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, SEGMENT_TABLES, SEGMENTS
+from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, ROW_EVENTS, SEGMENT_TABLES, SEGMENTS
 
 WIRE_TYPES = {
     "int": ("LONG", 0),
@@ -167,6 +168,11 @@ class RawTables:
         positions = [first + 1000 * place for place in range(len(changes))]
         landed = list(zip(positions, changes[: len(changes) - lost_rows], strict=False))
         rows = [self._row_event(position, one) for position, one in landed if isinstance(one, Change)]
+        decoded = [
+            self._row_event(*pair) for pair in zip(positions, changes, strict=True) if isinstance(pair[1], Change)
+        ]
+        counts = RowCounts()
+        counts.add(pa.RecordBatch.from_pylist(decoded, ROW_EVENTS.file_schema))
         self._write("row_events", rows, folder)
         self._write("transactions", [self._transaction(*pair) for pair in zip(positions, changes, strict=True)], folder)
         if undecoded:
@@ -185,7 +191,8 @@ class RawTables:
                     "segment_start": start,
                     "segment_end": end,
                     "status": status,
-                    "row_events": sum(isinstance(change, Change) for change in changes),
+                    "row_events": len(decoded),
+                    "row_event_counts": counts.rows,
                     "transactions": len(changes),
                     "min_event_at": min(moments),
                     "max_event_at": max(moments),
@@ -225,15 +232,16 @@ class RawTables:
                     part.rename(table / whole / part.name)
         self._register(whole)
         moment = self._now()
-        merged = {
+        state = {
             **replaced[0],
             "segment_start": COMPACTED_START,
             "segment_end": max(row["segment_end"] for row in replaced),
             "row_events": sum(row["row_events"] for row in replaced),
+            "row_event_counts": merged(row["row_event_counts"] for row in replaced),
             "transactions": sum(row["transactions"] for row in replaced),
             "recorded_at": moment,
         }
-        self._write("segments", [merged, *({**row, "status": "replaced", "recorded_at": moment} for row in replaced)])
+        self._write("segments", [state, *({**row, "status": "replaced", "recorded_at": moment} for row in replaced)])
 
     def snapshot(self, snapshot_id: str, tables: list[Table], at: tuple[str, int] | None = None) -> None:
         """Land a schema snapshot, at a file and offset or without a position."""
