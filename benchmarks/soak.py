@@ -171,7 +171,7 @@ class Marks:
 
     def latencies(self, follower: Follower) -> list[float]:
         """Return for each mark the seconds from its commit until its segment was committed."""
-        done = [state for state in read_states(follower.source, follower.home) if state.status == "completed"]
+        done = [state for state in read_states(follower.home, follower.source) if state.status == "completed"]
         return [
             min(
                 (state.recorded_at - mark.committed_at).total_seconds()

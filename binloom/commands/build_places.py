@@ -89,7 +89,7 @@ class _Session:
         self._is_short = is_short
         self._launch: SparkLaunch | None = None
         self._session: SparkSession | None = None
-        self._are_files_gone = False
+        self._is_new = self._are_files_gone = False
         self.name = place_name(home)
         self._has_own_metastore = not self.name
 
@@ -99,14 +99,18 @@ class _Session:
 
     def open(self) -> None:
         from ingest.landing.compact import KEEP_REPLACED_SECONDS, clean_up_held
+        from ingest.warehouse.jvm import runs_in_this_process
         from ingest.warehouse.spark import SparkLaunch, spark_errors
 
+        is_running = runs_in_this_process()
         with spark_errors(self._home), progress("starting Spark"):
             if self._launch is None:
                 self._launch = self._stack.enter_context(SparkLaunch(self._home, short_lived=self._is_short()))
             session = self._launch.session()
             # A session opens its metastore with the first statement.
             session.sql("show schemas")
+        # Other code may have used the first session, if it runs.
+        self._is_new = session is not self._session and (self._session is not None or not is_running)
         self._session = session
         if self._has_own_metastore:
             # No other process does this while this one holds the metastore, and each landing adds files.
@@ -121,7 +125,7 @@ class _Session:
         with spark_errors(self._home):
             if self._are_files_gone:
                 forget_lists_of_files(self._session)
-            open_home(self._session, self._home)
+            open_home(self._session, self._home, is_new=self._is_new)
             self._session.sql(f"set {TABLES_ARE_OPEN} = true")
         self._are_files_gone = False
 

@@ -17,7 +17,7 @@ from binloom.commands.build_record import forget_good_builds
 from binloom.commands.built_tables import BuiltTables, RecordingConnection
 from binloom.commands.lost_connections import open_reconnecting
 from ingest.errors import BinloomError, StoreError
-from ingest.landing.published import open_home, publish_histories
+from ingest.landing.published import open_home, settings_of_home
 from ingest.warehouse.few_rows import FEW_ROWS, MANY_ROWS, builds_few_rows
 from ingest.warehouse.home import binloom_home, has_landed, prepare_home
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, last_line, runs_in_this_process
@@ -71,14 +71,15 @@ def _begin(credentials: Any) -> None:
     if credentials.method == SparkConnectionMethod.SESSION:
         has_few_rows = builds_few_rows(home, bool(get_flags().FULL_REFRESH))
         settings = fitted(credentials.server_side_parameters, has_few_rows)
+        is_new = not runs_in_this_process()
         _start_java(settings, home)
         session = _session_with(settings)
         if get_flags().WHICH in _READING and has_landed(home):
-            _open_tables(session, home)
+            _open_tables(session, home, is_new)
         # dbt-spark would set them again before each statement, which takes milliseconds.
         credentials.server_side_parameters = {}
     elif get_flags().WHICH in _READING and has_landed(home):
-        publish_histories(home)
+        credentials.server_side_parameters = {**credentials.server_side_parameters, **settings_of_home(home)}
 
 
 def _start_java(settings: dict[str, Any], home: Path) -> None:
@@ -108,11 +109,11 @@ def _session_with(parameters: dict[str, Any]) -> "SparkSession":
     return SparkSession.builder.enableHiveSupport().config(map=parameters).getOrCreate()
 
 
-def _open_tables(session: "SparkSession", home: Path) -> None:
+def _open_tables(session: "SparkSession", home: Path, is_new: bool) -> None:
     """Let the session know what was landed without Spark, unless `binloom build` has just done it."""
     if session.conf.get(TABLES_ARE_OPEN, "") != "true":
         with spark_errors(home):
-            open_home(session, home)
+            open_home(session, home, is_new=is_new)
         session.sql(f"set {TABLES_ARE_OPEN} = true")
 
 

@@ -5,6 +5,7 @@ names, and this row is written last. Sets of before are kept for a day, for buil
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -21,9 +22,10 @@ from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import history_locked
 from ingest.warehouse.names import source_stem
 from ingest.warehouse.partitions import LISTED_FIRST, open_tables
+from ingest.warehouse.raw_state import PLAIN_TABLES, raw_states
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import (
-    RAW_TABLES,
+    DERIVED_TABLES,
     SCHEMA_HISTORIES,
     SCHEMA_SNAPSHOTS,
     SEGMENTS,
@@ -36,19 +38,43 @@ from ingest.warehouse.tables import (
 # To be raised when the same evidence gives other names than before.
 _RULES: Final = 3
 _KEEP_SETS: Final = timedelta(days=1)
+RAW_STATES: Final = "binloom.raw_states"
+"""Setting of a session: the states of the raw tables, by which a build knows what is new."""
+_STATE: Final = re.compile(r"(\w+):(\w+)")
 _SET: Final = (TABLE_VERSIONS, TABLE_BINDINGS, SCHEMA_HISTORIES)
 
 
-def open_home(session: Statements, home: Path) -> None:
-    """Let a session know everything that is landed, and the names that the schema history gives it."""
+def open_home(session: Statements, home: Path, *, is_new: bool = False) -> None:
+    """Let a session know everything that is landed, and the names that the schema history gives it.
+
+    The session gets the states of the raw tables, which macro note_raw_states reads. A session that nobody has used is
+    opened faster with `is_new`.
+    """
     count_older_segments(home)
+    known = dict(_STATE.findall(session.sql(f"set {RAW_STATES}").collect()[0][1]))
+    # Before the session lists the files: what lands in between may be built twice, and must not be missed.
+    states = raw_states(home)
     # The session lists the segments first: the bindings of all their table maps are published after that.
     open_tables(session, home)
     publish_histories(home)
-    for table in RAW_TABLES.values():
-        # What is in these tables is read for the segments that are listed by now.
-        if not table.partition and table not in LISTED_FIRST:
+    states |= raw_states(home, DERIVED_TABLES)
+    for table in PLAIN_TABLES:
+        # What is in the other tables is read for the segments that are listed by now. A session lists the files of a
+        # table once, and a new one has listed none.
+        if table not in LISTED_FIRST and not is_new and states[table.name] != known.get(table.name):
             session.sql(f"refresh table {table.qualified_name}")
+    session.sql(f"set {RAW_STATES} = {_in_words(states)}")
+
+
+def settings_of_home(home: Path) -> dict[str, str]:
+    """Publish what dbt reads through a Thrift server, and return the settings that its sessions need."""
+    count_older_segments(home)
+    publish_histories(home)
+    return {RAW_STATES: _in_words(raw_states(home))}
+
+
+def _in_words(states: Mapping[str, str]) -> str:
+    return " ".join(f"{name}:{state}" for name, state in states.items())
 
 
 def publish_histories(home: Path) -> None:

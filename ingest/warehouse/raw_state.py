@@ -1,31 +1,33 @@
-"""Fingerprint of the raw tables: it changes when anything lands, and is found without Java."""
+"""Fingerprints of the raw tables: they change when anything lands, and are found without Java."""
 
 import contextlib
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from ingest.warehouse.files import data_files
 from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.tables import DERIVED_TABLES, RAW_TABLES
+from ingest.warehouse.tables import DERIVED_TABLES, RAW_TABLES, RawTable
+
+PLAIN_TABLES = tuple(table for table in RAW_TABLES.values() if not table.partition)
+"""Tables without partitions. A segment lands, changes and goes only with a row of one of them, `segments`."""
 
 
 def raw_state(home: Path) -> str:
-    """Return a hash of the files of all raw tables.
+    """Return a hash of the files of all raw tables, without those that follow from others."""
+    states = raw_states(home, (table for table in PLAIN_TABLES if table not in DERIVED_TABLES))
+    return hashlib.sha256(repr(sorted(states.items())).encode()).hexdigest()
 
-    Tables that follow from others do not count. The folders of segments are not read: a segment lands, changes and goes
-    only with a row of the table `segments`.
-    """
+
+def raw_states(home: Path, tables: Iterable[RawTable] = PLAIN_TABLES) -> dict[str, str]:
+    """Return a hash of the files of each table, by the table's name."""
+    return {table.name: _state(raw_table_dir(table.name, home)) for table in tables}
+
+
+def _state(folder: Path) -> str:
     while True:
-        # Compaction merges files: when a listed file is gone, list the folders again.
+        # Compaction merges files: when a listed file is gone, list the folder again.
         with contextlib.suppress(FileNotFoundError):
-            return _raw_state(home)
-
-
-def _raw_state(home: Path) -> str:
-    found = hashlib.sha256()
-    for table in RAW_TABLES.values():
-        if not table.partition and table not in DERIVED_TABLES:
-            for path in data_files(raw_table_dir(table.name, home)):
-                status = path.stat()
-                found.update(f"{table.name}/{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return found.hexdigest()
+            statuses = [(path.name, path.stat()) for path in data_files(folder)]
+            facts = [(name, status.st_size, status.st_mtime_ns) for name, status in statuses]
+            return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]

@@ -54,7 +54,7 @@ def test_a_file_that_ends_while_it_is_landed_is_landed_to_its_end(server: Server
 
         def is_landing_or_done() -> bool:
             nonlocal is_landing
-            (states,) = latest_states(read_states(SOURCE, follower.home)).values()
+            (states,) = latest_states(read_states(follower.home, SOURCE)).values()
             is_landing = any(state.status == "in_progress" for state in states)
             return is_landing or follower.landed(0, end.binlog_file) >= end.position
 

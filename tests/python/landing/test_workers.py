@@ -106,7 +106,7 @@ def test_processes_end_when_the_landing_is_killed(tmp_path: Path) -> None:
     while any(worker.exists() for worker in workers):
         assert time.monotonic() < until
         time.sleep(0.02)
-    assert all(state.status == "in_progress" for state in read_states("shop", home))
+    assert all(state.status == "in_progress" for state in read_states(home, "shop"))
     assert land(home).exit_code == 0
     land(tmp_path / "whole")
     assert stored(home) == stored(tmp_path / "whole")

@@ -90,7 +90,7 @@ def test_what_others_land_while_an_ingest_runs_is_registered_too(session: Any, h
 def test_a_run_that_registered_its_own_leaves_those_of_others_pending(session: Any, home: Path) -> None:
     def run_of(source: str) -> str:
         follow(source, home, ENDS[10])
-        return next(state.run_id for state in read_states(source, home))
+        return next(state.run_id for state in read_states(home, source))
 
     register_pending(session, home)
     confirm_registered(session, home, run_of("alone"))

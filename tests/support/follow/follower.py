@@ -203,7 +203,7 @@ class Follower:
 
     def landed(self, epoch: int, binlog_file: str) -> int:
         """Return the position up to which a file is landed or skipped without a gap."""
-        states = latest_states(read_states(self.source, self.home)).get((epoch, binlog_file), [])
+        states = latest_states(read_states(self.home, self.source)).get((epoch, binlog_file), [])
         end = 4
         for state in states:
             if state.status in DONE and state.segment_start <= end:

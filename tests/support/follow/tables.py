@@ -41,7 +41,7 @@ class Tables:
     def __getitem__(self, kind: LandedKind) -> pa.Table:
         """Return the rows of a segment table, sorted by their natural key, with `epoch` and `binlog_file`."""
         parts = []
-        for (epoch, name), states in latest_states(read_states(self.source, self.home)).items():
+        for (epoch, name), states in latest_states(read_states(self.home, self.source)).items():
             for state in states:
                 if state.status != "completed":
                     continue
