@@ -1,3 +1,5 @@
+{{ config(meta={'empty_without': 'stg_binlog__erasures'}) }}
+
 with
 
 erasures as (

@@ -1,3 +1,5 @@
+{{ config(meta={'empty_without': 'foreign_keys'}) }}
+
 with
 
 foreign_keys as (

@@ -1,3 +1,5 @@
+{{ config(meta={'empty_without': 'quarantined_row_events'}) }}
+
 with
 
 quarantined_row_events as (

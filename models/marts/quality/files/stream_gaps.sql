@@ -1,3 +1,5 @@
+{{ config(meta={'empty_without': 'stg_binlog__stream_gaps'}) }}
+
 with
 
 stream_gaps as (
