@@ -18,6 +18,16 @@ SERVER_OPTIONS = {
     "mariadb": ["--binlog-row-metadata=FULL"],
 }
 
+# For what does not depend on the server: MariaDB repeats it in deep runs.
+ON_ONE = pytest.mark.parametrize(
+    "distribution",
+    [
+        pytest.param(DISTRIBUTIONS["mysql"], id="mysql", marks=pytest.mark.mysql),
+        pytest.param(DISTRIBUTIONS["mariadb"], id="mariadb", marks=[pytest.mark.mariadb, pytest.mark.deep]),
+    ],
+    indirect=True,
+)
+
 
 @pytest.fixture(
     params=[pytest.param(each, id=name, marks=getattr(pytest.mark, name)) for name, each in DISTRIBUTIONS.items()]

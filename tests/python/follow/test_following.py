@@ -10,6 +10,7 @@ from ingest.warehouse.files import read_rows
 from ingest.warehouse.record import read_states
 from ingest.warehouse.segments import latest_states
 from ingest.warehouse.tables import SCHEMA_COLUMNS
+from tests.python.follow.conftest import ON_ONE
 from tests.servers import Distribution, Server, mariadb118, mysql56
 from tests.servers.accounts import Account, create_account
 from tests.servers.load import SCHEMA, Load
@@ -43,6 +44,7 @@ def test_rotation_ddl_and_a_restart_leave_no_mark(server: Server, follower: Foll
     assert not follower.gaps()
 
 
+@ON_ONE
 def test_a_file_that_ends_while_it_is_landed_is_landed_to_its_end(server: Server, follower: Follower) -> None:
     server.execute(f"create database {SCHEMA}")
     server.execute(f"create table {SCHEMA}.t (id int auto_increment primary key, filler blob)")
@@ -90,6 +92,7 @@ def test_sigterm_leaves_what_the_next_start_goes_on_from(server: Server, followe
     follower.assert_has_all_of(server)
 
 
+@ON_ONE
 def test_once_in_a_loop_is_one_long_run(server: Server, make_follower: Callable[..., Follower]) -> None:
     long, often = make_follower("long"), make_follower("often")
     with Load(server) as load:
@@ -119,6 +122,7 @@ def test_once_ends_while_the_server_is_written_to(server: Server, follower: Foll
     assert received >= before
 
 
+@ON_ONE
 def test_a_schema_without_tables_is_followed_until_it_has_some(server: Server, tmp_path: Path) -> None:
     account = create_account(server, tmp_path, "reader", ["replication slave", "replication client"])
     server.execute("set session sql_log_bin = 0", f"grant select on {SCHEMA}.* to reader")
@@ -150,6 +154,7 @@ def test_a_transaction_is_landed_when_it_is_whole(server: Server, follower: Foll
     follower.assert_has_all_of(server)
 
 
+@ON_ONE
 def test_two_followers_of_one_source_are_one_too_many(server: Server, follower: Follower) -> None:
     server.execute(f"create database {SCHEMA}")
     follower.start()

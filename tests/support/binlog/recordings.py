@@ -15,6 +15,7 @@ from tests.servers.rows import table_rows
 from tests.support.binlog import binlogtool_output, workload
 from tests.support.binlog.replay import Decoded, Values
 from tests.support.binlog.workload import Table
+from tests.support.depth import is_full
 
 V1_ROWS = "log_bin_use_v1_row_events"
 # Names of variables that do not begin with `binlog_`.
@@ -88,21 +89,35 @@ PARTIAL_JSON = {"row_value_options": "PARTIAL_JSON"}
 COMPRESSED_EVENTS = {"log_bin_compress": "ON", "log_bin_compress_min_len": "10"}
 
 DEFAULTS = [Setting(server) for server in SERVERS]
-MATRIX = [
-    *DEFAULTS,
-    Setting.of("mysql", **FULL),
-    Setting.of("mysql", **FULL, **NO_CHECKSUM),
+# Each value of each variable, on each server that has it.
+COMBINED = [
     Setting.of("mysql", **NO_CHECKSUM, row_image="MINIMAL"),
     Setting.of("mysql", **FULL, row_image="NOBLOB"),
+    Setting.of("mysql", "xa", **COMPRESSED, **FULL, **NO_CHECKSUM),
+    Setting.of("mysql", **PARTIAL_JSON),
+    Setting.of("mysql", "tagged", **PARTIAL_JSON, **COMPRESSED, **FULL),
+    Setting.of("mysql56", **{V1_ROWS: "1"}, **NO_CHECKSUM, row_image="MINIMAL"),
+    Setting.of("mysql56", row_image="NOBLOB"),
+    *(
+        setting
+        for server in ("mariadb", "mariadb118")
+        for setting in (
+            Setting.of(server, row_metadata="MINIMAL", row_image="MINIMAL"),
+            Setting.of(server, **FULL, row_image="NOBLOB"),
+            Setting.of(server, "xa", **COMPRESSED_EVENTS, **FULL, **NO_CHECKSUM),
+        )
+    ),
+    Setting.of("mariadb118", **FULL, row_image="FULL_NODUP"),
+]
+# The same values alone, or with others.
+FURTHER = [
+    Setting.of("mysql", **FULL),
+    Setting.of("mysql", **FULL, **NO_CHECKSUM),
     Setting.of("mysql", "xa"),
     Setting.of("mysql", "tagged"),
     Setting.of("mysql", **COMPRESSED),
-    Setting.of("mysql", "xa", **COMPRESSED, **FULL, **NO_CHECKSUM),
-    Setting.of("mysql", **PARTIAL_JSON),
     Setting.of("mysql", **PARTIAL_JSON, row_image="NOBLOB"),
-    Setting.of("mysql", "tagged", **PARTIAL_JSON, **COMPRESSED, **FULL),
     Setting.of("mysql56", **{V1_ROWS: "1"}),
-    Setting.of("mysql56", **{V1_ROWS: "1"}, **NO_CHECKSUM, row_image="MINIMAL"),
     Setting.of("mysql56", **NO_CHECKSUM, row_image="NOBLOB"),
     *(
         setting
@@ -110,15 +125,12 @@ MATRIX = [
         for setting in (
             Setting.of(server, **FULL),
             Setting.of(server, **FULL, **NO_CHECKSUM),
-            Setting.of(server, row_metadata="MINIMAL", row_image="MINIMAL"),
-            Setting.of(server, **FULL, row_image="NOBLOB"),
             Setting.of(server, "xa"),
             Setting.of(server, **COMPRESSED_EVENTS),
-            Setting.of(server, "xa", **COMPRESSED_EVENTS, **FULL, **NO_CHECKSUM),
         )
     ),
-    Setting.of("mariadb118", **FULL, row_image="FULL_NODUP"),
 ]
+MATRIX = [*DEFAULTS, *COMBINED, *(FURTHER if is_full() else ())]
 # MariaDB's own tool stops at temporal values in the format before MySQL 5.6 that have a fraction.
 OLD_TEMPORALS = [Setting.of(server, mysql56_temporal_format="OFF") for server in ("mariadb", "mariadb118")]
 # Partial JSON updates, without the document that they change.
