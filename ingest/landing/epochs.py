@@ -4,6 +4,7 @@ Within an epoch a file's name and its first bytes never change, and the file nev
 must confirm that the change is intended.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -179,3 +180,33 @@ def _first_timestamp(file: BinlogPath) -> datetime:
 
 def _when(moment: datetime | None) -> str:
     return "at an unknown time" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def epoch_of_snapshot(row: Mapping[str, Any], record: SourceRecord) -> int | None:
+    """Return the epoch in which a snapshot was taken, None if it has no position.
+
+    Only snapshots by `binloom follow` record it; others have just the file. After a failover two epochs can have files
+    of the same name: the right epoch is the one whose file was being written when the snapshot was taken. For a file
+    that is not landed, it is the epoch that was open by then.
+
+    Parameters
+    ----------
+    row
+        Row of `schema_snapshots`.
+    record
+        Record of the source.
+    """
+    if row["epoch"] is not None or row["binlog_pos"] is None:
+        epoch: int | None = row["epoch"]
+        return epoch
+    began = [
+        (file["first_event_at"], epoch)
+        for (epoch, name), file in record.files.items()
+        if name == row["binlog_file"] and file["first_event_at"] is not None
+        if file["first_event_at"] <= row["taken_at"]
+    ]
+    if began:
+        return max(began)[1]
+    opened = [(one["epoch"], one["observed_at"]) for one in record.identities]
+    open_then = [epoch for epoch, observed_at in opened if observed_at <= row["taken_at"]]
+    return max(open_then, default=min((epoch for epoch, _ in opened), default=0))

@@ -36,7 +36,7 @@ from ingest.warehouse.tables import (
 )
 
 # To be raised when the same evidence gives other names than before.
-_RULES: Final = 3
+_RULES: Final = 4
 _KEEP_SETS: Final = timedelta(days=1)
 RAW_STATES: Final = "binloom.raw_states"
 """Setting of a session: the states of the raw tables, by which a build knows what is new."""
@@ -122,9 +122,11 @@ def publish_history(source_id: str, home: Path) -> bool:
         evidence = _evidence(record, table_maps, read_rows(SCHEMA_SNAPSHOTS, home, source_id=source_id))
         if latest is not None and latest["evidence_hash"] == evidence:
             return False
-        names = _names(SchemaHistory.load(record, home), source_id, table_maps)
+        history = SchemaHistory.load(record, home)
+        names = _names(history, source_id, table_maps)
         bindings = [(table_map, one) for table_map in table_maps for one in names.bindings(table_map)]
-        _write_set(source_id, evidence, names.versions(), bindings, home)
+        head = {"source_id": source_id, "evidence_hash": evidence, "snapshot_epochs": history.snapshot_epochs()}
+        _write_set(head, names.versions(), bindings, home)
         _delete_old_sets(heads, home)
     return True
 
@@ -161,12 +163,12 @@ def _evidence(
 
 
 def _write_set(
-    source_id: str,
-    evidence: str,
+    head: Mapping[str, Any],
     versions: Iterable[TableVersion],
     bindings: Sequence[tuple[Mapping[str, Any], Binding]],
     home: Path,
 ) -> None:
+    source_id = head["source_id"]
     named = [one.version for _, one in bindings if one.confidence == "exact" and one.version is not None]
     exact = {version.table_version_id: version for version in named}
     of_versions = [_version_row(one) for one in (*versions, *exact.values())]
@@ -177,13 +179,8 @@ def _write_set(
         if not (raw_table_dir(table.name, home) / f"{history_id}.parquet").exists():
             append_rows(table, [{"history_id": history_id, **row} for row in rows], history_id, home)
     # Written last: a set counts when this row exists.
-    head = {
-        "history_id": history_id,
-        "source_id": source_id,
-        "evidence_hash": evidence,
-        "published_at": datetime.now(UTC),
-    }
-    append_rows(SCHEMA_HISTORIES, [head], history_id, home)
+    whole = {"history_id": history_id, **head, "published_at": datetime.now(UTC)}
+    append_rows(SCHEMA_HISTORIES, [whole], history_id, home)
 
 
 def _version_row(version: TableVersion) -> dict[str, Any]:

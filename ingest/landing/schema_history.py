@@ -33,6 +33,7 @@ from ingest.ddl.history import (
 from ingest.ddl.shapes import Shapes, TableId
 from ingest.ddl.spelling import distinguishes_case, folded
 from ingest.ddl.verbs import may_be_ddl
+from ingest.landing.epochs import epoch_of_snapshot
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.versions import Flavor, version_of
 from ingest.warehouse.files import data_files, read_part, read_rows, read_table, segment_folder
@@ -239,26 +240,13 @@ class SchemaHistory:
         of_epoch = ((_sequence(name), found) for (of, name), found in self._ranges.items() if of == epoch)
         return min(((number, start) for number, found in of_epoch for start, _ in found), default=(-1, -1))
 
-    def _in_its_epoch(self, snapshot: _Snapshot) -> _Snapshot:
-        """Return a snapshot with the epoch in which it was taken.
+    def snapshot_epochs(self) -> dict[str, int]:
+        """Return the epoch in which each snapshot with a position was taken, by the key of the snapshot."""
+        epochs = {one.row["snapshot_id"]: epoch_of_snapshot(one.row, self._record) for one in self._snapshots}
+        return {key: epoch for key, epoch in epochs.items() if epoch is not None}
 
-        Only snapshots by `binloom follow` record it; others have just the file. After a failover two epochs can have
-        files of the same name: the right epoch is the one whose file was being written when the snapshot was taken. For
-        a file that is not landed, it is the epoch that was open by then.
-        """
-        row = snapshot.row
-        if row["epoch"] is not None or row["binlog_pos"] is None:
-            return snapshot
-        began = [
-            (file["first_event_at"], epoch)
-            for (epoch, name), file in self._record.files.items()
-            if name == row["binlog_file"] and file["first_event_at"] is not None
-            if file["first_event_at"] <= row["taken_at"]
-        ]
-        opened = [(one["epoch"], one["observed_at"]) for one in self._record.identities]
-        open_then = [epoch for epoch, observed_at in opened if observed_at <= row["taken_at"]]
-        epoch = max(began)[1] if began else max(open_then, default=min((epoch for epoch, _ in opened), default=0))
-        return replace(snapshot, row={**row, "epoch": epoch})
+    def _in_its_epoch(self, snapshot: _Snapshot) -> _Snapshot:
+        return replace(snapshot, row={**snapshot.row, "epoch": epoch_of_snapshot(snapshot.row, self._record)})
 
     def _last_epoch(self) -> int:
         return max((epoch for epoch, _ in self._ranges), default=0)

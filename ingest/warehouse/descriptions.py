@@ -65,6 +65,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "hint": "Source of the names and types that the wire format lacks: metadata, snapshot or none",
     "hints_used": "JSON object by schema and table: a hash of the definition that the values were decoded with, for "
     "each table whose values depend on it",
+    "snapshot_epochs": "Epoch in which each snapshot with a position was taken, by snapshot_id: recorded in it, or "
+    "derived from its file and time",
     "row_event_counts": "Rows of the segment by table map and hour (yyyy-MM-dd-HH, UTC): how many of each kind, their "
     "first and last position, and their earliest and latest time; NULL where an older binloom landed the segment",
     "unknown_hints": "Columns whose text depends on an unknown fact: ordinal, and the fact (sign, charset, labels, "

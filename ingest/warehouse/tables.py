@@ -246,7 +246,13 @@ FOREIGN_KEYS = RawTable("foreign_keys", "A column of a foreign key in a schema s
 SCHEMA_HISTORIES = RawTable(
     "schema_histories",
     "A set of table_versions and table_bindings that was published; the latest set of a source counts",
-    pa.schema([*_strings("history_id", "source_id", "evidence_hash"), *_timestamps("published_at")]),
+    pa.schema(
+        [
+            *_strings("history_id", "source_id", "evidence_hash"),
+            *_timestamps("published_at"),
+            pa.field("snapshot_epochs", pa.map_(pa.string(), pa.int32())),
+        ]
+    ),
 )
 
 _COLUMN = pa.struct(

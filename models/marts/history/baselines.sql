@@ -8,9 +8,9 @@ baselines as (
 
 ),
 
-snapshot_positions as (
+schema_histories as (
 
-    select * from {{ ref('int_snapshot_positions') }}
+    select * from {{ ref('stg_binlog__schema_histories') }}
 
 ),
 
@@ -43,13 +43,10 @@ placed as (
 
     select
         baselines.*,
-        snapshot_positions.epoch,
-        snapshot_positions.file_sequence
+        try_element_at(schema_histories.snapshot_epochs, baselines.snapshot_id) as epoch,
+        {{ file_sequence('baselines.binlog_file') }} as file_sequence
     from baselines
-    left join snapshot_positions
-        on
-            baselines.source_id = snapshot_positions.source_id
-            and baselines.snapshot_id = snapshot_positions.snapshot_id
+    left join schema_histories on baselines.source_id = schema_histories.source_id
 
 ),
 

@@ -8,18 +8,7 @@ landed as (
 
 schema_histories as (
 
-    select * from {{ source('binlog', 'schema_histories') }}
-
-),
-
--- Sets that were published before are kept for a while.
-latest_histories as (
-
-    select
-        source_id,
-        max_by(history_id, published_at) as history_id
-    from schema_histories
-    group by source_id
+    select * from {{ ref('stg_binlog__schema_histories') }}
 
 ),
 
@@ -44,8 +33,8 @@ final as (
         landed.valid_to_file_sequence,
         landed.valid_to_pos
     from landed
-    inner join latest_histories
-        on landed.source_id = latest_histories.source_id and landed.history_id = latest_histories.history_id
+    inner join schema_histories
+        on landed.source_id = schema_histories.source_id and landed.history_id = schema_histories.history_id
 
 )
 

@@ -18,7 +18,15 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from ingest.warehouse.files import append_rows, data_files, read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord
-from ingest.warehouse.tables import SCHEMA_HISTORIES, TABLE_BINDINGS, TABLE_MAPS, TABLE_VERSIONS
+from ingest.warehouse.tables import (
+    BINLOG_FILES,
+    SCHEMA_HISTORIES,
+    SCHEMA_SNAPSHOTS,
+    SOURCES,
+    TABLE_BINDINGS,
+    TABLE_MAPS,
+    TABLE_VERSIONS,
+)
 from tests.support.landing.binlogs import SHOP, of_41
 
 CLOCK = count()
@@ -387,6 +395,39 @@ def test_an_epoch_of_a_snapshot_follows_from_its_file_and_time(home: Home) -> No
     publish_history("s", home.path)
     rows = sorted(latest(TABLE_BINDINGS, home.path), key=lambda row: row["valid_from_epoch"])
     assert [(row["valid_from_epoch"], row["column_names"]) for row in rows][-1] == (1, ["b"])
+
+
+def test_each_snapshot_with_a_position_has_an_epoch(tmp_path: Path) -> None:
+    def moment(hour: int) -> datetime:
+        return datetime(2026, 11, 1, hour, 30, tzinfo=UTC)
+
+    def snapshot(key: str, file: str | None, hour: int, epoch: int | None = None) -> dict[str, Any]:
+        row = {"snapshot_id": key, "source_id": "s", "epoch": epoch, "taken_at": moment(hour), "origin": "server"}
+        return {**row, "binlog_file": file, "binlog_pos": None if file is None else 900}
+
+    for epoch, hour in ((0, 9), (1, 11)):
+        opened = {"source_id": "s", "epoch": epoch, "observed_at": moment(hour), "change": "epoch_opened"}
+        append_rows(SOURCES, [opened], f"s-{epoch}", tmp_path)
+        file = {"source_id": "s", "epoch": epoch, "binlog_file": "b.000001", "first_event_at": moment(hour)}
+        append_rows(BINLOG_FILES, [{**file, "scanned_at": moment(hour), "file_size": 999}], f"s-{epoch}", tmp_path)
+    snapshots = [
+        snapshot("says", "b.000001", 10, epoch=1),
+        snapshot("by_file", "b.000001", 10),
+        snapshot("by_file_of_two", "b.000001", 12),
+        snapshot("by_time", "b.000007", 12),
+        snapshot("before_all", "b.000007", 8),
+        snapshot("nowhere", None, 12),
+    ]
+    append_rows(SCHEMA_SNAPSHOTS, snapshots, "s-snapshots", tmp_path)
+    publish_history("s", tmp_path)
+    (row,) = read_rows(SCHEMA_HISTORIES, tmp_path)
+    assert dict(row["snapshot_epochs"]) == {
+        "says": 1,
+        "by_file": 0,
+        "by_file_of_two": 1,
+        "by_time": 1,
+        "before_all": 0,
+    }
 
 
 # --- publishing ---

@@ -115,6 +115,7 @@ def violations(spark: Any, model: str) -> int:
 def first_build(raw: RawTables, dbt: Dbt) -> dict[str, str]:
     """Build two hours of seven tables: some tables cannot be named, and one event cannot be read."""
     raw.snapshot("s1", [IN_SNAPSHOT, NARROWER_IN_SNAPSHOT, RETYPED_IN_SNAPSHOT], ("binlog.000001", 4))
+    raw.baseline("customers", "s1", ("binlog.000001", 4))
     raw.land(
         "binlog.000001",
         [
@@ -238,8 +239,8 @@ def test_one_more_file_rewrites_only_its_hours(
     first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
 ) -> None:
     files = hour_files(home)
-    positions = spark.sql("select * from binloom_intermediate.int_snapshot_positions").collect()
-    damage_by_a_microsecond(spark, "binloom_intermediate.int_snapshot_positions", "taken_at")
+    baselines = spark.sql("select * from binloom.baselines").collect()
+    damage_by_a_microsecond(spark, "binloom.baselines", "taken_at")
     spark.sql("insert into binloom_quality.chain_breaks (source_id) values ('damaged')")
     raw.land(
         "binlog.000002",
@@ -254,15 +255,13 @@ def test_one_more_file_rewrites_only_its_hours(
         ],
     )
     with readers_beside(home) as answers:
-        dbt("run", "--select", *LOOKED_AT, "chain_breaks", "int_snapshot_positions")
+        dbt("run", "--select", *LOOKED_AT, "chain_breaks", "baselines")
     assert answers
     assert violations(spark, "chain_breaks") == 0
-    assert spark.sql("select * from binloom_intermediate.int_snapshot_positions").collect() == positions != []
+    assert spark.sql("select * from binloom.baselines").collect() == baselines != []
     assert {"schema_changes", "int_table_map_bindings"} <= with_same_rows(home)
     assert {"foreign_keys", "servers"} <= unchanged(home)
-    assert not {"int_snapshot_positions", "int_row_change_parts", "chain_breaks"} & (
-        with_same_rows(home) | unchanged(home)
-    )
+    assert not {"baselines", "int_row_change_parts", "chain_breaks"} & (with_same_rows(home) | unchanged(home))
     assert rewritten(files, hour_files(home)) == {"2026-11-01-13", "2026-11-01-16"}
     assert hours_of(spark, "customers") == ["2026-11-01-12", "2026-11-01-13"]
     assert hours_of(spark, "orders") == ["2026-11-01-12", "2026-11-01-13", "2026-11-01-16"]

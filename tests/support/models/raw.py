@@ -280,6 +280,12 @@ class RawTables:
             ],
         )
 
+    def baseline(self, table: str, snapshot_id: str, at: tuple[str, int]) -> None:
+        """Land a baseline of a table of schema `shop` that had no rows."""
+        row = {"baseline_id": f"baseline of {table}", "source_id": self.source, "schema_name": "shop"}
+        place = {"snapshot_id": snapshot_id, "binlog_file": at[0], "binlog_pos": at[1], "taken_at": self._now()}
+        self._write("baselines", [{**row, "table_name": table, "row_count": 0, **place}])
+
     @staticmethod
     def _row_event(position: int, change: Change) -> dict[str, Any]:
         nulls = [None] * len(change.table.columns)
