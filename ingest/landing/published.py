@@ -17,7 +17,7 @@ from ingest.landing.bindings import Binding, Position, TableNames, TableVersion
 from ingest.landing.row_counts import count_older_segments
 from ingest.landing.schema_history import SchemaHistory
 from ingest.warehouse.catalog import Statements
-from ingest.warehouse.files import append_rows, read_rows, store_errors
+from ingest.warehouse.files import append_rows, delete_temporaries, read_rows, store_errors
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import history_locked
 from ingest.warehouse.names import source_stem
@@ -122,6 +122,8 @@ def publish_history(source_id: str, home: Path) -> bool:
         evidence = _evidence(record, table_maps, read_rows(SCHEMA_SNAPSHOTS, home, source_id=source_id))
         if latest is not None and latest["evidence_hash"] == evidence:
             return False
+        for table in _SET:
+            delete_temporaries(table, f"{source_stem(source_id)}-", home)
         history = SchemaHistory.load(record, home)
         names = _names(history, source_id, table_maps)
         bindings = [(table_map, one) for table_map in table_maps for one in names.bindings(table_map)]

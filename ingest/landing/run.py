@@ -109,7 +109,7 @@ class Run:
         self._stem = f"{source_stem(result.source_id)}-{result.run_id}"
         self._files_written = 0
         for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS):
-            delete_temporaries(table, source_stem(result.source_id), home)
+            delete_temporaries(table, f"{source_stem(result.source_id)}-", home)
         self._unmaskable: set[tuple[str, str, str]] = set()
         self.history = SchemaHistory.load(record, home)
         self.hints: SchemaHints | None = None

@@ -8,8 +8,9 @@ from ingest.landing.other_names import rows_with_other_names
 from ingest.landing.published import publish_history, published_bindings
 from ingest.masking.definitions import masked_snapshot
 from ingest.sources.snapshot import SchemaSnapshot
-from ingest.warehouse.files import append_rows
+from ingest.warehouse.files import append_rows, delete_temporaries
 from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir
+from ingest.warehouse.locks import history_locked
 from ingest.warehouse.masks import masks_of
 from ingest.warehouse.names import require_source_name
 from ingest.warehouse.record import SourceRecord
@@ -88,16 +89,7 @@ def land_snapshot(
     if is_new:
         publish_history(source_id, home)
         before = published_bindings(source_id, home)
-        for table, rows in (
-            (SCHEMA_COLUMNS, snapshot.columns),
-            (SCHEMA_DEFAULTS, snapshot.defaults),
-            (SCHEMA_KEYS, snapshot.keys),
-            (FOREIGN_KEYS, snapshot.foreign_keys),
-        ):
-            append_rows(table, [{"snapshot_id": snapshot_id, **row} for row in rows], snapshot_id, home)
-        # Written last: a snapshot is complete when this row exists.
         head = {
-            "snapshot_id": snapshot_id,
             "source_id": source_id,
             "taken_at": snapshot.taken_at,
             "binlog_file": snapshot.binlog_file,
@@ -107,7 +99,18 @@ def land_snapshot(
             "epoch": epoch,
             "logs_cascades": snapshot.logs_cascades,
         }
-        append_rows(SCHEMA_SNAPSHOTS, [head], snapshot_id, home)
+        tables = (
+            (SCHEMA_COLUMNS, snapshot.columns),
+            (SCHEMA_DEFAULTS, snapshot.defaults),
+            (SCHEMA_KEYS, snapshot.keys),
+            (FOREIGN_KEYS, snapshot.foreign_keys),
+            # Written last: a snapshot is complete when this row exists.
+            (SCHEMA_SNAPSHOTS, [head]),
+        )
+        with history_locked(home, source_id):
+            for table, rows in tables:
+                delete_temporaries(table, snapshot_id, home)
+                append_rows(table, [{"snapshot_id": snapshot_id, **row} for row in rows], snapshot_id, home)
     # Also where an earlier command was killed in between.
     publish_history(source_id, home)
     renamed_rows = _renamed_rows(before, source_id, home) if is_new else 0

@@ -113,15 +113,15 @@ def replacing(final: Path) -> Iterator[Path]:
             raise
 
 
-def delete_temporaries(table: RawTable, stem: str, home: Path) -> None:
+def delete_temporaries(table: RawTable, beginning: str, home: Path) -> None:
     """Delete temporary files in an unpartitioned table that a killed process left.
 
     Parameters
     ----------
     table
         Table whose folder is searched.
-    stem
-        Beginning of the file names. The caller holds the lock of the source that they belong to.
+    beginning
+        Beginning of the file names. The caller holds a lock without which nobody writes them.
     home
         Folder of all data of binloom.
 
@@ -130,7 +130,7 @@ def delete_temporaries(table: RawTable, stem: str, home: Path) -> None:
     StoreError
         A file cannot be deleted.
     """
-    for leftover in raw_table_dir(table.name, home).glob(f".{glob.escape(stem)}-*.tmp"):
+    for leftover in raw_table_dir(table.name, home).glob(f".{glob.escape(beginning)}*.tmp"):
         with store_errors(leftover):
             leftover.unlink(missing_ok=True)
 

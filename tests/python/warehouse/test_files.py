@@ -146,5 +146,5 @@ def test_temporary_files_of_a_killed_process_are_deleted(tmp_path: Path) -> None
     )
     for name in (left, of_another, whole):
         (folder / name).touch()
-    delete_temporaries(SEGMENTS, "shop-1a", tmp_path)
+    delete_temporaries(SEGMENTS, "shop-1a-", tmp_path)
     assert {path.name for path in folder.iterdir()} == {of_another, whole}

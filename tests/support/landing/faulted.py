@@ -1,7 +1,8 @@
-"""Lands a folder of binlogs or compacts what has landed; tests kill this process.
+"""Lands a folder of binlogs or its schema, or compacts what has landed; tests kill this process.
 
 python -m tests.support.landing.faulted land HOME
 python -m tests.support.landing.faulted compact HOME OPERATIONS
+python -m tests.support.landing.faulted snapshot HOME OPERATIONS
 """
 
 import hashlib
@@ -10,10 +11,11 @@ import signal
 import sys
 from pathlib import Path
 
-from ingest.landing import IngestOptions, ingest, run
+from ingest.landing import IngestOptions, ingest, land_snapshot, run
 from ingest.landing.compact import compact_closed_files, merge_logs, remove_replaced
 from ingest.landing.held import StreamLanding
 from ingest.sources.directory import find_binlogs
+from ingest.sources.snapshot_files import read_snapshot_dir
 from tests.support.landing.binlogs import SHOP
 from tests.support.landing.spark import all_rows, spark_home
 
@@ -28,6 +30,9 @@ def main() -> None:
     home = Path(sys.argv[2])
     if sys.argv[1] == "land":
         land(home)
+    elif sys.argv[1] == "snapshot":
+        die_before(int(sys.argv[3]))
+        land_schema(home)
     else:
         with StreamLanding(SOURCE, home) as landing:
             die_before(int(sys.argv[3]))
@@ -43,6 +48,11 @@ def land(home: Path, is_over: Path | None = None) -> None:
     ingest(SOURCE, find_binlogs(SHOP), IngestOptions(segment_bytes=SEGMENT_BYTES), home=home)
     if is_over is not None:
         is_over.touch()
+
+
+def land_schema(home: Path) -> None:
+    """Land the schema of the sample, which names its rows."""
+    land_snapshot(SOURCE, read_snapshot_dir(SHOP / "schema"), home)
 
 
 def digests(home: Path) -> dict[str, tuple[int, str]]:
