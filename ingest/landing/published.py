@@ -67,10 +67,11 @@ def open_home(session: Statements, home: Path, *, is_new: bool = False) -> None:
 
 
 def settings_of_home(home: Path) -> dict[str, str]:
-    """Publish what dbt reads through a Thrift server, and return the settings that its sessions need."""
+    """Publish what dbt reads through a Thrift server, and return what its connections set when they open."""
     count_older_segments(home)
     publish_histories(home)
-    return {RAW_STATES: _in_words(raw_states(home))}
+    # Hive, which opens the sessions of the server, takes other settings only if it knows them.
+    return {f"set:hivevar:{RAW_STATES}": _in_words(raw_states(home))}
 
 
 def _in_words(states: Mapping[str, str]) -> str:

@@ -504,6 +504,11 @@ class TestCluster:
         with pytest.raises(QuestionError, match=r"with name `nix` cannot be resolved.*Correct the query"):
             ask_cluster("select nix from row_changes", cluster)
 
+    def test_a_run_of_dbt_alone_builds_nothing_again(self, there: ClusterHome) -> None:
+        running = there.start_dbt("run", "--select", "int_completed_segments", "schema_changes", *CONFIRMED)
+        out, _ = running.communicate()
+        assert (running.returncode, out.count("UNCHANGED")) == (0, 2), out[-5000:]
+
     @pytest.mark.deep
     def test_an_ingest_runs_beside_a_build(self, there: ClusterHome, cluster: Cluster) -> None:
         building = there.start_dbt("run", "--select", "stg_binlog__row_events", *CONFIRMED)
