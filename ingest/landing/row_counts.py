@@ -115,7 +115,8 @@ def counts_of(states: Iterable[SegmentState], home: Path) -> dict[SegmentKey, Co
     """
     wanted = {state.key: state for state in states}
     recorded = _recorded({state.source_id for state in wanted.values()}, home)
-    return {key: recorded[key] if key in recorded else _counted(state.segment, home) for key, state in wanted.items()}
+    lacking = _uncounted(home)
+    return {key: _counted(state.segment, home) if key in lacking else recorded[key] for key, state in wanted.items()}
 
 
 def count_older_segments(home: Path) -> None:
@@ -126,17 +127,30 @@ def count_older_segments(home: Path) -> None:
     StoreError
         The warehouse cannot be read or written.
     """
-    known = read_table(SEGMENTS, home, ["source_id", "status", "row_event_counts"])
-    lacks = known.filter(pc.and_(_is_completed(known), pc.is_null(known["row_event_counts"])))
-    for source_id in sorted(set(lacks["source_id"].to_pylist())):
-        recorded = _recorded({source_id}, home)
+    lacking = _uncounted(home)
+    for source_id in sorted({key[0] for key in lacking}):
         states = [state for of_file in latest_states(read_states(home, source_id)).values() for state in of_file]
-        missing = [state for state in states if state.status == "completed" and state.key not in recorded]
+        missing = [state for state in states if state.status == "completed" and state.key in lacking]
         # The same states once more: nothing that was built from them has changed.
         rows = [{**state.row, "row_event_counts": _counted(state.segment, home)} for state in missing]
         if rows:
             latest = max(state.recorded_at for state in missing)
             append_rows(SEGMENTS, rows, f"{source_stem(source_id)}-counted-{latest:%Y%m%d%H%M%S%f}", home)
+
+
+def _uncounted(home: Path) -> set[SegmentKey]:
+    """Return the keys of segments whose latest state is completed and has no counts.
+
+    This is asked at the begin of each run of dbt: Arrow compares the states, because a home may have 100,000.
+    """
+    states = read_table(SEGMENTS, home, [*_KEY, "recorded_at", "status", "row_event_counts"])
+    completed = states.filter(_is_completed(states))
+    completed = completed.append_column("is_counted", pc.is_valid(completed["row_event_counts"]))
+    by_state = completed.group_by([*_KEY, "recorded_at"]).aggregate([("is_counted", "any")])
+    latest = states.group_by(list(_KEY)).aggregate([("recorded_at", "max")])
+    uncounted = by_state.filter(pc.invert(by_state["is_counted_any"])).drop_columns("is_counted_any")
+    found = uncounted.join(latest, [*_KEY, "recorded_at"], [*_KEY, "recorded_at_max"], join_type="left semi")
+    return {tuple(row[name] for name in _KEY) for row in found.to_pylist()}
 
 
 def _recorded(source_ids: Iterable[str], home: Path) -> dict[SegmentKey, Counts]:

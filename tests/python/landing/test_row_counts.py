@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ingest.landing import row_counts
 from ingest.landing.compact import FEW_FILES, compact_closed_files, merge_logs
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions
 from ingest.landing.row_counts import RowCounts, count_older_segments, counts_of, merged
 from ingest.landing.run import now
-from ingest.warehouse.files import read_rows
+from ingest.warehouse.files import data_files, read_rows, segment_folder
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord, read_states
 from ingest.warehouse.segments import Segment, SegmentState
@@ -136,6 +138,28 @@ def test_the_rows_of_older_segments_are_counted_once(home: Path) -> None:
     files = sorted(raw_table_dir(SEGMENTS.name, home).iterdir())
     count_older_segments(home)
     assert sorted(raw_table_dir(SEGMENTS.name, home).iterdir()) == files
+
+
+def test_segments_that_need_no_counts_are_not_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_an_older_binloom_left(home)
+    with StreamLanding(SOURCE, home) as landing:
+        first, second, *_ = completed(home)
+        # The states of before have no counts for ever.
+        landing.record_states([replace(first, status="replaced"), replace(second, status="expired")])
+    count_older_segments(home)
+    monkeypatch.delattr(row_counts, "read_states")
+    count_older_segments(home)
+
+
+def test_a_segment_that_an_older_binloom_landed_again_is_counted_again(home: Path) -> None:
+    state = next(state for state in completed(home) if state.row_events)
+    with StreamLanding(SOURCE, home) as landing:
+        landing.record_states([replace(state, run_id=landing.run_id)])
+    (path,) = data_files(segment_folder(ROW_EVENTS, state.segment, home))
+    pq.write_table(pq.ParquetFile(path).read().slice(1), path)
+    assert counts_of([state], home) == {state.key: counted(home)[state.binlog_file, state.segment_start]}
+    count_older_segments(home)
+    assert recorded(home) == counted(home)
 
 
 @pytest.mark.parametrize("is_older", [False, True])
