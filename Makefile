@@ -8,7 +8,8 @@ PYTEST_ARGS ?=
 TESTS ?= sample
 SELECTED_sample := -m "not long"
 SELECTED_all :=
-IN_PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+WORKERS ?= 2
+IN_PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Turn off the telemetry of tools.
 export DO_NOT_TRACK := 1

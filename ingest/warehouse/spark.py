@@ -95,6 +95,8 @@ def _own_settings(home: Path) -> dict[str, str]:
         "spark.hadoop.hive.downloaded.resources.dir": f"{home}/tmp/resources",
         # Derby runs in this process: a write that fails on a full disk fails again. The default is 10 tries, 2 s apart.
         "spark.hadoop.hive.hmshandler.retry.attempts": "1",
+        # The umask gives each folder its permissions. To copy those of the parent, Hive starts ten programs for a table.
+        "spark.hadoop.hive.warehouse.subdir.inherit.perms": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -104,6 +106,8 @@ def _own_settings(home: Path) -> dict[str, str]:
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         # A build compiles several hundred classes; the next build in the same process uses those that are kept.
         "spark.sql.codegen.cache.maxEntries": "2000",
+        # Spark describes each plan for its pages, also when it shows none: this is the short description.
+        "spark.sql.ui.explainMode": "simple",
     }
 
 

@@ -82,7 +82,7 @@ def test_a_disk_that_is_full_under_spark_is_told_in_a_sentence(tmp_path: Path) -
 
 def test_settings_keep_everything_under_the_home(tmp_path: Path) -> None:
     settings = spark_settings(tmp_path)
-    paths = [value for key, value in settings.items() if "dir" in key.lower() or "URL" in key]
+    paths = [value for key, value in settings.items() if key.endswith(".dir") or "URL" in key]
     assert len(paths) >= 3
     assert all(str(tmp_path) in value for value in paths)
     assert settings["spark.sql.session.timeZone"] == "UTC"
