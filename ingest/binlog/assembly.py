@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ingest.binlog.batches import DICTIONARY, JSON_CHANGES, ORDINALS, ROW_EVENTS, SCHEMAS, TEXTS, TIMESTAMP
 from ingest.binlog.buffers import SIDES, ControlBuffers, Int64s, RowBuffers, buffer
-from ingest.binlog.charsets import charset_of, decode_text
+from ingest.binlog.charsets import charset_of
 from ingest.binlog.collations import collation_names
 from ingest.binlog.events import event_name
 from ingest.binlog.format import FormatDescription
@@ -21,6 +21,7 @@ from ingest.binlog.kernel.layout import NULL
 from ingest.binlog.reader import MalformedEventError
 from ingest.binlog.reasons import DETAILS, REASONS
 from ingest.binlog.savepoints import Savepoints
+from ingest.binlog.server_statements import decode_statement
 from ingest.binlog.statement_events import CREATE_FILE, INTVAR, LOAD, NEW_LOAD, RAND, USER_VAR, statement_text
 from ingest.binlog.status_variables import SessionReader, Status
 from ingest.binlog.table_map import TableMap
@@ -284,7 +285,7 @@ def _texts(
     raw = data[: int(bounds[-1])].tobytes()
     return pa.array(
         [
-            decode_text(raw[first:last], charsets.get(number))
+            decode_statement(raw[first:last], charsets.get(number))
             for first, last, number in zip(bounds[:-1].tolist(), bounds[1:].tolist(), numbers, strict=True)
         ],
         pa.string(),

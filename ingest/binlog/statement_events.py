@@ -15,6 +15,7 @@ from typing import Any, Final
 from ingest.binlog.charsets import BINARY, charset_of, decode_text
 from ingest.binlog.collations import collation_names
 from ingest.binlog.reader import MalformedEventError, Reader
+from ingest.binlog.server_statements import decode_statement
 from ingest.binlog.status_variables import Status, parse_status
 
 Detail = dict[str, Any]
@@ -80,7 +81,7 @@ def describe_query(body: bytes, post_header_size: int, flavor: str) -> Detail:
     status = parse_status(reader.take(status_size), flavor)
     detail["schema"] = decode_text(reader.take(schema_size), None)
     reader.take(1)
-    detail["sql"] = decode_text(reader.rest(), status.character_set_client)
+    detail["sql"] = decode_statement(reader.rest(), status.character_set_client)
     if status != Status():
         detail["status"] = present_variables(status)
     return detail

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ingest.binlog.server_statements import is_of_server
 from ingest.ddl.actions import Action, Default
 from ingest.ddl.verbs import DDL_PATTERN
 from ingest.versions import Flavor, version_of
@@ -121,8 +122,9 @@ def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tup
     from ingest.ddl.statements import actions_of
 
     mode = sql_mode_bits(statement["sql_mode"])
-    takes_bytes = statement.get("character_set_client") == "binary"
-    actions = actions_of(statement["sql_text"], statement["default_schema"], mode, flavor, version, takes_bytes)
+    text = statement["sql_text"]
+    takes_bytes = statement.get("character_set_client") == "binary" and not is_of_server(text.encode())
+    actions = actions_of(text, statement["default_schema"], mode, flavor, version, takes_bytes)
     default: Default = (None, None)
     if statement["collation_server"] is not None:
         collation = collation_of(statement["collation_server"], Dialect(flavor, version))

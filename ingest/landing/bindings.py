@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from itertools import groupby, pairwise
 from typing import Any, Final
 
+from ingest.ddl.hashed_keys import may_be_hash
 from ingest.ddl.history import Certainty, Evidence, Version
 from ingest.ddl.shapes import TableId
 from ingest.landing.schema_history import SchemaHistory
@@ -432,7 +433,8 @@ def _fits(wire: Mapping[str, Any], defined: NamedColumn, *, is_of_statement: boo
     if known not in ("*", str(metadata)) and not is_enlarged:
         return False
     nullable = wire["is_nullable"], defined.is_nullable
-    if None not in nullable and nullable[0] != nullable[1]:
+    # information_schema shows each hash of a long unique key as nullable.
+    if None not in nullable and nullable[0] != nullable[1] and not may_be_hash(defined.name):
         return False
     sizes = _SIZES.search(defined.column_type or "")
     first, second = (int(sizes[1]), int(sizes[2] or 0)) if sizes else (None, 0)

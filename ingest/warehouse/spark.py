@@ -95,7 +95,7 @@ def _own_settings(home: Path) -> dict[str, str]:
         "spark.hadoop.hive.downloaded.resources.dir": f"{home}/tmp/resources",
         # Derby runs in this process: a write that fails on a full disk fails again. The default is 10 tries, 2 s apart.
         "spark.hadoop.hive.hmshandler.retry.attempts": "1",
-        # The umask gives each folder its permissions. To copy those of the parent, Hive starts ten programs for a table.
+        # The umask gives each folder its permissions. Hive starts ten programs to copy those of the parent.
         "spark.hadoop.hive.warehouse.subdir.inherit.perms": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.compression.codec": "zstd",

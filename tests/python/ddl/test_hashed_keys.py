@@ -1,4 +1,4 @@
-"""Rows of MariaDB's tables with long unique keys are named by statements alone, with the hidden columns behind."""
+"""Rows of MariaDB's tables with long unique keys are named by statements or a snapshot; hidden columns stand behind."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from recover.sources.log import Log
 from tests.servers import ALL_DISTRIBUTIONS
+from tests.support.landing.binlogs import snapshot_of
 
 # The statements that make a table `t`, of which the last column is `a`; with `;` between them.
 TABLES = [
@@ -28,6 +29,8 @@ TABLES = [
     "create table t (id int, b varbinary(1536) default '', a varchar(1536), unique (a, b)) character set latin1",
     "create table t (id int, a json, unique (a))",
     "create table s (id int, a text, unique (a)); rename table s to t; alter table t add unique (id, a)",
+    "create table t (id int, a text not null unique)",
+    "create table t (id int not null, a text not null); alter table t add unique (id, a)",
 ]
 
 
@@ -35,12 +38,14 @@ TABLES = [
     "name",
     [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("mariadb-11.8", marks=pytest.mark.mariadb118)],
 )
-def test_each_hash_is_a_column_behind_all_others(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("knows_snapshot", [False, True], ids=["statements", "snapshot"])
+def test_each_hash_is_a_column_behind_all_others(name: str, knows_snapshot: bool, tmp_path: Path) -> None:
     with ALL_DISTRIBUTIONS[name].start(tmp_path / "server", []) as server:
         for number, statements in enumerate(TABLES):
             server.execute(f"create database d{number}", f"use d{number}", *statements.split("; "))
             server.execute(f"insert into d{number}.t (id, a) values (7, '[1]')")
-        log = Log.of_whole_files([server.flush()])
+        snapshot = snapshot_of(server.host, server.port) if knows_snapshot else None
+        log = Log.of_whole_files([server.flush()], snapshot=snapshot)
     found = log.connection.execute(
         "select schema_name, row_after, detail from binloom.row_changes"
         " full join binloom.quarantined_row_events using (schema_name)"

@@ -1,0 +1,38 @@
+"""The texts of statements, of which some are not those of a client.
+
+A server logs CREATE TABLE of its own for CREATE TABLE … SELECT and for … LIKE of a temporary table, and MySQL for a
+table to which it adds a primary key. It writes this text in UTF-8, whatever the character set of the client is that the
+event names.
+
+Source: `store_create_info` in sql/sql_show.cc of MySQL, `show_create_table` of MariaDB; tried with a client in latin1
+on MySQL 9.7 and 5.6, and on MariaDB 10.11 and 11.8.
+"""
+
+import re
+from typing import Final
+
+from ingest.binlog.charsets import decode_text
+
+_NAME: Final = rb'(?:`(?:[^`]|``)+`|"(?:[^"]|"")+")'
+# As SHOW CREATE TABLE prints it. A client that sends such a text has it from there.
+_CREATED: Final = re.compile(
+    rb"CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?(?:%b\.)?%b \(\n  [`\"]" % (_NAME, _NAME)
+)
+
+
+def is_of_server(text: bytes) -> bool:
+    """Return whether a statement has the form of those that a server writes itself."""
+    return _CREATED.match(text) is not None
+
+
+def decode_statement(text: bytes, character_set_client: str | None) -> str:
+    """Decode the text of a statement; invalid bytes become `\\xNN`.
+
+    A text in the server's form that is no UTF-8 is one that a client sent.
+    """
+    if is_of_server(text):
+        try:
+            return text.decode()
+        except UnicodeDecodeError:
+            pass
+    return decode_text(text, character_set_client)
