@@ -341,7 +341,7 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
     if cursor.take_words("PERIOD", "FOR"):
         _skip_condition(cursor)
         cursor.name()
-        elements.period = tuple(cursor.list_of(cursor.name))
+        elements.period += tuple(cursor.list_of(cursor.name))
         return "period"
     if cursor.take_words("PRIMARY", "KEY"):
         _skip_condition(cursor)

@@ -321,6 +321,10 @@ VERSIONED = [
         "alter table db.t3 add s timestamp(6) as row start first, add e timestamp(6) as row end, add {period},"
         " add system versioning",
     ],
+    [
+        "create table db.t4 (period for p (b, c), s timestamp(6) as row start, {period}, b date,"
+        " e timestamp(6) as row end, c date) {versioned}"
+    ],
 ]
 
 
