@@ -150,7 +150,8 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
     if cursor.is_quoted():
         raise cursor.not_understood("a type")
     word = cursor.name().upper()
-    if dialect.sql_mode & ORACLE and dialect.is_mariadb and word in _OF_ORACLE:
+    is_sized_blob = word == "BLOB" and cursor.is_sign("(")
+    if dialect.sql_mode & ORACLE and dialect.is_mariadb and word in _OF_ORACLE and not is_sized_blob:
         return _oracle_type(word, cursor, dialect)
     if word in _INTEGERS:
         return _integer(_INTEGERS[word], cursor, dialect)

@@ -309,6 +309,24 @@ def test_a_timestamp_of_maxdb_is_a_datetime(server: Server) -> None:
     assert folded(shapes) == described(server, ["db"])
 
 
+@pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
+def test_types_of_oracle_are_those_that_the_server_makes_of_them(server: Server) -> None:
+    types = [
+        *("blob", "blob(30)", "blob(300)", "clob", "number", "number(5)", "number(5,2)", "varchar2(9)", "raw(5)"),
+        *("date", "varchar(9)", "text", "timestamp", "mariadb_schema.date"),
+    ]
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("create database db")
+        cursor.execute("set sql_mode = 'oracle'")
+        for number, one in enumerate(types):
+            cursor.execute(f"create table db.t{number} (a {one})")
+    shapes = Shapes()
+    for action in stated_actions(server.flush()):
+        shapes.apply(action)
+    # In its default mode the server shows a type as it has it.
+    assert folded(shapes) == described(server, ["db"])
+
+
 VERSIONED = [
     ["create table db.t0 (a int, s timestamp(6) as row start, e timestamp(6) as row end, {period}) {versioned}"],
     [
