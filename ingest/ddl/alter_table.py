@@ -330,7 +330,8 @@ class _Parts:
             if not cursor.take_one_of("TO", "AS"):
                 cursor.take_sign("=")
             schema, table = self._names.table(cursor)
-            self._renamed.append(self._action("rename_table", other_schema_name=schema, other_table_name=table))
+            # The last name counts.
+            self._renamed = [self._action("rename_table", other_schema_name=schema, other_table_name=table)]
 
     # --- the table as a whole ---
 
@@ -368,6 +369,8 @@ class _Parts:
                 collation = collation or "default"
                 character_set = character_set_of(collation)
             self._converted_to = character_set, collation
+            # MySQL 5.6 accepts several, and the last one counts.
+            self._others = [one for one in self._others if one.action != "convert_character_set"]
             self._others.append(self._action("convert_character_set", character_set=character_set, collation=collation))
 
     def _order_by(self) -> None:

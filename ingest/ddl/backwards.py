@@ -51,6 +51,9 @@ def _renamed(shape: Shape, action: Action, unknown: Column | None = None) -> Sha
     if at is None or shape.index(old) not in (at, None):
         return None
     column = shape.columns[at]
+    if old.casefold() == column.name.casefold():
+        # The statement may spell the name in other letters.
+        old = column.name
     shape.primary_key = tuple(old if one == column.name else one for one in shape.primary_key)
     shape.columns[at] = replace(column if unknown is None else unknown, name=old)
     return shape

@@ -14,6 +14,8 @@ TOLD = [
     "rename column a to x",
     "rename column a to b, rename column b to a",
     "change a x int",
+    "change A a int",
+    "rename column B to b",
     "change a a2 int, change a2 a int",
     "modify a bigint, modify b text",
     "change id key_ int, add c int after key_",

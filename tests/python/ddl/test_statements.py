@@ -603,6 +603,22 @@ def test_character_sets_are_those_that_are_written(
     assert (column.character_set, column.collation) == (character_set, collation)
 
 
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ("rename as s.u, add b int, rename to v", ["add_column d.t b int", "rename_table d.t → d.v"]),
+        # MySQL 5.6 accepts it.
+        (
+            "convert to character set latin1 collate latin1_bin, convert to character set binary",
+            ["convert_character_set d.t charset=binary"],
+        ),
+    ],
+)
+def test_the_last_of_the_same_actions_counts(actions: str, expected: list[str]) -> None:
+    found = [shown(one).replace("int(11)", "int") for one in actions_of(f"alter table t {actions}", "d")]
+    assert found == expected
+
+
 def test_the_sql_mode_says_what_words_mean() -> None:
     quoted = "create table \"t\" (a varchar(9) default 'x\\', b real)"
     mode = ANSI_QUOTES | NO_BACKSLASH_ESCAPES | REAL_AS_FLOAT
