@@ -217,7 +217,7 @@ def undo(
     """
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
-    from recover.undo.classify import Direction
+    from recover.undo.options import Direction
 
     report_selection(filters, Direction.UNDO)
     options = undo_options(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
@@ -260,7 +260,7 @@ def redo(
     """
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
-    from recover.undo.classify import Direction
+    from recover.undo.options import Direction
 
     report_selection(filters, Direction.REDO)
     options = undo_options(Direction.REDO, skip_conflicts, False, False, None, False)

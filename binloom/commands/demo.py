@@ -281,7 +281,7 @@ def _take_back(transaction: dict[str, Any], home: Path) -> None:
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script
     from recover.selection.filters import Filters
-    from recover.undo.classify import UndoOptions
+    from recover.undo.options import UndoOptions
 
     source, place = transaction["source_id"], f"{transaction['binlog_file']}:{transaction['transaction_pos']}"
     script = home / f"undo-{source}.sql"

@@ -62,7 +62,7 @@ def _concluded(log: Log, state: State, as_of: str | None) -> int:
 
 def _write_inserts(log: Log, state: State, output: Path | None) -> int:
     """Print the rows as INSERT statements; return the exit code, which tells whether all rows have one."""
-    from recover.undo.inserts import inserts_of
+    from recover.undo.print.inserts import inserts_of
 
     inserts = inserts_of(log, state)
     write_script(inserts.lines(), output)

@@ -12,11 +12,12 @@ from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from ingest.words import counted, sentence, subject
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
-from recover.undo.against import LiveServer
-from recover.undo.classify import Direction, Mode, Refusal, UndoOptions
-from recover.undo.left_rows import Group, grouped
-from recover.undo.plan import Plan
-from recover.undo.script import Ending, Heading, described_baseline, script
+from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.plan.classify import Refusal
+from recover.undo.plan.left_rows import Group, grouped
+from recover.undo.plan.planner import Plan
+from recover.undo.print.script import Ending, Heading, described_baseline, script
+from recover.undo.prove.against import LiveServer
 from recover.undo.undoing import planned
 
 if TYPE_CHECKING:

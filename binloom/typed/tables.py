@@ -13,10 +13,9 @@ from recover.sources.cluster import Cluster
 from recover.sources.copies import Copies
 from recover.sources.landed_snapshot import newest_snapshot, newest_snapshot_on_cluster
 from recover.sources.marts import DDL_ACTIONS, open_marts
-from recover.timeline.events import Place
+from recover.timeline.events import Place, Table
 from recover.timeline.names import Period, later_name, periods_of, renamed_tables
-from recover.timeline.table_log import Table
-from recover.undo.tables import ForeignKey, foreign_keys_of_snapshot
+from recover.undo.tables.table import ForeignKey, foreign_keys_of_snapshot
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -11,7 +11,7 @@ from typing import Final
 from binloom.typed.names import TableId, model_name
 from binloom.typed.personal import personal_data
 from binloom.typed.tables import SourceTable, TypedColumn
-from recover.undo.tables import ForeignKey
+from recover.undo.tables.table import ForeignKey
 
 _CURRENT = (
     "Rows of {table} of source {source} as they are at the end of the log. A row that nobody has changed since the log "

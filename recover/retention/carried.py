@@ -15,9 +15,9 @@ from ingest.sources.baseline_tables import BaselineTable
 from ingest.warehouse.segments import FIRST_EVENT
 from recover.retention.masks import LandedMaps, MaskRecord, masks_of_rows
 from recover.timeline.as_of import Moment
-from recover.timeline.events import Effect, Place
+from recover.timeline.events import Effect, Place, Table
 from recover.timeline.state import Row, State, state_of
-from recover.timeline.table_log import Table, events_of
+from recover.timeline.table_log import events_of
 
 if TYPE_CHECKING:
     from pathlib import Path

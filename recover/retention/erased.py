@@ -9,11 +9,10 @@ from ingest.landing.erasure import Erasure, FilePlan, RowKey, hash_of_selection
 from recover.selection.filters import key_parts
 from recover.sources.engine import literal
 from recover.sources.key_parts import rows_of_keys
-from recover.timeline.events import Place
+from recover.timeline.events import Place, Table
 from recover.timeline.history import UnknownRowError, history_of, key_of
 from recover.timeline.names import Period, periods_of
 from recover.timeline.rows import Version
-from recover.timeline.table_log import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -10,8 +10,7 @@ from ingest.warehouse.files import data_files, read_part, read_rows, segment_fol
 from ingest.warehouse.segments import log_place
 from ingest.warehouse.tables import BASELINES, ROW_EVENTS, TABLE_MAPS
 from recover.timeline.baselines import Baseline
-from recover.timeline.events import Place
-from recover.timeline.table_log import Table
+from recover.timeline.events import Place, Table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recover.sources.engine import literal
-from recover.timeline.events import Effect, Place, TableEvent
+from recover.timeline.events import Effect, Place, Table, TableEvent
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from recover.timeline.table_log import Table
 
 VIEWS: Final = (("binloom", "baselines"), ("binloom", "baseline_rows"))
 """Tables that the functions of this module read. Binlog files and clusters do not have them."""
@@ -41,7 +40,7 @@ class Baseline:
     baseline_id: str
     place: Place
     binlog_file: str
-    table: "Table"
+    table: Table
     is_complete: bool = True
 
     @property
@@ -71,7 +70,7 @@ class Baseline:
                 and table_name = {literal(self.table.table_name)} and {is_wanted}"""
 
 
-def baseline_of(connection: "DuckDBPyConnection", table: "Table", until: Place | None = None) -> Baseline | None:
+def baseline_of(connection: "DuckDBPyConnection", table: Table, until: Place | None = None) -> Baseline | None:
     """Return the last baseline of a table up to a place, None if there is none.
 
     A baseline inside a part of the log that was not read is left out: changes right after it are missing.

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from recover.selection.condition import STATEMENT_KINDS
 from recover.sources.copies import Copies
 from recover.sources.marts import MASKED_SOURCES, STATEMENTS
+from recover.timeline.events import Table
 from recover.timeline.history import WHOLE_NUMBER, key_of
-from recover.timeline.table_log import MARTS, Table
+from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:
     from sqlglot import exp

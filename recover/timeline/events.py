@@ -3,13 +3,30 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from recover.timeline.readings import Reading
 
 Image = dict[str, str | None]
 """Column name to value, as the server prints it. None is SQL NULL; a column without an entry is unknown."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a source, as the mart `row_changes` names it."""
+
+    source_id: str
+    schema_name: str
+    table_name: str
+
+    def __str__(self) -> str:
+        return f"{self.schema_name}.{self.table_name}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The names as parameters of a query."""
+        return {"source": self.source_id, "schema": self.schema_name, "table": self.table_name}
 
 
 class Place(NamedTuple):

@@ -12,10 +12,10 @@ from ingest.warehouse.tokens import TOKEN
 from ingest.words import counted
 from recover.selection.filters import key_parts, key_text
 from recover.timeline.baselines import baseline_of
-from recover.timeline.events import Change, Image, Place
+from recover.timeline.events import Change, Image, Place, Table
 from recover.timeline.names import events_in, periods_of, with_last_name
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_since, has_moved_keys
+from recover.timeline.table_log import Rows, changes_of, columns_of, events_since, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

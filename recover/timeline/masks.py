@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recover.selection.filters import Filters
     from recover.sources.cluster import Cluster
     from recover.sources.log import Log
-    from recover.timeline.table_log import Table
+    from recover.timeline.events import Table
 
 MaskedTables = Mapping[tuple[str, str], Mapping[str, str]]
 """Methods of masking by column, by schema and table."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from recover.sources.engine import literal
-from recover.timeline.events import Place, TableEvent
-from recover.timeline.table_log import Table, events_of
+from recover.timeline.events import Place, Table, TableEvent
+from recover.timeline.table_log import events_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

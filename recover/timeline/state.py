@@ -8,9 +8,9 @@ from ingest.ddl.sequences import SEQUENCE_COLUMNS
 from ingest.words import counted
 from recover.timeline.as_of import Moment
 from recover.timeline.baselines import Baseline, baseline_of
-from recover.timeline.events import Effect, Image, Place, TableEvent
+from recover.timeline.events import Effect, Image, Place, Table, TableEvent
 from recover.timeline.rows import Version, versions
-from recover.timeline.table_log import Rows, Table, changes_of, columns_of, events_of, events_since, has_moved_keys
+from recover.timeline.table_log import Rows, changes_of, columns_of, events_of, events_since, has_moved_keys
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -14,7 +14,7 @@ from recover.timeline.alterations import moves_keys
 from recover.timeline.baselines import Baseline, sequence_of_file
 from recover.timeline.components import components
 from recover.timeline.definitions import Columns
-from recover.timeline.events import Change, Effect, JsonChange, Place, TableEvent
+from recover.timeline.events import Change, Effect, JsonChange, Place, Table, TableEvent
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -42,23 +42,6 @@ _ALTERING: Final = (
 _IGNORING: Final = re.compile(r"\balter\s+(?:online\s+)?ignore\b", re.IGNORECASE)
 """Such a statement deletes rows that a new unique key does not allow."""
 _CONDITIONAL: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of a source, as the mart `row_changes` names it."""
-
-    source_id: str
-    schema_name: str
-    table_name: str
-
-    def __str__(self) -> str:
-        return f"{self.schema_name}.{self.table_name}"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The names as parameters of a query."""
-        return {"source": self.source_id, "schema": self.schema_name, "table": self.table_name}
 
 
 def _unchanged(rows: str) -> str:

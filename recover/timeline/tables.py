@@ -4,7 +4,7 @@ from ingest.errors import UsageError
 from recover.selection.catalog import UnknownNameError, unknown_source, unknown_table
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-from recover.timeline.table_log import Table
+from recover.timeline.events import Table
 
 
 class AmbiguousTableError(UsageError):

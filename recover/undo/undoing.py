@@ -15,24 +15,24 @@ from recover.sources.kept_files import ignored
 from recover.sources.log import Log, listed
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Effect, Place
+from recover.timeline.events import Table as LoggedTable
 from recover.timeline.masks import masked_tables
-from recover.timeline.table_log import Table as LoggedTable
 from recover.timeline.table_log import events_of
-from recover.undo.against import LiveServer
-from recover.undo.altered import carry
-from recover.undo.beginnings import Beginnings
-from recover.undo.cascades import CascadeError, add_cascades, cascading_keys, synthesized
-from recover.undo.changes import EmptySelectionError, Selected, is_selected, select
-from recover.undo.classify import Mode, UndoOptions
-from recover.undo.copied import copy_selected
-from recover.undo.definitions import Definitions
-from recover.undo.incomplete import left_out, never_landed
-from recover.undo.masked import masked_obstacles
-from recover.undo.obstacles import harms, obstacles, warnings
-from recover.undo.plan import Plan, Planner
-from recover.undo.script import Heading
-from recover.undo.tables import TableName
-from recover.undo.triggers import trigger_warnings
+from recover.undo.options import Mode, UndoOptions
+from recover.undo.plan.planner import Plan, Planner
+from recover.undo.print.script import Heading
+from recover.undo.prove.against import LiveServer
+from recover.undo.prove.triggers import trigger_warnings
+from recover.undo.select.altered import carry
+from recover.undo.select.beginnings import Beginnings
+from recover.undo.select.cascades import CascadeError, add_cascades, cascading_keys, synthesized
+from recover.undo.select.copied import copy_selected
+from recover.undo.select.incomplete import left_out, never_landed
+from recover.undo.select.masked import masked_obstacles
+from recover.undo.select.obstacles import harms, obstacles, warnings
+from recover.undo.select.selected import EmptySelectionError, Selected, is_selected, select
+from recover.undo.tables.definitions import Definitions
+from recover.undo.tables.table import TableName
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

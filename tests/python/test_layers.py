@@ -14,6 +14,9 @@ PACKAGES = [PROJECT / "binloom", PROJECT / "recover", PROJECT / "ingest"]
 WORDS = {"ingest.errors", "ingest.escapes", "ingest.extras", "ingest.lazy", "ingest.versions", "ingest.words"}
 BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources", "ingest.masking"}
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
+LANDED = BYTES | {"ingest.warehouse", "ingest.landing"}
+UNDO = {f"recover.undo.{one}" for one in ("options", "tables", "rows", "select", "prove", "plan", "print")}
+RECOVER = {"recover", "recover.undo"} | UNDO
 MAY_IMPORT = {
     "ingest": set(),
     "ingest.errors": set(),
@@ -30,19 +33,28 @@ MAY_IMPORT = {
     "ingest.landing": BYTES | {"ingest.warehouse"},
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
     "ingest.quality": BYTES | {"ingest.warehouse", "ingest.landing"},
-    "recover": BYTES | {"ingest.warehouse", "ingest.landing"},
+    "recover": LANDED,
+    "recover.undo": LANDED | {"recover"} | UNDO,
+    "recover.undo.options": set(),
+    "recover.undo.tables": LANDED | {"recover"},
+    "recover.undo.rows": LANDED | {"recover", "recover.undo.tables"},
+    "recover.undo.select": LANDED | {"recover", "recover.undo.options", "recover.undo.tables", "recover.undo.rows"},
+    "recover.undo.prove": LANDED | {"recover"} | UNDO - {"recover.undo.plan", "recover.undo.print"},
+    "recover.undo.plan": LANDED | {"recover"} | UNDO - {"recover.undo.print"},
+    "recover.undo.print": LANDED | {"recover"} | UNDO,
     "binloom": INGEST,
-    "binloom.site": INGEST | {"recover"},
-    "binloom.doctor": INGEST | {"recover"},
-    "binloom.typed": INGEST | {"recover"},
-    "binloom.commands": INGEST | {"binloom", "binloom.doctor", "binloom.site", "binloom.typed", "recover"},
+    "binloom.site": INGEST | RECOVER,
+    "binloom.doctor": INGEST | RECOVER,
+    "binloom.typed": INGEST | RECOVER,
+    "binloom.commands": INGEST | {"binloom", "binloom.doctor", "binloom.site", "binloom.typed"} | RECOVER,
     "binloom.general_options": {"binloom.commands"},
     "binloom.options": {"ingest.errors", "binloom.commands"},
-    "binloom.filter_options": {"binloom.options", "recover"},
+    "binloom.filter_options": {"binloom.options"} | RECOVER,
     "binloom.server_options": INGEST | {"binloom.options"},
     "binloom.cli_baseline": INGEST | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_recover": INGEST
-    | {"binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options", "recover"},
+    | {"binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options"}
+    | RECOVER,
     "binloom.cli_models": {"binloom.commands", "binloom.options"},
     "binloom.cli_retention": {"binloom.commands", "binloom.options"},
     "binloom.cli": INGEST
@@ -92,13 +104,13 @@ def test_imports_point_one_way(module: Path) -> None:
 
 
 def imported_at_once(module: Path) -> set[str]:
-    """Return the modules of the project that are imported together with a module."""
+    """Return the modules of the project that are imported together with a module, or for its types."""
     tree = ast.parse(module.read_text())
     names = {
         name
         for node in tree.body
         for one in ast.walk(node)
-        if not isinstance(node, ast.If | ast.FunctionDef | ast.ClassDef)
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef)
         for name in _names_of(one)
     }
     return {

@@ -30,8 +30,8 @@ from recover.sources.cluster import Cluster, ClusterLostError, NoClusterTableErr
 from recover.sources.log import VIEWS, Log
 from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.table_log import MARTS
-from recover.undo.classify import UndoOptions
-from recover.undo.definitions import Definitions
+from recover.undo.options import UndoOptions
+from recover.undo.tables.definitions import Definitions
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.accounts import create_account

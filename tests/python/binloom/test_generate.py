@@ -17,10 +17,9 @@ from binloom.typed.tables import SourceTable, TypedColumn
 from binloom.typed.texts import models, prefix
 from binloom.typed.types import spark_type
 from recover.selection.catalog import Column
-from recover.timeline.events import Place
+from recover.timeline.events import Place, Table
 from recover.timeline.names import Period
-from recover.timeline.table_log import Table
-from recover.undo.tables import ForeignKey
+from recover.undo.tables.table import ForeignKey
 from tests.support.models.macros import Macros
 from tests.support.places import PROJECT
 

@@ -22,7 +22,8 @@ from ingest.binlog.buffers import INDEX_CAPACITY, ROW_CAPACITY
 from recover.sources import engine
 from recover.sources.engine import _ROWS_AT_ONCE as FETCHED
 from recover.sources.log import Log
-from recover.undo import changes, inserts
+from recover.undo.print import inserts
+from recover.undo.select import changes
 from tests.support.binlog import forge
 from tests.support.in_process import binloom_here
 from tests.support.recover.written_marts import write_marts

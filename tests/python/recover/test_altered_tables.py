@@ -9,9 +9,9 @@ from pymysql.converters import conversions
 
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.timeline.events import Table
 from recover.timeline.history import UnknownRowError, history_of
 from recover.timeline.state import State, state_of
-from recover.timeline.table_log import Table
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.recover.altered_tables import CASES, Case

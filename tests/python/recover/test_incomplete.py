@@ -12,8 +12,8 @@ from ingest.warehouse.files import append_rows
 from ingest.warehouse.segments import SegmentState
 from ingest.warehouse.tables import SEGMENTS
 from recover.sources.log import Log
-from recover.undo.changes import Selected
-from recover.undo.incomplete import left_out, never_landed
+from recover.undo.select.incomplete import left_out, never_landed
+from recover.undo.select.selected import Selected
 
 SELECTED = Selected("s", 1, 1, {("db", "t"): 1}, True)
 

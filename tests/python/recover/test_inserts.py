@@ -12,12 +12,12 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.sources.log import Log
 from recover.timeline.as_of import Moment, moment_of
 from recover.timeline.events import Effect, Place, TableEvent
+from recover.timeline.events import Table as LoggedTable
 from recover.timeline.state import Row, State, state_of
-from recover.timeline.table_log import Table as LoggedTable
 from recover.timeline.tables import find_table
-from recover.undo import inserts as module
-from recover.undo.inserts import DefinitionError, Inserts, inserts_of
-from recover.undo.tables import Column, Table
+from recover.undo.print import inserts as module
+from recover.undo.print.inserts import DefinitionError, Inserts, inserts_of
+from recover.undo.tables.table import Column, Table
 from tests.support.places import PROJECT
 
 TABLE = Table(

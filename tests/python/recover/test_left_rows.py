@@ -1,8 +1,8 @@
 """Rows that get no statement: one line for each reason, table and column."""
 
-from recover.undo.classify import Conflict, Refusal
-from recover.undo.left_rows import LeftRows, grouped
-from recover.undo.tables import Column, Table
+from recover.undo.plan.classify import Conflict, Refusal
+from recover.undo.plan.left_rows import LeftRows, grouped
+from recover.undo.tables.table import Column, Table
 
 TABLE = Table(("shop", "t"), (Column("id", "int", "int"), Column("a1", "int", "int")), ("id",))
 

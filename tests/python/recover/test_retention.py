@@ -21,8 +21,8 @@ from recover.retention.needed import expiring, keep_needed
 from recover.sources.log import VIEWS, Log
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.baselines import Baseline
-from recover.timeline.events import Place
-from recover.timeline.table_log import MARTS, Table
+from recover.timeline.events import Place, Table
+from recover.timeline.table_log import MARTS
 from tests.support.landing.binlogs import SHOP
 from tests.support.masking.shop import MASKS, land_shop, set_masks
 from tests.support.older_warehouse import FOLLOWED, unpack

@@ -13,10 +13,10 @@ from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.sources.marts import open_marts
 from recover.timeline.as_of import moment_of
+from recover.timeline.events import Table
 from recover.timeline.state import state_of
-from recover.timeline.table_log import Table
-from recover.undo.classify import UndoOptions
-from recover.undo.script import script
+from recover.undo.options import UndoOptions
+from recover.undo.print.script import script
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked

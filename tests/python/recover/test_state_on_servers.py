@@ -27,10 +27,11 @@ from recover.sources.log import VIEWS, Log
 from recover.sources.marts import open_marts
 from recover.timeline import baselines
 from recover.timeline.as_of import moment_of
+from recover.timeline.events import Table
 from recover.timeline.history import history_of
 from recover.timeline.state import Row, State, state_of
-from recover.timeline.table_log import MARTS, Table
-from recover.undo.classify import UndoOptions
+from recover.timeline.table_log import MARTS
+from recover.undo.options import UndoOptions
 from recover.undo.undoing import planned
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.support.binlog import workload

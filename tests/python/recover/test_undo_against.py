@@ -8,13 +8,13 @@ import pytest
 
 from ingest.errors import AccessRefusedError
 from ingest.sources.address import ServerAddress
-from recover.undo.against import Difference, LiveServer
-from recover.undo.changes import select
-from recover.undo.classify import Mode, UndoOptions
-from recover.undo.expected import expected_rows
-from recover.undo.operations import Operation
-from recover.undo.plan import Planner
-from recover.undo.tables import Column, Table
+from recover.undo.options import Mode, UndoOptions
+from recover.undo.plan.planner import Planner
+from recover.undo.prove.against import Difference, LiveServer
+from recover.undo.prove.expected import expected_rows
+from recover.undo.rows.operations import Operation
+from recover.undo.select.selected import select
+from recover.undo.tables.table import Column, Table
 from tests.servers import Server
 from tests.servers.accounts import create_account
 from tests.servers.marked import marked

@@ -10,9 +10,9 @@ import pytest
 
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-from recover.undo.classify import UndoOptions
-from recover.undo.plan import Plan
-from recover.undo.script import script
+from recover.undo.options import UndoOptions
+from recover.undo.plan.planner import Plan
+from recover.undo.print.script import script
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked

@@ -10,8 +10,8 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.copies import Copies
 from recover.sources.log import Log
-from recover.undo.classify import Direction, Mode, UndoOptions
-from recover.undo.definitions import Definitions
+from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.tables.definitions import Definitions
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked

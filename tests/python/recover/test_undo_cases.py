@@ -15,12 +15,12 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.timeline.events import Table as LoggedTable
 from recover.timeline.state import state_of
-from recover.timeline.table_log import Table as LoggedTable
-from recover.undo.against import LiveServer
-from recover.undo.changes import SelectionError
-from recover.undo.classify import Direction, Mode, UndoOptions
-from recover.undo.script import script
+from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.print.script import script
+from recover.undo.prove.against import LiveServer
+from recover.undo.select.selected import SelectionError
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked

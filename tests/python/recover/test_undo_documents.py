@@ -13,13 +13,13 @@ from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.tables import find_table
-from recover.undo.classify import Direction, UndoOptions
-from recover.undo.documents import DocumentError, members_of
-from recover.undo.inserts import inserts_of
-from recover.undo.literals import literal
-from recover.undo.plan import Plan
-from recover.undo.script import script
-from recover.undo.tables import Column
+from recover.undo.options import Direction, UndoOptions
+from recover.undo.plan.planner import Plan
+from recover.undo.print.inserts import inserts_of
+from recover.undo.print.script import script
+from recover.undo.rows.documents import DocumentError, members_of
+from recover.undo.rows.literals import literal
+from recover.undo.tables.table import Column
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.support.recover.undo_servers import run, statements_of

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from recover.undo.changes import select
-from recover.undo.classify import Mode, UndoOptions
-from recover.undo.definitions import Definitions
-from recover.undo.plan import Plan, Planner
-from recover.undo.tables import Column, KeyPart, Table, UniqueKey
+from recover.undo.options import Mode, UndoOptions
+from recover.undo.plan.planner import Plan, Planner
+from recover.undo.select.selected import select
+from recover.undo.tables.definitions import Definitions
+from recover.undo.tables.table import Column, KeyPart, Table, UniqueKey
 from tests.python.recover.test_undo_proofs import CHILD, KEY, TABLE, Image, child, log, planned, row
 
 HAS, MAY_HAVE, HAS_NOT = "row 2 of shop.t has a unique", "row 2 of shop.t may have a unique", ""

@@ -4,9 +4,9 @@ import pytest
 
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-from recover.undo.classify import UndoOptions
-from recover.undo.definitions import Definitions
-from recover.undo.tables import UniqueKey
+from recover.undo.options import UndoOptions
+from recover.undo.tables.definitions import Definitions
+from recover.undo.tables.table import UniqueKey
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked

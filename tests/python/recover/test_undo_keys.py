@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from ingest.sources.address import ServerAddress
-from recover.undo.against import LiveServer
-from recover.undo.changes import select
-from recover.undo.classify import Mode, UndoOptions
-from recover.undo.definitions import Definitions
-from recover.undo.plan import Planner
-from recover.undo.script import Heading, script
+from recover.undo.options import Mode, UndoOptions
+from recover.undo.plan.planner import Planner
+from recover.undo.print.script import Heading, script
+from recover.undo.prove.against import LiveServer
+from recover.undo.select.selected import select
+from recover.undo.tables.definitions import Definitions
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.recover.undo_servers import Case, marts, position_of, root_of, rows_of, run, transaction

@@ -15,10 +15,10 @@ from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.state import state_of
 from recover.timeline.tables import find_table
-from recover.undo.inserts import inserts_of
-from recover.undo.literals import UnprintableValueError, guard, literal, quoted
-from recover.undo.session import SESSION
-from recover.undo.tables import Column, Table, tables_of_snapshot
+from recover.undo.print.inserts import inserts_of
+from recover.undo.prove.session import SESSION
+from recover.undo.rows.literals import UnprintableValueError, guard, literal, quoted
+from recover.undo.tables.table import Column, Table, tables_of_snapshot
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.servers.rows import table_rows

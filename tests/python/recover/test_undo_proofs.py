@@ -11,21 +11,21 @@ import pytest
 
 from ingest.errors import BinloomError
 from recover.timeline.events import Place
-from recover.undo import changes as undo_changes
-from recover.undo import classify, order, plan, processes
-from recover.undo.cascades import CascadeError, Cuts, add_cascades
-from recover.undo.chains import Task
-from recover.undo.changes import EmptySelectionError, select
-from recover.undo.classify import Direction, Mode, UndoOptions
-from recover.undo.definitions import Definitions
-from recover.undo.fold import History
-from recover.undo.literals import UnprintableValueError, guard, literal
-from recover.undo.operations import Operation, in_order
-from recover.undo.plan import Plan, Planner
-from recover.undo.reading import StatementReader, UnprovedStatementError
-from recover.undo.script import Heading, comment, script
-from recover.undo.statements import StatementWriter, statement
-from recover.undo.tables import Column, ForeignKey, Table
+from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.plan import classify, order, planner, processes
+from recover.undo.plan.chains import Task
+from recover.undo.plan.planner import Plan, Planner
+from recover.undo.print.script import Heading, comment, script
+from recover.undo.prove.reading import StatementReader, UnprovedStatementError
+from recover.undo.prove.writing import StatementWriter, statement
+from recover.undo.rows.fold import History
+from recover.undo.rows.literals import UnprintableValueError, guard, literal
+from recover.undo.rows.operations import Operation, in_order
+from recover.undo.select import changes as undo_changes
+from recover.undo.select.cascades import CascadeError, Cuts, add_cascades
+from recover.undo.select.selected import EmptySelectionError, select
+from recover.undo.tables.definitions import Definitions
+from recover.undo.tables.table import Column, ForeignKey, Table
 
 TABLE = Table(
     ("shop", "t"),
@@ -279,7 +279,7 @@ def test_processes_that_share_the_rows_give_the_same_plan(monkeypatch: pytest.Mo
     rows += [(1, row(50, a=50), row(51, a=50)), (1, row(52, a=52), row(50, a=52)), (1, row(60, b="\ufffd"), None)]
     monkeypatch.setattr(undo_changes, "_ROWS_AT_ONCE", 4)
     alone = printed(log(*rows), options=UndoOptions(mode=Mode.SKIP))
-    monkeypatch.setattr(plan, "number_of_processes", lambda _: 2)
+    monkeypatch.setattr(planner, "number_of_processes", lambda _: 2)
     shared = printed(log(*rows), options=UndoOptions(mode=Mode.SKIP))
     assert shared == alone
     assert [*map(str, shared[0].left.groups)] == [*map(str, alone[0].left.groups)]

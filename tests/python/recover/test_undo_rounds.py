@@ -8,10 +8,10 @@ import pytest
 
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-from recover.undo.against import LiveServer
-from recover.undo.classify import Mode, UndoOptions
-from recover.undo.plan import Plan
-from recover.undo.script import script
+from recover.undo.options import Mode, UndoOptions
+from recover.undo.plan.planner import Plan
+from recover.undo.print.script import script
+from recover.undo.prove.against import LiveServer
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked

@@ -9,9 +9,9 @@ import pytest
 from ingest.ddl.statements import actions_of
 from recover.timeline.baselines import sequence_of_file
 from recover.timeline.events import Place
-from recover.undo.definitions import Definitions
-from recover.undo.stale import changed_since_snapshot
-from recover.undo.tables import Column, ForeignKey, Table
+from recover.undo.tables.definitions import Definitions
+from recover.undo.tables.stale import changed_since_snapshot
+from recover.undo.tables.table import Column, ForeignKey, Table
 
 TABLE = Table(("shop", "t"), (Column("id", "int", "int", is_nullable=False),), ("id",))
 KEY = ForeignKey("c_t", ("shop", "c"), ("t",), TABLE.name, ("id",))

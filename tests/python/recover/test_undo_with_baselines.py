@@ -13,12 +13,12 @@ from recover.sources.files import SOURCE
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.baselines import baseline_of
+from recover.timeline.events import Table
 from recover.timeline.history import history_of
 from recover.timeline.state import state_of
-from recover.timeline.table_log import Table
-from recover.undo.classify import UndoOptions
-from recover.undo.plan import Plan
-from recover.undo.script import script
+from recover.undo.options import UndoOptions
+from recover.undo.plan.planner import Plan
+from recover.undo.print.script import script
 from recover.undo.undoing import planned
 from tests.servers import Server
 from tests.servers.marked import marked

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from recover.undo.classify import Direction, Mode, UndoOptions, plan_chain
-from recover.undo.fold import Change, Row
-from recover.undo.operations import apply
-from recover.undo.tables import Column, Table
+from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.plan.classify import plan_chain
+from recover.undo.rows.fold import Change, Row
+from recover.undo.rows.operations import apply
+from recover.undo.tables.table import Column, Table
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.recover.undo_servers import Case, played, rows_of, run, undone

@@ -12,7 +12,7 @@ from ingest.sources.server import Server as Source
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_ddl import read_snapshot_ddl
 from ingest.sources.snapshot_files import read_snapshot_dir
-from recover.undo.tables import tables_of_snapshot
+from recover.undo.tables.table import tables_of_snapshot
 from tests.servers import Server
 from tests.servers.marked import marked
 

@@ -8,8 +8,8 @@ from recover.timeline.as_of import moment_of
 from recover.timeline.history import history_of
 from recover.timeline.state import state_of
 from recover.timeline.tables import find_table
-from recover.undo.classify import UndoOptions
-from recover.undo.script import script
+from recover.undo.options import UndoOptions
+from recover.undo.print.script import script
 from recover.undo.undoing import planned
 
 _MOMENTS = (None, "binlog.000001:40000", "2026-11-17T10:17:00")

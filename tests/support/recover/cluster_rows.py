@@ -10,9 +10,9 @@ from recover.sources.copies import Copies
 from recover.sources.engine import registered
 from recover.sources.log import Log
 from recover.timeline.copied import copy_row
+from recover.timeline.events import Table
 from recover.timeline.history import history_of
 from recover.timeline.rows import Version
-from recover.timeline.table_log import Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -10,13 +10,13 @@ from typing import Any
 
 from ingest.sources.address import ServerAddress
 from ingest.sources.snapshot_files import read_snapshot_dir
-from recover.undo.against import LiveServer
-from recover.undo.cascades import add_cascades
-from recover.undo.changes import select
-from recover.undo.classify import UndoOptions
-from recover.undo.definitions import Definitions
-from recover.undo.plan import Plan, Planner
-from recover.undo.script import Ending, Heading, script
+from recover.undo.options import UndoOptions
+from recover.undo.plan.planner import Plan, Planner
+from recover.undo.print.script import Ending, Heading, script
+from recover.undo.prove.against import LiveServer
+from recover.undo.select.cascades import add_cascades
+from recover.undo.select.selected import select
+from recover.undo.tables.definitions import Definitions
 from tests.servers import Server, mariadb, mysql56
 from tests.servers.rows import Row, table_rows
 from tests.support.recover.decoded import decoded_marts

@@ -1,0 +1,44 @@
+"""The options of an undo: what is taken back or done again, and how."""
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+
+class Mode(Enum):
+    """The treatment of rows that other transactions changed, too."""
+
+    REFUSE = "refuse"
+    SKIP = "skip-conflicts"
+    DEPENDENTS = "with-dependents"
+    FORCE = "force"
+
+
+class Direction(Enum):
+    """Whether the selection is taken back or done again."""
+
+    UNDO = "undo"
+    REDO = "redo"
+
+
+@dataclass(frozen=True)
+class UndoOptions:
+    """The options of an undo or redo: how a selection is taken back, or done again.
+
+    Attributes
+    ----------
+    columns
+        The only columns that are set; None for all.
+    by_transaction
+        Whether each change is taken back by a statement of its own, in the exact reverse of commit order.
+    """
+
+    direction: Direction = Direction.UNDO
+    mode: Mode = Mode.REFUSE
+    columns: frozenset[str] | None = None
+    by_transaction: bool = False
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether whole changes are taken back, each row by one statement."""
+        return self == UndoOptions(mode=self.mode)

@@ -1,0 +1,1 @@
+"""A plan, or the rows of a state, as a script."""

@@ -1,0 +1,1 @@
+"""Statements that are written, read back and compared with a server."""

@@ -1,0 +1,351 @@
+"""A live server, compared with the rows that the statements of an undo expect. It is only read.
+
+The server itself compares, by the conditions of the statements: a row that fits here is a row that the script changes.
+"""
+
+import re
+import struct
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from ingest.errors import SourceError
+from ingest.words import counted
+from recover.selection.filters import key_text
+from recover.undo.prove.expected import Expected
+from recover.undo.prove.long_values import in_parts
+from recover.undo.prove.session import MEANING
+from recover.undo.prove.writing import conditions, locator
+from recover.undo.rows import literals as kinds
+from recover.undo.rows.literals import Text, guard, quoted
+from recover.undo.tables.table import Column, Table, TableName
+
+if TYPE_CHECKING:
+    from ingest.sources.address import ServerAddress
+    from ingest.sources.server import Row as AnswerRow
+    from ingest.sources.snapshot import SchemaSnapshot
+
+_ROWS_AT_ONCE: Final = 200
+_BYTES_AT_ONCE: Final = 1 << 19
+_KEYS_SHOWN: Final = 10
+_SHOWN: Final = 60
+"""Most characters of a value that a message shows."""
+
+_UNKNOWN_SCHEMA, _UNKNOWN_COLUMN, _NO_TABLE = 1049, 1054, 1146
+_IS_ANOTHER: Final = {
+    _UNKNOWN_SCHEMA: "there is no schema of this name",
+    _NO_TABLE: "there is no table of this name",
+    _UNKNOWN_COLUMN: "the table has other columns there",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column of a row that is not as the log left it."""
+
+    column: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row on the server that is not as a statement expects it.
+
+    Attributes
+    ----------
+    reason
+        What is different about the row as a whole.
+    columns
+        The columns that differ.
+    is_done
+        Whether the row is already as the script would leave it.
+    """
+
+    table: Table
+    key: str
+    reason: str
+    columns: tuple[Found, ...] = ()
+    is_done: bool = False
+
+
+class OtherTableError(Exception):
+    """The server does not have a table, or has another one under its name. The message is a sentence without end."""
+
+
+class LiveServer:
+    """One transaction on a server that reads only; all rows are seen as they were when it began.
+
+    Raises
+    ------
+    SourceError
+        The server cannot be reached, or refuses the user.
+    """
+
+    def __init__(self, address: "ServerAddress") -> None:
+        from ingest.sources.server import Server
+
+        self._address = address
+        self._server = Server(address)
+        try:
+            for name, value in MEANING.items():
+                self._server.rows(f"set session {name} = {value}")
+            self._server.rows("set session transaction isolation level repeatable read")
+            # Servers before 5.6.5 have no transactions that only read.
+            self._server.rows("start transaction with consistent snapshot /*!50605 , read only */")
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return str(self._address)
+
+    def snapshot(self) -> "SchemaSnapshot":
+        """Return the definitions of the tables of the server, with its position if the user may ask for it."""
+        from ingest.sources.information_schema import read_schema, take_snapshot
+        from ingest.sources.snapshot import SchemaSnapshot
+
+        try:
+            return take_snapshot(self._server)
+        except SourceError:
+            columns, keys, foreign_keys, _ = read_schema(self._server)
+            return SchemaSnapshot("server", datetime.now(UTC), columns=columns, keys=keys, foreign_keys=foreign_keys)
+
+    def close(self) -> None:
+        """End the connection, and the transaction with it."""
+        self._server.close()
+
+    def tables_with_triggers(self, tables: Collection[TableName]) -> set[TableName] | None:
+        """Return which of some tables have triggers; None if the user may not see them.
+
+        Raises
+        ------
+        SourceError
+            The server refuses to answer.
+        """
+        # Without the privilege TRIGGER a server shows none.
+        (me,) = self._server.rows("select current_user() as name")
+        grantee = "'" + "'@'".join(str(me["name"]).rsplit("@", 1)) + "'"
+        schemas = [schema for schema, _ in tables]
+        listed = ", ".join(["%s"] * len(schemas))
+        seen = self._server.rows(
+            "select table_schema as name from information_schema.schema_privileges"
+            " where privilege_type = 'TRIGGER' and grantee = %s"
+            " union all select '*' from information_schema.user_privileges"
+            " where privilege_type = 'TRIGGER' and grantee = %s",
+            [grantee, grantee],
+        )
+        visible = {row["name"] for row in seen}
+        found = self._server.rows(
+            "select distinct event_object_schema as s, event_object_table as t from information_schema.triggers"
+            f" where event_object_schema in ({listed})",
+            schemas,
+        )
+        having = {(row["s"], row["t"]) for row in found} & {*tables}
+        return having if having or "*" in visible or visible >= {*schemas} else None
+
+    def keys_of(self, table: Table, conditions: Sequence[str]) -> list[list[str]]:
+        """Return the keys of some of the rows that fulfil each condition, as `pk_values` has them.
+
+        Raises
+        ------
+        OtherTableError
+            The server has no such table, or one with other columns.
+        SourceError
+            The server refuses to answer.
+        """
+        found: list[list[str]] = [[] for _ in conditions]
+        names = table.row_key or table.stored_names
+        columns = [table.by_name[name] for name in names]
+        shown = "".join(f", {_text(column)} as k{place}" for place, column in enumerate(columns))
+        selects = (
+            f"(select {number} as n{shown} from {_name(table)} where {condition} limit {_KEYS_SHOWN})"
+            for number, condition in enumerate(conditions)
+        )
+        for batch in _batches(selects):
+            for answer in self._rows(table, " union all ".join(batch)):
+                values = (str(_value(column, answer[f"k{place}"])) for place, column in enumerate(columns))
+                found[answer.number("n")].append(key_text(values))
+        return found
+
+    def differences(self, expected: Sequence[Expected]) -> dict[int, Difference]:
+        """Compare rows of one table with the server; return the differences by the numbers of the rows.
+
+        Raises
+        ------
+        OtherTableError
+            The server has no such table, or one with other columns.
+        SourceError
+            The server refuses to answer.
+        """
+        different: dict[int, Difference] = {}
+        selects = (
+            f"select {number} as n, count(*) as found from {_name(one.table)} where {_condition(one)}"
+            for number, one in enumerate(expected)
+        )
+        for batch in _batches(selects):
+            different |= self._different(batch, expected)
+        return different
+
+    def _different(self, selects: Sequence[str], expected: Sequence[Expected]) -> dict[int, Difference]:
+        table = expected[0].table
+        answers = self._rows(table, " union all ".join(selects))
+        if len(answers) != len(selects):
+            raise SourceError(
+                f"The server at {self} answers {len(answers)} of {len(selects)} questions.",
+                hint="Check which program listens there.",
+            )
+        different: dict[int, Difference] = {}
+        for answer in answers:
+            one, count = expected[answer.number("n")], answer.number("found")
+            fits = count >= one.count if not one.key else count == one.count
+            if not fits:
+                found = self._described(one, count)
+                if found is not None:
+                    different[answer.number("n")] = found
+        return different
+
+    def _described(self, one: Expected, count: int) -> Difference | None:
+        """Return what is different about a row, None if it is the row itself that the server finds by its next key."""
+        table = one.table
+        if not one.key:
+            reason = f"the server has {counted(count, 'equal row')}, and the log {one.count}"
+            return Difference(table, "(a table without a key)", reason)
+        shown = "|".join(map(str, one.key.values()))
+        further = one.wanted if one.is_absent else one.guard
+        columns = [*one.key, *(name for name in further if name not in one.key)]
+        expected = {**one.wanted, **one.key, **one.guard}
+        asked = []
+        for place, name in enumerate(columns):
+            column = table.by_name[name]
+            asked += [f"{_text(column)} as t{place}", f"{guard(column, expected[name])} as f{place}"]
+            if name in one.wanted and not one.is_absent:
+                asked.append(f"{guard(column, one.wanted[name])} as w{place}")
+        if one.own_key:
+            asked.append(f"({' and '.join(_exact(table, one.own_key))}) as own")
+        where = " and ".join(locator(table.by_name[name], value) for name, value in one.key.items())
+        answers = self._rows(table, f"select {', '.join(asked)} from {_name(table)} where {where} limit 2")
+        if not answers:
+            return Difference(table, shown, "the row is missing on the server", is_done=one.verb == "DELETE")
+        row = answers[0]
+        if one.own_key and row["own"]:
+            return None
+        differing = tuple(
+            Found(name, _shown(expected[name]), _shown(_value(table.by_name[name], row[f"t{place}"])))
+            for place, name in enumerate(columns)
+            if not row[f"f{place}"]
+        )
+        if one.is_absent:
+            reason = "the server has a row with this key, and none is expected"
+            return Difference(table, shown, reason, differing, is_done=one.verb == "INSERT" and not differing)
+        is_done = bool(one.wanted) and all(row[f"w{place}"] for place, name in enumerate(columns) if name in one.wanted)
+        return Difference(table, shown, "the row differs on the server", differing, is_done)
+
+    def _rows(self, table: Table, sql: str) -> "list[AnswerRow]":
+        parts = in_parts(sql)
+        try:
+            for line in parts.before:
+                self._server.rows(line)
+            return self._server.rows(parts.statement)
+        except SourceError as error:
+            reason = _IS_ANOTHER.get(error.context.get("number", 0))
+            if reason is None:
+                raise
+            detail = re.search(r"column '([^']*)'", error.message)
+            column = f" ({detail[1].rpartition('.')[2]})" if detail else ""
+            raise OtherTableError(
+                f"{table.text} cannot be compared with the server at {self}: {reason}{column}"
+            ) from None
+
+
+def equals(column: Column, length: int | None, value: str) -> str:
+    """Return the condition that a part of a key equals a value, as the server compares it.
+
+    Raises
+    ------
+    UnprintableValueError
+        The value cannot be written as SQL.
+    """
+    name, wanted = quoted(column.name), kinds.literal(column, value)
+    return f"{name} = {wanted}" if length is None else f"left({name}, {length}) = left({wanted}, {length})"
+
+
+def in_words(difference: Difference) -> str:
+    """Return a difference in one line."""
+    columns = "; ".join(f"{one.column} should be {one.expected} and is {one.found}" for one in difference.columns[:5])
+    more = f"; and {counted(len(difference.columns) - 5, 'more column')}" if len(difference.columns) > 5 else ""
+    done = " (the row is already as the script would leave it)" if difference.is_done else ""
+    listed = f": {columns}{more}" if columns else ""
+    return f"{difference.table.text} {difference.key}: {difference.reason}{listed}{done}"
+
+
+def _batches(selects: Iterable[str]) -> Iterator[list[str]]:
+    """Yield as many queries as one question may have, by their number and by their length."""
+    batch: list[str] = []
+    size = 0
+    for text in selects:
+        if batch and (len(batch) >= _ROWS_AT_ONCE or size + len(text) > _BYTES_AT_ONCE):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def _name(table: Table) -> str:
+    return ".".join(map(quoted, table.name))
+
+
+def _condition(one: Expected) -> str:
+    if one.is_absent:
+        return " and ".join(locator(one.table.by_name[name], value) for name, value in one.key.items())
+    return " and ".join(conditions(one.as_operation()))
+
+
+def _exact(table: Table, key: dict[str, Text]) -> Iterable[str]:
+    return (guard(table.by_name[name], value) for name, value in key.items())
+
+
+def _text(column: Column) -> str:
+    """Return an expression for the beginning of a value, in the form that binloom prints."""
+    name, kind = quoted(column.name), column.data_type
+    if kind in kinds.BITS:
+        return f"cast({name} + 0 as char)"
+    if kind in kinds.FLOATS:
+        # As text, a FLOAT loses digits.
+        return f"{name} + 0e0"
+    if kind in kinds.BINARIES:
+        return f"concat('0x', hex(left({name}, {_SHOWN})))"
+    if kind in kinds.OPAQUE:
+        return f"concat('0x', left(hex({name}), {_SHOWN}))"
+    if kind in kinds.TEXTS | kinds.LABELS:
+        return f"left(convert({name} using utf8mb4), {_SHOWN + 1})"
+    return f"left(cast({name} as char), {_SHOWN + 1})"
+
+
+def _value(column: Column, answer: Any) -> Text:
+    if answer is None or isinstance(answer, str):
+        return answer
+    if isinstance(answer, float) and column.data_type in kinds.FLOATS:
+        # The fewest digits that are this number among those of 32 bits.
+        texts = (f"{answer:.{digits}g}" for digits in range(1, 10))
+        return next((text for text in texts if _single(text) == _single(str(answer))), str(answer))
+    return str(answer)
+
+
+def _single(text: str) -> bytes:
+    return struct.pack("<f", float(text))
+
+
+def _shown(value: Text) -> str:
+    if value is None:
+        return "NULL"
+    return f"'{value}'" if len(value) <= _SHOWN else f"'{value[:_SHOWN]}…'"

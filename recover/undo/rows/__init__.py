@@ -1,0 +1,1 @@
+"""Rows as an undo has them: their changes folded, the operations on them, and their values in SQL."""

@@ -1,0 +1,429 @@
+"""Row changes of tables that were altered or renamed since, with the columns and the name that the tables have now.
+
+After `carry`, the rows of these tables in `row_changes` are as the server would have logged them under the present
+definition. A column that a statement added has its value in all rows, a dropped one is gone, and a value whose text
+under the new type is unknown is left out of its image.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from ingest.words import counted
+from recover.sources.engine import registered
+from recover.sources.log import Log
+from recover.timeline.alterations import Added, Alteration, alteration
+from recover.timeline.conversions import UNKNOWN as NOT_TOLD
+from recover.timeline.definitions import Columns
+from recover.timeline.events import Image, Place
+from recover.timeline.events import Table as LoggedTable
+from recover.timeline.table_log import events_of
+from recover.undo.rows.fold import UNKNOWN, Row
+from recover.undo.select.selected import Selected, described, first_selected, is_selected
+from recover.undo.tables.definitions import Definitions, history_of
+from recover.undo.tables.table import Table, TableName
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from ingest.ddl.actions import Action, Column
+    from ingest.landing.schema_history import SchemaHistory
+
+BEFORE_ALTERED: Final = "unaltered_row_changes"
+"""Name that `row_changes` has after `carry` made another one."""
+
+_ALTERING: Final = (
+    *("add_column", "drop_column", "modify_column", "rename_column", "add_primary_key", "drop_primary_key"),
+    "convert_character_set",
+)
+_IMAGES: Final = ("row_before", "row_after")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that altered or renamed a table; `new_name` is its name afterwards."""
+
+    place: Place
+    binlog_file: str
+    name: TableName
+    new_name: TableName
+    steps: "tuple[Action, ...]"
+
+    def __str__(self) -> str:
+        return f"{self.steps[0].statement_type} at {self.binlog_file}:{self.place.pos}"
+
+    @property
+    def is_rename(self) -> bool:
+        """Whether the table has another name afterwards."""
+        return self.new_name != self.name
+
+
+@dataclass
+class Altered:
+    """The tables of a selection that were altered since.
+
+    Attributes
+    ----------
+    statements
+        By their present names, the statements whose effect the rows have.
+    problems
+        Why some cannot be carried, each once, as a sentence without its end.
+    warnings
+        What the statements took from the rows.
+    defaults
+        By table, the columns that an INSERT leaves to the server, with the values; `UNKNOWN` if they are unknown.
+    """
+
+    statements: dict[TableName, tuple[Statement, ...]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    defaults: dict[TableName, Row] = field(default_factory=dict)
+
+    def are_carried_over(self, table: Table, place: Place) -> bool:
+        """Return whether the rows of a table have the effect of the statement at a place."""
+        return any(one.place == place for one in self.statements.get(table.name, ()))
+
+    def defined(self, definitions: Definitions) -> Definitions:
+        """Return definitions that know which columns an INSERT leaves to the server."""
+        tables = dict(definitions.tables)
+        for name, defaults in self.defaults.items():
+            if name in tables:
+                tables[name] = replace(tables[name], defaults=defaults)
+        return replace(definitions, tables=tables)
+
+
+def carry(log: Log, selected: Selected, definitions: Definitions) -> tuple[Altered, Selected]:
+    """Give the rows of altered tables their present columns; return what was done, and the selection with new names."""
+    altered = Altered()
+    if log.copies is not None:
+        return altered, selected
+    history = history_of(log, selected.source_id)
+    images = _Images(log.connection, selected)
+    for name in selected.tables:
+        first = Place(*first_selected(log.connection, selected, name)[:3])
+        statements = [*_statements(history, name, first)]
+        new_name = statements[-1].new_name if statements else name
+        table = definitions.tables.get(new_name)
+        if not statements or table is None:
+            continue
+        if reason := _unfollowed(log, selected.source_id, statements, first, selected):
+            altered.problems.append(reason)
+            continue
+        carried = _Carried(history, name, table, statements)
+        altered.problems += carried.problems
+        if carried.problems:
+            continue
+        altered.statements[new_name] = tuple(statements)
+        images.carry(carried)
+        altered.problems += carried.losses
+        altered.warnings += carried.warnings
+        altered.defaults[new_name] = carried.defaults
+    if images.place():
+        selected = described(log.connection, selected.is_whole)
+    return altered, selected
+
+
+def _statements(history: "SchemaHistory", name: TableName, first: Place) -> Iterator[Statement]:
+    """Yield the statements since a place that altered or renamed a table, under all of its names."""
+    from ingest.ddl.actions import Action
+
+    events = ((place, event) for place, event in history.evidence() if isinstance(event, Action) and len(place) > 5)
+    for place, group in groupby(events, key=lambda one: (one[0][0], one[0][1], one[0][4], one[0][5])):
+        steps = [event for _, event in group if (event.schema_name, event.table_name) == name]
+        where = Place(*place[:3])
+        changing = [one for one in steps if one.action in (*_ALTERING, "rename_table") or _sets_default(one)]
+        if where < first or not changing:
+            continue
+        renames = [one for one in steps if one.action == "rename_table"]
+        new_name = (renames[-1].other_schema_name or "", renames[-1].other_table_name or "") if renames else name
+        yield Statement(where, history.file_at(place), name, new_name, tuple(steps))
+        name = new_name
+
+
+def _unfollowed(
+    log: Log, source_id: str, statements: Sequence[Statement], first: Place, selected: Selected
+) -> str | None:
+    """Return why the rows of a table cannot be followed to its present name, if it has another one."""
+    for number, statement in enumerate(statements):
+        if not statement.is_rename:
+            continue
+        former, new = ".".join(statement.name), ".".join(statement.new_name)
+        if statement.new_name in selected.tables or _has_changes(log, source_id, statement.new_name, statement.place):
+            return f"{former} became {new} by {statement}, which was another table before: the rows of both are mixed"
+        since = statements[number - 1].place if number else first
+        for event in events_of(log.connection, LoggedTable(source_id, *statement.name), statement.place):
+            if event.place >= since and not any(event.place == one.place for one in statements):
+                return f"rows of {former} may have changed unseen since: {event}"
+    return None
+
+
+def _has_changes(log: Log, source_id: str, name: TableName, until: Place) -> bool:
+    row = log.connection.execute(
+        "select count(*) from binloom.row_changes where source_id = ? and schema_name = ? and table_name = ?"
+        " and [epoch, file_sequence, start_pos] < [?, ?, ?]",
+        [source_id, *name, *until],
+    ).fetchone()
+    return row is not None and row[0] > 0
+
+
+class _Carried:
+    """The way of the rows of one table through the statements.
+
+    Attributes
+    ----------
+    problems, losses
+        Why the rows cannot be carried, and which selected values cannot.
+    """
+
+    def __init__(
+        self, history: "SchemaHistory", name: TableName, table: Table, statements: Sequence[Statement]
+    ) -> None:
+        self.name, self.table, self.statements = name, table, statements
+        self.problems: list[str] = []
+        self._history = history
+        self._ways: dict[tuple[str, ...], list[tuple[Statement, Alteration]]] = {}
+        self._lost: dict[tuple[str, Statement], int] = {}
+        self._dropped: dict[str, Statement] = {}
+        for statement in statements:
+            if any(step.action == "not_understood" for step in statement.steps):
+                self.problems.append(f"{table.text} was altered since by {statement}, which is not understood")
+
+    def way(self, columns: Columns, since: Place) -> list[tuple[Statement, Alteration]]:
+        """Return the effects of the statements on a row with some columns."""
+        following = [one for one in self.statements if one.place > since]
+        asked = (*columns.types, "", *columns.types.values(), str(len(following)))
+        if asked not in self._ways:
+            self._ways[asked] = []
+            for statement in following:
+                steps = tuple(step for step in statement.steps if step.action != "rename_table")
+                found = alteration((steps,), columns)
+                if found.after is None:
+                    reason = (
+                        f"{self.table.text} was altered since by {statement}, which does not fit the columns of its"
+                        " rows"
+                    )
+                    if reason not in self.problems:
+                        self.problems.append(reason)
+                    break
+                self._ways[asked].append((statement, found))
+                columns = found.after
+        return self._ways[asked]
+
+    @cached_property
+    def defaults(self) -> Row:
+        """The columns that the statements added and whose values an INSERT leaves to the server."""
+        found: Row = {}
+        for number, statement in enumerate(self.statements):
+            later = [step for one in self.statements[number + 1 :] for step in one.steps]
+            for step in statement.steps:
+                if step.action == "rename_column" and step.column_name in found:
+                    found[step.columns[0].name] = found.pop(step.column_name)
+                elif step.action == "add_column" and (column := self.table.by_name.get(step.columns[0].name)):
+                    is_changed = any(one.action == "modify_column" or _sets_default(one) for one in later)
+                    value = self._added(column.name, statement)
+                    if value is UNKNOWN or (not is_changed and _has_default(step.columns[0])):
+                        found[column.name] = value
+        return {name: value for name, value in found.items() if name in self.table.stored_names}
+
+    def _added(self, name: str, statement: Statement) -> str | None:
+        for way in self._ways.values():
+            for one, effect in way:
+                origin = effect.origins.get(name)
+                if one is statement and isinstance(origin, Added):
+                    return UNKNOWN if origin.value is NOT_TOLD else origin.value
+        return UNKNOWN
+
+    def row(self, image: Image, way: Sequence[tuple[Statement, Alteration]]) -> Image:
+        """Return an image as it is after the statements."""
+        for _, effect in way:
+            image = effect.row(image)
+        return {name: value for name, value in image.items() if name in self.table.by_name}
+
+    def note_losses(
+        self, before: Image | None, after: Image | None, way: Sequence[tuple[Statement, Alteration]]
+    ) -> None:
+        """Count the values of a selected change that no column has any more, or whose new text is unknown."""
+        for statement, effect in way:
+            kept = effect.new_names
+            for name in {*(before or ()), *(after or ())}:
+                is_changed = before is None or after is None or before.get(name) != after.get(name)
+                if not is_changed:
+                    continue
+                if name not in kept:
+                    self._dropped.setdefault(name, statement)
+                elif before is not None and name in before and kept[name] not in effect.row(before):
+                    self._lost[kept[name], statement] = self._lost.get((kept[name], statement), 0) + 1
+            before = None if before is None else effect.row(before)
+            after = None if after is None else effect.row(after)
+
+    @property
+    def losses(self) -> Iterator[str]:
+        """Yield which values the statements made unknown."""
+        generated = {column.name for column in self.table.columns if column.is_generated}
+        for (name, statement), count in self._lost.items():
+            if name not in generated:
+                yield (
+                    f"{statement} gave column {name} of {self.table.text} another type, and the new text of"
+                    f" {counted(count, 'value')} is unknown: select other transactions, or undo it on a copy of the"
+                    " table as it was before"
+                )
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """Yield what the statements took from the rows, and what an INSERT leaves to the server."""
+        for name, statement in self._dropped.items():
+            yield f"column {name} of {self.table.text}, which {statement} dropped: its values have no place"
+        for name, value in self.defaults.items():
+            if value is UNKNOWN:
+                yield (
+                    f"column {name} of {self.table.text}, which was added since: its default is no constant, so that"
+                    " the server chooses the values of inserted rows when the script runs"
+                )
+
+
+def _has_default(column: "Column") -> bool:
+    """Return whether the server gives a column its value in an INSERT without it; in strict mode, it may refuse."""
+    return column.default is not None or column.is_nullable is not False
+
+
+def _sets_default(step: "Action") -> bool:
+    return step.action == "other" and (step.detail or "").startswith("alter ")
+
+
+class _Images:
+    """Writes the rows of tables again, with other images and names."""
+
+    def __init__(self, connection: "DuckDBPyConnection", selected: Selected) -> None:
+        self._connection = connection
+        self._selected = selected
+        self._is_begun = False
+
+    def carry(self, carried: _Carried) -> None:
+        """Write the rows of a table that were logged before the last statement."""
+        import pyarrow as pa
+
+        connection, table = self._connection, carried.table
+        if not self._is_begun:
+            connection.execute("create or replace table carried_changes as select * from binloom.row_changes limit 0")
+            self._is_begun = True
+        last = carried.statements[-1].place
+        rows = connection.execute(
+            f"""select change_id, {is_selected(self._selected.is_whole)}, epoch, file_sequence, start_pos,
+                table_name, schema_name, table_version_id, event_type, pk_values, pk_values_after,
+                {", ".join(f"map_keys({image}), map_values({image})" for image in _IMAGES)}, undecoded_columns
+            from binloom.row_changes as changes
+            where source_id = ? and [epoch, file_sequence, start_pos] < [?, ?, ?]
+                and (schema_name, table_name) in ({", ".join("(?, ?)" for _ in carried.statements)})""",
+            [self._selected.source_id, *last, *(part for one in carried.statements for part in one.name)],
+        ).fetchall()
+        columns = _columns_by_version(connection, carried, self._selected.source_id)
+        found: list[dict[str, Any]] = []
+        for row in rows:
+            change_id, is_chosen, *where, name, schema, version, event_type, key, key_after = row[:11]
+            place = Place(*where)
+            if not _is_named(carried, (schema, name), place) or version not in columns:
+                continue
+            way = carried.way(columns[version], place)
+            before, after = (_image(*row[at : at + 2]) for at in (11, 13))
+            if is_chosen:
+                carried.note_losses(before, after, way)
+            images = [None if one is None else carried.row(one, way) for one in (before, after)]
+            keys = _keys(table, way, event_type, (key, key_after), images)
+            if keys is None:
+                reason = (
+                    f"the primary key of {table.text} changed with {way[-1][0]}, and its rows do not tell the new key"
+                )
+                if reason not in carried.problems:
+                    carried.problems.append(reason)
+                continue
+            found.append(
+                {
+                    "change_id": change_id, "new_schema": table.name[0], "new_table": table.name[1],
+                    "new_key": keys[0], "new_key_after": keys[1],
+                    "new_row_before": None if images[0] is None else [*images[0].items()],
+                    "new_row_after": None if images[1] is None else [*images[1].items()],
+                }
+            )  # fmt: skip
+        pairs = pa.map_(pa.string(), pa.string())
+        names = ("change_id", "new_schema", "new_table", "new_key", "new_key_after")
+        schema_ = pa.schema([*((one, pa.string()) for one in names), *((f"new_{one}", pairs) for one in _IMAGES)])
+        with registered(connection, "carried_rows", pa.Table.from_pylist(found, schema_)):
+            connection.execute(
+                """insert into carried_changes by name
+                select changes.* replace (
+                    new_schema as schema_name, new_table as table_name, new_key as pk_values,
+                    new_key_after as pk_values_after, null as table_version_id, new_row_before as row_before,
+                    new_row_after as row_after
+                ) from binloom.row_changes as changes inner join carried_rows using (change_id)"""
+            )
+
+    def place(self) -> bool:
+        """Put the written rows in the place of the logged ones; return whether there are any."""
+        if not self._is_begun:
+            return False
+        found = self._connection.execute(
+            "select table_type from information_schema.tables"
+            " where table_schema = 'binloom' and table_name = 'row_changes'"
+        ).fetchone()
+        kind = "view" if found is not None and found[0] == "VIEW" else "table"
+        self._connection.execute(
+            f"""alter {kind} binloom.row_changes rename to {BEFORE_ALTERED};
+            create view binloom.row_changes as
+                select * from binloom.{BEFORE_ALTERED} anti join carried_changes using (change_id)
+                union all by name select * from carried_changes"""
+        )
+        return True
+
+
+def _columns_by_version(connection: "DuckDBPyConnection", carried: _Carried, source_id: str) -> dict[str, Columns]:
+    """Return the columns of each version of a table, under all of its names."""
+    names = {statement.name for statement in carried.statements}
+    rows = connection.execute(
+        "select table_version_id, schema_name, table_name, columns, primary_key_columns from binloom.table_versions"
+        " where source_id = ?",
+        [source_id],
+    ).fetchall()
+    generated = [column.name for column in carried.table.columns if column.is_generated]
+    return {
+        version: Columns.of_version(columns, key).with_generated(generated)
+        for version, schema, name, columns, key in rows
+        if (schema, name) in names
+    }
+
+
+def _is_named(carried: _Carried, name: TableName, place: Place) -> bool:
+    """Return whether the table had a name at a place."""
+    here = next((one.name for one in carried.statements if place < one.place), carried.table.name)
+    return name == here
+
+
+def _image(names: list[str] | None, values: list[str | None] | None) -> Image | None:
+    return None if names is None or values is None else dict(zip(names, values, strict=True))
+
+
+def _keys(
+    table: Table,
+    way: Sequence[tuple[Statement, Alteration]],
+    event_type: str,
+    keys: tuple[str | None, str | None],
+    images: Sequence[Image | None],
+) -> tuple[str | None, str | None] | None:
+    """Return the keys of a row before and after its change as `row_changes` has them; None if they are unknown."""
+    if not table.primary_key or all(effect.keeps_keys for _, effect in way):
+        return keys if table.primary_key else (None, None)
+    from recover.selection.filters import key_text
+
+    ordered = [column.name for column in table.columns if column.name in table.primary_key]
+    texts: list[str] = []
+    before: Mapping[str, str | None] = {}
+    for image in images:
+        if image is None:
+            continue
+        before = {**before, **image}
+        parts = [before.get(name) for name in ordered]
+        if any(part is None for part in parts):
+            return None
+        texts.append(key_text(part or "" for part in parts))
+    return texts[0], texts[-1] if event_type == "UPDATE" and texts[-1] != texts[0] else None

@@ -1,0 +1,287 @@
+"""The definitions of tables and foreign keys that an undo needs, and where they come from.
+
+For each table, the first of these that knows all of it:
+
+1. the log's own statements, from the CREATE TABLE on;
+2. the server that rows are compared with;
+3. the schema snapshots that were given or landed, with the statements of the log after them.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from recover.sources.cluster import Cluster
+from recover.sources.document_types import DocumentTypes
+from recover.sources.landed_snapshot import newest_snapshot_on_cluster
+from recover.sources.log import Log
+from recover.timeline.baselines import sequence_of_file
+from recover.timeline.events import Place, TableEvent
+from recover.undo.tables.table import ForeignKey, Table, TableName, foreign_keys_of_snapshot, tables_of_snapshot
+
+if TYPE_CHECKING:
+    from ingest.ddl.actions import Action
+    from ingest.ddl.history import Event
+    from ingest.ddl.history import Place as Position
+    from ingest.ddl.shapes import Shape, Shapes
+    from ingest.landing.schema_history import SchemaHistory
+    from ingest.sources.snapshot import SchemaSnapshot
+    from recover.selection.catalog import TableVersion
+
+_SNAPSHOT: Final = "the schema snapshot"
+_CREATING: Final = ("create_table", "create_like")
+_INDIFFERENT: Final = ("truncate_table", "drop_partition", "truncate_partition", "exchange_partition")
+"""Actions after which a table has the same columns and keys."""
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The tables of a source at one place of its log.
+
+    Attributes
+    ----------
+    origins
+        By table, where its definition comes from, in words.
+    place
+        Where a snapshot was taken to which the statements since are not applied; None for all others.
+    has_all_children
+        Whether a snapshot or a server has shown the foreign keys of all tables. A log has those that it has created.
+    """
+
+    tables: Mapping[TableName, Table]
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    place: Place | None = None
+    origins: Mapping[TableName, str] = field(default_factory=dict)
+    has_all_children: bool = True
+
+    def shows(self, event: TableEvent) -> bool:
+        """Return whether they are from after an event. Without a place, they are taken to be the newest."""
+        return self.place is None or event.place < self.place
+
+    def with_documents(self, log: Log, names: Collection[TableName], *, json_as_text: bool = False) -> Self:
+        """Return these definitions with the types that the documents of some tables have in a log.
+
+        Parameters
+        ----------
+        json_as_text
+            Whether a document whose types are unknown has no member that its text does not tell.
+        """
+        is_needed = any(table.has_documents for name, table in self.tables.items() if name in names)
+        types = log.documents(names) if is_needed and log.documents is not None else DocumentTypes()
+        if json_as_text:
+            types.otherwise = {}
+        return replace(self, tables={name: table.with_documents(types) for name, table in self.tables.items()})
+
+    @classmethod
+    def of_log(cls, log: Log, source_id: str, *of_server: Self) -> Self:
+        """Return the definitions at the end of a log; `of_server` is asked after the log itself."""
+        if log.copies is not None:
+            return cls.of_cluster(source_id, log.copies.cluster).after(*of_server)
+        history = history_of(log, source_id)
+        events = history.evidence()
+        of_statements = [event for event in events if not _is_observation(event[1])]
+        given = cls.of_evidence(history, [event for event in events if not _is_hole(event[1])], log.versions)
+        if log.snapshot is not None and log.snapshot.binlog_file is None:
+            # Without a position, it is taken to be the newest if the statements of the log do not fit it.
+            given = cls.of_snapshot(log.snapshot).after(given)
+        given = given.after(cls.of_evidence(history, of_statements, log.versions), *of_server)
+        return cls.of_evidence(history, of_statements, log.versions, needs_character_sets=False).after(given)
+
+    @classmethod
+    def at(cls, log: Log, source_id: str, name: TableName, place: Place) -> Self:
+        """Return the definitions at a place. A later snapshot shows a table that no statement changed in between."""
+        history = history_of(log, source_id)
+        events = history.evidence()
+        before = [event for event in events if event[0][:3] <= tuple(place)]
+        of_statements = [event for event in before if not _is_observation(event[1])]
+        shown = [event for event in before if not _is_hole(event[1])]
+        shown += _shown_later(events[len(before) :], name)
+        given = cls.of_evidence(history, shown, log.versions)
+        return given.after(cls.of_evidence(history, of_statements, log.versions))
+
+    @classmethod
+    def of_evidence(
+        cls,
+        history: "SchemaHistory",
+        events: "Sequence[tuple[Position, Event]]",
+        versions: "Iterable[TableVersion]" = (),
+        *,
+        needs_character_sets: bool = True,
+    ) -> Self:
+        """Return the definitions of the tables of which evidence tells all; `versions` have further character sets.
+
+        Without a character set, a text is not written; a row without this text is.
+        """
+        from ingest.ddl.column_types import Dialect
+        from ingest.ddl.history import shapes_after
+        from ingest.sources.snapshot_ddl import rows_of_shapes
+        from ingest.versions import NEWEST
+
+        shapes = shapes_after(events)
+        _fill_character_sets(shapes, versions)
+        shapes.tables = {name: shape for name, shape in shapes.tables.items() if _is_whole(shape, needs_character_sets)}
+        if not shapes.tables:
+            return cls({}, has_all_children=False)
+        _fill_references(shapes)
+        found = cls.of_rows(*rows_of_shapes(shapes, Dialect("mysql", NEWEST)))
+        has_all = any(_is_observation(event) for _, event in events)
+        return replace(found, origins=_origins(history, events, shapes.tables), has_all_children=has_all)
+
+    def after(self, *earlier: Self) -> Self:
+        """Return these definitions for the tables that earlier ones do not have."""
+        found = self
+        for one in reversed(earlier):
+            keys = (key for key in found.foreign_keys if key.table not in one.tables)
+            found = replace(
+                found,
+                tables={**found.tables, **one.tables},
+                foreign_keys=(*one.foreign_keys, *keys),
+                origins={**found.origins, **one.origins},
+                has_all_children=found.has_all_children or one.has_all_children,
+            )
+        return found
+
+    @classmethod
+    def of_server(cls, snapshot: "SchemaSnapshot", server: str) -> Self:
+        """Return the definitions of a live server, which are the newest."""
+        at = f" at {snapshot.binlog_file}:{snapshot.binlog_pos}" if snapshot.binlog_file is not None else ""
+        found = cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys)
+        return replace(found, origins=dict.fromkeys(found.tables, f"the server {server}{at}"))
+
+    @classmethod
+    def of_snapshot(cls, snapshot: "SchemaSnapshot", epoch: int = 0) -> Self:
+        """Return the definitions of a snapshot; `epoch` is that of its position."""
+        place = None
+        if snapshot.binlog_file is not None and snapshot.binlog_pos is not None:
+            place = Place(epoch, sequence_of_file(snapshot.binlog_file), snapshot.binlog_pos)
+        found = cls.of_rows(snapshot.columns, snapshot.keys, snapshot.foreign_keys, place)
+        return replace(found, origins=dict.fromkeys(found.tables, _SNAPSHOT))
+
+    @classmethod
+    def of_cluster(cls, source_id: str, cluster: Cluster) -> Self:
+        """Return the definitions of the newest snapshot of a cluster; none if there is no snapshot."""
+        found = newest_snapshot_on_cluster(source_id, cluster)
+        return cls({}) if found is None else cls.of_snapshot(*found)
+
+    @classmethod
+    def of_rows(
+        cls,
+        columns: list[dict[str, Any]],
+        keys: list[dict[str, Any]],
+        foreign_keys: list[dict[str, Any]],
+        place: Place | None = None,
+    ) -> Self:
+        """Return the definitions that rows of `schema_columns`, `schema_keys` and `foreign_keys` give."""
+        return cls(tables_of_snapshot(columns, keys), tuple(foreign_keys_of_snapshot(foreign_keys)), place)
+
+
+def history_of(log: Log, source_id: str) -> "SchemaHistory":
+    """Return the evidence for the definitions of a source's tables: of files, or the landed one."""
+    from ingest.landing.schema_history import SchemaHistory
+    from ingest.warehouse.record import SourceRecord
+
+    if log.history is not None:
+        return log.history
+    home = log.home or Path()
+    return SchemaHistory.load(SourceRecord.load(source_id, home), home, with_keys=True)
+
+
+def _is_observation(event: "Event") -> bool:
+    from ingest.ddl.history import Observation
+
+    return isinstance(event, Observation)
+
+
+def _is_hole(event: "Event") -> bool:
+    from ingest.ddl.history import Hole
+
+    return isinstance(event, Hole)
+
+
+def _shown_later(events: "Iterable[tuple[Position, Event]]", name: TableName) -> "list[tuple[Position, Event]]":
+    """Return the next snapshot that shows a table as it was before, if there is one."""
+    from ingest.ddl.actions import Action
+    from ingest.ddl.history import Observation
+
+    for place, event in events:
+        if isinstance(event, Observation) and name in event.tables:
+            return [(place, Observation({name: event.tables[name]}, event.defaults, event.keys))]
+        if isinstance(event, Action) and _may_redefine(event, name):
+            return []
+    return []
+
+
+def _may_redefine(action: "Action", name: TableName) -> bool:
+    named = (action.schema_name, action.table_name), (action.other_schema_name, action.other_table_name)
+    is_of_schema = action.table_name is None and action.schema_name in (None, name[0])
+    is_creating = action.action in _CREATING and named[0] != name
+    return (name in named and not is_creating and action.action not in _INDIFFERENT) or (
+        is_of_schema and action.action in ("drop_database", "not_understood")
+    )
+
+
+def _fill_character_sets(shapes: "Shapes", versions: "Iterable[TableVersion]") -> None:
+    """Take the character sets that no statement tells from table maps, if all of these agree."""
+    from ingest.ddl.column_types import TEXT_TYPES
+
+    told: dict[tuple[TableName, str], set[str]] = {}
+    for version in versions:
+        for logged in version.columns:
+            if logged.character_set is not None:
+                table = (version.schema_name, version.table_name)
+                told.setdefault((table, logged.name), set()).add(logged.character_set)
+    for name, shape in shapes.tables.items():
+        for at, column in enumerate(shape.columns):
+            found = told.get((name, column.name), ())
+            if column.data_type in TEXT_TYPES and column.character_set is None and len(found) == 1:
+                shape.columns[at] = replace(column, character_set=next(iter(found)))
+
+
+def _is_whole(shape: "Shape", needs_character_sets: bool) -> bool:
+    from ingest.ddl.column_types import TEXT_TYPES
+
+    texts = TEXT_TYPES if needs_character_sets else frozenset()
+    return shape.has_all_keys and all(
+        column.data_type is not None and (column.data_type not in texts or column.character_set is not None)
+        for column in shape.columns
+    )
+
+
+def _fill_references(shapes: "Shapes") -> None:
+    """Name the columns that a foreign key refers to without naming them: the primary key of the parent."""
+    for shape in shapes.tables.values():
+        for at, key in enumerate(shape.keys):
+            parent = shapes.tables.get((key.referenced_schema_name or "", key.referenced_table_name or ""))
+            if key.is_foreign and not key.referenced_columns and parent is not None:
+                shape.keys[at] = replace(key, referenced_columns=parent.primary_key)
+
+
+def _origins(
+    history: "SchemaHistory", events: "Iterable[tuple[Position, Event]]", known: Iterable[TableName]
+) -> dict[TableName, str]:
+    """Return where the definition of each table comes from, in words."""
+    from ingest.ddl.actions import Action
+    from ingest.ddl.history import Observation
+
+    firsts: dict[TableName, str] = {}
+    since: dict[TableName, set[tuple[int, ...]]] = {}
+    for place, event in events:
+        if isinstance(event, Observation):
+            firsts |= dict.fromkeys(event.tables, _SNAPSHOT)
+            since |= {name: set() for name in event.tables}
+        elif isinstance(event, Action):
+            name = (event.schema_name or "", event.table_name or "")
+            if event.action in _CREATING and not (event.is_conditional and name in firsts):
+                firsts[name] = f"{event.statement_type} at {history.file_at(place)}:{place[4]}"
+                since[name] = set()
+            elif event.action == "rename_table" and name in firsts:
+                new = (event.other_schema_name or "", event.other_table_name or "")
+                firsts[new], since[new] = firsts.pop(name), {*since.pop(name), place[:5]}
+            elif name in since and event.action not in _INDIFFERENT:
+                since[name].add(place[:5])
+    return {name: firsts[name] + _and_since(len(since[name])) for name in known if name in firsts}
+
+
+def _and_since(count: int) -> str:
+    return f" and {count} statement{'s' if count > 1 else ''} of the log since" if count else ""
