@@ -183,8 +183,8 @@ def ask(home: Path, key: str, command: str) -> dict[str, float]:
     from recover.selection.filters import Filters
     from recover.sources.log import VIEWS, Log
     from recover.timeline.history import history_of
+    from recover.timeline.named_table import find_table
     from recover.timeline.table_log import MARTS
-    from recover.timeline.tables import find_table
 
     before, started, used = _bytes_read(), perf_counter(), process_time()
     if command == "query":

@@ -16,7 +16,7 @@ from ingest.words import counted
 from recover.retention.erased import Found, find
 from recover.retention.needed import assert_built
 from recover.sources.log import Log
-from recover.timeline.tables import find_table
+from recover.timeline.named_table import find_table
 
 if TYPE_CHECKING:
     from ingest.landing.erasure import Erasure

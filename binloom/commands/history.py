@@ -11,11 +11,11 @@ from recover.timeline.as_of import Moment, moment_of
 from recover.timeline.copied import copy_row
 from recover.timeline.events import Change, Image, Table, TableEvent
 from recover.timeline.history import history_of
-from recover.timeline.masks import masked_in_words
+from recover.timeline.logged_statements import statements_of
+from recover.timeline.masked_columns import masked_in_words
+from recover.timeline.named_table import find_table
 from recover.timeline.names import later_name, periods_of
 from recover.timeline.rows import Version
-from recover.timeline.statements import statements_of
-from recover.timeline.tables import find_table
 
 _TEXT_COLUMNS: Final = (
     "version",

@@ -20,7 +20,7 @@ from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
 from recover.sources.log import VIEWS, Log, listed
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
-from recover.timeline.masks import masks_in_filters
+from recover.timeline.masked_columns import masks_in_filters
 from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from ingest.words import counted, subject
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.copied import copy_table
-from recover.timeline.masks import masked_in_words
+from recover.timeline.masked_columns import masked_in_words
+from recover.timeline.named_table import find_table
 from recover.timeline.sorted_rows import sorted_rows
 from recover.timeline.state import Row, State, state_of
-from recover.timeline.tables import find_table
 
 _ROWS_AT_ONCE: Final = 10_000
 _UNKNOWN, _UNCERTAIN = "_unknown_columns", "_uncertain_since"

@@ -76,7 +76,7 @@ def read_lineage(target: Path) -> Lineage:
     """Read the lineage of a dbt project from the artifacts of a build.
 
     A column is made of the columns that its expression contains; conditions such as where and join are not sources.
-    `binloom.site.follow` has the rules.
+    `binloom.site.query_columns` has the rules.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def read_lineage(target: Path) -> Lineage:
         The manifest is missing or has no compiled SQL, or a file is not dbt's.
     """
     from binloom.site.artifacts import Artifacts, parents_of, relation_of
-    from binloom.site.follow import fields_of_type
+    from binloom.site.query_columns import fields_of_type
 
     artifacts = Artifacts(target)
     nodes, tests = artifacts.tables(), artifacts.tests()
@@ -149,7 +149,7 @@ def _group(node: Mapping[str, Any]) -> str:
 
 def _outputs(node: Mapping[str, Any], readable: Mapping[str, Outputs]) -> Outputs:
     """Return the columns that the SQL of a model gives, none if it cannot be followed."""
-    from binloom.site.follow import query_outputs
+    from binloom.site.query_columns import query_outputs
 
     if not node.get("compiled_code") or node.get("language") != "sql":
         return []

@@ -12,7 +12,7 @@ from binloom.site.facts import Facts, Proof, Source
 from binloom.site.lineage import Column, Lineage
 from binloom.site.markup import anchor, inline, link, rows, text
 from binloom.site.plots import plots
-from binloom.site.tables import TablePages, badge, section
+from binloom.site.table_pages import TablePages, badge, section
 from ingest.escapes import json_in_script
 from ingest.words import counted
 

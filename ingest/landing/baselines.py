@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ingest.landing.snapshots import land_snapshot
-from ingest.masking.tables import TableMasking
+from ingest.masking.whole_tables import TableMasking
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows, data_files, read_rows, replacing, store_errors, writer_options

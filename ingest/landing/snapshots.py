@@ -6,7 +6,7 @@ from typing import Any
 
 from ingest.landing.other_names import rows_with_other_names
 from ingest.landing.published import publish_history, published_bindings
-from ingest.masking.definitions import masked_snapshot
+from ingest.masking.masked_snapshots import masked_snapshot
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.warehouse.files import append_rows, delete_temporaries
 from ingest.warehouse.home import binloom_home, prepare_home, raw_table_dir

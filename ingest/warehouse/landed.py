@@ -49,7 +49,7 @@ def landed_batches(
             targets = reader.column(batch)
             if masks is not None:
                 # Importing the tokenizer takes a while.
-                from ingest.masking.statements import with_masked_texts
+                from ingest.masking.statement_texts import with_masked_texts
 
                 batch = with_masked_texts(batch, flavor, version, masks.key)
             yield kind, batch.append_column(DML_TARGETS, targets)

@@ -13,7 +13,7 @@ from ingest.errors import StoreError, UsageError
 from ingest.landing.expiry import OldFile
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.warehouse.segments import FIRST_EVENT
-from recover.retention.masks import LandedMaps, MaskRecord, masks_of_rows
+from recover.retention.carried_masks import LandedMaps, MaskRecord, masks_of_rows
 from recover.timeline.as_of import Moment
 from recover.timeline.events import Effect, Place, Table
 from recover.timeline.state import Row, State, state_of

@@ -15,8 +15,8 @@ from ingest.ddl.actions import Action, Column
 from ingest.ddl.column_types import TEXT_TYPES
 from ingest.ddl.shapes import Shape, ShapeError, Shapes
 from recover.selection.filters import key_text
+from recover.timeline.columns import Columns
 from recover.timeline.conversions import UNKNOWN, Value, converted, initial, keeps_text
-from recover.timeline.definitions import Columns
 from recover.timeline.events import Effect, Image, TableEvent
 from recover.timeline.readings import Reading
 

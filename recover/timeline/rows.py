@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from recover.timeline.alterations import Alteration, Alterations
-from recover.timeline.definitions import Columns
+from recover.timeline.columns import Columns
 from recover.timeline.events import Change, Effect, Image, Place, TableEvent
 
 NOT_INSERTED: Final = "not_inserted"

@@ -12,8 +12,8 @@ from recover.sources.key_parts import rows_of_keys
 from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.alterations import moves_keys
 from recover.timeline.baselines import Baseline, sequence_of_file
+from recover.timeline.columns import Columns
 from recover.timeline.components import components
-from recover.timeline.definitions import Columns
 from recover.timeline.events import Change, Effect, JsonChange, Place, Table, TableEvent
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from recover.sources.log import Log, listed
 from recover.timeline.as_of import moment_of
 from recover.timeline.events import Effect, Place
 from recover.timeline.events import Table as LoggedTable
-from recover.timeline.masks import masked_tables
+from recover.timeline.masked_columns import masked_tables
 from recover.timeline.table_log import events_of
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.planner import Plan, Planner

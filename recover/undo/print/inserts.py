@@ -12,7 +12,7 @@ from ingest.words import counted
 from recover.selection.catalog import Column as LoggedColumn
 from recover.sources.log import Log
 from recover.timeline.events import Effect, TableEvent
-from recover.timeline.masks import in_words, masked_tables
+from recover.timeline.masked_columns import in_words, masked_tables
 from recover.timeline.sorted_rows import sorted_rows
 from recover.timeline.state import Row, State
 from recover.timeline.table_log import events_of

@@ -15,8 +15,8 @@ from ingest.words import counted
 from recover.sources.engine import registered
 from recover.sources.log import Log
 from recover.timeline.alterations import Added, Alteration, alteration
+from recover.timeline.columns import Columns
 from recover.timeline.conversions import UNKNOWN as NOT_TOLD
-from recover.timeline.definitions import Columns
 from recover.timeline.events import Image, Place
 from recover.timeline.events import Table as LoggedTable
 from recover.timeline.table_log import events_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from recover.timeline.masks import MaskedTables, in_words
+from recover.timeline.masked_columns import MaskedTables, in_words
 from recover.undo.options import UndoOptions
 from recover.undo.select.selected import Selected, is_selected
 from recover.undo.tables.definitions import Definitions

@@ -14,8 +14,8 @@ from ingest.errors import UsageError
 from ingest.masking.methods import Mask, Method, masked
 from ingest.masking.rows import _masked_changes
 from ingest.masking.rules import MaskedColumn, Masks, _Pattern
-from ingest.masking.statements import with_masked_texts
-from ingest.masking.tables import TableMasking
+from ingest.masking.statement_texts import with_masked_texts
+from ingest.masking.whole_tables import TableMasking
 from ingest.sources.baseline_tables import BaselineTable
 
 KEY = b"0123456789abcdef"

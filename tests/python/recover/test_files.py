@@ -20,9 +20,9 @@ from recover.sources.decoded_rows import VIEWS as VIEWS_OF_DECODED
 from recover.sources.log import VIEWS, Log
 from recover.sources.row_filter import rows_with_keys
 from recover.timeline.as_of import moment_of
+from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of
 from recover.timeline.table_log import MARTS
-from recover.timeline.tables import find_table
 from tests.servers import ALL_DISTRIBUTIONS
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here

@@ -13,8 +13,8 @@ from recover.sources.log import Log
 from recover.timeline.as_of import Moment, moment_of
 from recover.timeline.events import Effect, Place, TableEvent
 from recover.timeline.events import Table as LoggedTable
+from recover.timeline.named_table import find_table
 from recover.timeline.state import Row, State, state_of
-from recover.timeline.tables import find_table
 from recover.undo.print import inserts as module
 from recover.undo.print.inserts import DefinitionError, Inserts, inserts_of
 from recover.undo.tables.table import Column, Table

@@ -10,9 +10,9 @@ from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.retention.erased import find
 from recover.sources.log import Log
 from recover.timeline.history import UnknownRowError, history_of
+from recover.timeline.named_table import find_table
 from recover.timeline.names import later_name, periods_of
 from recover.timeline.rows import Version
-from recover.timeline.tables import find_table
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.recover.baselines import NO_BASELINES

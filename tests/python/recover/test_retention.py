@@ -16,7 +16,7 @@ from ingest.warehouse.files import read_rows
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import BASELINE_ROWS, BASELINES, SCHEMA_SNAPSHOTS
 from recover.retention.carried import land_carried, tables_at
-from recover.retention.masks import LandedMaps, masks_of_rows
+from recover.retention.carried_masks import LandedMaps, masks_of_rows
 from recover.retention.needed import expiring, keep_needed
 from recover.sources.log import VIEWS, Log
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS

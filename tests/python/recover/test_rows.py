@@ -5,8 +5,8 @@ import pytest
 
 from ingest.ddl.statements import actions_of
 from recover.timeline.alterations import alteration
+from recover.timeline.columns import Columns
 from recover.timeline.components import components
-from recover.timeline.definitions import Columns
 from recover.timeline.events import Effect, JsonChange
 from recover.timeline.rows import Version, versions
 from tests.support.recover.table_logs import Log

@@ -11,8 +11,8 @@ from recover.selection.filters import Filters
 from recover.sources.document_types import DocumentTypes
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of
-from recover.timeline.tables import find_table
 from recover.undo.options import Direction, UndoOptions
 from recover.undo.plan.planner import Plan
 from recover.undo.print.inserts import inserts_of

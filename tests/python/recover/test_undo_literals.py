@@ -13,8 +13,8 @@ import pytest
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
+from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of
-from recover.timeline.tables import find_table
 from recover.undo.print.inserts import inserts_of
 from recover.undo.prove.session import SESSION
 from recover.undo.rows.literals import UnprintableValueError, guard, literal, quoted

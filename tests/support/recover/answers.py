@@ -6,8 +6,8 @@ from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.as_of import moment_of
 from recover.timeline.history import history_of
+from recover.timeline.named_table import find_table
 from recover.timeline.state import state_of
-from recover.timeline.tables import find_table
 from recover.undo.options import UndoOptions
 from recover.undo.print.script import script
 from recover.undo.undoing import planned
