@@ -22,9 +22,9 @@ from ingest.binlog.gtid_sets import gtid_union
 from ingest.errors import StoreError
 from ingest.landing.held import StreamLanding
 from ingest.landing.plan import SEGMENT_BYTES
+from ingest.landing.recorder import new_run_id, now
 from ingest.landing.row_counts import counts_of
 from ingest.landing.row_counts import merged as merged_counts
-from ingest.landing.run import new_run_id, now
 from ingest.landing.task import GROUP_ROWS, SegmentFile
 from ingest.warehouse.files import (
     LAND_ANEW,

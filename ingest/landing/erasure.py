@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 from ingest.landing.baselines import delete_unfinished
 from ingest.landing.held import StreamLanding
+from ingest.landing.recorder import now
 from ingest.landing.row_counts import counts_of
-from ingest.landing.run import now
 from ingest.landing.task import GROUP_ROWS
 from ingest.warehouse.files import (
     append_rows,

@@ -15,7 +15,7 @@ from pathlib import Path
 from ingest.landing.baselines import delete_unfinished
 from ingest.landing.compact import remove_replaced
 from ingest.landing.held import StreamLanding
-from ingest.landing.run import now
+from ingest.landing.recorder import now
 from ingest.warehouse.files import data_files, read_rows, segment_folder, store_errors
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import SourceLock

@@ -12,8 +12,9 @@ from ingest.landing.executors import LocalExecutor
 from ingest.landing.options import IngestOptions, IngestResult, Progress, silent
 from ingest.landing.plan import FilePlan, IdentifiedFile, plan_file, plan_from_scan
 from ingest.landing.published import publish_history
+from ingest.landing.recorder import new_run_id
 from ingest.landing.row_counts import Counts, SegmentKey
-from ingest.landing.run import Run, new_run_id
+from ingest.landing.run import Run
 from ingest.sources.directory import binlog_path
 from ingest.warehouse.home import prepare_home
 from ingest.warehouse.locks import SourceLock
@@ -129,11 +130,11 @@ class StreamLanding:
 
     def record_identity(self, row: Row) -> None:
         """Record a row of `sources`; by default it records a server change within an epoch (`change`)."""
-        self._run.record_identity({"change": "server_changed", **row, "source_id": self.source_id})
+        self._run.recorder.add_identity({"change": "server_changed", **row, "source_id": self.source_id})
 
     def record_states(self, states: Sequence[SegmentState], counts: Mapping[SegmentKey, Counts] | None = None) -> None:
         """Record states of segments atomically, those of completed segments with the counts of their rows."""
-        self._run.record_states(states, counts)
+        self._run.recorder.add_states(states, counts)
 
     def reload_snapshots(self) -> None:
         """Reload the landed schema snapshots, and decode with them from now on."""

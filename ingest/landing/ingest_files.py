@@ -18,7 +18,8 @@ from ingest.landing.executors import (
 from ingest.landing.options import IngestOptions, IngestResult, Progress, filter_text, filter_words, silent
 from ingest.landing.plan import IdentifiedFile, identify
 from ingest.landing.published import open_home, publish_history
-from ingest.landing.run import Run, new_run_id
+from ingest.landing.recorder import new_run_id
+from ingest.landing.run import Run
 from ingest.sources.directory import BinlogPath
 from ingest.warehouse.home import binloom_home, prepare_home
 from ingest.warehouse.locks import SourceLock
@@ -108,7 +109,7 @@ def ingest(
         run.record_encrypted(identified)
         # One epoch after the other: a replica's epoch skips the transactions that the epoch before it has landed.
         for epoch in sorted({file.epoch for file in identified.files}):
-            run.record_identities(identified, epoch)
+            run.recorder.add_identities(identified, epoch)
             todo = [file for file in identified.files if file.epoch == epoch and not file.is_landed]
             if todo:
                 run.land(todo, tasks.executor(todo))

@@ -6,46 +6,38 @@ segment without such a row is landed again and gives the same files. Readers of 
 """
 
 import contextlib
-import json
 import logging
 import os
 import time
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from ingest.binlog.format import read_format
 from ingest.binlog.hints import SchemaHints
 from ingest.errors import BinloomError
 from ingest.landing.executors import Executor, grouped
+from ingest.landing.nameless import Nameless
 from ingest.landing.options import IngestOptions, IngestResult, Progress, filter_text
 from ingest.landing.plan import (
     FilePlan,
     FileProblem,
     Identified,
     IdentifiedFile,
-    content_name,
     plan_batches,
 )
-from ingest.landing.row_counts import Counts, SegmentKey
+from ingest.landing.recorder import Recorder, now
 from ingest.landing.schema_history import SchemaHistory
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure
-from ingest.masking.rows import KEY_LOST, NO_NAMES
+from ingest.landing.used_hints import MAP_NAMING, merged_hints, stale_segments, used_hints
 from ingest.sources.directory import BinlogPath, find_binlogs
-from ingest.warehouse.files import append_rows, append_table, delete_temporaries, read_table
-from ingest.warehouse.locks import SourceLock, folders_locked
+from ingest.warehouse.locks import SourceLock
 from ingest.warehouse.masks import masks_of
-from ingest.warehouse.names import source_stem
-from ingest.warehouse.record import Row, SourceRecord
+from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.segments import Segment, SegmentState, Status
-from ingest.warehouse.tables import BINLOG_FILES, SEGMENTS, SOURCES, TABLE_MAPS, RawTable
 
 if TYPE_CHECKING:
     from ingest.masking.rules import Masks
@@ -54,19 +46,6 @@ if TYPE_CHECKING:
 COMMIT_SECONDS = 10.0
 COMMIT_SEGMENTS = 256
 
-_MAP_NAMING = ["schema_name", "table_name", "columns"]
-
-# Schema and table, and `_NAMES` if the values also depend on the names of the columns, because masks choose by name.
-_Described = tuple[str, str] | tuple[str, str, str]
-_NAMES = "names"
-
-_MOST_NAMED = 5
-_UNMASKABLE = {
-    NO_NAMES: "masks may concern them and their column names are not known. Land a snapshot with `binloom snapshot`, "
-    "then run ingest again for the same files.",
-    KEY_LOST: "masks give a column of their primary key the method drop, null or partial. Give it the method hash, and "
-    "land the files under another --source.",
-}
 
 log = logging.getLogger(__name__)
 
@@ -106,16 +85,11 @@ class Run:
         self._home = home
         self._lock = lock
         self._progress = progress
-        self._stem = f"{source_stem(result.source_id)}-{result.run_id}"
-        self._files_written = 0
-        for table in (SOURCES, BINLOG_FILES, SEGMENTS, TABLE_MAPS):
-            delete_temporaries(table, f"{source_stem(result.source_id)}-", home)
-        self._unmaskable: set[tuple[str, str, str]] = set()
+        self.recorder = Recorder(record, result.run_id, home)
+        self._nameless = Nameless()
         self.history = SchemaHistory.load(record, home)
         self.hints: SchemaHints | None = None
         self._filter = filter_text(options.tables)
-        self._known_maps: set[str] | None = None
-        self._has_nameless_maps = False
         self._bytes_known = 0
         self._bytes_done = 0
 
@@ -129,7 +103,7 @@ class Run:
         self.result = result
         self._progress = progress
         self._bytes_known = self._bytes_done = 0
-        self._has_nameless_maps = False
+        self._nameless = Nameless()
         return result
 
     def open_again(self, files: Sequence[BinlogPath]) -> list[BinlogPath]:
@@ -137,7 +111,7 @@ class Run:
         from ingest.landing.again import listed_segments, reopened
 
         segments = listed_segments(self._record, [file.name for file in files], self._filter, self._home)
-        self.record_states(reopened(segments, self.result.run_id, now(), self._filter))
+        self.recorder.add_states(reopened(segments, self.result.run_id, now(), self._filter))
         names = {segment.binlog_file for segment in segments}
         return [file for file in files if file.name in names]
 
@@ -155,42 +129,22 @@ class Run:
         for file in files:
             stale = list(self.stale_segments(file.epoch, file.file.name))
             if stale:
-                self.record_states(reopened(stale, self.result.run_id, now(), self._filter))
+                self.recorder.add_states(reopened(stale, self.result.run_id, now(), self._filter))
                 reopened_files.append(replace(file, is_landed=False))
         return reopened_files
 
     def stale_segments(self, epoch: int, binlog_file: str) -> Iterator[Segment]:
         """Yield the segments of a file that were decoded with hints that differ from the hints known now."""
-        if (epoch, binlog_file) in self._record.erased:
-            return
-        hints = self.history.hints(epoch) or SchemaHints()
-        for state in self._record.states.get((epoch, binlog_file), []):
-            # Segments that earlier versions of binloom landed do not record their hints.
-            if state.status != "completed" or state.table_filter != self._filter or not state.hints_used:
-                continue
-            if json.loads(state.hints_used) != _hints_used(hints, state.segment, _tables_of(state)):
-                yield state.segment
+        if (epoch, binlog_file) not in self._record.erased:
+            states = self._record.states.get((epoch, binlog_file), [])
+            yield from stale_segments(self._hints(epoch), states, self._filter)
 
     def merged_hints(self, whole: Segment, states: Iterable[SegmentState]) -> str | None:
         """Return `hints_used` of a segment that is merged from others, none of which is stale."""
-        hints = self.history.hints(whole.epoch) or SchemaHints()
-        used = _hints_used(hints, whole, {table for state in states for table in _tables_of(state)})
-        return json.dumps(used, sort_keys=True) if used else None
+        return merged_hints(self._hints(whole.epoch), whole, states)
 
-    def record_identities(self, identified: Identified, epoch: int) -> None:
-        """Record the new identities of the servers of an epoch."""
-        for row in identified.new_identities:
-            if row["epoch"] != epoch:
-                continue
-            if epoch in identified.failovers and row["change"] == "epoch_opened":
-                row = {**row, "gtids_before": str(self._record.gtids_done()) or None}
-            name = f"{source_stem(self.result.source_id)}-{epoch}-{content_name([row])}"
-            self.record_identity(row, name)
-
-    def record_identity(self, row: Row, name: str | None = None) -> None:
-        """Record a row of `sources` as a file of this name; recording it again under this name replaces the file."""
-        (observed,) = self._append(SOURCES, [{**row, "observed_at": now()}], name)
-        self._record.add_identity(observed)
+    def _hints(self, epoch: int) -> SchemaHints:
+        return self.history.hints(epoch) or SchemaHints()
 
     def record_encrypted(self, identified: Identified) -> None:
         """Record files that cannot be landed at all, with the reason."""
@@ -282,9 +236,7 @@ class Run:
 
     def _begin(self, plans: Sequence[FilePlan]) -> list[Segment]:
         """Record the scanned files, the segments to land, and the ranges that are skipped or failed."""
-        # Record the files before any of their segments, because an epoch is known by its files.
-        scanned = [{**plan.row, "scanned_at": now()} for plan in plans if plan.row is not None]
-        self._record.add_files(self._append(BINLOG_FILES, scanned))
+        self.recorder.add_files([{**plan.row, "scanned_at": now()} for plan in plans if plan.row is not None])
         states: list[SegmentState] = []
         segments: list[Segment] = []
         for plan in plans:
@@ -299,7 +251,7 @@ class Run:
                 self.result.problems.append(plan.problem)
                 if plan.bad is not None and not plan.is_recorded:
                     states.append(self._state(plan.bad, "failed", error=str(plan.problem.error)))
-        self.record_states(states)
+        self.recorder.add_states(states)
         self._bytes_known += sum(segment.size for segment in segments)
         return segments
 
@@ -340,7 +292,10 @@ class Run:
 
     def _commit(self, tasks: Executor, results: Sequence[SegmentResult]) -> None:
         tasks.register(results)
-        self._append_table_maps(results)
+        batches = [batch for outcome in results for batch in outcome.table_maps]
+        self.recorder.add_table_maps(batches)
+        for batch in batches:
+            self._nameless.add_maps(batch.select([*MAP_NAMING]).to_pylist(), self.hints)
         states: list[SegmentState] = []
         for outcome in results:
             segment = outcome.segment
@@ -354,144 +309,28 @@ class Run:
                         min_event_at=outcome.min_event_at,
                         max_event_at=outcome.max_event_at,
                         gtids=str(outcome.gtids) or None,
-                        hints_used=self._hints_used(outcome),
+                        hints_used=used_hints(self.hints or SchemaHints(), outcome, self.masks),
                     )
                 )
                 self.result.segments += 1
                 self.result.bytes += segment.size
                 self.result.row_events += outcome.row_events
                 self.result.transactions += outcome.transactions
-                self._unmaskable |= outcome.unmaskable
+                self._nameless.add_unmaskable(outcome.unmaskable)
             if outcome.bad is not None and outcome.error is not None:
                 states.append(self._state(outcome.bad, "failed", error=str(outcome.error)))
                 self.result.problems.append(
                     FileProblem(outcome.bad.binlog_file, outcome.bad.start, outcome.bad.end, outcome.error)
                 )
-        self.record_states(states, {outcome.segment.key: outcome.row_counts for outcome in results})
+        self.recorder.add_states(states, {outcome.segment.key: outcome.row_counts for outcome in results})
         log.debug("%d segments are committed", len(results))
-
-    def _hints_used(self, outcome: SegmentResult) -> str | None:
-        """Return `hints_used` of a decoded segment; None if no value depends on hints."""
-        tables: set[_Described] = set()
-        for batch in outcome.table_maps:
-            for table_map in batch.select([*_MAP_NAMING, "hint", "unknown_hints"]).to_pylist():
-                table = table_map["schema_name"], table_map["table_name"]
-                if table_map["hint"] != "metadata" or table_map["unknown_hints"]:
-                    tables.add(table)
-                has_names = bool(table_map["columns"]) and table_map["columns"][0]["name"] is not None
-                if not has_names and self.masks is not None and self.masks.concerns(*table):
-                    tables.add((*table, _NAMES))
-        used = _hints_used(self.hints or SchemaHints(), outcome.segment, tables)
-        return json.dumps(used, sort_keys=True) if used else None
-
-    def record_states(self, states: Sequence[SegmentState], counts: Mapping[SegmentKey, Counts] | None = None) -> None:
-        """Record states of segments atomically, later than all earlier states: the clock may have been set back.
-
-        Those of completed segments have the counts of their rows.
-        """
-        if not states:
-            return
-        first, until = min(state.recorded_at for state in states), self._record.recorded_until
-        if until is not None and first <= until:
-            ahead = until - first + timedelta(microseconds=1)
-            states = [replace(state, recorded_at=state.recorded_at + ahead) for state in states]
-        with folders_locked(self._home, self.result.source_id):
-            rows = [{**state.row, "row_event_counts": (counts or {}).get(state.key)} for state in states]
-            self._append(SEGMENTS, rows)
-        self._record.add_states(states)
-
-    def _append(self, table: RawTable, rows: Sequence[Row], name: str | None = None) -> list[Row]:
-        """Write rows as one file, if there are any; return them with all columns, as a reader gets them."""
-        if rows:
-            append_rows(table, rows, name or self._next_name(), self._home)
-        return [{column: row.get(column) for column in table.columns.names} for row in rows]
-
-    def _append_table_maps(self, results: Sequence[SegmentResult]) -> None:
-        batches = [batch for outcome in results for batch in outcome.table_maps]
-        if not batches:
-            return
-        if self._known_maps is None:
-            known = read_table(TABLE_MAPS, self._home, ["table_map_id"], source_id=self.result.source_id)
-            self._known_maps = set(known["table_map_id"].to_pylist())
-        maps = pa.Table.from_batches(batches)
-        fresh: dict[str, int] = {}
-        for index, map_id in enumerate(maps["table_map_id"].to_pylist()):
-            if map_id not in self._known_maps:
-                fresh.setdefault(map_id, index)
-        self._has_nameless_maps |= any(map(self._is_nameless, maps.select(_MAP_NAMING).to_pylist()))
-        if fresh:
-            new = maps.take(list(fresh.values()))
-            source = pa.array([self.result.source_id] * new.num_rows, pa.string())
-            append_table(TABLE_MAPS, new.append_column("source_id", source), self._next_name(), self._home)
-            self._known_maps.update(fresh)
-
-    def _is_nameless(self, table_map: dict[str, Any]) -> bool:
-        if not table_map["columns"] or table_map["columns"][0]["name"] is not None:
-            return False
-        return self.hints is None or not self.hints.is_known(table_map["schema_name"], table_map["table_name"])
 
     def _state(self, segment: Segment, status: Status, **facts: Any) -> SegmentState:
         return segment.state(status, self.result.run_id, now(), table_filter=self._filter, **facts)
-
-    def _next_name(self) -> str:
-        self._files_written += 1
-        return f"{self._stem}-{self._files_written:05d}"
 
     def _report(self, word: str) -> None:
         self._progress(self._bytes_done, self._bytes_known, word)
 
     def warn_of_missing_names(self) -> None:
         """Add a warning if tables were found whose columns have no names, or that cannot be masked."""
-        self._warn_of_unmaskable()
-        if self._has_nameless_maps:
-            source = self.result.source_id
-            self.result.warnings.append(
-                f"The server does not log column names, and source {source!r} has no schema snapshot for some tables: "
-                "their rows are landed, but cannot be named yet. Land a snapshot with "
-                f"`binloom snapshot --source {source} --server HOST` (or `--from-dir DIR`), then run ingest for new "
-                "files or `dbt run`."
-            )
-
-    def _warn_of_unmaskable(self) -> None:
-        source = self.result.source_id
-        for reason, advice in _UNMASKABLE.items():
-            tables = sorted(f"{schema}.{table}" for why, schema, table in self._unmaskable if why == reason)
-            if tables:
-                self.result.warnings.append(
-                    f"Rows of {_listed(tables)} of source {source!r} are not landed, because {advice}"
-                )
-        self._unmaskable.clear()
-
-
-def _listed(tables: Sequence[str]) -> str:
-    more = f" and {len(tables) - _MOST_NAMED} more" if len(tables) > _MOST_NAMED else ""
-    return ", ".join(tables[:_MOST_NAMED]) + more
-
-
-def _tables_of(state: SegmentState) -> list[_Described]:
-    """Return the tables of a segment whose values depend on hints, from its latest state."""
-    return [tuple(described) for described in map(json.loads, json.loads(state.hints_used or "{}"))]
-
-
-def _hints_used(hints: SchemaHints, segment: Segment, tables: Iterable[_Described]) -> dict[str, str]:
-    """Return a hash of the schema hints of each table in a segment, by the table's schema and name as JSON."""
-    return {
-        json.dumps(described): hints.digest(
-            described[:2],
-            segment.binlog_file,
-            segment.first_byte,
-            segment.end,
-            with_names=described[2:] == (_NAMES,),
-        )
-        for described in tables
-    }
-
-
-def now() -> datetime:
-    """Return the current time in UTC."""
-    return datetime.now(UTC)
-
-
-def new_run_id() -> str:
-    """Return an identifier for a run of landing: the current time, and a random part."""
-    return f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
+        self.result.warnings += self._nameless.warnings(self.result.source_id)

@@ -27,7 +27,7 @@ from ingest.landing.compact import (
 )
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions
-from ingest.landing.run import now
+from ingest.landing.recorder import now
 from ingest.warehouse.files import append_rows, read_rows
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.locks import folders_locked

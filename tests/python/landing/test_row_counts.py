@@ -15,8 +15,8 @@ from ingest.landing import row_counts
 from ingest.landing.compact import FEW_FILES, compact_closed_files, merge_logs
 from ingest.landing.held import SpoolFile, StreamLanding
 from ingest.landing.options import IngestOptions
+from ingest.landing.recorder import now
 from ingest.landing.row_counts import RowCounts, count_older_segments, counts_of, merged
-from ingest.landing.run import now
 from ingest.warehouse.files import data_files, read_rows, segment_folder
 from ingest.warehouse.home import raw_table_dir
 from ingest.warehouse.record import SourceRecord, read_states

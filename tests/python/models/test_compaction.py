@@ -8,7 +8,7 @@ import pytest
 from ingest.landing import IngestOptions, land_snapshot
 from ingest.landing.compact import clean_up_held, compact_closed_files, remove_replaced
 from ingest.landing.held import SpoolFile, StreamLanding
-from ingest.landing.run import now
+from ingest.landing.recorder import now
 from ingest.sources.snapshot_files import read_snapshot_dir
 from ingest.warehouse.catalog import ensure_tables
 from ingest.warehouse.home import warehouse_dir
