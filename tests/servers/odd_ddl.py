@@ -48,7 +48,7 @@ _OPTIONS: Final = [
     *[""] * 4,
     *(" engine=InnoDB", " default charset=latin1", " charset latin1 collate latin1_bin", " character set = utf8mb4"),
     *(" comment='a, (b'", " engine=innodb row_format=dynamic, comment 'x'", " charset binary", " auto_increment=5"),
-    *(" engine=MyISAM"),
+    " engine=MyISAM",
 ]
 _CONVERSIONS: Final = [
     *("convert to character set latin1", "convert to charset utf8mb4", "convert to character set binary"),
@@ -87,7 +87,8 @@ _SESSIONS: Final = [
 ]
 _OWN_SESSIONS: Final = {
     "mysql": [
-        *("set sql_generate_invisible_primary_key=1", "set sql_generate_invisible_primary_key=0"),
+        *["set sql_generate_invisible_primary_key=1"] * 3,
+        "set sql_generate_invisible_primary_key=0",
         "set default_collation_for_utf8mb4=utf8mb4_general_ci",
     ],
     "mariadb": ["set sql_mode='maxdb'", "set sql_mode='oracle'", "set system_versioning_alter_history=keep"],
@@ -168,11 +169,14 @@ class OddDdl:
 
     def _column(self, table: TableName, name: str) -> str:
         written = quoted(name.swapcase() if name.isascii() and self._chance(8) else name)
-        if self._chance(12):
-            return f"{quoted(table[1])}.{written}"
-        return f"{quoted(table[0])}.{quoted(table[1])}.{written}" if self._chance(20) else written
+        if self._is_mariadb and self._chance(8):
+            return self._pick([f"{quoted(table[1])}.{written}", f"{quoted(table[0])}.{quoted(table[1])}.{written}"])
+        return written
 
     def _type(self) -> str:
+        if self._chance(3):
+            # Columns of the same type can be taken for each other.
+            return "int"
         written = self._pick(self._types)
         return written if self._chance(2) or "'" in written else written.upper()
 
@@ -302,7 +306,7 @@ class OddDdl:
         return f"drop column{self._condition(' if exists')} {self._column(table, column)}"
 
     def _modify(self, table: TableName, column: str, others: Sequence[str]) -> str:
-        if self._chance(6):
+        if self._is_mariadb and self._chance(6):
             return f"modify {quoted(table[1])}.{quoted(column)} {self._type()}"
         return f"modify column{self._condition(' if exists')} {self._definition(column)}{self._place(others)}"
 
