@@ -14,15 +14,22 @@ from typing import Final
 from ingest.binlog.charsets import decode_text
 
 _NAME: Final = rb'(?:`(?:[^`]|``)+`|"(?:[^"]|"")+")'
-# As SHOW CREATE TABLE prints it. A client that sends such a text has it from there.
+# As SHOW CREATE TABLE prints columns.
 _CREATED: Final = re.compile(
     rb"CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?(?:%b\.)?%b \(\n  [`\"]" % (_NAME, _NAME)
 )
+# SHOW CREATE TABLE, and so a dump, always names the engine and the character set. What a server logs names only those
+# that a statement gave.
+_DUMPED: Final = re.compile(rb"\n\) ENGINE=[^\n]* CHARSET=")
+# The end of CREATE TABLE … SELECT, from MySQL 8.0.21 on.
+_SELECTED: Final = b" START TRANSACTION"
 
 
 def is_of_server(text: bytes) -> bool:
     """Return whether a statement has the form of those that a server writes itself."""
-    return _CREATED.match(text) is not None
+    if _CREATED.match(text) is None:
+        return False
+    return text.endswith(_SELECTED) or _DUMPED.search(text) is None
 
 
 def decode_statement(text: bytes, character_set_client: str | None) -> str:

@@ -69,4 +69,8 @@ def test_a_client_may_send_the_same_form_in_its_own_character_set() -> None:
     assert is_of_server(of_client.encode("latin1"))
     assert decode_statement(of_client.encode("latin1"), "latin1") == of_client
     assert decode_statement(of_client.encode(), "latin1") == of_client
+    dumped = "CREATE TABLE `cä` (\n  `id` int\n) ENGINE=InnoDB AUTO_INCREMENT=2 DEFAULT CHARSET=latin1".encode()
+    assert not is_of_server(dumped)
+    assert decode_statement(dumped, "latin1") == dumped.decode("latin1")
+    assert is_of_server(dumped + b" START TRANSACTION")
     assert decode_statement("create table `cä` (id int)".encode(), "latin1") == "create table `cÃ¤` (id int)"
