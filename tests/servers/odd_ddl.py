@@ -9,6 +9,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from tests.servers.names import quoted
+
 TableName = tuple[str, str]
 
 DATABASES: Final = ("d1", "d2")
@@ -93,11 +95,6 @@ _OWN_SESSIONS: Final = {
     ],
     "mariadb": ["set sql_mode='maxdb'", "set sql_mode='oracle'", "set system_versioning_alter_history=keep"],
 }
-
-
-def quoted(name: str) -> str:
-    """Return a name in backticks."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 class OddDdl:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.servers.names import quoted
 from tests.servers.server import Server
 
 NOON = 1793534400  # 2026-11-01 12:00 UTC
@@ -137,7 +138,7 @@ class RandomDdl:
 
     def _step(self, ddl: str) -> list[str]:
         # The row changes run in the default database in which the DDL was made.
-        use = [f"use {_quoted(self._default)}"] if self._default else []
+        use = [f"use {quoted(self._default)}"] if self._default else []
         changes = [change for _ in range(self._random.randint(1, 3)) for change in self._row_change()]
         # The seed also decides the values that a column takes from the clock.
         self._clock += 7
@@ -160,7 +161,7 @@ class RandomDdl:
         """Return a name as it may be spelled in a statement."""
         if name.isidentifier() and name.isascii() and self._chance(2):
             return name
-        return _quoted(name)
+        return quoted(name)
 
     def _column_name(self, name: str) -> str:
         """Return the name of an existing column, in upper or lower case."""
@@ -255,7 +256,7 @@ class RandomDdl:
             )
         if self._chance(6):
             table.has_check = True
-            parts.append(f"check ({_quoted(table.key)} <> -7)")
+            parts.append(f"check ({quoted(table.key)} <> -7)")
         options = self._pick(
             ["", " engine=InnoDB", " ENGINE InnoDB default charset=utf8mb4 comment='a) b'", " charset latin1"]
         )
@@ -263,7 +264,7 @@ class RandomDdl:
         if table.has_primary and not table.indexes and not has_space and self._chance(5):
             table.partitions = ["p0", "p1", "p2"]
             options += (
-                f" partition by range ({_quoted(table.key)}) (partition p0 values less than (1010),"
+                f" partition by range ({quoted(table.key)}) (partition p0 values less than (1010),"
                 " partition p1 values less than (1100), partition p2 values less than maxvalue)"
             )
         self._tables.append(table)
@@ -314,9 +315,9 @@ class RandomDdl:
                 column.kind, column.type = "number", "int"
         self._choose_default(model.database, table.database)
         self._tables.append(table)
-        names = ", ".join(_quoted(column.name) for column in taken)
+        names = ", ".join(quoted(column.name) for column in taken)
         return (
-            f"create table {self._table_name(table)} ({_quoted(extra.name)} int, primary key ({_quoted(model.key)}))"
+            f"create table {self._table_name(table)} ({quoted(extra.name)} int, primary key ({quoted(model.key)}))"
             f" select {names} from {self._table_name(model)}"
         )
 
@@ -369,7 +370,7 @@ class RandomDdl:
 
     def _create_database(self) -> str:
         name = self._new_name("db")
-        text = f"create {self._pick(['database', 'schema'])} {self._pick(['', 'if not exists '])}{_quoted(name)}"
+        text = f"create {self._pick(['database', 'schema'])} {self._pick(['', 'if not exists '])}{quoted(name)}"
         # The new database cannot be the default yet.
         self._choose_default()
         self._databases.append(name)
@@ -382,7 +383,7 @@ class RandomDdl:
         self._databases.remove(name)
         self._tables = [table for table in self._tables if table.database != name]
         self._choose_default()
-        return f"drop {self._pick(['database', 'SCHEMA'])} {self._pick(['', 'if exists '])}{_quoted(name)}"
+        return f"drop {self._pick(['database', 'SCHEMA'])} {self._pick(['', 'if exists '])}{quoted(name)}"
 
     # --- ALTER ---
 
@@ -418,8 +419,8 @@ class RandomDdl:
         pairs = [column for column in table.others if not column.is_generated and not _indexed(table, column)]
         if len(pairs) > 1 and self._chance(8):
             one, two = self._random.sample(pairs, 2)
-            first = f"change {_quoted(one.name)} {self._definition(replace(one, name=two.name))}"
-            second = f"change {_quoted(two.name)} {self._definition(replace(two, name=one.name))}"
+            first = f"change {quoted(one.name)} {self._definition(replace(one, name=two.name))}"
+            second = f"change {quoted(two.name)} {self._definition(replace(two, name=one.name))}"
             one.name, two.name = two.name, one.name
             return f"{first}, {second}"
         is_free = not (table.partitions or table.indexes or table.has_check)
@@ -618,7 +619,7 @@ class RandomDdl:
         self._choose_default(table.database)
         view = self._new_table_name(table.database, self._new_name("v"))
         if self._chance(2):
-            return f"create or replace view {view} as select {_quoted(table.key)} from {self._table_name(table)}"
+            return f"create or replace view {view} as select {quoted(table.key)} from {self._table_name(table)}"
         return f"create temporary table {self._new_table_name(table.database, self._new_name('tmp'))} (a int)"
 
     # --- rows ---
@@ -627,15 +628,15 @@ class RandomDdl:
         if not self._tables:
             return []
         table = self._pick(self._tables)
-        name = f"{_quoted(table.database)}.{_quoted(table.name)}"
+        name = f"{quoted(table.database)}.{quoted(table.name)}"
         if not table.has_rows or self._chance(2):
             return [self._insert(table, name)]
         written = [column for column in table.others if not column.is_generated]
         if self._chance(4) or not written:
-            return [f"delete from {name} order by {_quoted(table.key)} limit 1"]
+            return [f"delete from {name} order by {quoted(table.key)} limit 1"]
         column = self._pick(written)
         value = self._value(column)
-        return [f"update {name} set {_quoted(column.name)} = {value} order by {_quoted(table.key)} limit 3"]
+        return [f"update {name} set {quoted(column.name)} = {value} order by {quoted(table.key)} limit 3"]
 
     def _insert(self, table: Table, name: str) -> str:
         columns = [column for column in table.columns if not column.is_generated]
@@ -644,7 +645,7 @@ class RandomDdl:
             for _ in range(self._random.randint(1, 3))
         ]
         table.has_rows = True
-        names = ", ".join(_quoted(column.name) for column in columns)
+        names = ", ".join(quoted(column.name) for column in columns)
         return f"insert into {name} ({names}) values {', '.join(rows)}"
 
     def _value(self, column: Column, is_key: bool = False) -> str:
@@ -669,10 +670,6 @@ class RandomDdl:
         if column.type == "point":
             return f"st_geomfromtext('POINT({number} 1)')"
         return "'2026'" if column.type == "year" else f"'00:00:{number % 60:02d}'"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _indexed(table: Table, column: Column) -> bool:

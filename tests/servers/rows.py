@@ -1,5 +1,6 @@
 """Reads a table's rows as the server prints them, each value in binloom's text form."""
 
+from tests.servers.names import quoted
 from tests.servers.server import Server
 
 BINARY_TYPES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"}
@@ -21,7 +22,7 @@ def table_rows(server: Server, schema: str, table: str) -> tuple[list[str], list
     )
     ((table_type,),) = server.execute(f"select table_type from information_schema.tables where {of_table}")
     names = [name for name, _ in columns]
-    expressions = [_printed(_quoted(name), data_type) for name, data_type in columns]
+    expressions = [_printed(quoted(name), data_type) for name, data_type in columns]
     versions = ""
     if table_type == "SYSTEM VERSIONED":
         versions = " for system_time all"
@@ -33,7 +34,7 @@ def table_rows(server: Server, schema: str, table: str) -> tuple[list[str], list
     # Without converters pymysql returns the text that the server sent.
     with server.connect(conv={}) as connection, connection.cursor() as cursor:
         cursor.execute("set session time_zone = '+00:00'")
-        cursor.execute(f"select {', '.join(expressions)} from {_quoted(schema)}.{_quoted(table)}{versions}")
+        cursor.execute(f"select {', '.join(expressions)} from {quoted(schema)}.{quoted(table)}{versions}")
         rows = [tuple(None if value is None else _text(value) for value in row) for row in cursor.fetchall()]
     return names, rows
 
@@ -48,10 +49,6 @@ def _printed(name: str, data_type: str) -> str:
         # A FLOAT prints only six digits; the same number as a DOUBLE prints all of them.
         return f"{name} * 1e0"
     return name
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _literal(name: str) -> str:

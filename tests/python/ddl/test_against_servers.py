@@ -14,6 +14,7 @@ from ingest.versions import version_of
 from tests.python.ddl.test_statements import TYPES
 from tests.servers import Server
 from tests.servers.marked import marked
+from tests.servers.names import quoted
 from tests.servers.random_ddl import RandomDdl, run_step
 from tests.support.ddl.folded import (
     described,
@@ -468,7 +469,7 @@ def drop_databases(server: Server) -> None:
     """Drop the databases that a test made."""
     for (name,) in server.execute("show databases"):
         if name.lower().startswith(("db", "select")):
-            server.execute("drop database `" + name.replace("`", "``") + "`")
+            server.execute(f"drop database {quoted(name)}")
 
 
 KEY = "my_row_id bigint unsigned not null auto_increment invisible primary key"

@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from recover.selection.filters import Filters
 from recover.sources.log import Log
 from tests.servers import ALL_DISTRIBUTIONS, Server
 from tests.servers.marked import marked
-from tests.servers.odd_ddl import DATABASES, OddDdl, TableName, quoted
+from tests.servers.names import quoted
+from tests.servers.odd_ddl import DATABASES, OddDdl, TableName
 from tests.support.landing.binlogs import snapshot_of
 
 pytestmark = pytest.mark.slow
@@ -146,9 +148,12 @@ def told(kind: str, seed: int, folder: Path) -> Story:
     """Let servers run random statements, and rows between them."""
     story, chance = Story(), random.Random(seed)
     distribution = ALL_DISTRIBUTIONS[KINDS[kind]]
-    servers = [distribution.start(folder / f"server{n}", options) for n, options in enumerate(OPTIONS[kind])]
-    try:
-        session = Session([server.__enter__() for server in servers], story)
+    with ExitStack() as running:
+        servers = [
+            running.enter_context(distribution.start(folder / f"server{n}", options))
+            for n, options in enumerate(OPTIONS[kind])
+        ]
+        session = Session(servers, story)
         last = servers[-1]
         ddl = OddDdl(seed, last.flavor)
         for statement in (
@@ -184,9 +189,6 @@ def told(kind: str, seed: int, folder: Path) -> Story:
             files = folder / f"files{number}"
             files.mkdir()
             story.files.append([Path(shutil.copy(path, files)) for path in server.binlogs()[:-1]])
-    finally:
-        for server in servers:
-            server.stop()
     return story
 
 

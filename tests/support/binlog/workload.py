@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tests.servers import Server
+from tests.servers.names import quoted
 
 SCHEMA = "workload"
 # Zero dates, invalid dates and characters outside of a column's character set are stored as far as possible.
@@ -132,11 +133,6 @@ class Table:
             moved = "id > 100000 and id % 3 = 0"
             yield f"update {self.quoted_name} set {nullable[0]} = null, id = id + 100000 where {moved}"
         yield f"delete from {self.quoted_name} where id > 100000 and id % 5 <> 0"
-
-
-def quoted(name: str) -> str:
-    """Quote an identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def literal(text: str) -> str:
