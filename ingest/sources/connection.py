@@ -89,9 +89,13 @@ class Tls:
             raise UsageError("The TLS mode VERIFY_CA needs a certificate authority.", hint="Give --tls-ca FILE.")
         is_folder = self.ca is not None and Path(self.ca).is_dir()
         try:
-            context = ssl.create_default_context(
-                cafile=None if is_folder else self.ca, capath=self.ca if is_folder else None
-            )
+            if self.ca is None and self.mode < TlsMode.VERIFY_CA:
+                # Reading the authorities that the system trusts takes longer than all else of a connection.
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            else:
+                context = ssl.create_default_context(
+                    cafile=None if is_folder else self.ca, capath=self.ca if is_folder else None
+                )
             # Certificates that MySQL generates for itself fail the stricter checks of Python 3.13.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             context.check_hostname = self.mode == TlsMode.VERIFY_IDENTITY
