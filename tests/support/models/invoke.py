@@ -1,6 +1,5 @@
 """Runs dbt in this process, with the current session."""
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -10,12 +9,11 @@ from typing import Any
 
 import yaml
 
+from binloom.commands.project import share_parsed
 from ingest.warehouse.few_rows import FEW_ROWS
 from tests.support.places import PROJECT
 
-# dbt writes what it has parsed into its target folder, and parses only files that differ. The first target of this
-# process gives it to the others.
-_PARSED = "partial_parse.msgpack"
+# The first target of this process gives what dbt has parsed to the others, also to those of copies of the project.
 _kept = tempfile.TemporaryDirectory(prefix="binloom-dbt-", ignore_cleanup_errors=True)
 
 
@@ -26,10 +24,7 @@ def run_dbt(
     from dbt.cli.main import dbtRunner
 
     target = (home if project == PROJECT else project.parent) / "target"
-    kept = Path(_kept.name) / _PARSED
-    if project == PROJECT and kept.exists() and not (target / _PARSED).exists():
-        target.mkdir(parents=True, exist_ok=True)
-        shutil.copy(kept, target)
+    share_parsed(Path(_kept.name), target)
     places = ["--project-dir", project, "--profiles-dir", _profiles_dir(), "--target-path", target]
     # dbt would write the whole project twice in each run, which takes two seconds, and no test reads that.
     quiet = ["--log-path", home / "logs", "--log-level", "error", "--no-write-json"]
@@ -38,8 +33,8 @@ def run_dbt(
     assert result.exception is None, result.exception
     # Tests read the results.
     result.result.write(str(target / "run_results.json"))
-    if project == PROJECT and not kept.exists():
-        shutil.copy(target / _PARSED, kept)
+    if project == PROJECT:
+        share_parsed(target, Path(_kept.name))
     # An exposure is not executed.
     return {node.node.name: str(node.status) for node in result.result if node.status != "no-op"}
 
