@@ -8,7 +8,7 @@ from pathlib import Path
 from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
 from ingest.warehouse.tables import BINLOG_FILES, RAW_SCHEMA, RAW_TABLES, SEGMENTS
 from tests.support.places import PROJECT
-from tools import demo_picture
+from tools import demo_picture, duckdb_models
 from tools.reference_page import reference_page
 
 STAGING = PROJECT / "models" / "staging" / "binlog"
@@ -35,6 +35,7 @@ def generated() -> dict[Path, str]:
         STAGING / "_binlog__docs.md": column_docs(),
         STAGING / "__sources.yml": sources(),
         PROJECT / "docs" / "reference.md": reference_page(),
+        duckdb_models.MODELS: duckdb_models.duckdb_models(),
         demo_picture.PICTURE: demo_picture.picture(demo_picture.RECORDED.read_text()),
     }
 

@@ -68,14 +68,19 @@ def open_home(session: Statements, home: Path, *, is_new: bool = False) -> None:
 
 def settings_of_home(home: Path) -> dict[str, str]:
     """Publish what dbt reads through a Thrift server, and return what its connections set when they open."""
-    count_older_segments(home)
-    publish_histories(home)
+    publish_home(home)
     # Hive, which opens the sessions of the server, takes other settings only if it knows them.
     return {f"set:hivevar:{RAW_STATES}": _in_words(raw_states(home))}
 
 
 def _in_words(states: Mapping[str, str]) -> str:
     return " ".join(f"{name}:{state}" for name, state in states.items())
+
+
+def publish_home(home: Path) -> None:
+    """Publish all that the raw tables have only when somebody asks them: the names, and counts of older segments."""
+    count_older_segments(home)
+    publish_histories(home)
 
 
 def publish_histories(home: Path) -> None:

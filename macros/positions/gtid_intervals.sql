@@ -20,22 +20,21 @@ flatten(
                                 known.intervals,
                                 array(
                                     named_struct(
-                                        'stem', concat(substring_index(item, ':', 1), ':', known.tag),
-                                        'low', cast(substring_index(part, '-', 1) as bigint),
-                                        'high', cast(substring_index(part, '-', -1) as bigint)
+                                        'stem', concat(split_part(item, ':', 1), ':', known.tag),
+                                        'low', cast(split_part(part, '-', 1) as bigint),
+                                        'high', cast(split_part(part, '-', -1) as bigint)
                                     )
                                 )
                             )
                         ),
                         named_struct('tag', concat(part, ':'), 'intervals', known.intervals)
-                    ),
-                    known -> known.intervals
-                )
+                    )
+                ).intervals
             else array(
                 named_struct(
                     'stem', regexp_extract(item, '^([0-9]+-[0-9]+-)', 1),
                     'low', if(item like '% to %', cast(regexp_extract(item, '^[0-9]+-[0-9]+-([0-9]+)', 1) as bigint), 1L),
-                    'high', cast(substring_index(item, '-', -1) as bigint)
+                    'high', cast(split_part(item, '-', -1) as bigint)
                 )
             )
         end

@@ -13,6 +13,7 @@ from recover.sources.engine import escaped, in_memory, literal, quoted
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
 from recover.sources.spark_rows import no_rows
+from recover.sources.unbuilt import UnbuiltMarts, is_unbuilt, unbuilt_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,6 +36,10 @@ _NO_BASELINES: Final = """select null::varchar as baseline_id, null::varchar as 
     null::timestamptz as taken_at, null::varchar as schema_name, null::varchar as table_name,
     null::varchar[] as column_names, null::integer[] as primary_key_ordinals,
     null::varchar as table_version_id, null::boolean as is_complete where false"""
+_UNBUILT: Final = (
+    "nothing was built in this home yet, so the answer is computed from what has landed. `binloom build` makes answers"
+    " faster, and proves that nothing is missing."
+)
 # Types of partition columns that are not text: their values are only in the names of folders.
 _PARTITION_TYPES: Final = {"epoch": "integer", "file_part": "integer", "segment_start": "bigint"}
 
@@ -84,7 +89,13 @@ def open_marts(
     tables = [*tables]
     for schema in dict.fromkeys((*SCHEMAS, STATEMENTS[0], *(schema for schema, _ in tables))):
         connection.execute(f"create schema {quoted(schema)}")
+    unbuilt = None
+    if is_unbuilt(home):
+        unbuilt = UnbuiltMarts(connection, home, kept, _rows_of)
+        tell(_UNBUILT)
     for schema, name in tables:
+        if unbuilt is not None and unbuilt.add(schema, name):
+            continue
         rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
         try:
             connection.execute(f"create view {quoted(schema)}.{quoted(name)} as {rows}")
@@ -107,12 +118,13 @@ def open_marts(
 
 
 def tables_of(home: Path) -> list[tuple[str, str]]:
-    """Return schema and name of the marts of a home: all tables that dbt built, and no raw table."""
-    return [
+    """Return schema and name of the marts of a home: all tables that dbt built, and those that need no build."""
+    built = [
         (path.parent.name.removesuffix(".db"), path.name)
         for path in sorted(warehouse_dir(home).glob("*.db/*"))
         if path.is_dir() and path.parent.name != f"{RAW_SCHEMA}.db" and path.name[0] not in "._"
     ]
+    return sorted({*built, *unbuilt_marts()}) if is_unbuilt(home) else built
 
 
 def _rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
@@ -150,6 +162,8 @@ def _masked_sources(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
 
 def _baselines(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     """Return a query of the tables of baselines."""
+    if is_unbuilt(home):
+        return f"select * from {schema}.{name}"
     try:
         # A mart that an older binloom built lacks columns until it is built again.
         return f"{_NO_BASELINES} union all by name {_rows_of(kept.mart(schema, name))}"
@@ -208,24 +222,25 @@ def _rows_in(files: str, partitions: Sequence[str]) -> str:
 
 
 def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
-    built = [f"{one}.{table}" for one, table in tables_of(home)]
+    known = [f"{one}.{table}" for one, table in tables_of(home)]
     other = "set BINLOOM_HOME to the folder of your warehouse."
     if not home.is_dir():
         return NoMartError(
             f"There is no folder {home}, in which binloom would keep its data.",
             hint=f"Run `binloom ingest` and `binloom build`, or {other}",
         )
-    if not built and not any(raw_table_dir("segments", home).glob("*.parquet")):
+    if not known and not any(raw_table_dir("segments", home).glob("*.parquet")):
         return NoMartError(
             f"There are no marts in {home}: nothing was landed there yet.",
             hint=f"Run `binloom ingest`, then `binloom build`, or {other}",
         )
-    if not built:
-        return NoMartError(
-            f"There are no marts in {home}: nothing was built there yet.", hint=f"Run `binloom build`, or {other}"
-        )
-    near = difflib.get_close_matches(f"{schema}.{name}", built, n=3)
     listed = "`binloom sql 'show tables'` lists all of them."
+    if is_unbuilt(home):
+        return NoMartError(
+            f"There is no mart {schema}.{name} in {home}: nothing was built there yet.",
+            hint=f"Run `binloom build`. Some marts need no build; {listed}",
+        )
+    near = difflib.get_close_matches(f"{schema}.{name}", known, n=3)
     return NoMartError(
         f"There is no mart {schema}.{name}.", hint=f"There are {', '.join(near)}; {listed}" if near else listed
     )

@@ -123,6 +123,16 @@ def test_files_are_read_and_asked_in_an_empty_folder(environment: Environment) -
     assert list(environment.work.iterdir()) == [] and _listed(environment.packages) == before
 
 
+def test_what_has_landed_is_asked_without_a_build(environment: Environment) -> None:
+    landed = environment.run("ingest", "--source", "shop", "--binlog-dir", SAMPLE, "--all")
+    named = environment.run("snapshot", "--source", "shop", "--from-dir", SAMPLE / "schema")
+    assert (landed.returncode, named.returncode) == (0, 0), landed.stderr + named.stderr
+    state = environment.run("state", "shop.orders", "--as-of", "binlog.000002:20069", "--format", "csv")
+    assert state.returncode == 0 and state.stdout.count("\n1") == 53, state.stderr
+    assert "`binloom build` makes answers faster" in state.stderr
+    assert [path.name for path in environment.work.iterdir()] == [".binloom"]
+
+
 def test_what_is_missing_is_told(environment: Environment) -> None:
     built = environment.run("demo")
     assert built.returncode == 3 and "Run `pip install 'binloom[spark]'`" in built.stderr

@@ -36,7 +36,7 @@ looked_at as (
         source_id,
         epoch,
         binlog_file,
-        every(status = 'completed' or (status = 'skipped' and gtids is not null)) as is_known,
+        bool_and(status = 'completed' or (status = 'skipped' and gtids is not null)) as is_known,
         flatten(collect_list(case when status = 'skipped' then {{ gtid_intervals('gtids') }} end)) as skipped
     from segments
     group by source_id, epoch, binlog_file

@@ -15,39 +15,26 @@ sides as (
         epoch,
         binlog_file,
         is_same_epoch,
-        inline(
-            array(
-                struct(
-                    1 as landed_step,
-                    0 as said_step,
-                    concat(
-                        {{ gtid_intervals('previous_gtids') }},
-                        coalesce(skipped, array()),
-                        coalesce(landed, array())
-                    ) as intervals
-                ),
-                struct(0 as landed_step, 1 as said_step, {{ gtid_intervals('following.previous_gtids') }} as intervals)
-            )
-        )
+        1 as landed_step,
+        0 as said_step,
+        explode(
+            concat({{ gtid_intervals('previous_gtids') }}, coalesce(skipped, array()), coalesce(landed, array()))
+        ) as one
     from consecutive_files
     where is_compared
 
-),
-
-intervals as (
+    union all
 
     select
         source_id,
         epoch,
         binlog_file,
         is_same_epoch,
-        landed_step,
-        said_step,
-        stem,
-        low,
-        high
-    from sides
-        lateral view inline(intervals) as stem, low, high
+        0 as landed_step,
+        1 as said_step,
+        explode({{ gtid_intervals('following.previous_gtids') }}) as one
+    from consecutive_files
+    where is_compared
 
 ),
 
@@ -58,17 +45,24 @@ steps as (
         epoch,
         binlog_file,
         is_same_epoch,
-        stem,
-        number,
-        landed_step * direction as landed_step,
-        said_step * direction as said_step
-    from intervals
-        lateral view inline(
-            array(
-                named_struct('number', low, 'direction', 1),
-                named_struct('number', high + 1, 'direction', -1)
-            )
-        ) as number, direction
+        one.stem,
+        one.low as number,
+        landed_step,
+        said_step
+    from sides
+
+    union all
+
+    select
+        source_id,
+        epoch,
+        binlog_file,
+        is_same_epoch,
+        one.stem,
+        one.high + 1 as number,
+        -landed_step as landed_step,
+        -said_step as said_step
+    from sides
 
 ),
 
@@ -117,7 +111,7 @@ stretches as (
         numbers as (partition by source_id, epoch, binlog_file, stem order by number),
         series as (partition by source_id, epoch, binlog_file, stem),
         domain as (
-            partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
+            partition by source_id, epoch, binlog_file, if(stem like '%-', split_part(stem, '-', 1), stem)
         )
 
 ),

@@ -33,7 +33,7 @@ numbered as (
         binlog_file,
         segment_start,
         regexp_extract(gtid, '^(.*[:-])[0-9]+$', 1) as gtid_stem,
-        cast(substring_index(gtid, if(gtid like '%:%', ':', '-'), -1) as bigint) as number
+        cast(split_part(gtid, if(gtid like '%:%', ':', '-'), -1) as bigint) as number
     from transactions
 
 ),

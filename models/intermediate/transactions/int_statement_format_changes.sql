@@ -93,6 +93,15 @@ without_ranges as (
 
 ),
 
+targets as (
+
+    select
+        *,
+        explode(dml_targets) as target
+    from statements
+
+),
+
 changes as (
 
     select
@@ -102,8 +111,10 @@ changes as (
         segment_start,
         start_pos,
         event_timestamp,
-        inline(dml_targets) as (verb, schema_name, table_name)
-    from statements
+        target.verb,
+        target.schema_name,
+        target.table_name
+    from targets
 
     union all
 

@@ -234,7 +234,3 @@ def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
         assert_sentence(empty, 2, "nothing was landed there yet", "`binloom ingest`, then `binloom build`")
         assert_sentence(nowhere, 2, f"There is no folder {tmp_path}/nowhere", "BINLOOM_HOME")
     assert not (tmp_path / "nowhere").exists()
-    segments = tmp_path / "warehouse" / "binlog_raw.db" / "segments"
-    segments.mkdir(parents=True)
-    (segments / "one.parquet").touch()
-    assert_sentence(binloom_here("query", home=tmp_path), 2, "nothing was built there yet. Run `binloom build`")

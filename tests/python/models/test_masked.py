@@ -22,6 +22,7 @@ from tests.support.in_process import binloom_here
 from tests.support.landing.binlogs import SHOP
 from tests.support.masking.shop import land_shop, places_of, sample_files, secrets, set_masks
 from tests.support.models.invoke import run_dbt
+from tests.support.recover.unbuilt import assert_same_unbuilt
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -63,6 +64,10 @@ def test_all_proofs_hold(built: dict[str, str], spark: Any) -> None:
         assert spark.table(f"binloom_quality.{name}").collect() == []
     assert spark.table("binloom.quarantined_row_events").collect() == []
     assert spark.table("binloom.row_changes").count() > 300
+
+
+def test_questions_have_the_same_marts_before_a_build(built: dict[str, str], home: Path, tmp_path: Path) -> None:
+    assert_same_unbuilt(home, tmp_path)
 
 
 def test_images_and_keys_have_masks(built: dict[str, str], spark: Any) -> None:

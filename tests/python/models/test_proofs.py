@@ -31,6 +31,7 @@ from tests.support.landing.binlogs import flip_bit
 from tests.support.landing.spark import show_landed, without_session
 from tests.support.models import broken
 from tests.support.models.broken import Files
+from tests.support.recover.unbuilt import assert_same_unbuilt
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
@@ -283,6 +284,10 @@ def test_each_source_has_its_violations_and_no_other(story: Story, spark: Any, p
         for source, count in violations(spark, model).items():
             found[source][model] = count
     assert found == {name: source.violations for name, source in story.sources.items()}
+
+
+def test_questions_have_the_same_marts_before_a_build(story: Story, home: Path, tmp_path: Path) -> None:
+    assert_same_unbuilt(home, tmp_path)
 
 
 def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Story) -> None:

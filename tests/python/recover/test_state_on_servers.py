@@ -53,6 +53,7 @@ from tests.support.models.typed import (
 )
 from tests.support.places import PROJECT
 from tests.support.recover.timeline import SCHEMA, Dump, Timeline
+from tests.support.recover.unbuilt import assert_same_unbuilt
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -198,6 +199,10 @@ def test_the_state_at_each_transaction_is_what_the_server_contained(timelines: T
             state = state_of(connection, Table(name, SCHEMA, table), moment)
             assert rows_of(state) == expected, f"{table} after transaction {number}, at {dump.position}"
             assert (state.is_complete, state.rows_unknown) == (True, 0)
+
+
+def test_questions_have_the_same_marts_before_a_build(timelines: Timelines, tmp_path: Path) -> None:
+    assert_same_unbuilt(timelines.home, tmp_path)
 
 
 @pytest.mark.parametrize("name", SERVERS)

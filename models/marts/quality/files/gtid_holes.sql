@@ -41,7 +41,7 @@ looked_at as (
         flatten(collect_list(case when status = 'skipped' then {{ gtid_intervals('gtids') }} end)) as skipped
     from segments
     group by source_id, epoch, binlog_file
-    having every(status = 'completed' or (status = 'skipped' and gtids is not null))
+    having bool_and(status = 'completed' or (status = 'skipped' and gtids is not null))
 
 ),
 
@@ -150,10 +150,10 @@ ordered as (
     from intervals
     window
         series as (
-            partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
+            partition by source_id, epoch, binlog_file, if(stem like '%-', split_part(stem, '-', 1), stem)
         ),
         numbers as (
-            partition by source_id, epoch, binlog_file, if(stem like '%-', substring_index(stem, '-', 1), stem)
+            partition by source_id, epoch, binlog_file, if(stem like '%-', split_part(stem, '-', 1), stem)
             order by low, high
             rows between unbounded preceding and 1 preceding
         )
