@@ -1,11 +1,12 @@
 {% macro load_seed(node) %}
     {%- set table = api.Relation.create(schema=node.schema, identifier=node.alias, type='table') -%}
     {%- set columns = [] -%}
-    {#- What dbt has parsed before may have the folder of another copy of the project, which shared the target folder. -#}
+    {#- What dbt has parsed before may name the folder of another copy of the project. -#}
     {%- set project = adapter.config.project_root -%}
     {%- if node.package_name != adapter.config.project_name -%}
         {%- set packages = adapter.config.packages_install_path -%}
-        {%- set project = (packages if packages.startswith('/') else project ~ '/' ~ packages) ~ '/' ~ node.package_name -%}
+        {%- set packages = packages if packages.startswith('/') else project ~ '/' ~ packages -%}
+        {%- set project = packages ~ '/' ~ node.package_name -%}
     {%- endif -%}
     {%- for name, type in node.config.column_types.items() -%}
         {%- do columns.append("cast(" ~ name ~ " as " ~ type ~ ") as " ~ name) -%}
