@@ -14,15 +14,20 @@ import sqlglot
 from sqlglot import exp
 
 from ingest.errors import BinloomError
+from recover.sources.landed_marts import PARTS
 from recover.sources.log import VIEWS
 from recover.sources.marts import BASELINES, MASKED_SOURCES
 from recover.timeline.table_log import MARTS
 from tests.support.places import PROJECT
 
-MODELS: Final = PROJECT / "recover" / "sources" / "unbuilt_models.sql"
+MODELS: Final = PROJECT / "recover" / "sources" / "landed_marts.sql"
 """The generated file, which is a part of the package."""
 
 # sqlglot does not read these functions of Spark as functions: the name for it, then what DuckDB has instead.
+# Columns of times in the fingerprints of parts, and the texts of times that Spark has there.
+_MOMENTS: Final = ("landed_at", "committed_at")
+_TEXT: Final = r"""regexp_replace(strftime(x at time zone 'UTC', '%Y-%m-%d %H:%M:%S.%f'), '\.?0+$', '')"""
+_JSON_MOMENT: Final = """strftime(x at time zone 'UTC', '"%Y-%m-%dT%H:%M:%S.%gZ"')"""
 _NAMES: Final = {r"exists(?=\((?!\s*select\b))": "any_of", "forall": "all_of", "try_element_at": "value_of"}
 
 
@@ -72,9 +77,11 @@ def _function(node: exp.Expr) -> exp.Expr:
     """Return DuckDB's expression for a function that sqlglot leaves as it is, or changes."""
     if isinstance(node, exp.ArrayDistinct):
         # DuckDB's own function gives the elements in any order.
-        return sqlglot.parse_one(
-            "list_filter(elements, lambda one, place : list_position(elements, one) = place)", read="duckdb"
-        ).transform(lambda part: node.this.copy() if part == exp.column("elements") else part)
+        return _filled("list_filter(x, lambda one, place : list_position(x, one) = place)", node.this)
+    if isinstance(node, exp.JSONFormat) and isinstance(node.this, exp.Struct):
+        return _json(node.this)
+    if isinstance(node, exp.ConcatWs):
+        node.set("expressions", [_filled(_TEXT, one) if _is_moment(one) else one for one in node.expressions])
     if not isinstance(node, exp.Anonymous):
         return node
     match node.name.lower():
@@ -91,6 +98,30 @@ def _function(node: exp.Expr) -> exp.Expr:
             after = exp.Literal.number(int(place.name) + 1)
             return exp.Bracket(this=exp.paren(elements), expressions=[after], offset=1)
     return node
+
+
+def _is_moment(node: exp.Expr) -> bool:
+    return node.name in _MOMENTS and isinstance(node, exp.Column)
+
+
+def _json(struct: exp.Struct) -> exp.Expr:
+    """Return the JSON text of a struct as Spark writes it: without fields that are NULL."""
+    fields = []
+    for field in struct.expressions:
+        value = _filled(_JSON_MOMENT if _is_moment(field.expression) else "to_json(x)::varchar", field.expression)
+        fields.append(_filled(f"""'"{field.name}":' || x""", value))
+    return _filled("'{' || concat_ws(',', x) || '}'", *fields)
+
+
+def _filled(pattern: str, *values: exp.Expr) -> exp.Expr:
+    """Return an expression of DuckDB with values in the place of x."""
+
+    def fill(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.ConcatWs) and node.expressions[-1] == exp.column("x"):
+            node.set("expressions", [*node.expressions[:-1], *(value.copy() for value in values)])
+        return values[0].copy() if node == exp.column("x") else node
+
+    return sqlglot.parse_one(pattern, read="duckdb").transform(fill)
 
 
 def _number_of(elements: exp.Expr, function: exp.Expr) -> exp.Expr:
@@ -115,7 +146,7 @@ def _needed(compiled: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 # MASKED_SOURCES has a query of its own, as in a home that was built.
-_VIEWS: Final = [one for one in dict.fromkeys((*VIEWS, *MARTS, BASELINES)) if one != MASKED_SOURCES]
+_VIEWS: Final = [one for one in dict.fromkeys((*VIEWS, *MARTS, BASELINES, PARTS)) if one != MASKED_SOURCES]
 
 
 def _compiled() -> list[tuple[str, str]]:

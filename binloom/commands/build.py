@@ -1,8 +1,6 @@
 """`binloom build`: run `dbt build` when something has landed since the last good build, once or again and again."""
 
 import contextlib
-import hashlib
-import os
 import signal
 import sys
 import time
@@ -13,20 +11,17 @@ from types import FrameType
 from typing import Final
 
 from binloom.commands.build_places import build_place
-from binloom.commands.build_record import GoodBuild, good_builds, record_good_build
+from binloom.commands.build_record import GoodBuild, build_inputs, good_builds, record_good_build
 from binloom.commands.metrics import BuildMetrics, MetricsServer
 from binloom.commands.output import print_line, progress, say
-from binloom.commands.project import BUILD, DbtRun, project_dir, run_dbt
+from binloom.commands.project import BUILD, DbtRun, run_dbt
 from binloom.commands.spark_messages import is_of_lost_server
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, MetastoreLockedError, UsageError
 from ingest.warehouse.few_rows import builds_few_rows
 from ingest.warehouse.home import binloom_home, raw_table_dir
-from ingest.warehouse.raw_state import raw_state
-from ingest.warehouse.table_format import FORMAT_VARIABLE
 from ingest.warehouse.tables import SEGMENTS
 from recover.sources.cluster import ClusterLostError
 
-_PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
 _OWN_OPTIONS: Final = ("--target", "-t", "--project-dir", "--profiles-dir")
 
 
@@ -69,16 +64,6 @@ def build_models(
             return builder.build_if_new(force)
         with _interrupted_by_sigterm() as interruption:
             return builder.build_until_interrupted(every, force, interruption)
-
-
-def build_inputs(home: Path) -> str:
-    """Return a hash of all inputs of the tables of a home: the raw tables, the project and the format."""
-    project = project_dir()
-    found = hashlib.sha256(raw_state(home).encode())
-    found.update(os.environ.get(FORMAT_VARIABLE, "").encode())
-    for path in _project_files(project):
-        found.update(f"{path.relative_to(project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()
 
 
 class _Builder:
@@ -193,12 +178,6 @@ class _Builder:
         """Return the last good build with the same options, if it had these inputs and its tables are still there."""
         known = good_builds(self._home, self._place.name).get(" ".join(self._arguments))
         return known if known is not None and known.inputs == inputs and self._place.has_tables() else None
-
-
-def _project_files(project: Path) -> Iterator[Path]:
-    for name in _PROJECT_FILES:
-        path = project / name
-        yield from sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
 
 
 def _listed(names: Sequence[str]) -> str:

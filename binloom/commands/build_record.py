@@ -4,16 +4,23 @@ A build that is killed or fails leaves tables that are not those of the last goo
 tables forgets the records of its place first, and a good `binloom build` records itself.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from binloom.commands.build_places import place_name
+from binloom.commands.project import BUILD, project_dir
 from ingest.warehouse.files import replacing
+from ingest.warehouse.raw_state import raw_state
+from ingest.warehouse.table_format import FORMAT_VARIABLE
 
 _RECORD: Final = "builds.json"
+_PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,28 @@ class GoodBuild:
     inputs: str
     built_at: str
     warnings: tuple[str, ...]
+
+
+def build_inputs(home: Path) -> str:
+    """Return a hash of all inputs of the tables of a home: the raw tables, the project and the format."""
+    project = project_dir()
+    found = hashlib.sha256(raw_state(home).encode())
+    found.update(os.environ.get(FORMAT_VARIABLE, "").encode())
+    for path in _project_files(project):
+        found.update(f"{path.relative_to(project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def _project_files(project: Path) -> Iterator[Path]:
+    for name in _PROJECT_FILES:
+        path = project / name
+        yield from sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else (path,)
+
+
+def has_built_everything(home: Path) -> bool:
+    """Return whether the last build of all models was good, and nothing has landed since."""
+    known = good_builds(home, place_name(home)).get(" ".join(BUILD))
+    return known is not None and known.inputs == build_inputs(home)
 
 
 def good_builds(home: Path, place: str) -> dict[str, GoodBuild]:

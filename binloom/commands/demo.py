@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from binloom.commands.build import build_inputs
-from binloom.commands.build_record import record_good_build
+from binloom.commands.build_record import build_inputs, record_good_build
 from binloom.commands.ingest import land_files, summary
 from binloom.commands.output import print_line, print_table, progress, say
 from binloom.commands.project import BUILD, build_site, clone_dir, project_dir, run_dbt

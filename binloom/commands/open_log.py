@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from binloom.commands.build_record import has_built_everything
 from binloom.commands.named_files import binlogs
 from binloom.commands.output import say
 from binloom.commands.running import hide_pandas_from_arrow
@@ -199,7 +200,14 @@ def _is_own_java(process: int) -> bool:
 
 def _warehouse(views: Iterable[tuple[str, str]], spill: Path | None = None, filters: Filters | None = None) -> Log:
     home = binloom_home()
-    log = Log.of_warehouse(home, dict.fromkeys(views), spill=spill, tell=say, filters=filters)
+    log = Log.of_warehouse(
+        home,
+        dict.fromkeys(views),
+        spill=spill,
+        tell=say,
+        filters=filters,
+        is_current=has_built_everything(home),
+    )
     report_writer(home)
     return log
 

@@ -4,6 +4,7 @@ import itertools
 import sys
 from typing import Final
 
+from binloom.commands.build_record import has_built_everything
 from binloom.commands.open_log import report_writer
 from binloom.commands.output import Format, print_rows, say
 from ingest.errors import EXIT_DONE
@@ -21,7 +22,10 @@ def print_answer(question: str, format: Format) -> int:
         question = sys.stdin.read()
     home = binloom_home()
     is_local = not is_cluster_target()
-    answer = ask(question, home, say) if is_local else ask_cluster(question, Cluster.of_environment())
+    if is_local:
+        answer = ask(question, home, say, is_current=has_built_everything(home))
+    else:
+        answer = ask_cluster(question, Cluster.of_environment())
     if is_local:
         report_writer(home)
     if format is not Format.TEXT:

@@ -39,7 +39,7 @@ class QuestionError(UsageError):
     """A question cannot be understood or answered."""
 
 
-def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Answer:
+def ask(question: str, home: Path, tell: Callable[[str], None] = ignored, *, is_current: bool = False) -> Answer:
     """Return the answer to a query on the marts of a home.
 
     Parameters
@@ -50,6 +50,8 @@ def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Ans
         Folder of all data of binloom.
     tell
         Is told when a build must be waited for.
+    is_current
+        Whether it is known that the last build had all that has landed; see `open_marts`.
 
     Raises
     ------
@@ -65,7 +67,7 @@ def ask(question: str, home: Path, tell: Callable[[str], None] = ignored) -> Ans
     tables = _named_tables(query)
     if table is not None:
         return columns_of(home, query.sql("duckdb"), tables, tell)
-    connection = open_marts(home, tables, tell=tell)
+    connection = open_marts(home, tables, tell=tell, is_current=is_current)
     with _explained(connection):
         found = answer(connection, query.sql("duckdb"))
     return Answer(found.columns, _explained_rows(connection, found.rows))

@@ -104,9 +104,9 @@ class _Look:
     columns: Columns = ()
 
     @classmethod
-    def at_raw_table(cls, folder: Path) -> Self:
+    def at_raw_table(cls, folder: Path, needs: NeedsPartition = all_partitions) -> Self:
         """Look at a table whose files appear one by one, each of them complete."""
-        found = _found(folder)
+        found = _found(folder, needs)
         if found is None:
             return cls(exists=False, is_whole=False)
         return cls(True, True, True, found.files, () if found.files else _raw_columns(folder.name))
@@ -201,15 +201,20 @@ class KeptFiles:
         record = functools.partial(recorded, self._home, schema, name)
         return self._table(Path(f"{schema}.db") / name, functools.partial(_Look.at_mart, record=record, needs=needs))
 
-    def raw_table(self, name: str) -> KeptTable:
+    def raw_table(self, name: str, needs: NeedsPartition = all_partitions) -> KeptTable:
         """Return the files of a raw table, each of which is written at once.
+
+        Parameters
+        ----------
+        needs
+            Which of its partitions are needed, when the table is first asked for.
 
         Raises
         ------
         FileNotFoundError
             There is no such table.
         """
-        return self._table(Path(_RAW_SCHEMA) / name, _Look.at_raw_table)
+        return self._table(Path(_RAW_SCHEMA) / name, functools.partial(_Look.at_raw_table, needs=needs))
 
     def _table(self, table: Path, look: Callable[[Path], _Look]) -> KeptTable:
         if table not in self._tables:

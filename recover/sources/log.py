@@ -122,6 +122,7 @@ class Log:
         spill: Path | None = None,
         tell: Callable[[str], None] = ignored,
         filters: Filters | None = None,
+        is_current: bool = False,
     ) -> "Log":
         """Return the log of a warehouse.
 
@@ -137,6 +138,8 @@ class Log:
             Is told when a build must be waited for.
         filters
             Its row changes are those in partitions that the filters may select from. None: all of them.
+        is_current
+            Whether it is known that the last build had all that has landed; see `open_marts`.
 
         Raises
         ------
@@ -146,7 +149,7 @@ class Log:
             A build was killed while it wrote a mart, or takes too long.
         """
         needs = all_partitions if filters is None else filters.may_select_from
-        connection = open_marts(home, views, spill, tell, needs)
+        connection = open_marts(home, views, spill, tell, needs, is_current=is_current)
         beginnings = beginnings_of(connection, home)
         versions = read_table_versions(connection)
         return cls(connection, versions, is_whole=filters is None, home=home, is_landed=True, beginnings=beginnings)

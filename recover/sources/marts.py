@@ -12,8 +12,8 @@ from ingest.warehouse.tables import RAW_SCHEMA
 from recover.sources.engine import escaped, in_memory, literal, quoted
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
+from recover.sources.landed_marts import LandedMarts, has_view, is_built_in_parts, is_unbuilt, landed_marts
 from recover.sources.spark_rows import no_rows
-from recover.sources.unbuilt import UnbuiltMarts, is_unbuilt, unbuilt_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -54,6 +54,8 @@ def open_marts(
     spill: Path | None = None,
     tell: Callable[[str], None] = ignored,
     needs: NeedsPartition = all_partitions,
+    *,
+    is_current: bool = False,
 ) -> "DuckDBPyConnection":
     """Return a connection that has some marts as views and can read nothing else.
 
@@ -71,6 +73,9 @@ def open_marts(
         Is told when a build must be waited for.
     needs
         Partitions of `row_changes` that queries may need.
+    is_current
+        Whether it is known that the last build had all that has landed. Otherwise, with `row_changes` among the marts,
+        those that a question reads are computed with what has landed since.
 
     Raises
     ------
@@ -89,14 +94,26 @@ def open_marts(
     tables = [*tables]
     for schema in dict.fromkeys((*SCHEMAS, STATEMENTS[0], *(schema for schema, _ in tables))):
         connection.execute(f"create schema {quoted(schema)}")
-    unbuilt = None
-    if is_unbuilt(home):
-        unbuilt = UnbuiltMarts(connection, home, kept, _rows_of)
+    landed, has_late_rows = None, False
+    if is_unbuilt(home) and any(has_view(*one) for one in tables):
         tell(_UNBUILT)
+        landed = LandedMarts(connection, home, kept, _rows_of)
+    elif ROW_CHANGES in tables and not is_current and is_built_in_parts(home):
+        landed = LandedMarts(connection, home, kept, _rows_of)
+        landed.use_built_rows()
+        has_late_rows = True
     for schema, name in tables:
-        if unbuilt is not None and unbuilt.add(schema, name):
+        is_built = has_late_rows and (schema, name) == ROW_CHANGES
+        if landed is not None and not is_built and has_view(schema, name):
+            landed.add(schema, name)
             continue
-        rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
+        if landed is not None and (schema, name) == BASELINE_ROWS:
+            landed.add(*BASELINES)
+            rows = _rows_of_baselines(home, kept, f"select * from {'.'.join(BASELINES)}")
+        else:
+            rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
+        if is_built:
+            rows = LandedMarts.with_late_rows(rows)
         try:
             connection.execute(f"create view {quoted(schema)}.{quoted(name)} as {rows}")
         except duckdb.IOException as error:
@@ -106,7 +123,7 @@ def open_marts(
                 f"{schema}.{name} has no rows yet.", hint="Land a binlog, then run `binloom build`."
             ) from None
         if (schema, name) == ROW_CHANGES:
-            _add_parts(connection, kept)
+            _add_parts(connection, kept, LandedMarts.with_late_rows if has_late_rows else _unchanged)
     # DuckDB checks a pattern as it is written, and then the files that it found: links lead to the names of open files.
     warehouse = warehouse_dir(home)
     folders = [f"{folder}/" for folder in (kept.folder, warehouse, warehouse.resolve())]
@@ -124,7 +141,7 @@ def tables_of(home: Path) -> list[tuple[str, str]]:
         for path in sorted(warehouse_dir(home).glob("*.db/*"))
         if path.is_dir() and path.parent.name != f"{RAW_SCHEMA}.db" and path.name[0] not in "._"
     ]
-    return sorted({*built, *unbuilt_marts()}) if is_unbuilt(home) else built
+    return sorted({*built, *landed_marts()}) if is_unbuilt(home) else built
 
 
 def _rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
@@ -162,8 +179,6 @@ def _masked_sources(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
 
 def _baselines(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     """Return a query of the tables of baselines."""
-    if is_unbuilt(home):
-        return f"select * from {schema}.{name}"
     try:
         # A mart that an older binloom built lacks columns until it is built again.
         return f"{_NO_BASELINES} union all by name {_rows_of(kept.mart(schema, name))}"
@@ -172,6 +187,10 @@ def _baselines(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
 
 
 def _baseline_rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
+    return _rows_of_baselines(home, kept, _baselines(home, kept, *BASELINES))
+
+
+def _rows_of_baselines(home: Path, kept: KeptFiles, baselines: str) -> str:
     """Return a query of the rows of baselines, as the view of Spark has them, from the raw table."""
     if not any(raw_table_dir("baseline_rows", home).glob("*.parquet")):
         return f"""select *, 0::bigint as row_number, null::varchar as pk_values,
@@ -186,7 +205,7 @@ def _baseline_rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
                 list_transform(known_columns, lambda place: column_names[place + 1]),
                 list_transform(known_columns, lambda place: row_values[place + 1])
             ) end as "row"
-        from ({_baselines(home, kept, *BASELINES)}) as baselines
+        from ({baselines}) as baselines
         inner join (
             select null::integer[] as known_columns where false
             union all by name
@@ -195,14 +214,21 @@ def _baseline_rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
             using (baseline_id, schema_name, table_name)"""
 
 
-def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles) -> None:
-    """Add what `key_parts` needs: the footers of the files of row_changes, and the rows of some of the files."""
+def _unchanged(rows: str) -> str:
+    return rows
+
+
+def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles, completed: Callable[[str], str]) -> None:
+    """Add what `key_parts` needs: the footers of the files of row_changes, and the rows of some of the files.
+
+    `completed` adds the rows that no file has.
+    """
     table = kept.mart(*ROW_CHANGES)
     if table.columns:
         return
     connection.execute(f"create schema {SCHEMA}")
     connection.execute(f"create view {FOOTERS} as select * from parquet_metadata({literal(table.pattern)})")
-    connection.execute(f"create macro {ROWS_IN}(files) as table {_rows_in('files', table.partitions)}")
+    connection.execute(f"create macro {ROWS_IN}(files) as table {completed(_rows_in('files', table.partitions))}")
 
 
 def _rows_of(table: KeptTable) -> str:

@@ -18,9 +18,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from binloom.commands.build import build_inputs, build_models
+from binloom.commands.build import build_models
 from binloom.commands.build_places import build_place
-from binloom.commands.build_record import record_good_build
+from binloom.commands.build_record import build_inputs, record_good_build
 from binloom.commands.project import BUILD
 from ingest.landing.compact import FEW_FILES
 from ingest.warehouse.files import data_files, read_rows, replacing

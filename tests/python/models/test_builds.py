@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from recover.sources.log import VIEWS
+from recover.sources.marts import open_marts
 from tests.support.models.raw import NOON, Change, RawTables, Table, XaEnd
 from tests.support.models.readers import Answers, answers_beside, answers_of, readers_beside
+from tests.support.recover.landed_marts import assert_late_rows_are_seen
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -109,6 +112,14 @@ def hours_of(spark: Any, table: str) -> list[str]:
 def violations(spark: Any, model: str) -> int:
     """Return the number of rows of a quality model."""
     return int(spark.sql(f"select count(*) from binloom_quality.{model}").first()[0])
+
+
+def asked(home: Path, column: str, file: str) -> list[tuple[Any, ...]]:
+    """Return a column of the row changes of a file, as questions see it that know of no good build."""
+    with open_marts(home, VIEWS) as connection:
+        return connection.execute(
+            f"select {column} from binloom.row_changes where binlog_file = '{file}' order by start_pos"
+        ).fetchall()
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +247,7 @@ def test_a_model_is_built_again_when_its_parent_was(first_build: dict[str, str],
 
 
 def test_one_more_file_rewrites_only_its_hours(
-    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path, tmp_path: Path
 ) -> None:
     files = hour_files(home)
     baselines = spark.sql("select * from binloom.baselines").collect()
@@ -254,6 +265,7 @@ def test_one_more_file_rewrites_only_its_hours(
             Change(LINES_WITHOUT_HINTS, NOON + 6 * HOUR, after=["3", None, "-1"]),
         ],
     )
+    assert_late_rows_are_seen(home, tmp_path)
     with readers_beside(home) as answers:
         dbt("run", "--select", *LOOKED_AT, "chain_breaks", "baselines")
     assert answers
@@ -269,10 +281,11 @@ def test_one_more_file_rewrites_only_its_hours(
 
 
 def test_a_late_snapshot_mends_the_hours_that_it_names(
-    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path, tmp_path: Path
 ) -> None:
     files = hour_files(home)
     raw.snapshot("s2", [IN_NO_SNAPSHOT, IN_SNAPSHOT, LINES], ("binlog.000002", 4000))
+    assert_late_rows_are_seen(home, tmp_path)
     with readers_beside(home):
         dbt("run", "--select", *LOOKED_AT)
     assert ("mystery", "unknown_table") not in reasons(spark)
@@ -356,10 +369,11 @@ def test_an_hour_whose_rows_are_uncertain_is_replaced_and_emptied(
 
 
 def test_an_hour_that_becomes_empty_is_emptied(
-    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path
+    first_build: dict[str, str], raw: RawTables, spark: Any, dbt: Dbt, home: Path, tmp_path: Path
 ) -> None:
     raw.land("binlog.000002", [Change(NAMED, NOON + HOUR, ["1", "Ann"], ["1", None])])
     raw.land("binlog.000003", [Change(NAMED, NOON + 9 * HOUR, after=["9", "Zoe"])], status="in_progress")
+    assert_late_rows_are_seen(home, tmp_path)
     dbt("run", "--select", *LOOKED_AT)
     assert hour_files(home).keys() == {"2026-11-01-12", "2026-11-01-13"}
     assert violations(spark, "row_events_unaccounted_for") == 0
@@ -438,6 +452,8 @@ def test_how_a_prepared_transaction_ended_is_known_when_its_end_has_landed(
     assert ended() == [("xa_prepare", None), ("xa_prepare", None, None)]
     files = hour_files(home)
     raw.land("binlog.000006", [XaEnd(at + HOUR, xid, "rollback")])
+    # A question knows it before the build.
+    assert asked(home, "outcome", "binlog.000005") == [("rollback",)]
     assert ended() == [("rollback", None), ("rollback", None, "shop/0/binlog.000006/200")]
     assert rewritten(files, hour_files(home)) == {"2026-11-02-08"}
     # The file is landed again with another end of the transaction.
@@ -464,6 +480,7 @@ def test_readers_see_every_row_while_a_compacted_file_gets_other_parts(
     before = answers_of(home)
     assert len(of_file(before)) == len(starts)
     raw.compact(file, starts)
+    assert asked(home, "row_after['id']", file) == [("compacted 0",), ("compacted 1",)]
     with answers_beside(home) as seen:
         dbt("run", "--select", *models)
     after = answers_of(home)

@@ -22,7 +22,7 @@ from tests.support.in_process import binloom_here
 from tests.support.landing.binlogs import SHOP
 from tests.support.masking.shop import land_shop, places_of, sample_files, secrets, set_masks
 from tests.support.models.invoke import run_dbt
-from tests.support.recover.unbuilt import assert_same_unbuilt
+from tests.support.recover.landed_marts import assert_built_as_landed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -67,7 +67,7 @@ def test_all_proofs_hold(built: dict[str, str], spark: Any) -> None:
 
 
 def test_questions_have_the_same_marts_before_a_build(built: dict[str, str], home: Path, tmp_path: Path) -> None:
-    assert_same_unbuilt(home, tmp_path)
+    assert_built_as_landed(home, tmp_path)
 
 
 def test_images_and_keys_have_masks(built: dict[str, str], spark: Any) -> None:

@@ -12,8 +12,8 @@ from tests.servers import mariadb
 from tests.support.in_process import binloom
 from tests.support.older_warehouse import FOLLOWED, LANDED, PLACE, SAMPLE, SERVER_OPTIONS, run, unpack
 from tests.support.places import SAMPLES
+from tests.support.recover.landed_marts import assert_built_as_landed
 from tests.support.recover.questions import QUESTIONS, comparable, documented_questions, in_schema
-from tests.support.recover.unbuilt import assert_same_unbuilt
 
 pytestmark = [pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
@@ -78,7 +78,7 @@ def test_every_node_succeeds(build: dict[str, str]) -> None:
 
 
 def test_questions_have_the_same_marts_before_a_build(build: dict[str, str], home: Path, tmp_path: Path) -> None:
-    assert_same_unbuilt(home, tmp_path)
+    assert_built_as_landed(home, tmp_path)
 
 
 def test_row_changes_of_both_commits_are_there(build: dict[str, str], spark: Any) -> None:

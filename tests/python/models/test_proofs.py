@@ -31,7 +31,7 @@ from tests.support.landing.binlogs import flip_bit
 from tests.support.landing.spark import show_landed, without_session
 from tests.support.models import broken
 from tests.support.models.broken import Files
-from tests.support.recover.unbuilt import assert_same_unbuilt
+from tests.support.recover.landed_marts import assert_built_as_landed
 
 pytestmark = [pytest.mark.mysql, pytest.mark.mariadb, pytest.mark.spark, pytest.mark.slow]
 
@@ -287,7 +287,7 @@ def test_each_source_has_its_violations_and_no_other(story: Story, spark: Any, p
 
 
 def test_questions_have_the_same_marts_before_a_build(story: Story, home: Path, tmp_path: Path) -> None:
-    assert_same_unbuilt(home, tmp_path)
+    assert_built_as_landed(home, tmp_path)
 
 
 def test_what_is_an_error_fails_the_build_and_what_may_be_meant_warns(story: Story) -> None:

@@ -107,7 +107,7 @@ def test_every_table_of_the_warehouse_can_be_asked(tmp_path: Path) -> None:
     own_table(tmp_path, "binloom_shop", "cancelled_orders", {"id": [1, 2], "note": ["", None]})
     own_table(tmp_path, "binloom", "shop__orders__shop_mysql", {"id": [7]})
     own_table(tmp_path, "binloom_intermediate", "int_landed", {"id": [7]})
-    own_table(tmp_path, "binlog_raw", "segments", {"id": [7]})
+    own_table(tmp_path, "binlog_raw", "row_events", {"id": [7]})
     asked = "select one.note from binloom_shop.cancelled_orders as one order by id"
     assert [*ask(asked, tmp_path).rows] == [("",), (None,)]
     assert [*ask("select id from shop__orders__shop_mysql", tmp_path).rows] == [(7,)]

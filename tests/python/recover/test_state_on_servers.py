@@ -52,8 +52,8 @@ from tests.support.models.typed import (
     typed_row,
 )
 from tests.support.places import PROJECT
+from tests.support.recover.landed_marts import assert_built_as_landed
 from tests.support.recover.timeline import SCHEMA, Dump, Timeline
-from tests.support.recover.unbuilt import assert_same_unbuilt
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -202,7 +202,7 @@ def test_the_state_at_each_transaction_is_what_the_server_contained(timelines: T
 
 
 def test_questions_have_the_same_marts_before_a_build(timelines: Timelines, tmp_path: Path) -> None:
-    assert_same_unbuilt(timelines.home, tmp_path)
+    assert_built_as_landed(timelines.home, tmp_path)
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -27,7 +27,7 @@ _PAUSE_SECONDS = 0.1
 def answers_of(home: Path) -> Answers:
     """Return what the marts answer now."""
     found: Answers = {}
-    with open_marts(home, [("binloom", name) for name in _PARTS]) as connection:
+    with open_marts(home, [("binloom", name) for name in _PARTS], is_current=True) as connection:
         for name, part in _PARTS.items():
             query = (
                 f"select {part}, md5(string_agg(mart::varchar, ',' order by mart::varchar))"

@@ -2784,3 +2784,204 @@ WITH baselines AS (
 SELECT
   *
 FROM final;
+
+create view binloom_intermediate.int_row_change_parts as
+WITH row_event_counts AS (
+  SELECT
+    *
+  FROM binloom_intermediate.int_row_event_counts
+), completed_segments AS (
+  SELECT
+    *
+  FROM binloom_intermediate.int_completed_segments
+), bindings AS (
+  SELECT
+    *
+  FROM binloom_intermediate.int_table_map_bindings
+), xa_transactions AS (
+  SELECT
+    *
+  FROM binloom_intermediate.int_xa_transactions
+), xa_outcomes_by_segment AS (
+  SELECT
+    source_id,
+    epoch,
+    binlog_file,
+    segment_start,
+    MD5(
+      ARRAY_TO_STRING(
+        LIST_SORT(
+          ARRAY_AGG(
+            CONCAT_WS(
+              ' ',
+              start_pos,
+              outcome,
+              REGEXP_REPLACE(STRFTIME(committed_at AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S.%f'), '\.?0+$', '')
+            )
+          ) FILTER(WHERE CONCAT_WS(
+            ' ',
+            start_pos,
+            outcome,
+            REGEXP_REPLACE(STRFTIME(committed_at AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S.%f'), '\.?0+$', '')
+          ) IS NOT NULL)
+        ),
+        ','
+      )
+    ) AS xa_outcomes
+  FROM xa_transactions
+  GROUP BY
+    source_id,
+    epoch,
+    binlog_file,
+    segment_start
+), ingredients AS (
+  SELECT
+    row_event_counts.event_hour,
+    row_event_counts.source_id,
+    row_event_counts.epoch,
+    row_event_counts.binlog_file,
+    row_event_counts.segment_start,
+    TRY_CAST(row_event_counts.segment_start // 67108864 AS INT) AS file_part,
+    row_event_counts.landed_at,
+    row_event_counts.row_events,
+    row_event_counts.table_map_id,
+    xa_outcomes_by_segment.xa_outcomes,
+    bindings.table_version_id,
+    bindings.reason,
+    bindings.confidence,
+    bindings.unknown_hints,
+    completed_segments.file_sequence,
+    (
+      row_event_counts.epoch > bindings.valid_from_epoch
+      OR (
+        row_event_counts.epoch = bindings.valid_from_epoch
+        AND (
+          completed_segments.file_sequence > bindings.valid_from_file_sequence
+          OR (
+            completed_segments.file_sequence = bindings.valid_from_file_sequence
+            AND row_event_counts.first_pos >= bindings.valid_from_pos
+          )
+        )
+      )
+    ) AS holds_first,
+    (
+      row_event_counts.epoch < bindings.valid_to_epoch
+      OR (
+        row_event_counts.epoch = bindings.valid_to_epoch
+        AND (
+          completed_segments.file_sequence < bindings.valid_to_file_sequence
+          OR (
+            completed_segments.file_sequence = bindings.valid_to_file_sequence
+            AND row_event_counts.last_pos < bindings.valid_to_pos
+          )
+        )
+      )
+    ) AS holds_last,
+    bindings.valid_from_epoch,
+    bindings.valid_from_file_sequence,
+    bindings.valid_from_pos
+  FROM row_event_counts
+  INNER JOIN completed_segments
+    ON row_event_counts.source_id = completed_segments.source_id
+    AND row_event_counts.epoch = completed_segments.epoch
+    AND row_event_counts.binlog_file = completed_segments.binlog_file
+    AND row_event_counts.segment_start = completed_segments.segment_start
+  LEFT JOIN xa_outcomes_by_segment
+    ON row_event_counts.source_id = xa_outcomes_by_segment.source_id
+    AND row_event_counts.epoch = xa_outcomes_by_segment.epoch
+    AND row_event_counts.binlog_file = xa_outcomes_by_segment.binlog_file
+    AND row_event_counts.segment_start = xa_outcomes_by_segment.segment_start
+  LEFT JOIN bindings
+    ON row_event_counts.source_id = bindings.source_id
+    AND row_event_counts.table_map_id = bindings.table_map_id
+    AND (
+      row_event_counts.epoch > bindings.valid_from_epoch
+      OR (
+        row_event_counts.epoch = bindings.valid_from_epoch
+        AND (
+          completed_segments.file_sequence > bindings.valid_from_file_sequence
+          OR (
+            completed_segments.file_sequence = bindings.valid_from_file_sequence
+            AND row_event_counts.last_pos >= bindings.valid_from_pos
+          )
+        )
+      )
+    )
+    AND (
+      row_event_counts.epoch < bindings.valid_to_epoch
+      OR (
+        row_event_counts.epoch = bindings.valid_to_epoch
+        AND (
+          completed_segments.file_sequence < bindings.valid_to_file_sequence
+          OR (
+            completed_segments.file_sequence = bindings.valid_to_file_sequence
+            AND row_event_counts.first_pos < bindings.valid_to_pos
+          )
+        )
+      )
+    )
+), final AS (
+  SELECT
+    event_hour,
+    source_id,
+    epoch,
+    binlog_file,
+    file_part,
+    MD5(
+      ARRAY_TO_STRING(
+        LIST_SORT(
+          ARRAY_AGG(
+            '{' || CONCAT_WS(
+              ',',
+              '"segment_start":' || CAST(TO_JSON(segment_start) AS TEXT),
+              '"landed_at":' || STRFTIME(landed_at AT TIME ZONE 'UTC', '"%Y-%m-%dT%H:%M:%S.%gZ"'),
+              '"row_events":' || CAST(TO_JSON(row_events) AS TEXT),
+              '"xa_outcomes":' || CAST(TO_JSON(xa_outcomes) AS TEXT),
+              '"table_map_id":' || CAST(TO_JSON(table_map_id) AS TEXT),
+              '"table_version_id":' || CAST(TO_JSON(table_version_id) AS TEXT),
+              '"reason":' || CAST(TO_JSON(reason) AS TEXT),
+              '"confidence":' || CAST(TO_JSON(confidence) AS TEXT),
+              '"valid_from_epoch":' || CAST(TO_JSON(CASE WHEN holds_first THEN NULL ELSE valid_from_epoch END) AS TEXT),
+              '"valid_from_file_sequence":' || CAST(TO_JSON(CASE WHEN holds_first THEN NULL ELSE valid_from_file_sequence END) AS TEXT),
+              '"valid_from_pos":' || CAST(TO_JSON(CASE WHEN holds_first THEN NULL ELSE valid_from_pos END) AS TEXT)
+            ) || '}'
+          ) FILTER(WHERE '{' || CONCAT_WS(
+            ',',
+            '"segment_start":' || CAST(TO_JSON(segment_start) AS TEXT),
+            '"landed_at":' || STRFTIME(landed_at AT TIME ZONE 'UTC', '"%Y-%m-%dT%H:%M:%S.%gZ"'),
+            '"row_events":' || CAST(TO_JSON(row_events) AS TEXT),
+            '"xa_outcomes":' || CAST(TO_JSON(xa_outcomes) AS TEXT),
+            '"table_map_id":' || CAST(TO_JSON(table_map_id) AS TEXT),
+            '"table_version_id":' || CAST(TO_JSON(table_version_id) AS TEXT),
+            '"reason":' || CAST(TO_JSON(reason) AS TEXT),
+            '"confidence":' || CAST(TO_JSON(confidence) AS TEXT),
+            '"valid_from_epoch":' || CAST(TO_JSON(CASE WHEN holds_first THEN NULL ELSE valid_from_epoch END) AS TEXT),
+            '"valid_from_file_sequence":' || CAST(TO_JSON(CASE WHEN holds_first THEN NULL ELSE valid_from_file_sequence END) AS TEXT),
+            '"valid_from_pos":' || CAST(TO_JSON(CASE WHEN holds_first THEN NULL ELSE valid_from_pos END) AS TEXT)
+          ) || '}' IS NOT NULL)
+        ),
+        ','
+      )
+    ) AS fingerprint,
+    COALESCE(
+      BOOL_OR(
+        CAST(NOT table_version_id IS NULL
+        AND reason IS NULL
+        AND unknown_hints IS NULL
+        AND (
+          holds_first OR holds_last
+        ) AS BOOLEAN)
+      ),
+      FALSE
+    ) AS has_bound_rows
+  FROM ingredients
+  GROUP BY
+    event_hour,
+    source_id,
+    epoch,
+    binlog_file,
+    file_part
+)
+SELECT
+  *
+FROM final;

@@ -1,0 +1,203 @@
+"""The marts as they are by what has landed, as views of DuckDB over the raw tables.
+
+The views are the models themselves: `make generate` writes them for DuckDB. Where `row_changes` was built, only rows
+that have landed since come from the raw tables, and rows whose names have changed.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ingest.warehouse.home import raw_table_dir, warehouse_dir
+from ingest.warehouse.project import own_project
+from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, ROW_EVENTS, RawTable
+from recover.sources.engine import literal, quoted
+from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions
+from recover.sources.spark_rows import no_rows
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+PARTS: Final = ("binloom_intermediate", "int_row_change_parts")
+"""The parts of `row_changes` with their fingerprints."""
+
+_ROW_CHANGES: Final = ("binloom", "row_changes")
+_BUILT_PARTS: Final = ("binloom_intermediate", "row_changes_built_parts")
+_COMPLETED: Final = "binloom_intermediate.int_completed_segments"
+_SEEDS: Final = "binloom_seeds"
+_VIEW: Final = re.compile(r"^create view (\S+) as\n(.*?);$", re.DOTALL | re.MULTILINE)
+_TABLE: Final = re.compile(rf"\b({RAW_SCHEMA}|binloom\w*)\.(\w+)\b")
+
+_OWN: Final = "landed"
+_PART: Final = "event_hour, source_id, epoch, binlog_file, file_part"
+_SEGMENT: Final = "source_id, epoch, binlog_file, segment_start"
+# Parts whose rows in `row_changes` are missing or not the present ones, or which have none any more.
+_LATE_PARTS: Final = f"""
+    create table {_OWN}.late_parts as
+    select distinct {_PART}
+    from (select {_PART}, fingerprint from {".".join(PARTS)}) as now
+    full join {_OWN}.built_parts as built using ({_PART})
+    where now.fingerprint is distinct from built.fingerprint"""
+# Segments with rows of these parts, and those of which rows may be in quarantine: no build keeps these by parts.
+_READ_SEGMENTS: Final = f"""
+    create table {_OWN}.read_segments as
+    select {_SEGMENT}
+    from binloom_intermediate.int_row_event_counts
+    semi join {_OWN}.late_parts using (event_hour, source_id, epoch, binlog_file)
+    union
+    select {_SEGMENT}
+    from binloom_intermediate.int_row_event_counts as counts
+    left join binloom_intermediate.int_table_map_bindings as bindings using (source_id, table_map_id)
+    where bindings.table_map_id is null or bindings.reason is not null or bindings.unknown_hints is not null"""
+
+
+def has_segments(home: Path) -> bool:
+    """Return whether anything of a log is landed in a home."""
+    return any(raw_table_dir("segments", home).glob("*.parquet"))
+
+
+def is_unbuilt(home: Path) -> bool:
+    """Return whether rows are landed in a home, and no build has begun to write `row_changes`."""
+    return has_segments(home) and not (warehouse_dir(home) / "binloom.db" / "row_changes").exists()
+
+
+def is_built_in_parts(home: Path) -> bool:
+    """Return whether a build has recorded from what it made the parts of `row_changes`."""
+    schema, name = _BUILT_PARTS
+    return has_segments(home) and (warehouse_dir(home) / f"{schema}.db" / name).exists()
+
+
+def landed_marts() -> list[tuple[str, str]]:
+    """Return schema and name of each mart that has a view."""
+    names = (tuple(name.split(".")) for name in _models())
+    return [(schema, name) for schema, name in names if schema in ("binloom", "binloom_quality")]
+
+
+def has_view(schema: str, name: str) -> bool:
+    """Return whether a mart is computed without a build."""
+    return f"{schema}.{name}" in _models()
+
+
+class LandedMarts:
+    """Makes the views in a connection.
+
+    What lands meanwhile is not seen: the views have the rows of the segments that are completed now.
+
+    Parameters
+    ----------
+    connection
+        The connection.
+    home
+        Folder of all data of binloom.
+    kept
+        Keeps the files of the tables.
+    rows_of
+        Returns a query of the rows of kept files.
+
+    Raises
+    ------
+    StoreError
+        The raw tables cannot be read, or the names of their columns cannot be written beside them.
+    """
+
+    def __init__(
+        self, connection: "DuckDBPyConnection", home: Path, kept: KeptFiles, rows_of: Callable[[KeptTable], str]
+    ) -> None:
+        from ingest.landing.published import publish_home
+
+        self._connection = connection
+        self._home = home
+        self._kept = kept
+        self._rows_of = rows_of
+        self._made: set[tuple[str, str]] = set()
+        self._reads_all = True
+        # The segments are listed first: after that, names are published for all that they contain.
+        kept.raw_table("segments")
+        publish_home(home)
+
+    def use_built_rows(self) -> None:
+        """Take the rows of `row_changes` from its files, except those of late parts.
+
+        Call `with_late_rows` for the query of its view.
+
+        Raises
+        ------
+        UnfinishedMartError
+            A build was killed while it wrote the table, or takes too long.
+        """
+        # Before the files of the table: a part that a build replaces meanwhile is late.
+        parts = self._kept.mart(*_BUILT_PARTS)
+        self._connection.execute(f"create schema {_OWN}")
+        self._connection.execute(f"create view {_OWN}.built_parts as {self._rows_of(parts)}")
+        self.add(*PARTS)
+        self._connection.execute(_LATE_PARTS)
+        self._connection.execute(_READ_SEGMENTS)
+        self._reads_all = False
+        rows = self._with_tables(_models()[".".join(_ROW_CHANGES)])
+        self._connection.execute(
+            f"create view {_OWN}.late_rows as select * from ({rows}) semi join {_OWN}.late_parts using ({_PART})"
+        )
+
+    @staticmethod
+    def with_late_rows(built: str) -> str:
+        """Return a query of the rows of some files of `row_changes`, with late rows instead of those of late parts."""
+        return f"""select * from ({built}) anti join {_OWN}.late_parts using ({_PART})
+            union all by name select * from {_OWN}.late_rows"""
+
+    def add(self, schema: str, name: str) -> None:
+        """Make the view of a mart that has one (`has_view`), and those that it reads."""
+        if (schema, name) in self._made:
+            return
+        self._made.add((schema, name))
+        query = self._with_tables(self._query(schema, name))
+        # The folder of the seeds cannot be read later.
+        kind = "table" if schema == _SEEDS else "view"
+        self._connection.execute(f"create schema if not exists {quoted(schema)}")
+        self._connection.execute(f"create {kind} {quoted(schema)}.{quoted(name)} as {query}")
+
+    def _with_tables(self, query: str) -> str:
+        """Return a query after the tables that it reads were made."""
+        for schema, table in _TABLE.findall(query):
+            # The paths of files have such names, too.
+            if schema == _SEEDS or table in RAW_TABLES or has_view(schema, table):
+                self.add(schema, table)
+        return query
+
+    def _query(self, schema: str, name: str) -> str:
+        if schema == RAW_SCHEMA:
+            return self._raw_rows(RAW_TABLES[name])
+        if schema == _SEEDS:
+            file = own_project() / "seeds" / f"{name}.csv"
+            return f"select * from read_csv({literal(str(file))}, header = true, all_varchar = true)"
+        return _models()[f"{schema}.{name}"]
+
+    def _raw_rows(self, table: RawTable) -> str:
+        from ingest.warehouse.catalog import spark_type
+
+        is_limited = table is ROW_EVENTS and not self._reads_all
+        rows = no_rows((field.name, spark_type(field.type)) for field in table.columns)
+        # A folder that does not exist would be waited for while a build runs.
+        if raw_table_dir(table.name, self._home).is_dir():
+            kept = self._kept.raw_table(table.name, self._is_read() if is_limited else all_partitions)
+            if not kept.columns:
+                # Files of an older binloom lack columns.
+                rows = f"{rows} union all by name {self._rows_of(kept)}"
+        if not table.partition:
+            return rows
+        segments = f"{_OWN}.read_segments" if is_limited else _COMPLETED
+        return f"select * from ({rows}) semi join {segments} using ({_SEGMENT})"
+
+    def _is_read(self) -> NeedsPartition:
+        """Return which partitions have segments that are read, and perhaps some others."""
+        found = self._connection.execute(f"select {_SEGMENT} from {_OWN}.read_segments").fetchall()
+        names = [name.strip() for name in _SEGMENT.split(",")]
+        values = {name: {str(row[place]) for row in found} for place, name in enumerate(names)}
+        return lambda column, value: value in values[column]
+
+
+@cache
+def _models() -> dict[str, str]:
+    """Return the query of each view by its name."""
+    return dict(_VIEW.findall(Path(__file__).with_suffix(".sql").read_text()))
