@@ -1,10 +1,11 @@
-"""Measures the time from the commit of a row until it is in `row_changes`, with a plot.
+"""Measures the time from the commit of a row until it is in an answer of `binloom query`, and until it is in
+`row_changes`, with a plot.
 
     python -m benchmarks.latency --minutes 60 --rate 5M --work DIR
 
-A MySQL server under load, `binloom follow` and `binloom build --every` share the cores of this machine. The load
-begins before the first build, which makes all tables in a Java process that has just started. The minutes that are
-measured begin some minutes later.
+A MySQL server under load, `binloom follow`, `binloom build --every` and one question after the other share the cores
+of this machine. The load begins before the first build, which makes all tables in a Java process that has just
+started. The minutes that are measured begin some minutes later.
 """
 
 import argparse
@@ -14,11 +15,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +42,9 @@ from tests.servers.accounts import create_account
 from tests.support.follow.follower import Follower
 
 LOOK_SECONDS = 1.0
+PAUSE_SECONDS = 1.0
+# A question is about rows that are so young.
+ASKED_MINUTES = 10
 # Bytes of disk for a byte of binlog: the server's log, the spool, the raw tables and row_changes.
 DISK_BYTES = 3.3
 MINUTES_TO_WAIT = 15
@@ -114,14 +119,61 @@ class Arrivals:
             below[:] = [name for name in below if not name.startswith((".", "_"))]
             yield from data_files(Path(folder))
 
-    def seen_of(self, marks: Sequence[Mark]) -> dict[int, datetime]:
-        """Return by the number of a mark when its row was seen first.
 
-        A mark's place is the end of the log after its commit, so its row is the only one between the place of the mark
-        before it and its own.
-        """
-        places = [(mark.place.binlog_file, mark.place.position) for mark in marks]
-        return {number: at for row, at in self.seen_at.items() if (number := bisect_left(places, row)) < len(places)}
+class Answers:
+    """Asks for the rows of `marks` again and again, as a person would; also a context manager, which ends that.
+
+    Attributes
+    ----------
+    seen_at
+        When the command ended whose answer had a row first, by its binlog file and the end of its event in it.
+    seconds
+        How long each command took.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.seen_at: dict[tuple[str, int], datetime] = {}
+        self.seconds: list[float] = []
+        self._home = home
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _ask(self) -> None:
+        while not self._is_over.wait(PAUSE_SECONDS):
+            since = datetime.now(UTC) - timedelta(minutes=ASKED_MINUTES)
+            command = [BINLOOM, "query", "--table", "*.marks", "--since", f"{since:%Y-%m-%d %H:%M:%S}"]
+            begun = time.monotonic()
+            done = subprocess.run(
+                [*command, "--format", "json"],
+                env={**os.environ, "BINLOOM_HOME": str(self._home)},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+            )
+            # Before anything of the source has landed, there is nothing to ask.
+            if done.returncode == 0:
+                self.seconds.append(time.monotonic() - begun)
+                for row in map(json.loads, done.stdout.splitlines()):
+                    self.seen_at.setdefault((row["binlog_file"], row["end_pos"]), datetime.now(UTC))
+
+
+def seen_of(seen_at: Mapping[tuple[str, int], datetime], marks: Sequence[Mark]) -> dict[int, datetime]:
+    """Return by the number of a mark when its row was seen first.
+
+    A mark's place is the end of the log after its commit, so its row is the only one between the place of the mark
+    before it and its own.
+    """
+    places = [(mark.place.binlog_file, mark.place.position) for mark in marks]
+    return {number: at for row, at in seen_at.items() if (number := bisect_left(places, row)) < len(places)}
 
 
 @dataclass
@@ -169,6 +221,7 @@ def run(work: Path, *, minutes: float, warm_up: float, rate: int, interval: str,
             arrivals = Arrivals(home / "warehouse" / "binloom.db" / "row_changes")
             with (
                 Build(home, every) as build,
+                Answers(home) as answers,
                 Marks(server) as marks,
                 Watch(server, follower) as watch,
             ):
@@ -186,12 +239,13 @@ def run(work: Path, *, minutes: float, warm_up: float, rate: int, interval: str,
                         look()
                 made = list(marks.made)
                 deadline = time.monotonic() + MINUTES_TO_WAIT * 60
-                while len(arrivals.seen_of(made)) < len(made) and time.monotonic() < deadline:
+                while len(seen_of(arrivals.seen_at, made)) < len(made) and time.monotonic() < deadline:
                     look()
-            seen = arrivals.seen_of(made)
-            missing = [mark.place for number, mark in enumerate(made) if number not in seen]
-            if missing:
-                raise RuntimeError(f"{len(missing)} of {len(made)} rows did not arrive in row_changes: {missing}")
+            seen, answered = seen_of(arrivals.seen_at, made), seen_of(answers.seen_at, made)
+            for where, found in (("row_changes", seen), ("an answer", answered)):
+                missing = [mark.place for number, mark in enumerate(made) if number not in found]
+                if missing:
+                    raise RuntimeError(f"{len(missing)} of {len(made)} rows did not arrive in {where}: {missing}")
             follower.stop()
             first = made[0].committed_at
             result = {
@@ -204,11 +258,13 @@ def run(work: Path, *, minutes: float, warm_up: float, rate: int, interval: str,
                     {
                         "seconds": round((mark.committed_at - first).total_seconds(), 1),
                         "latency": round((seen[number] - mark.committed_at).total_seconds(), 1),
+                        "answered": round((answered[number] - mark.committed_at).total_seconds(), 1),
                     }
                     for number, mark in enumerate(made)
                 ],
                 "bytes_a_second": bytes_a_second(watch, (warm_up + minutes) * 60),
                 "builds": build.seconds(),
+                "questions": [round(seconds, 2) for seconds in answers.seconds],
                 "build": built.samples(),
                 "samples": samples(watch),
             }
@@ -234,8 +290,11 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
     panels = [
         Panel(
-            "from commit to row_changes, seconds",
-            [Curve("latency", [(mark["seconds"], mark["latency"]) for mark in result["marks"]])],
+            "from commit to an answer and to row_changes, seconds",
+            [
+                Curve("in row_changes", [(mark["seconds"], mark["latency"]) for mark in result["marks"]]),
+                Curve("in an answer of query", [(mark["seconds"], mark["answered"]) for mark in result["marks"]]),
+            ],
         ),
         Panel(
             "binlog, MB/s",
@@ -262,7 +321,19 @@ def lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     before = [mark["latency"] for mark in result["marks"] if mark["seconds"] < begin]
     half = len(inorder) // 2
     builds = sorted(result["builds"])
+    answered = sorted(mark["answered"] for mark in result["marks"] if mark["seconds"] >= begin)
+    questions = sorted(result["questions"])
     return [
+        (
+            "until it is in an answer of `query`, in the same minutes",
+            f"{answered[half]:.0f} s in the middle, {answered[-1]:.0f} s at most",
+            "6 s",
+        ),
+        (
+            f"all {len(questions)} questions",
+            f"{questions[len(questions) // 2]:.1f} s in the middle, {questions[-1]:.1f} s at most",
+            "",
+        ),
         (
             f"from the commit of a row until it is in `row_changes`, {result['minutes']:g} minutes at "
             f"{result['bytes_a_second'] / 1e6:.1f} MB/s, --interval {result['interval']}, --every {result['every']}",

@@ -19,6 +19,7 @@ from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
 from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
+from recover.sources.landed_marts import is_built_in_parts, is_unbuilt
 from recover.sources.log import VIEWS, Log, listed
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.masked_columns import masks_in_filters
@@ -179,7 +180,10 @@ def report_end(log: Log) -> None:
 
 
 def report_writer(home: Path) -> None:
-    """Tell if a build of another process may be running: it replaces one mart after the other."""
+    """Tell if a build of another process may be running: it replaces one mart after the other.
+
+    That matters to who reads the marts alone, without what has landed since the last build.
+    """
     holder = metastore_holder(home)
     if holder is not None and not _is_own_java(holder):
         say(
@@ -208,7 +212,8 @@ def _warehouse(views: Iterable[tuple[str, str]], spill: Path | None = None, filt
         filters=filters,
         is_current=has_built_everything(home),
     )
-    report_writer(home)
+    if not (is_unbuilt(home) or is_built_in_parts(home)):
+        report_writer(home)
     return log
 
 

@@ -7,6 +7,7 @@ that have landed since come from the raw tables, and rows whose names have chang
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ PARTS: Final = ("binloom_intermediate", "int_row_change_parts")
 """The parts of `row_changes` with their fingerprints."""
 
 _ROW_CHANGES: Final = ("binloom", "row_changes")
+_QUARANTINE: Final = ("binloom", "quarantined_row_events")
 _BUILT_PARTS: Final = ("binloom_intermediate", "row_changes_built_parts")
 _COMPLETED: Final = "binloom_intermediate.int_completed_segments"
 _SEEDS: Final = "binloom_seeds"
@@ -40,17 +42,31 @@ _LATE_PARTS: Final = f"""
     from (select {_PART}, fingerprint from {".".join(PARTS)}) as now
     full join {_OWN}.built_parts as built using ({_PART})
     where now.fingerprint is distinct from built.fingerprint"""
-# Segments with rows of these parts, and those of which rows may be in quarantine: no build keeps these by parts.
-_READ_SEGMENTS: Final = f"""
-    create table {_OWN}.read_segments as
-    select {_SEGMENT}
+# Segments with rows of these parts.
+_LATE_SEGMENTS: Final = f"""
+    create table {_OWN}.late_segments as
+    select distinct {_SEGMENT}
     from binloom_intermediate.int_row_event_counts
-    semi join {_OWN}.late_parts using (event_hour, source_id, epoch, binlog_file)
-    union
-    select {_SEGMENT}
-    from binloom_intermediate.int_row_event_counts as counts
-    left join binloom_intermediate.int_table_map_bindings as bindings using (source_id, table_map_id)
+    semi join {_OWN}.late_parts using (event_hour, source_id, epoch, binlog_file)"""
+# Segments of which rows may be in quarantine, by the bindings where their rows are. The model itself looks for them in
+# more segments, and joins these with all rows: that takes DuckDB seconds.
+_SUSPECT_SEGMENTS: Final = f"""
+    create table {_OWN}.suspect_segments as
+    select distinct {_SEGMENT}
+    from binloom_intermediate.int_row_event_counts
+    inner join (select {_SEGMENT}, file_sequence from {_COMPLETED}) as completed using ({_SEGMENT})
+    left join binloom_intermediate.int_table_map_bindings as bindings
+        on
+            int_row_event_counts.source_id = bindings.source_id
+            and int_row_event_counts.table_map_id = bindings.table_map_id
+            and [epoch, file_sequence, last_pos] >= [valid_from_epoch, valid_from_file_sequence, valid_from_pos]
+            and [epoch, file_sequence, first_pos] < [valid_to_epoch, valid_to_file_sequence, valid_to_pos]
     where bindings.table_map_id is null or bindings.reason is not null or bindings.unknown_hints is not null"""
+_WAY_OF_ROWS: Final = (
+    *("binlog_raw.row_events", "binloom_staging.stg_binlog__row_events"),
+    "binloom_intermediate.int_row_events_bound",
+)
+"""The tables through which a row event gets its names."""
 
 
 def has_segments(home: Path) -> bool:
@@ -112,7 +128,8 @@ class LandedMarts:
         self._kept = kept
         self._rows_of = rows_of
         self._made: set[tuple[str, str]] = set()
-        self._reads_all = True
+        self._needs: NeedsPartition = all_partitions
+        connection.execute(f"create schema {_OWN}")
         # The segments are listed first: after that, names are published for all that they contain.
         kept.raw_table("segments")
         publish_home(home)
@@ -129,13 +146,13 @@ class LandedMarts:
         """
         # Before the files of the table: a part that a build replaces meanwhile is late.
         parts = self._kept.mart(*_BUILT_PARTS)
-        self._connection.execute(f"create schema {_OWN}")
         self._connection.execute(f"create view {_OWN}.built_parts as {self._rows_of(parts)}")
         self.add(*PARTS)
         self._connection.execute(_LATE_PARTS)
-        self._connection.execute(_READ_SEGMENTS)
-        self._reads_all = False
-        rows = self._with_tables(_models()[".".join(_ROW_CHANGES)])
+        self._connection.execute(_LATE_SEGMENTS)
+        self._find_suspects()
+        self._needs = self._are_read("late_segments", "suspect_segments")
+        rows = self._of_segments(".".join(_ROW_CHANGES), "late_segments")
         self._connection.execute(
             f"create view {_OWN}.late_rows as select * from ({rows}) semi join {_OWN}.late_parts using ({_PART})"
         )
@@ -167,33 +184,51 @@ class LandedMarts:
 
     def _query(self, schema: str, name: str) -> str:
         if schema == RAW_SCHEMA:
-            return self._raw_rows(RAW_TABLES[name])
+            table = RAW_TABLES[name]
+            rows = self._raw_rows(table)
+            return f"select * from ({rows}) semi join {_COMPLETED} using ({_SEGMENT})" if table.partition else rows
         if schema == _SEEDS:
             file = own_project() / "seeds" / f"{name}.csv"
             return f"select * from read_csv({literal(str(file))}, header = true, all_varchar = true)"
+        if (schema, name) == _QUARANTINE:
+            self._find_suspects()
+            return self._of_segments(f"{schema}.{name}", "suspect_segments")
         return _models()[f"{schema}.{name}"]
 
+    def _find_suspects(self) -> None:
+        if (_OWN, "suspect_segments") not in self._made:
+            self._made.add((_OWN, "suspect_segments"))
+            self._connection.execute(self._with_tables(_SUSPECT_SEGMENTS))
+
+    def _of_segments(self, model: str, segments: str) -> str:
+        """Return the query of a model that reads the row events of some segments and of no others."""
+        rows = f"select * from ({self._raw_rows(ROW_EVENTS)}) semi join {_OWN}.{segments} using ({_SEGMENT})"
+        for name, reader in pairwise([*_WAY_OF_ROWS, model]):
+            limited = f"{_OWN}.{name.partition('.')[2]}_of_{segments}"
+            self._connection.execute(f"create view {limited} as {rows}")
+            rows = self._with_tables(re.sub(rf"\b{re.escape(name)}\b", limited, _models()[reader]))
+        return rows
+
     def _raw_rows(self, table: RawTable) -> str:
+        """Return a query of the rows of a raw table, also those of segments that are not completed."""
         from ingest.warehouse.catalog import spark_type
 
-        is_limited = table is ROW_EVENTS and not self._reads_all
         rows = no_rows((field.name, spark_type(field.type)) for field in table.columns)
         # A folder that does not exist would be waited for while a build runs.
-        if raw_table_dir(table.name, self._home).is_dir():
-            kept = self._kept.raw_table(table.name, self._is_read() if is_limited else all_partitions)
-            if not kept.columns:
-                # Files of an older binloom lack columns.
-                rows = f"{rows} union all by name {self._rows_of(kept)}"
-        if not table.partition:
+        if not raw_table_dir(table.name, self._home).is_dir():
             return rows
-        segments = f"{_OWN}.read_segments" if is_limited else _COMPLETED
-        return f"select * from ({rows}) semi join {segments} using ({_SEGMENT})"
+        kept = self._kept.raw_table(table.name, self._needs if table is ROW_EVENTS else all_partitions)
+        # Files of an older binloom lack columns.
+        return rows if kept.columns else f"{rows} union all by name {self._rows_of(kept)}"
 
-    def _is_read(self) -> NeedsPartition:
-        """Return which partitions have segments that are read, and perhaps some others."""
-        found = self._connection.execute(f"select {_SEGMENT} from {_OWN}.read_segments").fetchall()
-        names = [name.strip() for name in _SEGMENT.split(",")]
-        values = {name: {str(row[place]) for row in found} for place, name in enumerate(names)}
+    def _are_read(self, *tables: str) -> NeedsPartition:
+        """Return which partitions have the segments of some tables, and perhaps others."""
+        found = [
+            row
+            for table in tables
+            for row in self._connection.execute(f"select {_SEGMENT} from {_OWN}.{table}").fetchall()
+        ]
+        values = {name: {str(row[place]) for row in found} for place, name in enumerate(_SEGMENT.split(", "))}
         return lambda column, value: value in values[column]
 
 
