@@ -67,6 +67,12 @@ _WAY_OF_ROWS: Final = (
     "binloom_intermediate.int_row_events_bound",
 )
 """The tables through which a row event gets its names."""
+_LARGE: Final = {
+    *(*_WAY_OF_ROWS, "binloom.row_changes", "binloom.quarantined_row_events"),
+    *("binloom_staging.stg_binlog__transactions", "binloom_intermediate.int_transactions_resolved"),
+    *("binloom.transactions", "binloom_staging.stg_binlog__statements"),
+}
+"""Tables with a row for each row event, transaction or statement: a query reads what it needs of them."""
 
 
 def has_segments(home: Path) -> bool:
@@ -169,8 +175,8 @@ class LandedMarts:
             return
         self._made.add((schema, name))
         query = self._with_tables(self._query(schema, name))
-        # The folder of the seeds cannot be read later.
-        kind = "table" if schema == _SEEDS else "view"
+        # DuckDB plans a view with all that it reads in each query. The files of the seeds cannot be read later.
+        kind = "view" if schema == RAW_SCHEMA or f"{schema}.{name}" in _LARGE else "table"
         self._connection.execute(f"create schema if not exists {quoted(schema)}")
         self._connection.execute(f"create {kind} {quoted(schema)}.{quoted(name)} as {query}")
 

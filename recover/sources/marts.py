@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ingest.errors import UsageError
+from ingest.errors import StoreError, UsageError
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.tables import RAW_SCHEMA
 from recover.sources.engine import escaped, in_memory, literal, quoted
@@ -99,9 +99,14 @@ def open_marts(
         tell(_UNBUILT)
         landed = LandedMarts(connection, home, kept, _rows_of)
     elif ROW_CHANGES in tables and not is_current and is_built_in_parts(home):
-        landed = LandedMarts(connection, home, kept, _rows_of)
-        landed.use_built_rows()
-        has_late_rows = True
+        try:
+            landed = LandedMarts(connection, home, kept, _rows_of)
+        except StoreError as error:
+            # For example for who may only read the home.
+            tell(f"what has landed since the last build is not in this answer: {error}")
+        else:
+            landed.use_built_rows()
+            has_late_rows = True
     for schema, name in tables:
         is_built = has_late_rows and (schema, name) == ROW_CHANGES
         if landed is not None and not is_built and has_view(schema, name):

@@ -122,6 +122,19 @@ def asked(home: Path, column: str, file: str) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
+def assert_told_without_permission_to_write(home: Path) -> None:
+    """Ask as somebody who cannot write the names of late rows: the answer is that of the build, and says so."""
+    locks, told = home / "locks", list[str]()
+    locks.rename(aside := home / "locks-aside")
+    locks.touch()
+    with open_marts(home, VIEWS, tell=told.append) as connection:
+        found = connection.execute("select max(binlog_file) from binloom.row_changes").fetchall()
+    locks.unlink()
+    aside.rename(locks)
+    assert found == [("binlog.000001",)]
+    assert len(told) == 1 and "what has landed since the last build is not in this answer" in told[0]
+
+
 @pytest.fixture(scope="module")
 def first_build(raw: RawTables, dbt: Dbt) -> dict[str, str]:
     """Build two hours of seven tables: some tables cannot be named, and one event cannot be read."""
@@ -266,6 +279,7 @@ def test_one_more_file_rewrites_only_its_hours(
         ],
     )
     assert_late_rows_are_seen(home, tmp_path)
+    assert_told_without_permission_to_write(home)
     with readers_beside(home) as answers:
         dbt("run", "--select", *LOOKED_AT, "chain_breaks", "baselines")
     assert answers
