@@ -42,7 +42,7 @@ from tests.servers.accounts import create_account
 from tests.support.follow.follower import Follower
 
 LOOK_SECONDS = 1.0
-PAUSE_SECONDS = 1.0
+PAUSE_SECONDS = 2.0
 # A question is about rows that are so young.
 ASKED_MINUTES = 10
 # Bytes of disk for a byte of binlog: the server's log, the spool, the raw tables and row_changes.
