@@ -1,4 +1,4 @@
-"""The models that questions need, as views of DuckDB, which asks the raw tables of a home in which nothing was built.
+"""The models that questions need, written for DuckDB, which computes them from the raw tables.
 
 dbt compiles the SQL of the models, and sqlglot writes it for DuckDB. So each fact has one definition, whoever asks.
 """
@@ -23,11 +23,11 @@ from tests.support.places import PROJECT
 MODELS: Final = PROJECT / "recover" / "sources" / "landed_marts.sql"
 """The generated file, which is a part of the package."""
 
-# sqlglot does not read these functions of Spark as functions: the name for it, then what DuckDB has instead.
 # Columns of times in the fingerprints of parts, and the texts of times that Spark has there.
 _MOMENTS: Final = ("landed_at", "committed_at")
 _TEXT: Final = r"""regexp_replace(strftime(x at time zone 'UTC', '%Y-%m-%d %H:%M:%S.%f'), '\.?0+$', '')"""
 _JSON_MOMENT: Final = """strftime(x at time zone 'UTC', '"%Y-%m-%dT%H:%M:%S.%gZ"')"""
+# Functions of Spark that sqlglot does not read as functions, and the names that they get before.
 _NAMES: Final = {r"exists(?=\((?!\s*select\b))": "any_of", "forall": "all_of", "try_element_at": "value_of"}
 
 

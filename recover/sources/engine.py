@@ -103,6 +103,11 @@ def fetched(cursor: "DuckDBPyConnection", connection: "DuckDBPyConnection") -> I
         yield from rows
 
 
+def unchanged(query: str) -> str:
+    """Return a query as it is."""
+    return query
+
+
 def quoted(name: str) -> str:
     """Return a name as an identifier of DuckDB's SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,7 +1,7 @@
-"""The marts as they are by what has landed, as views of DuckDB over the raw tables.
+"""The marts as they are by what has landed, computed by DuckDB from the raw tables.
 
-The views are the models themselves: `make generate` writes them for DuckDB. Where `row_changes` was built, only rows
-that have landed since come from the raw tables, and rows whose names have changed.
+Their queries are the models: `make generate` writes them for DuckDB. Where `row_changes` was built, only rows that have
+landed since come from the raw tables, and rows whose names have changed.
 """
 
 import re
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PARTS: Final = ("binloom_intermediate", "int_row_change_parts")
 """The parts of `row_changes` with their fingerprints."""
 
-_ROW_CHANGES: Final = ("binloom", "row_changes")
+ROW_CHANGES: Final = ("binloom", "row_changes")
 _QUARANTINE: Final = ("binloom", "quarantined_row_events")
 _BUILT_PARTS: Final = ("binloom_intermediate", "row_changes_built_parts")
 _COMPLETED: Final = "binloom_intermediate.int_completed_segments"
@@ -103,7 +103,7 @@ def has_view(schema: str, name: str) -> bool:
 
 
 class LandedMarts:
-    """Makes the views in a connection.
+    """Makes the marts in a connection: views of large tables, and tables of the others.
 
     What lands meanwhile is not seen: the views have the rows of the segments that are completed now.
 
@@ -158,7 +158,7 @@ class LandedMarts:
         self._connection.execute(_LATE_SEGMENTS)
         self._find_suspects()
         self._needs = self._are_read("late_segments", "suspect_segments")
-        rows = self._of_segments(".".join(_ROW_CHANGES), "late_segments")
+        rows = self._of_segments(".".join(ROW_CHANGES), "late_segments")
         self._connection.execute(
             f"create view {_OWN}.late_rows as select * from ({rows}) semi join {_OWN}.late_parts using ({_PART})"
         )
@@ -170,7 +170,7 @@ class LandedMarts:
             union all by name select * from {_OWN}.late_rows"""
 
     def add(self, schema: str, name: str) -> None:
-        """Make the view of a mart that has one (`has_view`), and those that it reads."""
+        """Make a mart that is computed so (`has_view`), and what it reads."""
         if (schema, name) in self._made:
             return
         self._made.add((schema, name))

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Final
 from ingest.errors import StoreError, UsageError
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.tables import RAW_SCHEMA
-from recover.sources.engine import escaped, in_memory, literal, quoted
+from recover.sources.engine import escaped, in_memory, literal, quoted, unchanged
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
-from recover.sources.landed_marts import LandedMarts, has_view, is_built_in_parts, is_unbuilt, landed_marts
+from recover.sources.landed_marts import (
+    ROW_CHANGES,
+    LandedMarts,
+    has_segments,
+    has_view,
+    is_built_in_parts,
+    is_unbuilt,
+    landed_marts,
+)
 from recover.sources.spark_rows import no_rows
 
 if TYPE_CHECKING:
@@ -20,7 +28,6 @@ if TYPE_CHECKING:
 
 MART_SCHEMA: Final = "binloom"
 SCHEMAS: Final = (MART_SCHEMA, "binloom_quality")
-ROW_CHANGES: Final = (MART_SCHEMA, "row_changes")
 STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
 """The statements of completed segments, under the name that Spark has for them."""
 DDL_ACTIONS: Final = ("binloom_staging", "stg_binlog__ddl_actions")
@@ -128,7 +135,7 @@ def open_marts(
                 f"{schema}.{name} has no rows yet.", hint="Land a binlog, then run `binloom build`."
             ) from None
         if (schema, name) == ROW_CHANGES:
-            _add_parts(connection, kept, LandedMarts.with_late_rows if has_late_rows else _unchanged)
+            _add_parts(connection, kept, LandedMarts.with_late_rows if has_late_rows else unchanged)
     # DuckDB checks a pattern as it is written, and then the files that it found: links lead to the names of open files.
     warehouse = warehouse_dir(home)
     folders = [f"{folder}/" for folder in (kept.folder, warehouse, warehouse.resolve())]
@@ -219,10 +226,6 @@ def _rows_of_baselines(home: Path, kept: KeptFiles, baselines: str) -> str:
             using (baseline_id, schema_name, table_name)"""
 
 
-def _unchanged(rows: str) -> str:
-    return rows
-
-
 def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles, completed: Callable[[str], str]) -> None:
     """Add what `key_parts` needs: the footers of the files of row_changes, and the rows of some of the files.
 
@@ -260,7 +263,7 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
             f"There is no folder {home}, in which binloom would keep its data.",
             hint=f"Run `binloom ingest` and `binloom build`, or {other}",
         )
-    if not known and not any(raw_table_dir("segments", home).glob("*.parquet")):
+    if not known and not has_segments(home):
         return NoMartError(
             f"There are no marts in {home}: nothing was landed there yet.",
             hint=f"Run `binloom ingest`, then `binloom build`, or {other}",

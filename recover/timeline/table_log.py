@@ -7,7 +7,7 @@ from datetime import UTC
 from json import loads
 from typing import TYPE_CHECKING, Any, Final
 
-from recover.sources.engine import fetched, literal, registered
+from recover.sources.engine import fetched, literal, registered, unchanged
 from recover.sources.key_parts import rows_of_keys
 from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.alterations import moves_keys
@@ -44,10 +44,6 @@ _IGNORING: Final = re.compile(r"\balter\s+(?:online\s+)?ignore\b", re.IGNORECASE
 _CONDITIONAL: Final = re.compile(r"\bif\s+not\s+exists\b", re.IGNORECASE)
 
 
-def _unchanged(rows: str) -> str:
-    return rows
-
-
 @dataclass(frozen=True)
 class Rows:
     """The rows of row_changes that are read.
@@ -63,7 +59,7 @@ class Rows:
     """
 
     keys: Sequence[str] | None = None
-    renamed: Callable[[str], str] = _unchanged
+    renamed: Callable[[str], str] = unchanged
     beginning: Baseline | None = None
 
     @property
