@@ -110,12 +110,12 @@ def child_named(name: str) -> int:
 
 
 def outcome(home: Path) -> str:
-    """Return in words how many models and tests the last build ran, and how many it skipped."""
+    """Return in words how many models and tests the last build ran, and how many models had no new parts."""
     counts: Counter[str] = Counter()
     for result in json.loads((home / "target" / "run_results.json").read_text())["results"]:
         kind = result["unique_id"].partition(".")[0]
         message = result["adapter_response"].get("_message", "")
-        counts[f"{kind}s {message if message in ('UNCHANGED', 'SAME ROWS') else 'run'}"] += kind in ("model", "test")
+        counts[f"{kind}s {message if message == 'NOTHING NEW' else 'run'}"] += kind in ("model", "test")
     return ", ".join(f"{number} {words}" for words, number in sorted(counts.items()) if number)
 
 

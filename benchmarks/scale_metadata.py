@@ -36,12 +36,12 @@ def metadata(work: Path, files: int, hours: int, tables: int, parts: list[str]) 
 
 
 def _status(home: Path, files: int, hours: int, tables: int) -> Iterator[dict[str, Any]]:
-    from ingest.warehouse.raw_state import raw_state
+    from ingest.warehouse.raw_state import raw_states
 
     _record_landings(home, files, hours)
     facts = {"binlog_files": files, "landings": hours}
     started, used = perf_counter(), process_time()
-    raw_state(home)
+    raw_states(home)
     what = "whether something has landed"
     yield {**facts, "what": what, "seconds": perf_counter() - started, "processor_seconds": process_time() - used}
     yield {**facts, "what": "binloom status", **_told(_binloom(home, "status", "--format", "json"))}

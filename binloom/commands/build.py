@@ -1,6 +1,7 @@
 """`binloom build`: run `dbt build` when something has landed since the last good build, once or again and again."""
 
 import contextlib
+import os
 import signal
 import sys
 import time
@@ -11,7 +12,7 @@ from types import FrameType
 from typing import Final
 
 from binloom.commands.build_places import build_place
-from binloom.commands.build_record import GoodBuild, build_inputs, good_builds, record_good_build
+from binloom.commands.build_record import BuildInputs, GoodBuild, build_inputs, good_builds, record_good_build
 from binloom.commands.metrics import BuildMetrics, MetricsServer
 from binloom.commands.output import print_line, progress, say
 from binloom.commands.project import BUILD, DbtRun, run_dbt
@@ -22,6 +23,7 @@ from ingest.warehouse.home import binloom_home, raw_table_dir
 from ingest.warehouse.tables import SEGMENTS
 from recover.sources.cluster import ClusterLostError
 
+_CONTRACTS_HOLD: Final = "BINLOOM_CONTRACTS_HOLD"
 _OWN_OPTIONS: Final = ("--target", "-t", "--project-dir", "--profiles-dir")
 
 
@@ -90,7 +92,9 @@ class _Builder:
                 )
         self.metrics = BuildMetrics()
         self._home = home
+        self._dbt_options = dbt_options
         self._arguments = [*BUILD, *dbt_options]
+        self._key = " ".join(self._arguments)
         full_refresh = not {"--full-refresh", "-f"}.isdisjoint(dbt_options)
         self._place = build_place(home, stack, lambda: builds_once and builds_few_rows(home, full_refresh))
 
@@ -98,7 +102,8 @@ class _Builder:
         """Build whenever something is new, until SIGINT or SIGTERM; return the exit code of the last build."""
         code = EXIT_DONE
         is_building = False
-        tried = told = ""
+        tried: BuildInputs | None = None
+        told = ""
         try:
             while True:
                 begun, inputs = time.monotonic(), build_inputs(self._home)
@@ -107,14 +112,14 @@ class _Builder:
                     # somebody runs dbt.
                     if force or (inputs != tried and self._last_good(inputs) is None):
                         is_building, tried = True, inputs
-                        code = self._build_and_release()
+                        code = self._build_and_release(force)
                         is_building = force = False
-                        tried = "" if code == EXIT_SOURCE or self._last_good(inputs) is not None else inputs
+                        tried = None if code == EXIT_SOURCE or self._last_good(inputs) is not None else inputs
                     told = ""
                 except (ClusterLostError, MetastoreLockedError) as error:
                     if str(error) != told:
                         say(str(error))
-                    code, told, tried, is_building = error.exit_code, str(error), "", False
+                    code, told, tried, is_building = error.exit_code, str(error), None, False
                 if interruption.came:
                     return code
                 time.sleep(max(0.0, begun + every - time.monotonic()))
@@ -123,9 +128,9 @@ class _Builder:
                 say("the build was interrupted; the next one repairs what it left.")
         return code
 
-    def _build_and_release(self) -> int:
+    def _build_and_release(self, everything: bool) -> int:
         try:
-            return self._build()
+            return self._build(everything)
         finally:
             self._place.release()
 
@@ -137,10 +142,10 @@ class _Builder:
             warned = f"; {_listed(good.warnings)} warned" if good.warnings else ""
             print_line(f"nothing has landed since the last good build at {good.built_at}{warned}")
             return EXIT_DONE
-        return self._build()
+        return self._build(everything=force)
 
-    def _build(self) -> int:
-        """Build; return the exit code."""
+    def _build(self, everything: bool) -> int:
+        """Build everything, or what has new inputs since the last good build; return the exit code."""
         if not raw_table_dir(SEGMENTS.name, self._home).exists():
             say("nothing has landed in this home yet. Land a binlog with `binloom ingest` or `binloom follow`.")
             return EXIT_DONE
@@ -150,7 +155,8 @@ class _Builder:
         others = good_builds(self._home, self._place.name)
         # Opening the place may merge files. Data that lands from here on counts as new for the next build.
         inputs = build_inputs(self._home)
-        run = self._run()
+        last = others.get(self._key) if self._place.has_tables() and not everything else None
+        run = self._run(_nodes_to_build(self._dbt_options, last, inputs))
         seconds = time.monotonic() - begun
         self.metrics.built(seconds, run.success, len(run.warnings))
         if run.success and not run.leaves_rows_out:
@@ -161,10 +167,10 @@ class _Builder:
         say(f"the build failed. The log of dbt is {self._home / 'logs' / 'dbt.log'}.")
         return EXIT_SOURCE if any(map(is_of_lost_server, run.failures)) else EXIT_CHECK_FAILED
 
-    def _run(self) -> DbtRun:
+    def _run(self, nodes: Sequence[str]) -> DbtRun:
         self._place.prepare()
-        with progress("building the models") as advance:
-            return run_dbt(self._arguments, self._home, advance)
+        with _contracts_hold() if nodes else contextlib.nullcontext(), progress("building the models") as advance:
+            return run_dbt([*self._arguments, *nodes], self._home, advance)
 
     def _print(self, run: DbtRun, seconds: float) -> None:
         print_line(f"{_now()} {'built in' if run.success else 'failed after'} {seconds:.1f} s: {run.summary}")
@@ -174,10 +180,34 @@ class _Builder:
             print_line(f"  fails: {failure}")
         sys.stdout.flush()
 
-    def _last_good(self, inputs: str) -> GoodBuild | None:
+    def _last_good(self, inputs: BuildInputs) -> GoodBuild | None:
         """Return the last good build with the same options, if it had these inputs and its tables are still there."""
-        known = good_builds(self._home, self._place.name).get(" ".join(self._arguments))
+        known = good_builds(self._home, self._place.name).get(self._key)
         return known if known is not None and known.inputs == inputs and self._place.has_tables() else None
+
+
+def _nodes_to_build(dbt_options: Sequence[str], last: GoodBuild | None, inputs: BuildInputs) -> list[str]:
+    """Return options of dbt that leave out what would be built as it is, and no test.
+
+    A view follows what it reads. Options of a person may select nodes themselves; then nothing is left out.
+    """
+    if dbt_options or last is None or last.inputs.project != inputs.project:
+        return []
+    changed = [f"source:binlog.{name}+" for name in inputs.raw_tables_unlike(last.inputs)]
+    return [
+        *("--select", *changed, "resource_type:test"),
+        *("--exclude", "config.materialized:view", "resource_type:seed"),
+    ]
+
+
+@contextlib.contextmanager
+def _contracts_hold() -> Iterator[None]:
+    """Spare dbt the check of contracts, which the last good build made with the same project."""
+    os.environ[_CONTRACTS_HOLD] = "true"
+    try:
+        yield
+    finally:
+        del os.environ[_CONTRACTS_HOLD]
 
 
 def _listed(names: Sequence[str]) -> str:

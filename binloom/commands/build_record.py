@@ -16,11 +16,37 @@ from typing import Final
 from binloom.commands.build_places import place_name
 from binloom.commands.project import BUILD, project_dir
 from ingest.warehouse.files import replacing
-from ingest.warehouse.raw_state import raw_state
+from ingest.warehouse.raw_state import PLAIN_TABLES, raw_states
 from ingest.warehouse.table_format import FORMAT_VARIABLE
+from ingest.warehouse.tables import DERIVED_TABLES, SEGMENT_TABLES, SEGMENTS
 
 _RECORD: Final = "builds.json"
 _PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
+
+
+@dataclass(frozen=True)
+class BuildInputs:
+    """Everything that the tables of a home follow from.
+
+    Attributes
+    ----------
+    project
+        Hash of the dbt project and of the format of its tables.
+    raw
+        Hash of each raw table without partitions that does not itself follow from others, by its name.
+    """
+
+    project: str
+    raw: Mapping[str, str]
+
+    def raw_tables_unlike(self, before: "BuildInputs") -> list[str]:
+        """Return the names of the raw tables that have changed, or may have."""
+        changed = [name for name, state in self.raw.items() if state != before.raw.get(name)]
+        if SEGMENTS.name in changed:
+            changed += [table.name for table in SEGMENT_TABLES.values()]
+        if changed:
+            changed += [table.name for table in DERIVED_TABLES]
+        return changed
 
 
 @dataclass(frozen=True)
@@ -30,26 +56,26 @@ class GoodBuild:
     Attributes
     ----------
     inputs
-        Hash of the raw tables and the project at its beginning.
+        What the build began with.
     built_at
         Time of its end: ISO 8601, UTC.
     warnings
         Names of the tests that warned.
     """
 
-    inputs: str
+    inputs: BuildInputs
     built_at: str
     warnings: tuple[str, ...]
 
 
-def build_inputs(home: Path) -> str:
-    """Return a hash of all inputs of the tables of a home: the raw tables, the project and the format."""
+def build_inputs(home: Path) -> BuildInputs:
+    """Return the inputs that a build of a home would have now."""
     project = project_dir()
-    found = hashlib.sha256(raw_state(home).encode())
-    found.update(os.environ.get(FORMAT_VARIABLE, "").encode())
+    found = hashlib.sha256(os.environ.get(FORMAT_VARIABLE, "").encode())
     for path in _project_files(project):
         found.update(f"{path.relative_to(project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()
+    tables = (table for table in PLAIN_TABLES if table not in DERIVED_TABLES)
+    return BuildInputs(found.hexdigest(), raw_states(home, tables))
 
 
 def _project_files(project: Path) -> Iterator[Path]:
@@ -72,7 +98,7 @@ def good_builds(home: Path, place: str) -> dict[str, GoodBuild]:
 def record_good_build(
     home: Path,
     arguments: Sequence[str],
-    inputs: str,
+    inputs: BuildInputs,
     warnings: Sequence[str],
     place: str = "",
     others: Mapping[str, GoodBuild] | None = None,
@@ -105,7 +131,7 @@ def _records(home: Path) -> dict[str, dict[str, GoodBuild]]:
     try:
         return {
             place: {
-                key: GoodBuild(each["inputs"], each["built_at"], tuple(each["warnings"]))
+                key: GoodBuild(BuildInputs(**each["inputs"]), each["built_at"], tuple(each["warnings"]))
                 for key, each in of_place.items()
             }
             for place, of_place in json.loads((home / _RECORD).read_text()).items()

@@ -14,7 +14,7 @@ from binloom.commands.lost_connections import COMMENTS
 from ingest.warehouse.built import Columns, TableRecord
 from ingest.warehouse.home import warehouse_dir
 
-_TABLES: Final = ("table", "incremental", "snapshot")
+_TABLES: Final = ("table", "incremental", "parts", "snapshot")
 # Readers see a table that is dropped file by file, or made from nothing.
 _HIDES: Final = re.compile(
     rf"{COMMENTS}(?:(?:drop|truncate)\s+table|create\s+(?:or\s+replace\s+)?table|alter\s+table\s+\S+\s+drop)\b",

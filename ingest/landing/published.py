@@ -39,7 +39,7 @@ from ingest.warehouse.tables import (
 _RULES: Final = 4
 _KEEP_SETS: Final = timedelta(days=1)
 RAW_STATES: Final = "binloom.raw_states"
-"""Setting of a session: the states of the raw tables, by which a build knows what is new."""
+"""Setting of a session: the states of the raw tables when it listed their files."""
 _STATE: Final = re.compile(r"(\w+):(\w+)")
 _SET: Final = (TABLE_VERSIONS, TABLE_BINDINGS, SCHEMA_HISTORIES)
 
@@ -47,12 +47,11 @@ _SET: Final = (TABLE_VERSIONS, TABLE_BINDINGS, SCHEMA_HISTORIES)
 def open_home(session: Statements, home: Path, *, is_new: bool = False) -> None:
     """Let a session know everything that is landed, and the names that the schema history gives it.
 
-    The session gets the states of the raw tables, which macro note_raw_states reads. A session that nobody has used is
-    opened faster with `is_new`.
+    A session that nobody has used is opened faster with `is_new`.
     """
     count_older_segments(home)
     known = dict(_STATE.findall(session.sql(f"set {RAW_STATES}").collect()[0][1]))
-    # Before the session lists the files: what lands in between may be built twice, and must not be missed.
+    # Before the session lists the files: what lands in between is listed again by the next run.
     states = raw_states(home)
     # The session lists the segments first: the bindings of all their table maps are published after that.
     open_tables(session, home)
@@ -64,13 +63,6 @@ def open_home(session: Statements, home: Path, *, is_new: bool = False) -> None:
         if table not in LISTED_FIRST and not is_new and states[table.name] != known.get(table.name):
             session.sql(f"refresh table {table.qualified_name}")
     session.sql(f"set {RAW_STATES} = {_in_words(states)}")
-
-
-def settings_of_home(home: Path) -> dict[str, str]:
-    """Publish what dbt reads through a Thrift server, and return what its connections set when they open."""
-    publish_home(home)
-    # Hive, which opens the sessions of the server, takes other settings only if it knows them.
-    return {f"set:hivevar:{RAW_STATES}": _in_words(raw_states(home))}
 
 
 def _in_words(states: Mapping[str, str]) -> str:

@@ -7,16 +7,10 @@ from pathlib import Path
 
 from ingest.warehouse.files import data_files
 from ingest.warehouse.home import raw_table_dir
-from ingest.warehouse.tables import DERIVED_TABLES, RAW_TABLES, RawTable
+from ingest.warehouse.tables import RAW_TABLES, RawTable
 
 PLAIN_TABLES = tuple(table for table in RAW_TABLES.values() if not table.partition)
 """Tables without partitions. A segment lands, changes and goes only with a row of one of them, `segments`."""
-
-
-def raw_state(home: Path) -> str:
-    """Return a hash of the files of all raw tables, without those that follow from others."""
-    states = raw_states(home, (table for table in PLAIN_TABLES if table not in DERIVED_TABLES))
-    return hashlib.sha256(repr(sorted(states.items())).encode()).hexdigest()
 
 
 def raw_states(home: Path, tables: Iterable[RawTable] = PLAIN_TABLES) -> dict[str, str]:

@@ -1,9 +1,6 @@
-{% macro record_build_state(state, passed=none) %}
-    {%- set properties = ["'binloom.build." ~ target.schema ~ "' = '" ~ state ~ "'"] -%}
-    {%- if passed is not none -%}
-        {%- do properties.append("'" ~ passed_tests_property() ~ "' = '" ~ passed ~ "'") -%}
-    {%- endif -%}
+{% macro record_build_state(state) %}
     {%- do run_query(
-        "alter table " ~ source('binlog', 'row_events').render() ~ " set tblproperties (" ~ properties | join(', ') ~ ")"
+        "alter table " ~ source('binlog', 'row_events').render() ~ " set tblproperties ('binloom.build." ~ target.schema
+        ~ "' = '" ~ state ~ "')"
     ) -%}
 {% endmacro %}

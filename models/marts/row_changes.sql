@@ -7,7 +7,7 @@
 ] -%}
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         on_schema_change='append_new_columns',
         partition_by=['event_hour', 'source_id', 'epoch', 'binlog_file', 'file_part'],
         meta={'parts': {'model': 'int_row_change_parts', 'has_rows': 'has_bound_rows'}},
@@ -15,6 +15,8 @@
         pre_hook="set spark.sql.maxConcurrentOutputFileWriters = 8",
     )
 }}
+
+{%- set parts = stale_parts() -%}
 
 -- depends_on: {{ ref('int_row_change_parts') }}, {{ ref('int_completed_segments') }}
 
@@ -25,8 +27,8 @@ row_events as (
     select * from {{ ref('int_row_events_bound') }}
     where
         reason is null
-        and {{ in_stale_files() }}
-        and {{ in_stale_parts() }}
+        and {{ in_files(parts) }}
+        and {{ in_parts(parts) }}
 
 ),
 
@@ -39,13 +41,13 @@ transactions as (
         outcome,
         rolled_back_ranges
     from {{ ref('int_transactions_resolved') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 
 keyed as (
 
-    select {{ transactions_hint('transactions') }}
+    select {{ transactions_hint('transactions', parts) }}
         row_events.*,
         transactions.committed_at,
         transactions.thread_id,

@@ -1,11 +1,13 @@
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         on_schema_change='append_new_columns',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'with_xa_ends', 'has_rows': 'transactions > 0'}},
     )
 }}
+
+{%- set parts = stale_parts() -%}
 
 -- depends_on: {{ ref('int_landed_files') }}
 
@@ -14,7 +16,7 @@ with
 transactions as (
 
     select * from {{ ref('int_transactions_resolved') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 

@@ -11,13 +11,8 @@ MOST_LINES = 250
 MODELS = sorted((PROJECT / "models").rglob("*.sql"))
 MACROS = sorted((PROJECT / "macros").rglob("*.sql"))
 # dbt calls these itself.
-MATERIALIZATIONS = ["incremental", "seed", "table", "test", "view"]
-OVERRIDES = [
-    "spark__create_view_as",
-    "spark__get_assert_columns_equivalent",
-    "spark__options_clause",
-    "spark__tblproperties_clause",
-]
+MATERIALIZATIONS = ["parts"]
+OVERRIDES = ["spark__get_assert_columns_equivalent", "spark__options_clause", "spark__tblproperties_clause"]
 # Models of a user call these; Python tests do, too.
 FOR_USERS = ["dbt_snapshot_columns", "typed_changes", "typed_current", "typed_history"]
 TESTS = sorted((PROJECT / "tests" / "dbt").rglob("*.sql"))

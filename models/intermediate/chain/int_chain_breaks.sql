@@ -1,18 +1,20 @@
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         meta={'parts': {'model': 'int_chain_files', 'fingerprint': 'window_fingerprint'}},
     )
 }}
 
+{%- set parts = stale_parts() -%}
+{%- set files = files_looked_back_on(parts) -%}
 
 with
 
 chain_links as (
 
     select * from {{ ref('int_chain_links') }}
-    where {{ in_files_looked_back_on() }}
+    where {{ in_files(files) }}
 
 ),
 
@@ -24,16 +26,16 @@ chain_files as (
         binlog_file,
         file_sequence,
         place,
-        {{ in_stale_files() }} as is_stale
+        {{ in_files(parts) }} as is_stale
     from {{ ref('int_chain_files') }}
-    where {{ in_files_looked_back_on() }}
+    where {{ in_files(files) }}
 
 ),
 
 row_removals as (
 
     select * from {{ ref('int_row_removals') }}
-    where {{ in_files_looked_back_on() }}
+    where {{ in_files(files) }}
 
 ),
 
@@ -55,7 +57,7 @@ table_versions as (
 keys_of_stale_files as (
 
     select key_hash from {{ ref('int_chain_links') }}
-    where is_first and {{ in_stale_files() }}
+    where is_first and {{ in_files(parts) }}
 
 ),
 

@@ -1,5 +1,3 @@
-{{ config(meta={'changes_with_every_file': true}) }}
-
 with
 
 landed_files as (

@@ -1,12 +1,13 @@
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         options=lean_parquet_options(),
         meta={'parts': {'model': 'int_chain_files', 'fingerprint': 'fingerprint'}},
     )
 }}
 
+{%- set parts = stale_parts() -%}
 
 with
 
@@ -16,7 +17,7 @@ row_events as (
     where
         reason is null
         and size(primary_key_ordinals) > 0
-        and {{ in_stale_files() }}
+        and {{ in_files(parts) }}
 
 ),
 
@@ -39,7 +40,7 @@ without_effect as (
     where
         (outcome in ('rollback', 'xa_prepare') or rolled_back_ranges is not null)
         and row_events > 0
-        and {{ in_stale_files() }}
+        and {{ in_files(parts) }}
 
 ),
 

@@ -1,4 +1,4 @@
-{{ config(meta={'changes_with_every_file': true}, post_hook="{{ register_listed_segments() }}") }}
+{{ config(post_hook="{{ register_listed_segments() }}") }}
 
 with
 

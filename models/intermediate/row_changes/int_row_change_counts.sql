@@ -1,17 +1,19 @@
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         partition_by=['event_hour', 'source_id', 'epoch', 'binlog_file', 'file_part'],
         meta={'parts': {'built': 'row_changes'}},
     )
 }}
+
+{%- set parts = stale_parts() -%}
 
 with
 
 row_changes as (
 
     select * from {{ ref('row_changes') }}
-    where {{ in_stale_parts() }}
+    where {{ in_parts(parts) }}
 
 ),
 

@@ -1,10 +1,12 @@
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'segments', 'has_rows': 'transactions > 0'}},
     )
 }}
+
+{%- set parts = stale_parts() -%}
 
 -- depends_on: {{ ref('int_landed_files') }}
 
@@ -13,7 +15,7 @@ with
 transactions as (
 
     select * from {{ ref('stg_binlog__transactions') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 

@@ -1,10 +1,12 @@
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'segments', 'has_rows': 'transactions > 0'}},
     )
 }}
+
+{%- set parts = stale_parts() -%}
 
 -- depends_on: {{ ref('int_landed_files') }}
 
@@ -13,28 +15,28 @@ with
 statements as (
 
     select * from {{ ref('stg_binlog__statements') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 
 completed_segments as (
 
     select * from {{ ref('int_completed_segments') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 
 ddl_actions as (
 
     select * from {{ ref('stg_binlog__ddl_actions') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 
 transactions as (
 
     select * from {{ ref('stg_binlog__transactions') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 

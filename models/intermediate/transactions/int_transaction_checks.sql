@@ -1,10 +1,12 @@
 {{
     config(
-        materialized='incremental',
+        materialized='parts',
         partition_by=['source_id', 'epoch', 'binlog_file'],
         meta={'parts': {'model': 'int_landed_files', 'fingerprint': 'segments', 'has_rows': 'transactions + row_events > 0'}},
     )
 }}
+
+{%- set parts = stale_parts() -%}
 
 -- depends_on: {{ ref('int_landed_files') }}
 
@@ -13,7 +15,7 @@ with
 row_events as (
 
     select * from {{ ref('stg_binlog__row_events') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 
@@ -23,14 +25,14 @@ transactions as (
         *,
         count(*) over (partition by source_id, epoch, binlog_file, start_pos) as occurrences
     from {{ ref('stg_binlog__transactions') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 
 unsupported_events as (
 
     select * from {{ ref('stg_binlog__unsupported_events') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 
@@ -49,7 +51,7 @@ undecoded_by_file as (
 completed_segments as (
 
     select * from {{ ref('int_completed_segments') }}
-    where {{ in_stale_files() }}
+    where {{ in_files(parts) }}
 
 ),
 

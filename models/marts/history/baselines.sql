@@ -1,5 +1,6 @@
-{{ config(meta={'empty_without': 'stg_binlog__baselines'}) }}
-
+{% if is_building() and has_no_rows(ref('stg_binlog__baselines')) -%}
+{{ without_rows() }}
+{% else %}
 with
 
 baselines as (
@@ -118,3 +119,4 @@ final as (
 )
 
 select * from final
+{%- endif %}

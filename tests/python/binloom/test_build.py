@@ -258,7 +258,7 @@ class SignalWhenDeleted:
 def test_a_signal_whose_exception_is_lost_ends_the_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builds = 0
 
-    def build(self: object) -> int:
+    def build(self: object, everything: bool) -> int:
         nonlocal builds
         builds += 1
         assert builds == 1, "it builds again after the signal"

@@ -52,6 +52,7 @@ from tests.support.recover.answers import answers, undo_of_the_damage
 from tests.support.recover.built_on_cluster import ClusterHome, built_on_cluster, must_succeed
 from tests.support.recover.cluster_rows import on_cluster
 from tests.support.recover.filtered_types import all_conditions
+from tests.support.recover.landed_marts import assert_built_as_landed
 from tests.support.recover.questions import documented_commands, documented_questions
 from tests.support.recover.targets import COMMANDS, on_warehouse, said
 from tools import demo_picture
@@ -504,10 +505,10 @@ class TestCluster:
         with pytest.raises(QuestionError, match=r"with name `nix` cannot be resolved.*Correct the query"):
             ask_cluster("select nix from row_changes", cluster)
 
-    def test_a_run_of_dbt_alone_builds_nothing_again(self, there: ClusterHome) -> None:
-        running = there.start_dbt("run", "--select", "int_completed_segments", "schema_changes", *CONFIRMED)
+    def test_a_run_of_dbt_alone_writes_no_part_again(self, there: ClusterHome) -> None:
+        running = there.start_dbt("run", "--select", "row_changes", "transactions", *CONFIRMED)
         out, _ = running.communicate()
-        assert (running.returncode, out.count("UNCHANGED")) == (0, 2), out[-5000:]
+        assert (running.returncode, out.count("NOTHING NEW")) == (0, 2), out[-5000:]
 
     @pytest.mark.deep
     def test_an_ingest_runs_beside_a_build(self, there: ClusterHome, cluster: Cluster) -> None:
@@ -839,6 +840,13 @@ class TestRetention:
             done = binloom_here(*words, home=home / "demo")
             assert done.returncode == 0, done.stdout + done.stderr
         return home / "demo"
+
+    def test_the_build_leaves_nothing_out_that_follows_from_what_has_changed(self, after: Path, tmp_path: Path) -> None:
+        results = json.loads((after / "target" / "run_results.json").read_text())["results"]
+        built = {one["unique_id"].split(".")[2] for one in results}
+        assert {"row_changes", "erasures", "proofs", "stream_gaps_stop_no_following"} <= built
+        assert not {"row_history", "stg_binlog__segments", "stream_gaps", "event_types"} & built
+        assert_built_as_landed(after, tmp_path)
 
     def test_the_rows_at_the_end_are_those_of_before(self, after: Path, before: dict[str, list[str]]) -> None:
         now = states(after)

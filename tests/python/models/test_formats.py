@@ -34,10 +34,9 @@ def macros(file_format: str, **config: Any) -> Macros:
         "contract": {"enforced": False},
         "file_format": file_format,
         "partition_by": PARTITIONS,
-        "materialized": "incremental",
+        "materialized": "parts",
     }
-    record = {"code": "c0de", "inputs": "1"} if config.get("materialized") == "table" else {}
-    return Macros({**given, **config}, this=table, recorded=lambda node: record)
+    return Macros({**given, **config}, this=table)
 
 
 def lean(file_format: str) -> dict[str, str]:
@@ -75,12 +74,6 @@ def test_a_table_is_created_in_its_format(file_format: str, created: str) -> Non
 def test_delta_keeps_no_statistics_where_no_column_is_filtered_by() -> None:
     options = macros("delta").value("lean_parquet_options")
     assert macros("delta", options=options).value("format_properties") == {"delta.dataSkippingNumIndexedCols": "0"}
-
-
-@pytest.mark.parametrize("file_format", FORMATS)
-def test_a_table_that_is_written_whole_is_created_with_its_record(file_format: str) -> None:
-    clause = macros(file_format, materialized="table").render("spark__tblproperties_clause")
-    assert clause == "tblproperties ('binloom.code' = 'c0de', 'binloom.inputs' = '1')"
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -123,7 +116,8 @@ def test_the_record_of_parts_is_emptied_in_its_format(file_format: str, before: 
     created = f"create table if not exists built (source_id string, epoch int, fingerprint string) using {file_format}"
     emptied = "truncate table built" if file_format == "parquet" else "delete from built"
     dropped = ["drop table built"] if before not in (None, file_format) else []
-    assert found.statements[: len(dropped) + 2] == [*dropped, created, emptied]
+    unfinished = "alter table built set tblproperties ('binloom.is_whole' = 'false')"
+    assert found.statements[: len(dropped) + 3] == [*dropped, created, unfinished, emptied]
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

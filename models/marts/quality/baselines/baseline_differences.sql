@@ -1,7 +1,8 @@
-{{ config(meta={'empty_without': 'baselines'}) }}
-
 -- depends_on: {{ ref('baselines') }}
 
+{% if is_building() and has_no_rows(ref('baselines')) -%}
+{{ without_rows() }}
+{% else %}
 with
 
 pairs as (
@@ -23,22 +24,22 @@ baseline_rows as (
 ),
 
 {% for rows, their_baseline in [('rows_before', 'previous_baseline_id'), ('rows_found', 'baseline_id')] -%}
-    {{ rows }} as (
+{{ rows }} as (
 
-        select /*+ broadcast(pairs) */
-            pairs.baseline_id,
-            pairs.schema_name,
-            pairs.table_name,
-            baseline_rows.pk_values,
-            baseline_rows.row
-        from baseline_rows
-        inner join pairs
-            on
-                baseline_rows.baseline_id = pairs.{{ their_baseline }}
-                and baseline_rows.schema_name = pairs.schema_name
-                and baseline_rows.table_name = pairs.table_name
+    select /*+ broadcast(pairs) */
+        pairs.baseline_id,
+        pairs.schema_name,
+        pairs.table_name,
+        baseline_rows.pk_values,
+        baseline_rows.row
+    from baseline_rows
+    inner join pairs
+        on
+            baseline_rows.baseline_id = pairs.{{ their_baseline }}
+            and baseline_rows.schema_name = pairs.schema_name
+            and baseline_rows.table_name = pairs.table_name
 
-    ),
+),
 
 {% endfor -%}
 -- The row before, with the changes one after another. An image may lack columns; those keep their values.
@@ -131,3 +132,4 @@ final as (
 )
 
 select * from final
+{%- endif %}

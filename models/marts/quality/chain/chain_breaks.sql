@@ -1,5 +1,6 @@
-{{ config(meta={'empty_without': 'int_chain_breaks'}) }}
-
+{% if is_building() and has_no_rows(ref('int_chain_breaks')) -%}
+{{ without_rows() }}
+{% else %}
 with
 
 breaks as (
@@ -49,12 +50,6 @@ schema_changes as (
 cascading_ancestors as (
 
     select * from {{ ref('int_cascading_ancestors') }}
-
-),
-
-row_events as (
-
-    select * from {{ ref('int_row_events_bound') }}
 
 ),
 
@@ -183,7 +178,7 @@ suspects as (
 cascaded as (
 
     select /*+ broadcast(suspects) */ distinct suspects.break_id
-    from row_events
+    from {{ ref('int_row_events_bound') }} as row_events
     inner join suspects
         on
             row_events.source_id = suspects.source_id
@@ -248,3 +243,4 @@ final as (
 )
 
 select * from final
+{%- endif %}

@@ -1,5 +1,6 @@
-{{ config(meta={'empty_without': 'foreign_keys'}) }}
-
+{% if is_building() and has_no_rows(ref('foreign_keys')) -%}
+{{ without_rows() }}
+{% else %}
 with
 
 foreign_keys as (
@@ -114,3 +115,4 @@ final as (
 )
 
 select * from final
+{%- endif %}

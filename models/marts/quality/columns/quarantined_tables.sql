@@ -1,5 +1,3 @@
-{{ config(meta={'empty_without': 'quarantined_row_events'}) }}
-
 with
 
 quarantined_row_events as (

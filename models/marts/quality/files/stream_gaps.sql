@@ -1,5 +1,3 @@
-{{ config(meta={'empty_without': 'stg_binlog__stream_gaps'}) }}
-
 with
 
 stream_gaps as (

@@ -1,5 +1,3 @@
-{{ config(meta={'empty_without': 'stg_binlog__unsupported_events'}) }}
-
 with
 
 unsupported_events as (

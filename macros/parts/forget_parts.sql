@@ -13,6 +13,7 @@
         "create table if not exists " ~ built ~ " (" ~ columns | join(', ') ~ ", fingerprint string) using "
         ~ config.get('file_format', 'parquet')
     ) -%}
+    {%- do note_whole(built, false) -%}
     {%- do run_query(empty_table(built)) -%}
     {#- Records of earlier versions. -#}
     {%- for name in ['_built_hours', '_built_files'] -%}

@@ -1,14 +1,16 @@
 {% macro in_parts(parts) -%}
     {%- set files = {} -%}
-    {%- for part in parts -%}
+    {%- for part in parts or [] -%}
         {%- set key = (part.source_id, part.epoch, part.binlog_file) -%}
         {%- do files.setdefault(key, {'event_hour': [], 'file_part': []}) -%}
         {%- for column, values in files[key].items() if part[column] is defined and part[column] not in values -%}
             {%- do values.append(part[column]) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- if files | length > var('literal_files_limit') -%}
+    {%- if parts is none or files | length > var('literal_files_limit') -%}
 true
+    {%- elif not parts -%}
+false
     {%- else -%}
         {%- set hours = parts | map(attribute='event_hour') | list -%}
 {#- The range lets the reader skip whole row groups. For each file, the rows of a few more parts may be found: those are

@@ -1,4 +1,12 @@
-{% macro stale_parts(built) %}
+{% macro stale_parts() %}
+    {#- None for all parts: of a table that is written whole, and in SQL that is shown or tested. -#}
+    {%- if not is_building() -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set built = built_parts(this) -%}
+    {%- if should_full_refresh() or leaves_rows_out() or not has_parts_of_model(load_cached_relation(this), built) -%}
+        {{ return(none) }}
+    {%- endif -%}
     {%- set columns = config.get('partition_by') -%}
     {%- set query -%}
         select
@@ -14,12 +22,14 @@
                 landed.{{ column }} = built.{{ column }}{{ " and " if not loop.last }}
             {%- endfor %}
         where not landed.fingerprint <=> built.fingerprint
+        {%- if not is_whole(built) %}
+        union all
+        select distinct {{ columns | join(', ') }}, false as is_landed, false as has_rows, true as is_built
+        from {{ this }}
+        left anti join {{ built }} using ({{ columns | join(', ') }})
+        left anti join ({{ current_parts() }}) using ({{ columns | join(', ') }})
+        {%- endif %}
         order by {{ range(1, columns | length + 1) | join(', ') }}
     {%- endset -%}
-    {%- set parts = [] -%}
-    {%- for row in run_query(query).rows -%}
-        {%- set n = columns | length -%}
-        {%- do parts.append(part_of(row, is_landed=row[n], has_rows=row[n + 1], is_built=row[n + 2])) -%}
-    {%- endfor -%}
-    {{ return(parts) }}
+    {{ return(listed_parts(query)) }}
 {% endmacro %}

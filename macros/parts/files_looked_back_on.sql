@@ -1,4 +1,7 @@
 {% macro files_looked_back_on(files) %}
+    {%- if files is none -%}
+        {{ return(none) }}
+    {%- endif -%}
     {%- set query -%}
         select distinct
             earlier.source_id,
@@ -11,9 +14,5 @@
                 and earlier.place between files.place - {{ var('chain_lookback_files') }} and files.place
         order by earlier.source_id, earlier.epoch, earlier.binlog_file
     {%- endset -%}
-    {%- set found = [] -%}
-    {%- for row in run_query(query).rows -%}
-        {%- do found.append({'source_id': row[0], 'epoch': row[1] | int, 'binlog_file': row[2]}) -%}
-    {%- endfor -%}
-    {{ return(found) }}
+    {{ return(listed_parts(query)) }}
 {% endmacro %}

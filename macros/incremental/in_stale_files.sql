@@ -1,3 +1,0 @@
-{% macro in_stale_files() -%}
-true /* only the rows of files with stale parts */
-{%- endmacro %}

@@ -1,3 +1,0 @@
-{% macro in_stale_parts() -%}
-true /* only the rows of stale parts */
-{%- endmacro %}

@@ -1,3 +1,0 @@
-{% macro transactions_hint(alias) -%}
-/* {{ alias }}: broadcast if they are few */
-{%- endmacro %}

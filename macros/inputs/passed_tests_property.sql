@@ -1,3 +1,0 @@
-{% macro passed_tests_property() -%}
-binloom.passed.{{ target.schema }}
-{%- endmacro %}

@@ -1,3 +1,0 @@
-{% macro rows_left_out() %}
-    {{ return('rows_left_out') }}
-{% endmacro %}

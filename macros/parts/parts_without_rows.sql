@@ -1,0 +1,16 @@
+{% macro parts_without_rows(parts, sql) %}
+    {%- if not parts -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {%- set columns = config.get('partition_by') -%}
+    {%- set found = listed_parts("select distinct " ~ columns | join(', ') ~ " from (" ~ sql ~ ")") -%}
+    {%- set missing = [] -%}
+    {%- for part in parts -%}
+        {%- set place = {} -%}
+        {%- for column in columns -%}
+            {%- do place.update({column: part[column]}) -%}
+        {%- endfor -%}
+        {%- do missing.append(part) if place not in found -%}
+    {%- endfor -%}
+    {{ return(missing) }}
+{% endmacro %}

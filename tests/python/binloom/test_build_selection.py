@@ -1,0 +1,75 @@
+"""What `binloom build` hands to dbt: the nodes that follow from raw tables with new rows, and all tests."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from binloom.commands.build import _nodes_to_build
+from binloom.commands.build_record import BuildInputs, GoodBuild, build_inputs, good_builds, record_good_build
+from binloom.commands.project import BUILD
+from ingest.landing import ingest, land_snapshot
+from ingest.sources.directory import find_binlogs
+from ingest.sources.snapshot_files import read_snapshot_dir
+from ingest.warehouse.tables import RAW_TABLES
+from tests.support.places import PROJECT, SAMPLES
+
+SAMPLE = SAMPLES / "shop-mysql"
+# What follows from others is published by the next command, so it counts as new when anything is.
+DERIVED = {"schema_histories", "table_versions", "table_bindings"}
+OF_SEGMENTS = {"row_events", "transactions", "statements", "ddl_actions", "unsupported_events"}
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> BuildInputs:
+    """The inputs of a home with a file and a snapshot."""
+    land_snapshot("shop", read_snapshot_dir(SAMPLE / "schema"), home=tmp_path)
+    assert ingest("shop", find_binlogs(SAMPLE)[:1], home=tmp_path).exit_code == 0
+    return build_inputs(tmp_path)
+
+
+def good(inputs: BuildInputs) -> GoodBuild:
+    return GoodBuild(inputs, "2026-11-28 12:00:00", ())
+
+
+def test_what_follows_from_another_file_is_built(inputs: BuildInputs, tmp_path: Path) -> None:
+    assert ingest("shop", find_binlogs(SAMPLE), home=tmp_path).exit_code == 0
+    changed = build_inputs(tmp_path).raw_tables_unlike(inputs)
+    assert {*changed} >= {"segments", "binlog_files", *OF_SEGMENTS, *DERIVED}
+    assert not {*changed} & {"baselines", "baseline_rows", "foreign_keys", "schema_snapshots", "erasures"}
+    select, exclude = [*_nodes_to_build([], good(inputs), build_inputs(tmp_path))], ["config.materialized:view"]
+    assert select[0] == "--select" and select[-3:] == ["--exclude", *exclude, "resource_type:seed"]
+    assert {*select[1:-3]} == {*(f"source:binlog.{name}+" for name in changed), "resource_type:test"}
+
+
+def test_what_follows_from_another_snapshot_is_built(inputs: BuildInputs, tmp_path: Path) -> None:
+    snapshot = read_snapshot_dir(SAMPLE / "schema")
+    land_snapshot("shop", replace(snapshot, foreign_keys=[]), home=tmp_path)
+    changed = build_inputs(tmp_path).raw_tables_unlike(inputs)
+    assert {*changed} >= {"schema_snapshots", "schema_columns", *DERIVED}
+    assert not {*changed} & {"segments", "binlog_files", *OF_SEGMENTS}
+
+
+def test_everything_is_built_where_the_last_good_build_tells_too_little(inputs: BuildInputs) -> None:
+    assert inputs.raw_tables_unlike(inputs) == []
+    assert _nodes_to_build([], None, inputs) == []
+    assert _nodes_to_build([], good(replace(inputs, project="another")), inputs) == []
+    # These may select nodes themselves, or mean all.
+    assert _nodes_to_build(["--select", "row_changes"], good(inputs), inputs) == []
+    assert _nodes_to_build(["--full-refresh"], good(inputs), inputs) == []
+
+
+def test_a_good_build_is_read_as_it_was_recorded(inputs: BuildInputs, tmp_path: Path) -> None:
+    record_good_build(tmp_path, BUILD, inputs, ["is_empty_late_sources_"])
+    (known,) = good_builds(tmp_path, "").values()
+    assert (known.inputs, known.warnings) == (inputs, ("is_empty_late_sources_",))
+    # The record of an older version says less, so the next build builds everything.
+    (tmp_path / "builds.json").write_text('{"": {"build": {"inputs": "ab", "built_at": "", "warnings": []}}}')
+    assert good_builds(tmp_path, "") == {}
+
+
+def test_dbt_knows_each_raw_table_as_a_source() -> None:
+    (sources,) = yaml.safe_load((PROJECT / "models" / "staging" / "binlog" / "__sources.yml").read_text())["sources"]
+    assert sources["name"] == "binlog"
+    assert {table["name"] for table in sources["tables"]} == {*RAW_TABLES}
