@@ -57,7 +57,7 @@ def described(question: str) -> str | None:
 
 def columns_of(home: Path, query: str, tables: list[tuple[str, str]], tell: Callable[[str], None]) -> Answer:
     """Return the answer to `describe`: the columns of a query of DuckDB, with their types in Spark's words."""
-    rows = open_marts(home, tables, tell=tell).execute(f"describe {query}").fetchall()
+    rows = open_marts(home, tables, tell=tell, is_current=True).execute(f"describe {query}").fetchall()
     return Answer(["column_name", "data_type"], ((name, _type_of_spark(kind)) for name, kind, *_ in rows))
 
 

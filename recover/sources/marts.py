@@ -3,6 +3,7 @@
 import difflib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -101,7 +102,8 @@ def open_marts(
     tables = [*tables]
     for schema in dict.fromkeys((*SCHEMAS, STATEMENTS[0], *(schema for schema, _ in tables))):
         connection.execute(f"create schema {quoted(schema)}")
-    landed, has_late_rows = None, False
+    landed, has_late_rows, is_told = None, False, is_current
+    built = list[str]()
     if is_unbuilt(home) and any(has_view(*one) for one in tables):
         tell(_UNBUILT)
         landed = LandedMarts(connection, home, kept, _rows_of)
@@ -111,6 +113,7 @@ def open_marts(
         except StoreError as error:
             # For example for who may only read the home.
             tell(f"what has landed since the last build is not in this answer: {error}")
+            is_told = True
         else:
             landed.use_built_rows()
             has_late_rows = True
@@ -124,6 +127,8 @@ def open_marts(
             rows = _rows_of_baselines(home, kept, f"select * from {'.'.join(BASELINES)}")
         else:
             rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
+            if not is_built and (schema, name) not in _QUERIES:
+                built.append(f"{schema}.{name}, built at {_built_at(home, schema, name)}")
         if is_built:
             rows = LandedMarts.with_late_rows(rows)
         try:
@@ -136,6 +141,8 @@ def open_marts(
             ) from None
         if (schema, name) == ROW_CHANGES:
             _add_parts(connection, kept, LandedMarts.with_late_rows if has_late_rows else unchanged)
+    if built and not is_told:
+        tell(f"the answer does not have what has landed since these tables were built: {'; '.join(built)}.")
     # DuckDB checks a pattern as it is written, and then the files that it found: links lead to the names of open files.
     warehouse = warehouse_dir(home)
     folders = [f"{folder}/" for folder in (kept.folder, warehouse, warehouse.resolve())]
@@ -144,6 +151,11 @@ def open_marts(
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
     return connection
+
+
+def _built_at(home: Path, schema: str, name: str) -> str:
+    files = (path.stat().st_mtime for path in (warehouse_dir(home) / f"{schema}.db" / name).glob("*"))
+    return f"{datetime.fromtimestamp(max(files, default=0.0), UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def tables_of(home: Path) -> list[tuple[str, str]]:

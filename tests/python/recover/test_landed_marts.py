@@ -1,11 +1,16 @@
 """A home in which nothing was built answers, without Java: the answers are those of its files."""
 
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from recover.questions.sql import ask
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom, binloom_here
 from tests.support.masking.shop import sample_files
@@ -100,3 +105,26 @@ def test_a_damaged_home_is_told(tmp_path: Path) -> None:
     assert_sentence(
         binloom_here("query", home=tmp_path), 3, r"one\.parquet cannot be read; it was truncated or damaged"
     )
+
+
+def test_a_table_that_only_a_build_makes_says_when_it_was_built(home: Path, tmp_path: Path) -> None:
+    built = tmp_path / "warehouse"
+    shutil.copytree(home / "warehouse" / "binlog_raw.db", built / "binlog_raw.db")
+    (built / "binloom.db" / "row_changes").mkdir(parents=True)
+    proofs = built / "binloom_quality.db" / "proofs" / "part-0.parquet"
+    proofs.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"proof": ["gtid_holes"], "violations": [0]}), proofs)
+    (success := proofs.with_name("_SUCCESS")).touch()
+    for file in (proofs, success):
+        os.utime(file, (1_796_000_000, 1_796_000_000))
+    told = list[str]()
+    assert [*ask("select proof, violations from binloom_quality.proofs", tmp_path, told.append).rows] == [
+        ("gtid_holes", 0)
+    ]
+    assert told == [
+        "the answer does not have what has landed since these tables were built: binloom_quality.proofs, built at"
+        " 2026-11-30 00:53:20."
+    ]
+    told.clear()
+    assert ask("describe binloom_quality.proofs", tmp_path, told.append).columns and told == []
+    assert ask("select 1 from binloom_quality.proofs", tmp_path, told.append, is_current=True).columns and told == []
