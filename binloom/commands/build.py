@@ -5,17 +5,19 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from binloom.commands.build_places import build_place
 from binloom.commands.build_record import BuildInputs, GoodBuild, build_inputs, good_builds, record_good_build
 from binloom.commands.metrics import BuildMetrics, MetricsServer
 from binloom.commands.output import print_line, progress, say
-from binloom.commands.project import BUILD, DbtRun, run_dbt
+from binloom.commands.project import BUILD, DbtRun, project_dir, run_dbt
 from binloom.commands.spark_messages import is_of_lost_server
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE, EXIT_SOURCE, MetastoreLockedError, UsageError
 from ingest.warehouse.few_rows import builds_few_rows
@@ -24,6 +26,7 @@ from ingest.warehouse.tables import SEGMENTS
 from recover.sources.cluster import ClusterLostError
 
 _CONTRACTS_HOLD: Final = "BINLOOM_CONTRACTS_HOLD"
+_LEFT_OUT: Final = ("--exclude", "config.materialized:view", "resource_type:seed")
 _OWN_OPTIONS: Final = ("--target", "-t", "--project-dir", "--profiles-dir")
 
 
@@ -156,7 +159,7 @@ class _Builder:
         # Opening the place may merge files. Data that lands from here on counts as new for the next build.
         inputs = build_inputs(self._home)
         last = others.get(self._key) if self._place.has_tables() and not everything else None
-        run = self._run(_nodes_to_build(self._dbt_options, last, inputs))
+        run = self._run(_options_of_build(self._dbt_options, last, inputs))
         seconds = time.monotonic() - begun
         self.metrics.built(seconds, run.success, len(run.warnings))
         if run.success and not run.leaves_rows_out:
@@ -167,10 +170,11 @@ class _Builder:
         say(f"the build failed. The log of dbt is {self._home / 'logs' / 'dbt.log'}.")
         return EXIT_SOURCE if any(map(is_of_lost_server, run.failures)) else EXIT_CHECK_FAILED
 
-    def _run(self, nodes: Sequence[str]) -> DbtRun:
+    def _run(self, options: Sequence[str]) -> DbtRun:
         self._place.prepare()
-        with _contracts_hold() if nodes else contextlib.nullcontext(), progress("building the models") as advance:
-            return run_dbt([*self._arguments, *nodes], self._home, advance)
+        leaves_out = options is not self._dbt_options
+        with _contracts_hold() if leaves_out else contextlib.nullcontext(), progress("building the models") as advance:
+            return run_dbt([*BUILD, *options], self._home, advance)
 
     def _print(self, run: DbtRun, seconds: float) -> None:
         print_line(f"{_now()} {'built in' if run.success else 'failed after'} {seconds:.1f} s: {run.summary}")
@@ -186,18 +190,34 @@ class _Builder:
         return known if known is not None and known.inputs == inputs and self._place.has_tables() else None
 
 
-def _nodes_to_build(dbt_options: Sequence[str], last: GoodBuild | None, inputs: BuildInputs) -> list[str]:
+def _options_of_build(dbt_options: Sequence[str], last: GoodBuild | None, inputs: BuildInputs) -> Sequence[str]:
     """Return options of dbt that leave out what would be built as it is, and no test.
 
-    A view follows what it reads. Options of a person may select nodes themselves; then nothing is left out.
+    A view follows what it reads, and a seed its file. Options of a person may mean more than a selection; then nothing
+    is left out.
     """
-    if dbt_options or last is None or last.inputs.project != inputs.project:
-        return []
-    changed = [f"source:binlog.{name}+" for name in inputs.raw_tables_unlike(last.inputs)]
-    return [
-        *("--select", *changed, "resource_type:test"),
-        *("--exclude", "config.materialized:view", "resource_type:seed"),
-    ]
+    if last is None or last.inputs.project != inputs.project:
+        return dbt_options
+    if not dbt_options:
+        changed = [f"source:binlog.{name}+" for name in inputs.raw_tables_unlike(last.inputs)]
+        return ["--select", *changed, "resource_type:test", *_LEFT_OUT]
+    if len(dbt_options) == 2 and dbt_options[0] == "--selector":
+        # dbt reads no --exclude beside a selector.
+        return ["--select", *selected, *_LEFT_OUT] if (selected := _selected_by(dbt_options[1])) else dbt_options
+    return dbt_options
+
+
+def _selected_by(name: str) -> list[str]:
+    """Return what a selector of the project selects, in the words of --select; nothing if they cannot say it."""
+    selectors = yaml.safe_load((project_dir() / "selectors.yml").read_text())["selectors"]
+    parts = [part for one in selectors if one["name"] == name for part in _parts(one["definition"])]
+    is_plain = all(part.keys() <= {"method", "value", "parents"} for part in parts)
+    return [f"{'+' if part.get('parents') else ''}{part['method']}:{part['value']}" for part in parts if is_plain]
+
+
+def _parts(definition: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    parts: Sequence[Mapping[str, Any]] = definition.get("union", [definition])
+    return parts
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from binloom.commands.build import _nodes_to_build
+from binloom.commands.build import _options_of_build
 from binloom.commands.build_record import BuildInputs, GoodBuild, build_inputs, good_builds, record_good_build
 from binloom.commands.project import BUILD
 from ingest.landing import ingest, land_snapshot
@@ -18,6 +18,7 @@ from tests.support.places import PROJECT, SAMPLES
 SAMPLE = SAMPLES / "shop-mysql"
 # What follows from others is published by the next command, so it counts as new when anything is.
 DERIVED = {"schema_histories", "table_versions", "table_bindings"}
+LEFT_OUT = ["--exclude", "config.materialized:view", "resource_type:seed"]
 OF_SEGMENTS = {"row_events", "transactions", "statements", "ddl_actions", "unsupported_events"}
 
 
@@ -38,9 +39,16 @@ def test_what_follows_from_another_file_is_built(inputs: BuildInputs, tmp_path: 
     changed = build_inputs(tmp_path).raw_tables_unlike(inputs)
     assert {*changed} >= {"segments", "binlog_files", *OF_SEGMENTS, *DERIVED}
     assert not {*changed} & {"baselines", "baseline_rows", "foreign_keys", "schema_snapshots", "erasures"}
-    select, exclude = [*_nodes_to_build([], good(inputs), build_inputs(tmp_path))], ["config.materialized:view"]
-    assert select[0] == "--select" and select[-3:] == ["--exclude", *exclude, "resource_type:seed"]
-    assert {*select[1:-3]} == {*(f"source:binlog.{name}+" for name in changed), "resource_type:test"}
+    options = [*_options_of_build([], good(inputs), build_inputs(tmp_path))]
+    assert (options[0], options[-3:]) == ("--select", LEFT_OUT)
+    assert {*options[1:-3]} == {*(f"source:binlog.{name}+" for name in changed), "resource_type:test"}
+
+
+def test_a_selector_selects_no_view_again(inputs: BuildInputs) -> None:
+    options = [*_options_of_build(["--selector", "changes"], good(inputs), inputs)]
+    assert (options[:2], options[-3:]) == (["--select", "+fqn:row_changes"], LEFT_OUT)
+    options = [*_options_of_build(["--selector", "proofs"], good(inputs), inputs)]
+    assert options == ["--select", "+path:models/marts/quality", *LEFT_OUT]
 
 
 def test_what_follows_from_another_snapshot_is_built(inputs: BuildInputs, tmp_path: Path) -> None:
@@ -53,11 +61,12 @@ def test_what_follows_from_another_snapshot_is_built(inputs: BuildInputs, tmp_pa
 
 def test_everything_is_built_where_the_last_good_build_tells_too_little(inputs: BuildInputs) -> None:
     assert inputs.raw_tables_unlike(inputs) == []
-    assert _nodes_to_build([], None, inputs) == []
-    assert _nodes_to_build([], good(replace(inputs, project="another")), inputs) == []
+    for options in ([], ["--selector", "changes"]):
+        assert _options_of_build(options, None, inputs) == options
+        assert _options_of_build(options, good(replace(inputs, project="another")), inputs) == options
     # These may select nodes themselves, or mean all.
-    assert _nodes_to_build(["--select", "row_changes"], good(inputs), inputs) == []
-    assert _nodes_to_build(["--full-refresh"], good(inputs), inputs) == []
+    for options in (["--select", "row_changes"], ["--full-refresh"], ["--selector", "unknown"]):
+        assert _options_of_build(options, good(inputs), inputs) == options
 
 
 def test_a_good_build_is_read_as_it_was_recorded(inputs: BuildInputs, tmp_path: Path) -> None:
