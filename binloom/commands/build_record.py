@@ -18,7 +18,7 @@ from binloom.commands.project import BUILD, project_dir
 from ingest.warehouse.files import replacing
 from ingest.warehouse.raw_state import PLAIN_TABLES, raw_states
 from ingest.warehouse.table_format import FORMAT_VARIABLE
-from ingest.warehouse.tables import DERIVED_TABLES, SEGMENT_TABLES, SEGMENTS
+from ingest.warehouse.tables import DERIVED_TABLES, NAMING_RULES, SEGMENT_TABLES, SEGMENTS
 
 _RECORD: Final = "builds.json"
 _PROJECT_FILES: Final = ("models", "macros", "seeds", "tests/dbt", "dbt_project.yml", "profiles.yml", "selectors.yml")
@@ -31,7 +31,7 @@ class BuildInputs:
     Attributes
     ----------
     project
-        Hash of the dbt project and of the format of its tables.
+        Hash of the dbt project, of the format of its tables, and of the rules by which landed rows get names.
     raw
         Hash of each raw table without partitions that does not itself follow from others, by its name.
     """
@@ -71,7 +71,7 @@ class GoodBuild:
 def build_inputs(home: Path) -> BuildInputs:
     """Return the inputs that a build of a home would have now."""
     project = project_dir()
-    found = hashlib.sha256(os.environ.get(FORMAT_VARIABLE, "").encode())
+    found = hashlib.sha256(f"{os.environ.get(FORMAT_VARIABLE, '')} {NAMING_RULES}".encode())
     for path in _project_files(project):
         found.update(f"{path.relative_to(project)} ".encode() + hashlib.sha256(path.read_bytes()).digest())
     tables = (table for table in PLAIN_TABLES if table not in DERIVED_TABLES)

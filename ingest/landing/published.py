@@ -26,6 +26,7 @@ from ingest.warehouse.raw_state import PLAIN_TABLES, raw_states
 from ingest.warehouse.record import SourceRecord
 from ingest.warehouse.tables import (
     DERIVED_TABLES,
+    NAMING_RULES,
     SCHEMA_HISTORIES,
     SCHEMA_SNAPSHOTS,
     SEGMENTS,
@@ -35,8 +36,6 @@ from ingest.warehouse.tables import (
     RawTable,
 )
 
-# To be raised when the same evidence gives other names than before.
-_RULES: Final = 4
 _KEEP_SETS: Final = timedelta(days=1)
 RAW_STATES: Final = "binloom.raw_states"
 """Setting of a session: the states of the raw tables when it listed their files."""
@@ -147,7 +146,7 @@ def _evidence(
 ) -> str:
     """Return a hash of everything that the history follows from."""
     facts = (
-        _RULES,
+        NAMING_RULES,
         sorted(
             (*key, state.segment_start, state.segment_end, state.status)
             for key, states in record.states.items()

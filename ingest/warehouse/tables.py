@@ -374,7 +374,10 @@ RAW_TABLES: dict[str, RawTable] = {
     )
 }
 
-# Tables that follow from the others.
+NAMING_RULES = 4
+"""To be raised when the same evidence gives other names than before: then the next command writes the names anew."""
+
+# Tables that follow from the others, by these rules.
 DERIVED_TABLES = (SCHEMA_HISTORIES, TABLE_VERSIONS, TABLE_BINDINGS)
 
 # Tables whose rows are stored in partition folders, one folder for each segment.

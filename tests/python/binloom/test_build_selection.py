@@ -69,6 +69,13 @@ def test_everything_is_built_where_the_last_good_build_tells_too_little(inputs: 
         assert _options_of_build(options, good(inputs), inputs) == options
 
 
+def test_everything_is_built_after_an_update_that_gives_other_names(
+    inputs: BuildInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("binloom.commands.build_record.NAMING_RULES", 1000)
+    assert _options_of_build([], good(inputs), build_inputs(tmp_path)) == []
+
+
 def test_a_good_build_is_read_as_it_was_recorded(inputs: BuildInputs, tmp_path: Path) -> None:
     record_good_build(tmp_path, BUILD, inputs, ["is_empty_late_sources_"])
     (known,) = good_builds(tmp_path, "").values()
