@@ -127,7 +127,7 @@ def open_marts(
             rows = _rows_of_baselines(home, kept, f"select * from {'.'.join(BASELINES)}")
         else:
             rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
-            if not is_built and (schema, name) not in _QUERIES:
+            if (schema, name) not in _QUERIES and not has_view(schema, name):
                 built.append(f"{schema}.{name}, built at {_built_at(home, schema, name)}")
         if is_built:
             rows = LandedMarts.with_late_rows(rows)
