@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from ingest.errors import BinloomError
-from ingest.warehouse.home import warehouse_dir
-from recover.sources.marts import open_marts
+from recover.sources.marts import built_at, open_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -97,7 +96,7 @@ class Facts:
     missing
         By the name of a mart that could not be read: the reason.
     proofs_built_at
-        When `proofs` was built. A build leaves it as it is as long as its inputs are the same.
+        When `proofs` was built.
     tests
         Results by the name of the test.
     tested_at
@@ -124,7 +123,7 @@ def read_facts(home: Path) -> Facts:
     return Facts(
         sources=_rows(home, ("binloom", "binlog_files"), _sources, missing) or (),
         proofs=_rows(home, ("binloom_quality", "proofs"), _proofs, missing) or (),
-        proofs_built_at=_built_at(home, "binloom_quality", "proofs"),
+        proofs_built_at=built_at(home, "binloom_quality", "proofs"),
         activity=activity,
         quiet_tables=quiet_tables,
         tests=tests,
@@ -230,10 +229,3 @@ def _activity(connection: "DuckDBPyConnection") -> tuple[tuple[Activity, ...], i
         for source, schema, table, hours, _ in rows
     )
     return activity, (rows[0][4] - len(rows) if rows else 0)
-
-
-def _built_at(home: Path, schema: str, name: str) -> datetime | None:
-    try:
-        return datetime.fromtimestamp((warehouse_dir(home) / f"{schema}.db" / name / "_SUCCESS").stat().st_mtime, UTC)
-    except OSError:
-        return None

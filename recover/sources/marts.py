@@ -102,7 +102,7 @@ def open_marts(
     tables = [*tables]
     for schema in dict.fromkeys((*SCHEMAS, STATEMENTS[0], *(schema for schema, _ in tables))):
         connection.execute(f"create schema {quoted(schema)}")
-    landed, has_late_rows, is_told = None, False, is_current
+    landed, has_late_rows, may_lack_rows = None, False, not is_current
     built = list[str]()
     if is_unbuilt(home) and any(has_view(*one) for one in tables):
         tell(_UNBUILT)
@@ -113,7 +113,8 @@ def open_marts(
         except StoreError as error:
             # For example for who may only read the home.
             tell(f"what has landed since the last build is not in this answer: {error}")
-            is_told = True
+            # This says it of all tables.
+            may_lack_rows = False
         else:
             landed.use_built_rows()
             has_late_rows = True
@@ -128,7 +129,8 @@ def open_marts(
         else:
             rows = _QUERIES.get((schema, name), _rows)(home, kept, schema, name)
             if (schema, name) not in _QUERIES and not has_view(schema, name):
-                built.append(f"{schema}.{name}, built at {_built_at(home, schema, name)}")
+                at = built_at(home, schema, name)
+                built.append(f"{schema}.{name}" + (f", built at {at:%Y-%m-%d %H:%M:%S}" if at is not None else ""))
         if is_built:
             rows = LandedMarts.with_late_rows(rows)
         try:
@@ -141,7 +143,7 @@ def open_marts(
             ) from None
         if (schema, name) == ROW_CHANGES:
             _add_parts(connection, kept, LandedMarts.with_late_rows if has_late_rows else unchanged)
-    if built and not is_told:
+    if built and may_lack_rows:
         tell(f"the answer does not have what has landed since these tables were built: {'; '.join(built)}.")
     # DuckDB checks a pattern as it is written, and then the files that it found: links lead to the names of open files.
     warehouse = warehouse_dir(home)
@@ -153,9 +155,12 @@ def open_marts(
     return connection
 
 
-def _built_at(home: Path, schema: str, name: str) -> str:
-    files = (path.stat().st_mtime for path in (warehouse_dir(home) / f"{schema}.db" / name).glob("*"))
-    return f"{datetime.fromtimestamp(max(files, default=0.0), UTC):%Y-%m-%d %H:%M:%S}"
+def built_at(home: Path, schema: str, name: str) -> datetime | None:
+    """Return when Spark last ended a write to a table; None if it has not, or left no sign of it."""
+    try:
+        return datetime.fromtimestamp((warehouse_dir(home) / f"{schema}.db" / name / "_SUCCESS").stat().st_mtime, UTC)
+    except OSError:
+        return None
 
 
 def tables_of(home: Path) -> list[tuple[str, str]]:
