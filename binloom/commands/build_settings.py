@@ -1,7 +1,6 @@
 """How a dbt run begins, for a plugin of dbt: with settings that fit its rows, without a record of good builds, and with
 records of the tables that it changes."""
 
-import shutil
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,17 +15,17 @@ from dbt_common.exceptions import DbtRuntimeError
 from binloom.commands.build_places import place_name
 from binloom.commands.build_record import forget_good_builds
 from binloom.commands.built_tables import BuiltTables, RecordingConnection
+from binloom.commands.dead_builds import clear_dead_builds
 from binloom.commands.lost_connections import open_reconnecting
 from ingest.errors import BinloomError, StoreError
 from ingest.landing.published import open_home, publish_home
 from ingest.warehouse.few_rows import FEW_ROWS, MANY_ROWS, builds_few_rows
-from ingest.warehouse.home import binloom_home, has_landed, prepare_home, warehouse_dir
+from ingest.warehouse.home import binloom_home, has_landed, prepare_home
 from ingest.warehouse.jvm import SHORT_LIVED_OPTIONS, last_line, runs_in_this_process
 from ingest.warehouse.partitions import TABLES_ARE_OPEN
 from ingest.warehouse.privacy import private_opener
 from ingest.warehouse.settings_file import users_settings
 from ingest.warehouse.spark import spark_errors
-from ingest.warehouse.tables import ROW_EVENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +35,7 @@ _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 # Commands of dbt that write tables.
 _WRITING: Final = ("build", "clone", "retry", "run", "run-operation", "seed", "snapshot")
-# Those that clear what a dead build left: see macro clear_dead_build.
+# Those that clear what a dead build left.
 _CLEARING: Final = ("build", "run", "seed")
 # Those that read what is landed.
 _READING: Final = ("build", "run", "test")
@@ -80,8 +79,9 @@ def _begin(credentials: Any) -> None:
         session = _session_with(settings)
         if get_flags().WHICH in _READING and has_landed(home):
             _open_tables(session, home, is_new)
-        if get_flags().WHICH in _CLEARING and has_landed(home) and not place_name(home):
-            _delete_unfinished_writes(session, home, credentials.schema)
+        if get_flags().WHICH in _CLEARING and has_landed(home):
+            with spark_errors(home):
+                clear_dead_builds(session, home)
         # dbt-spark would set them again before each statement, which takes milliseconds.
         credentials.server_side_parameters = {}
     elif get_flags().WHICH in _READING and has_landed(home):
@@ -121,18 +121,6 @@ def _open_tables(session: "SparkSession", home: Path, is_new: bool) -> None:
         with spark_errors(home):
             open_home(session, home, is_new=is_new)
         session.sql(f"set {TABLES_ARE_OPEN} = true")
-
-
-def _delete_unfinished_writes(session: "SparkSession", home: Path, schema: str) -> None:
-    """Delete the folders in which a dead build was writing, which macro drop_leftovers finds only if a file has bytes.
-
-    The session holds the embedded metastore, so no other process can be writing.
-    """
-    properties: dict[str, str] = dict(session.sql(f"show tblproperties {ROW_EVENTS.qualified_name}").collect())
-    if properties.get(f"binloom.build.{schema}") != "ended":
-        for table in warehouse_dir(home).glob("binloom*.db/*"):
-            for folder in (*table.glob(".spark-staging-*"), *table.glob("_temporary")):
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def fitted(parameters: dict[str, str], has_few_rows: bool) -> dict[str, str]:

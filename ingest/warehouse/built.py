@@ -76,6 +76,12 @@ def recorded(home: Path, schema: str, name: str) -> Recorded:
                 return Recorded(TableState.CUT_SHORT)
 
 
+def tables_cut_short(home: Path) -> list[tuple[str, str]]:
+    """Return schema and name of each table that a build was changing when it was killed, or failed."""
+    tables = [tuple(path.name.split(".", 1)) for path in sorted((home / _FOLDER).glob("[!.]*"))]
+    return [(schema, name) for schema, name in tables if recorded(home, schema, name).state is TableState.CUT_SHORT]
+
+
 class TableRecord:
     """The record of a table while one build has it.
 

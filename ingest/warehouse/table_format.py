@@ -6,6 +6,7 @@ from ingest.errors import StoreError
 
 # The format in which dbt builds tables: see dbt_project.yml.
 FORMAT_VARIABLE = "BINLOOM_FILE_FORMAT"
+PARQUET = "parquet"
 
 # Iceberg and Delta keep the list of a table's files in a folder of their own. Its other files may be old ones.
 _LISTS_OF_FILES = (("metadata", "*.metadata.json", "an Iceberg"), ("_delta_log", "*.json", "a Delta"))

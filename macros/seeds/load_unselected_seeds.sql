@@ -4,7 +4,7 @@
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set stale = [] -%}
         {%- for node in graph.nodes.values()
-            if node.resource_type == 'seed' and node.unique_id not in selected_resources -%}
+            if node.resource_type == 'seed' and node.package_name == 'binloom' and node.unique_id not in selected_resources -%}
             {%- set table = load_relation(api.Relation.create(schema=node.schema, identifier=node.alias)) -%}
             {%- set checksums = [] -%}
             {%- if table is not none -%}
