@@ -50,6 +50,7 @@
         {%- do record_parts(built) -%}
         {%- do note_whole(built, true) -%}
     {%- endif -%}
+    {%- do apply_grants(target_relation, config.get('grants'), should_revoke(existing, full_refresh_mode=stale is none)) -%}
     {{ run_hooks(post_hooks) }}
     {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}

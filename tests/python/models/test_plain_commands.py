@@ -249,3 +249,34 @@ def test_a_model_that_fails_is_told_in_a_paragraph(
     for failure in run.failures:
         assert len(failure) < 1500 and "\n" not in failure
         assert "plan" not in failure and "Relation" not in failure and "Exception" not in failure
+
+
+@pytest.mark.deep
+def test_a_column_of_another_type_stops_the_build_of_a_table(
+    first_run: dict[str, str],
+    raw: RawTables,
+    spark: Any,
+    dbt: Dbt,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = "binloom_intermediate.int_row_change_counts"
+    dbt("run", "--select", "int_row_change_counts")
+    whole = contents(spark, table)
+    raw.land("binlog.000002", [Change(CUSTOMERS, NOON + timedelta(hours=2), after=["2", "Eve"])])
+    dbt("run", "--select", "+row_changes")
+    changed = copied_project(tmp_path, {})
+    model = changed / "models" / "intermediate" / "row_changes" / "int_row_change_counts.sql"
+    text = model.read_text()
+    model.write_text(
+        text.replace("select * from final", "select * except (row_changes), row_changes / 2 as row_changes from final")
+    )
+    assert model.read_text() != text
+    with monkeypatch.context() as inside:
+        inside.chdir(changed)
+        run = project.run_dbt(["run", "--select", "int_row_change_counts"], home)
+    (failure,) = run.failures
+    assert "on_schema_change" in failure and contents(spark, table) == whole
+    dbt("run", "--select", "int_row_change_counts")
+    assert len(contents(spark, table)[table]) == len(whole[table]) + 1
