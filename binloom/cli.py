@@ -35,7 +35,6 @@ from ingest.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.binlog import TableFilter
-    from ingest.sources.snapshot import SchemaSnapshot
 
 app = typer.Typer(
     name="binloom",
@@ -90,6 +89,7 @@ def inspect(
 
 
 @app.command(short_help="Print the row changes of binlog files.")
+@with_server("--schema-from", help="Server that has the definitions of the tables.")
 def decode(
     files: Files,
     snapshot_dir: Annotated[
@@ -100,6 +100,15 @@ def decode(
             help="Schema snapshot (columns.json ...) with the names that the log does not contain.",
         ),
     ] = None,
+    ddl: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            readable=False,
+            help="CREATE and ALTER statements of the tables, such as mysqldump --no-data writes.",
+        ),
+    ] = None,
+    schema_from: Any = None,
     schemas: Schemas = None,
     tables: Tables = None,
     exclude_tables: ExcludeTables = None,
@@ -118,14 +127,14 @@ def decode(
     Events and values that cannot be decoded are reported on stderr. The exit code is then 3, as for a damaged file.
     """
     from binloom.commands.decode import decode_files
+    from binloom.commands.given_definitions import GivenDefinitions
     from binloom.commands.named_files import binlogs
 
     end_with_the_pipe()
     hide_pandas_from_arrow()
-    filter, snapshot = _table_filter(schemas, tables, exclude_tables), _snapshot(snapshot_dir)
-    raise typer.Exit(
-        decode_files(binlogs(files), format, snapshot, filter, start_position, stop_position, skip_bad_checksum)
-    )
+    filter, files = _table_filter(schemas, tables, exclude_tables), binlogs(files)
+    snapshot = GivenDefinitions(snapshot_dir, ddl, schema_from).snapshot(files)
+    raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))
 
 
 @app.command(short_help="Land a schema snapshot, for names that a binlog does not contain.")
@@ -441,14 +450,6 @@ def _table_filter(schemas: str | None, tables: str | None, exclude_tables: str |
     from ingest.binlog import TableFilter
 
     return TableFilter.parse(schemas, tables, exclude_tables)
-
-
-def _snapshot(snapshot_dir: Path | None) -> "SchemaSnapshot | None":
-    if snapshot_dir is None:
-        return None
-    from ingest.sources.snapshot_files import read_snapshot_dir
-
-    return read_snapshot_dir(snapshot_dir)
 
 
 app.add_typer(baselines)

@@ -8,7 +8,9 @@ from binloom.commands.output import Format, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters
 from binloom.options import (
+    SCHEMA_FROM,
     CommandWithKey,
+    Ddl,
     FormatOption,
     FromFiles,
     HistoryAsOf,
@@ -30,6 +32,7 @@ commands = typer.Typer(rich_markup_mode=None)
 
 @commands.command(short_help="Print the row changes that filters select.")
 @with_filters
+@with_server("--schema-from", help=SCHEMA_FROM)
 def query(
     filters: Filters,
     by: Annotated[By, typer.Option("--by", help="Print each change, or sums.", case_sensitive=False)] = By.CHANGE,
@@ -38,21 +41,25 @@ def query(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
+    schema_from: Any = None,
 ) -> None:
     """Print the row changes that fit all filters, in commit order. Changes nothing. Needs no Java.
 
     Without --files, the answer is from the last build of the warehouse.
     """
+    from binloom.commands.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.query import print_changes
 
     end_with_the_pipe()
-    log = open_log(filters, from_files, more_files, snapshot_dir)
+    log = open_log(filters, from_files, more_files, GivenDefinitions(snapshot_dir, ddl, schema_from))
     with problems_first(log):
         raise typer.Exit(print_changes(log, filters, by, limit, format))
 
 
 @commands.command(short_help="Print one row through time.", cls=CommandWithKey)
+@with_server("--schema-from", help=SCHEMA_FROM)
 def history(
     table: TableName,
     key: Annotated[
@@ -64,6 +71,8 @@ def history(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
+    schema_from: Any = None,
 ) -> None:
     """Print every version of a row: when, by which transaction, and which values. Needs no Java.
 
@@ -71,16 +80,19 @@ def history(
     The exit code is 1 if the row did not exist then, or if the log does not show whether it did. It is 2 if neither
     the log nor a baseline contains the key.
     """
+    from binloom.commands.given_definitions import GivenDefinitions
     from binloom.commands.history import print_history
     from binloom.commands.open_log import open_full_log, problems_first
 
     end_with_the_pipe()
-    log = open_full_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
+    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
+    log = open_full_log([source] if source is not None else [], from_files, more_files, given, table=table)
     with problems_first(log):
         raise typer.Exit(print_history(log, table, key, source, as_of, format))
 
 
 @commands.command(short_help="Print the rows of a table at a moment.")
+@with_server("--schema-from", help=SCHEMA_FROM)
 def state(
     table: TableName,
     source: OneSource = None,
@@ -92,24 +104,29 @@ def state(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
+    schema_from: Any = None,
 ) -> None:
     """Print the rows of a table as they were at a moment. Needs no Java.
 
     A sentence on stderr reports whether these are all rows of the table, or only those that changed in the log.
     """
+    from binloom.commands.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_full_log, problems_first
     from binloom.commands.state import print_state
 
     end_with_the_pipe()
     if format is StateFormat.PARQUET and output is None:
         raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
-    log = open_full_log([source] if source is not None else [], from_files, more_files, snapshot_dir, table=table)
+    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
+    log = open_full_log([source] if source is not None else [], from_files, more_files, given, table=table)
     with problems_first(log):
         raise typer.Exit(print_state(log, table, source, as_of, format, output))
 
 
 @commands.command(short_help="Print the biggest and longest transactions, or sums of tables.")
 @with_filters
+@with_server("--schema-from", help=SCHEMA_FROM)
 def transactions(
     filters: Filters,
     by: Annotated[
@@ -130,18 +147,21 @@ def transactions(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
+    schema_from: Any = None,
 ) -> None:
     """Print the transactions with the most rows and the longest ones, among those with a selected change.
 
     A transaction lasts from its first event to its commit; the log does not show when its session began it. Needs no
     Java.
     """
+    from binloom.commands.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.transactions import print_transactions
     from recover.questions.statistics import Least
 
     end_with_the_pipe()
-    log = open_log(filters, from_files, more_files, snapshot_dir)
+    log = open_log(filters, from_files, more_files, GivenDefinitions(snapshot_dir, ddl, schema_from))
     least = Least(min_rows, min_bytes, min_seconds)
     with problems_first(log):
         raise typer.Exit(print_transactions(log, filters, by, top, least, format))
@@ -207,6 +227,7 @@ def undo(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
     against: Any = None,
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
@@ -215,13 +236,15 @@ def undo(
     --against, each row is also compared with a live server, which is only read. The exit code is 1 if the undo is
     refused.
     """
+    from binloom.commands.given_definitions import GivenDefinitions
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.options import Direction
 
     report_selection(filters, Direction.UNDO)
     options = undo_options(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
-    with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
+    given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
+    with spilling_log(filters.sources, from_files, more_files, given) as log:
         raise typer.Exit(
             print_script(
                 log,
@@ -251,6 +274,7 @@ def redo(
     from_files: FromFiles = None,
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
     against: Any = None,
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
@@ -258,13 +282,15 @@ def redo(
     Use it on a server that does not have these changes: after an undo, or after a restore. Without a filter,
     all transactions of the log are selected.
     """
+    from binloom.commands.given_definitions import GivenDefinitions
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.options import Direction
 
     report_selection(filters, Direction.REDO)
     options = undo_options(Direction.REDO, skip_conflicts, False, False, None, False)
-    with spilling_log(filters.sources, from_files, more_files, snapshot_dir) as log:
+    given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
+    with spilling_log(filters.sources, from_files, more_files, given) as log:
         raise typer.Exit(
             print_script(
                 log,

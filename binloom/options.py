@@ -61,6 +61,16 @@ SnapshotDir = Annotated[
         help="With --files: schema snapshot (columns.json ...) with the names that the log does not contain.",
     ),
 ]
+Ddl = Annotated[
+    Path | None,
+    typer.Option(
+        "--ddl",
+        metavar="FILE",
+        readable=False,
+        help="With --files: CREATE and ALTER statements of the tables, such as mysqldump --no-data writes.",
+    ),
+]
+SCHEMA_FROM: Final = "With --files: server that has the definitions of the tables."
 
 
 def _can_be_written(output: Path | None) -> Path | None:

@@ -49,7 +49,7 @@ def with_server(
         A --defaults-file alone names a server too.
     """
     option = names[0]
-    replaced = option.removeprefix("--")
+    replaced = option.removeprefix("--").replace("-", "_")
     host = Annotated[str | None, typer.Option(*names, metavar="HOST[:PORT]", help=help)]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

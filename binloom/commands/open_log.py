@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from binloom.commands.build_record import has_built_everything
+from binloom.commands.given_definitions import GivenDefinitions
 from binloom.commands.named_files import binlogs
 from binloom.commands.output import say
 from binloom.commands.running import hide_pandas_from_arrow
@@ -28,8 +29,12 @@ from recover.timeline.table_log import MARTS
 if TYPE_CHECKING:
     from ingest.sources.snapshot import SchemaSnapshot
 
+_NOTHING_GIVEN: Final = GivenDefinitions()
 
-def open_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Path] | None, names: Path | None) -> Log:
+
+def open_log(
+    filters: Filters, files: Sequence[Path] | None, more: Sequence[Path] | None, given: GivenDefinitions
+) -> Log:
     """Return the log of the warehouse, or of files that are decoded now.
 
     Parameters
@@ -39,8 +44,8 @@ def open_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Path
         are read.
     files, more
         Files of `--files`, and the words after it that are not options: a shell puts them there for a pattern.
-    names
-        Folder of a schema snapshot with names that the files do not contain.
+    given
+        Definitions that the files do not contain.
 
     Raises
     ------
@@ -48,17 +53,18 @@ def open_log(filters: Filters, files: Sequence[Path] | None, more: Sequence[Path
         Options that do not fit each other.
     """
     if not files:
-        _assert_files(more, names)
+        _assert_files(more, given)
         return Log.of_cluster() if is_cluster_target() else _warehouse(VIEWS, filters=filters)
     hide_pandas_from_arrow()
-    return Log.of_files(binlogs([*files, *(more or ())]), filters, **_origin(filters.sources, names))
+    named = binlogs([*files, *(more or ())])
+    return Log.of_files(named, filters, **_origin(filters.sources, given, named))
 
 
 def open_full_log(
     sources: Sequence[str],
     files: Sequence[Path] | None,
     more: Sequence[Path] | None,
-    names: Path | None,
+    given: GivenDefinitions,
     *,
     table: str | None = None,
     spill: Path | None = None,
@@ -69,7 +75,7 @@ def open_full_log(
     ----------
     sources
         Names of sources that were given.
-    files, more, names
+    files, more, given
         As in `open_log`.
     table
         The only table of the files whose rows are needed.
@@ -82,14 +88,15 @@ def open_full_log(
         Options that do not fit each other.
     """
     if not files:
-        _assert_files(more, names)
+        _assert_files(more, given)
         if is_cluster_target():
             return Log.of_cluster()
         return _warehouse((*VIEWS, *MARTS, *BASELINE_VIEWS), spill)
     if table is not None and Path(table).is_file():
         raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
     hide_pandas_from_arrow()
-    return Log.of_whole_files(binlogs([*files, *(more or ())]), table, spill=spill, **_origin(sources, names))
+    named = binlogs([*files, *(more or ())])
+    return Log.of_whole_files(named, table, spill=spill, **_origin(sources, given, named))
 
 
 @contextmanager
@@ -97,11 +104,11 @@ def spilling_log(
     sources: Sequence[str],
     files: Sequence[Path] | None = None,
     more: Sequence[Path] | None = None,
-    names: Path | None = None,
+    given: GivenDefinitions = _NOTHING_GIVEN,
 ) -> Iterator[Log]:
     """Give the log of `open_full_log` with all that an undo needs. What does not fit into memory goes to files."""
     with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
-        yield open_full_log(sources, files, more, names, spill=Path(spill))
+        yield open_full_log(sources, files, more, given, spill=Path(spill))
 
 
 def report_problems(log: Log) -> int:
@@ -217,11 +224,11 @@ def _warehouse(views: Iterable[tuple[str, str]], spill: Path | None = None, filt
     return log
 
 
-def _assert_files(more: Sequence[Path] | None, names: Path | None) -> None:
+def _assert_files(more: Sequence[Path] | None, given: GivenDefinitions) -> None:
     if more:
         raise UsageError(f"{more[0]} is not an option of this command.", hint="Give binlog files with --files.")
-    if names is not None:
-        raise UsageError("--snapshot-dir names the columns of files.", hint="Give it with --files.")
+    if given.options:
+        raise UsageError(f"{given.options[0]} is for the tables of files.", hint="Give it with --files.")
 
 
 class _Origin(TypedDict):
@@ -230,15 +237,11 @@ class _Origin(TypedDict):
     home: Path | None
 
 
-def _origin(sources: Sequence[str], names: Path | None) -> _Origin:
-    """Return the source of files, and what names their columns: a given snapshot, or else the landed source."""
+def _origin(sources: Sequence[str], given: GivenDefinitions, files: Sequence[Path]) -> _Origin:
+    """Return the source of files, and what defines their tables: what is given, or else the landed source."""
     if len(sources) > 1:
         raise UsageError("Files belong to one source.", hint="Give --source once, or not at all.")
-    snapshot = None
-    if names is not None:
-        from ingest.sources.snapshot_files import read_snapshot_dir
-
-        snapshot = read_snapshot_dir(names)
+    snapshot = given.snapshot(files)
     source = sources[0] if sources else None
     home = binloom_home() if source is not None and snapshot is None else None
     if source is not None and home is not None and not is_cluster_target():

@@ -106,6 +106,23 @@ def take_snapshot(server: Server) -> SchemaSnapshot:
     )
 
 
+def read_definitions(server: Server) -> SchemaSnapshot:
+    """Read the same as `take_snapshot`, without a position if the user may not ask for it.
+
+    Raises
+    ------
+    SourceError
+        The server refuses.
+    """
+    try:
+        return take_snapshot(server)
+    except SourceError:
+        columns, keys, foreign_keys, defaults = read_schema(server)
+        return SchemaSnapshot(
+            "server", datetime.now(UTC), columns=columns, keys=keys, foreign_keys=foreign_keys, defaults=defaults
+        )
+
+
 def read_schema(server: Server) -> Schema:
     """Return rows of `schema_columns`, `schema_keys`, `foreign_keys` and `schema_defaults`, as they are now."""
     if server.variables(_SHOWS_GENERATED_KEYS).get(_SHOWS_GENERATED_KEYS) == "OFF":

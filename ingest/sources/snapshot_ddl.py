@@ -20,6 +20,8 @@ from ingest.versions import Flavor, version_of
 _USE: Final = re.compile(r"(?is)^(?:--[^\n]*\n|#[^\n]*\n|\s)*use\s+(`(?:[^`]|``)+`|\S+)")
 _SQL_MODE: Final = re.compile(r"(?is)\bsql_mode\s*=\s*'([^']*)'")
 _SERVER_VERSION: Final = re.compile(r"(?m)^-- Server version\s+(\S+)")
+_ANY_USE: Final = re.compile(r"(?im)^use\s")
+_DATABASE: Final = re.compile(r"(?m)^-- Host: .*\bDatabase: (\S.*)$")
 _LOG_POSITION: Final = re.compile(
     r"(?:MASTER|SOURCE)_LOG_FILE\s*=\s*'([^']+)'\s*,\s*(?:MASTER|SOURCE)_LOG_POS\s*=\s*(\d+)"
 )
@@ -38,7 +40,7 @@ def read_snapshot_ddl(
     path
         The file.
     schema
-        Schema of tables that are named without a schema before any USE.
+        Schema of tables that are named without a schema before any USE; None: the head of a dump names it.
     binlog_file, binlog_pos
         Position in the binlog at which it is valid; read from the file if `mysqldump --source-data` has written it.
 
@@ -64,6 +66,10 @@ def snapshot_of_ddl(
 ) -> SchemaSnapshot:
     """Return the snapshot from the text of DDL statements; `path` is their file in messages."""
     dialect = _dialect(script)
+    database = _DATABASE.search(script, 0, _HEAD)
+    if schema is None and database is not None and not _ANY_USE.search(script):
+        # A dump of one schema names it only here.
+        schema = database[1].strip()
     shapes = _carried_out(path, script, schema, dialect)
     if not shapes.tables:
         raise SnapshotInputError(
@@ -107,7 +113,7 @@ def _carried_out(path: Path, script: str, schema: str | None, dialect: Dialect) 
                     path,
                     statement,
                     f"table {action.table_name} has no schema",
-                    "Say which one it is in with --schema.",
+                    "Write USE and the name of the schema before it.",
                 )
             try:
                 shapes.apply(action)

@@ -264,11 +264,9 @@ class Log:
             return None
         hint = "Run `binloom snapshot`, which lands the names of their columns, and `binloom build`."
         if self.snapshot is not None:
-            hint = (
-                "The definitions in --snapshot-dir do not fit them: give those of the time at which the rows changed."
-            )
+            hint = "The definitions that were given do not fit them: give those of the time at which the rows changed."
         elif not self.is_landed:
-            hint = "Give the names of their columns with --snapshot-dir."
+            hint = "Give the definitions of the tables: --schema-from HOST, --ddl FILE or --snapshot-dir DIR."
         return UsageError(
             f"All selected row events are in quarantine: {listed(missing)}.",
             hint=hint,
@@ -325,5 +323,5 @@ def _assert_one_epoch(source_id: str, home: Path) -> None:
     if epochs - {0}:
         raise UsageError(
             f"Source {source_id} has {len(epochs)} epochs in the warehouse, and files do not tell theirs.",
-            hint="Give the definitions of the tables with --snapshot-dir, or ask the warehouse without --files.",
+            hint="Define the tables with --ddl or --snapshot-dir; or ask the warehouse, without --files.",
         )

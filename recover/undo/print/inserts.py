@@ -153,7 +153,7 @@ def inserts_of(log: Log, state: State) -> Inserts:
             " the statements of the log since its CREATE TABLE, nor a schema snapshot.",
             hint="Use --format csv, json or parquet, which need none. Or give the CREATE TABLE of that time: `binloom"
             f" snapshot --from-ddl FILE --at-file {state.moment.binlog_file} --at-pos {state.moment.place.pos}`,"
-            " or a snapshot from that time with --files and --snapshot-dir.",
+            " or the definition from that time with --files and --ddl or --snapshot-dir.",
         )
     if table.is_versioned:
         raise DefinitionError(
@@ -163,7 +163,7 @@ def inserts_of(log: Log, state: State) -> Inserts:
     if difference := _difference(log, state, table, definitions):
         raise DefinitionError(
             f"The definition may not be that of {table.text} at that moment: {difference}.",
-            hint="Use --format csv, json or parquet, or a snapshot from that time with --files and --snapshot-dir.",
+            hint="Use --format csv, json or parquet, or give the definition from that time: --files with --ddl.",
         )
     masked = masked_tables(log, state.table.source_id).get(table.name)
     if masked:

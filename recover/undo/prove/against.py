@@ -7,7 +7,6 @@ import re
 import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ingest.errors import SourceError
@@ -109,14 +108,9 @@ class LiveServer:
 
     def snapshot(self) -> "SchemaSnapshot":
         """Return the definitions of the tables of the server, with its position if the user may ask for it."""
-        from ingest.sources.information_schema import read_schema, take_snapshot
-        from ingest.sources.snapshot import SchemaSnapshot
+        from ingest.sources.information_schema import read_definitions
 
-        try:
-            return take_snapshot(self._server)
-        except SourceError:
-            columns, keys, foreign_keys, _ = read_schema(self._server)
-            return SchemaSnapshot("server", datetime.now(UTC), columns=columns, keys=keys, foreign_keys=foreign_keys)
+        return read_definitions(self._server)
 
     def close(self) -> None:
         """End the connection, and the transaction with it."""

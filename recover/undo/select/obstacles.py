@@ -39,7 +39,7 @@ def obstacles(
             yield (
                 f"nothing describes {text} as it is now, so its generated columns and keys are unknown: neither the"
                 " statements of the log since its CREATE TABLE, nor a schema snapshot. Name the server with --against,"
-                " land a snapshot with `binloom snapshot`, or give --snapshot-dir with --files"
+                " land a snapshot with `binloom snapshot`; with --files, give --against, --ddl or --snapshot-dir"
             )
             first = first_selected(connection, selected, name)
             found = events_of(connection, LoggedTable(selected.source_id, *name))
@@ -139,8 +139,8 @@ def _other_columns(
             has = " or ".join(f"({', '.join(key)})" for key in keys if key) or "no key"
             yield (
                 f"the rows of {table.text} were logged with the primary key ({', '.join(version.primary_key)}), and its"
-                f" definition has {has}: give its present definition with --against or --snapshot-dir or, if the key"
-                " changed since, undo them on a copy of the table with the former key"
+                f" definition has {has}: give its present definition with --against, --ddl or --snapshot-dir; if the"
+                " key changed since, undo them on a copy of the table with the former key"
             )
 
 

@@ -120,9 +120,9 @@ def test_a_snapshot_that_was_given_is_not_asked_for(tmp_path: Path) -> None:
     # Without the first file of the sample the log does not create the tables.
     words = ("query", "--table", "shop.orders", "--files", SHOP / "binlog.000002")
     without = binloom_here(*words, home=tmp_path / "home")
-    assert_sentence(without, 2, "in quarantine", "Give the names of their columns with --snapshot-dir")
+    assert_sentence(without, 2, "in quarantine", "--schema-from HOST, --ddl FILE or --snapshot-dir DIR")
     wrong = binloom_here(*words, "--snapshot-dir", schema, home=tmp_path / "home")
-    assert_sentence(wrong, 2, "in quarantine", "The definitions in --snapshot-dir do not fit them")
+    assert_sentence(wrong, 2, "in quarantine", "The definitions that were given do not fit them")
 
 
 def rows_without_character_sets(folder: Path, tables: int, transactions: int) -> Path:

@@ -263,7 +263,7 @@ def test_a_comparison_that_may_surprise_is_told(command: str, tmp_path: Path) ->
         (["--files", SHOP / "schema" / "columns.json"], ["is not a binlog"]),
         (["--files", SHOP / FIRST_FILE, SHOP / FIRST_FILE], ["have the same name"]),
         ([SHOP / FIRST_FILE], ["is not an option of this command", "with --files"]),
-        (["--snapshot-dir", SHOP / "schema"], ["names the columns of files", "Give it with --files"]),
+        (["--snapshot-dir", SHOP / "schema"], ["--snapshot-dir is for the tables of files", "Give it with --files"]),
         (["--files", SHOP / FIRST_FILE, "--source", "a", "--source", "b"], ["Files belong to one source"]),
     ],
 )

@@ -1,7 +1,5 @@
 """Rows of files that mysqldump and mariadb-dump write."""
 
-import os
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from ingest.sources.address import ServerAddress
 from ingest.sources.consistent_read import ConsistentRead
 from ingest.sources.dump import Dump
 from tests.servers import Server
+from tests.servers.dumped import dumped
 from tests.servers.marked import marked
 
 SCHEMA = [
@@ -57,16 +56,8 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 def dump(server: Server, path: Path, *options: str) -> Path:
     """Write a dump with the server's own program."""
-    program = "usr/bin/mysqldump" if server.flavor == "mysql" else "usr/bin/mariadb-dump"
-    distribution = server.distribution
     source = "--source-data=2" if server.flavor == "mysql" else "--master-data=2"
-    command = distribution.command(
-        program, "--no-defaults", "--user=root", "--host=127.0.0.1", f"--port={server.port}", "--protocol=tcp",
-        "--default-character-set=utf8mb4", source, *options, "--databases", "dumped", "dumped_too",
-    )  # fmt: skip
-    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "TZ": "Asia/Tokyo"})
-    assert done.returncode == 0, done.stderr
-    path.write_bytes(done.stdout)
+    path.write_bytes(dumped(server, source, *options, "--databases", "dumped", "dumped_too"))
     return path
 
 

@@ -1,0 +1,87 @@
+"""The definitions of tables that a person gives for files: a folder, statements, or a server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from binloom.commands.output import progress, say
+from ingest.errors import UsageError
+from recover.timeline.baselines import sequence_of_file
+
+if TYPE_CHECKING:
+    from ingest.sources.address import ServerAddress
+    from ingest.sources.snapshot import SchemaSnapshot
+
+
+@dataclass(frozen=True)
+class GivenDefinitions:
+    """Where the definitions of tables are that a log does not contain. One place suffices.
+
+    Attributes
+    ----------
+    folder
+        Folder of a schema snapshot.
+    ddl
+        File of CREATE and ALTER statements, such as a dump.
+    server
+        A live server, which has the newest definitions.
+    """
+
+    folder: Path | None = None
+    ddl: Path | None = None
+    server: "ServerAddress | None" = None
+
+    @classmethod
+    def or_of_server(cls, folder: Path | None, ddl: Path | None, server: "ServerAddress | None") -> Self:
+        """Return what is given, or a server that is given for another reason, too."""
+        return cls(folder, ddl, server if folder is None and ddl is None else None)
+
+    @property
+    def options(self) -> list[str]:
+        """The options that were given."""
+        named = {"--snapshot-dir": self.folder, "--ddl": self.ddl, "--schema-from": self.server}
+        return [option for option, value in named.items() if value is not None]
+
+    def snapshot(self, files: Sequence[Path]) -> "SchemaSnapshot | None":
+        """Return the snapshot for some binlog files, None if none is given.
+
+        Raises
+        ------
+        UsageError
+            Several places are given.
+        SnapshotInputError
+            A file cannot be read.
+        SourceError
+            The server cannot be reached, or refuses the user.
+        """
+        if len(self.options) > 1:
+            raise UsageError(
+                f"{' and '.join(self.options)} all give the definitions of the tables.", hint="Give one of them."
+            )
+        if self.folder is not None:
+            from ingest.sources.snapshot_files import read_snapshot_dir
+
+            return read_snapshot_dir(self.folder)
+        if self.ddl is not None:
+            from ingest.sources.snapshot_ddl import read_snapshot_ddl
+
+            return read_snapshot_ddl(self.ddl)
+        return None if self.server is None else snapshot_of_server(self.server, files)
+
+
+def snapshot_of_server(address: "ServerAddress", files: Sequence[Path]) -> "SchemaSnapshot":
+    """Return the present definitions of a server, which are from after some binlog files; tell where they are from."""
+    from ingest.sources.information_schema import read_definitions
+    from ingest.sources.server import Server
+
+    address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
+    with progress(f"reading the schema of {address}"), Server(address) as server:
+        snapshot = read_definitions(server)
+    at = "now" if snapshot.binlog_file is None else f"at {snapshot.binlog_file}:{snapshot.binlog_pos}"
+    say(f"the definitions of tables that the log does not contain are those of the server {address} {at}.")
+    last = max(sequence_of_file(path.name) for path in files)
+    if snapshot.binlog_file is not None and sequence_of_file(snapshot.binlog_file) < last:
+        # The server has begun its log anew, or its log is another one.
+        return replace(snapshot, binlog_file=None, binlog_pos=None, gtid_executed=None)
+    return snapshot
