@@ -69,10 +69,7 @@ class Inserts:
         # A row may be inserted before the row of the same table that it refers to.
         yield from opening({"foreign_key_checks": "0"} if self.refers_to_itself else {})
         reader, rows = StatementReader(), self.rows or self.state.rows()
-        for number in itertools.count():
-            part = list(itertools.islice(rows, _ROWS_AT_ONCE))
-            if not part:
-                break
+        while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
             statements: list[str] = []
             for row in part:
                 try:
@@ -86,7 +83,7 @@ class Inserts:
             self.written += len(statements)
             if statements:
                 yield ""
-                yield from block(iter([statements]), "commit", is_first=number == 0)
+                yield from block(iter([statements]), "commit")
         yield ""
         yield from closing()
         yield comment(f"{counted(self.written, 'row')}, {self.left_out:,} left out")

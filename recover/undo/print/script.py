@@ -48,13 +48,13 @@ def script(planner: Planner, plan: Plan, heading: Heading, ending: Ending = "com
     yield ""
     yield from opening()
     if plan.options.by_transaction:
-        for number, (transaction, statements) in enumerate(planner.blocks()):
+        for transaction, statements in planner.blocks():
             yield ""
             yield comment(f"Transaction {transaction}")
-            yield from block(([text] for text in statements), ending, is_first=number == 0)
+            yield from block(([text] for text in statements), ending)
     else:
         yield ""
-        yield from block(planner.statements(plan), ending, is_first=True)
+        yield from block(planner.statements(plan), ending)
     yield ""
     yield from closing()
 
@@ -78,11 +78,8 @@ def comment(text: str) -> str:
     return "-- " + "".join(sign if sign.isprintable() else "?" for sign in visible(text))
 
 
-def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -> Iterator[str]:
+def block(statements: Iterator[Sequence[str]], ending: Ending) -> Iterator[str]:
     """Yield the lines of a transaction that ends only if each of its statements changed, or found, one row."""
-    if not is_first:
-        # After a failed block, a client that goes on in spite of errors must not commit its rows.
-        yield "ROLLBACK;"
     yield "START TRANSACTION;"
     yield "SET @binloom_rows = 0;"
     count = 0
@@ -90,7 +87,6 @@ def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -
         count += len(texts)
         yield "\n".join(map(_counted, texts))
     # A statement that cannot be prepared stops the client, and leaves nothing that could commit.
-    end = "COMMIT" if ending == "commit" else "ROLLBACK"
     verdict = "'COMMIT'" if ending == "commit" else "'DO 0'"
     yield (
         f"SET @binloom_end = IF(@binloom_rows = {count}, {verdict}, "
@@ -99,8 +95,8 @@ def block(statements: Iterator[Sequence[str]], ending: Ending, is_first: bool) -
     yield "PREPARE binloom_end FROM @binloom_end;"
     yield "EXECUTE binloom_end;"
     yield "DEALLOCATE PREPARE binloom_end;"
-    if end == "ROLLBACK":
-        yield "ROLLBACK;"
+    # After an error, a client with --force goes on, and so does `source`. The next script would commit these rows.
+    yield "ROLLBACK;"
 
 
 def _counted(text: str) -> str:

@@ -622,8 +622,14 @@ def test_nothing_is_committed_when_a_row_differs(name: str, request: pytest.Fixt
     _, text = undone(server, [log], tmp_path, condition)
     server.execute("update undo_differs.t set a = 77 where id = 2")
     rows = rows_of(server, "undo_differs")
-    for options in ((), ("--force",)):
-        done = run(server, text, *options)
+    # With --force, the client goes on after an error, here with another script.
+    for more, options in (
+        ("", ()),
+        ("", ("--force",)),
+        ("start transaction; commit;", ("--force",)),
+        (text, ("--force",)),
+    ):
+        done = run(server, text + more, *options)
         assert "2 rows changed instead of 3" in done.stderr
         assert rows_of(server, "undo_differs") == rows
     assert run(server, text).returncode != 0
