@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="binloom",
-    help="Turns MySQL and MariaDB binary logs into queryable Spark tables: who changed which row, when, from what"
-    " to what.",
+    help="Reads the binary logs of MySQL and MariaDB: shows who changed which row, when, from what to what; prints SQL"
+    " that takes a mistake back; builds Spark tables.",
     no_args_is_help=True,
     # typer would guess the shell from the parents of the process: see `binloom.commands.completion`.
     add_completion=False,
@@ -413,6 +413,7 @@ def quality(
 def demo() -> None:
     """Land a recorded sample, check it, build the models, and print answers and the path of the lineage site.
 
+    Needs Spark (the extra `spark`) and Java.
     The demo uses only $BINLOOM_HOME/demo, and empties this folder first.
     """
     from binloom.commands.demo import run_demo

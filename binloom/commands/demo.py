@@ -165,9 +165,9 @@ def run_demo() -> int:
     from ingest.sources.snapshot_files import read_snapshot_dir
     from ingest.warehouse.spark import SparkLaunch
 
-    _heading("A shop's morning, recorded on real servers")
     # One session for all steps that need one; Java starts while the files are landed, which needs none.
     with SparkLaunch(home, short_lived=True) as launch:
+        _heading("A shop's morning, recorded on real servers")
         for source in SOURCES:
             land_snapshot(source, read_snapshot_dir(samples / source / "schema"))
             landed = land_files(source, samples / source)

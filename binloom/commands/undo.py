@@ -10,6 +10,7 @@ from binloom.commands.open_log import report_problems
 from binloom.commands.output import say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, UsageError
 from ingest.words import counted, sentence, subject
+from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
 from recover.undo.options import Direction, Mode, UndoOptions
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ingest.sources.address import ServerAddress
 
 _GROUPS_SHOWN: Final = 40
+_TRANSACTIONS_SHOWN: Final = 20
 
 
 def undo_options(
@@ -114,6 +116,9 @@ def print_script(
             write_script(script(planner, plan, heading, ending), output)
         # Only now is the script there.
         _report(plan, heading, tell)
+        _report_other_tables(plan, filters, rows_only, tell)
+        if output is not None and output.is_file() and not (plan.is_printable and plan.statements):
+            tell(f"{output} is from an earlier run, and is not changed.")
         _write_left_rows(plan, output, tell)
         if not plan.is_printable or plan.left.count:
             exit_code = max(EXIT_CHECK_FAILED, exit_code)
@@ -136,6 +141,17 @@ def _write_left_rows(plan: Plan, output: Path | None, tell: Callable[[str], None
         return
     write_script(plan.left.lines(), beside)
     tell(f"{beside} has {counted(plan.left.count, 'row')} that {'is' if plan.left.count == 1 else 'are'} left out.")
+
+
+def _report_other_tables(plan: Plan, filters: Filters, rows_only: bool, tell: Callable[[str], None]) -> None:
+    """Tell why rows of tables are left out that the filters do not name."""
+    tables = {group.first.table.name for group in plan.left.groups if not group.is_harmless}
+    others = sorted(".".join(name) for name in tables if not is_filtered_table(filters, *name))
+    if others and not rows_only:
+        tell(
+            f"{', '.join(others)} changed in the same transactions, which are taken back as a whole."
+            " --rows-only takes back only the selected row changes."
+        )
 
 
 def _way_out(group: Group, options: UndoOptions) -> str:
@@ -176,12 +192,17 @@ def _report(plan: Plan, heading: Heading, tell: Callable[[str], None]) -> None:
         )
         selected = counted(plan.selected.transactions, "transaction")
         tell(f"{verb} of {selected}: {counts or 'no statement'}; proved.")
+        if plan.added:
+            shown = ", ".join(plan.added[:_TRANSACTIONS_SHOWN]) + (
+                ", …" if len(plan.added) > _TRANSACTIONS_SHOWN else ""
+            )
+            tell(f"of these, {counted(len(plan.added), 'transaction')} changed the same rows later: {shown}.")
         for (table, kind), count in plan.synthesized.items():
             tell(f"synthesized: {kind} of {counted(count, 'row')} of {table} by a cascade, from images in the log.")
         for table, baseline in plan.baselines.items():
             tell(f"values of {table} that images lack are {described_baseline(baseline)}.")
         for warning in plan.warnings:
-            tell(sentence(f"not contained: {warning}"))
+            tell(sentence(f"not in this script: {warning}"))
     elif plan.problems:
         tell(f"the {verb} is refused, and nothing is printed.")
     elif plan.refused:

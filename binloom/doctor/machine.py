@@ -43,14 +43,14 @@ def check_java() -> Iterator[Finding]:
 
 
 def spark_packages() -> Finding:
-    """Return whether the packages are there that land, build and check tables."""
+    """Return whether the packages are there that build and check tables."""
     unfit = _unfit_packages("spark")
     if not unfit:
         return Finding(
             "packages of Spark", "good", "Spark, dbt and Great Expectations have versions that binloom knows."
         )
     level: Level = "advice" if set(unfit.values()) == {_MISSING} else "error"
-    message = f"ingest, build, quality, docs and demo do not work here: {_listed(unfit)}. {installs('spark')}"
+    message = f"build, quality, docs and demo do not work here: {_listed(unfit)}. {installs('spark')}"
     return Finding("packages of Spark", level, message)
 
 

@@ -264,7 +264,10 @@ class Log:
             return None
         hint = "Run `binloom snapshot`, which lands the names of their columns, and `binloom build`."
         if self.snapshot is not None:
+            given = {f"{row['schema_name']}.{row['table_name']}" for row in self.snapshot.columns}
             hint = "The definitions that were given do not fit them: give those of the time at which the rows changed."
+            if not any(one.table in given for one in missing):
+                hint = "The definitions that were given do not have these tables: give those of a server that has them."
         elif not self.is_landed:
             hint = "Give the definitions of the tables: --schema-from HOST, --ddl FILE or --snapshot-dir DIR."
         return UsageError(

@@ -51,6 +51,8 @@ _UNBUILT: Final = (
 # Types of partition columns that are not text: their values are only in the names of folders.
 _PARTITION_TYPES: Final = {"epoch": "integer", "file_part": "integer", "segment_start": "bigint"}
 
+_BEGIN: Final = "Land binlog files with `binloom ingest` (`query`, `history`, `state` and `undo` also read --files)"
+
 
 class NoMartError(UsageError):
     """A table is not a mart, or was not built yet."""
@@ -278,12 +280,12 @@ def _no_mart(home: Path, schema: str, name: str) -> NoMartError:
     if not home.is_dir():
         return NoMartError(
             f"There is no folder {home}, in which binloom would keep its data.",
-            hint=f"Run `binloom ingest` and `binloom build`, or {other}",
+            hint=f"{_BEGIN}, or {other}",
         )
     if not known and not has_segments(home):
         return NoMartError(
             f"There are no marts in {home}: nothing was landed there yet.",
-            hint=f"Run `binloom ingest`, then `binloom build`, or {other}",
+            hint=f"{_BEGIN}, or {other}",
         )
     listed = "`binloom sql 'show tables'` lists all of them."
     if is_unbuilt(home):

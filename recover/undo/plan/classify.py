@@ -132,7 +132,7 @@ def plan_chain(table: Table, chain: Sequence[Change], options: UndoOptions) -> C
         if _is_done(table, history, options):
             plan.done += 1
             if options.direction is Direction.UNDO and (by := _touched_by(history)):
-                reason = f"the row needs nothing, because {_why_done(history)}"
+                reason = f"the row needs no statement: {_why_done(history)}"
                 plan.already.append(Conflict(table, _key_text(table, history), reason, (), by))
             continue
         conflict = _conflict(table, history, options)
@@ -230,7 +230,7 @@ def _why_done(history: History) -> str:
         return "it was deleted since" if history.row is None else "another row has replaced it since"
     if any(history.before.get(name) != value for name, value in history.times.items()):
         return "its time of update was set again since"
-    return "it was already brought back"
+    return "its former values were set again"
 
 
 def _conflict(table: Table, history: History, options: UndoOptions) -> Conflict | None:

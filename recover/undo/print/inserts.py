@@ -104,7 +104,8 @@ class Inserts:
         if not self.has_document_types:
             yield "dates, times and bytes in JSON documents are written as texts: only --files has their types"
         yield "triggers of the table run"
-        yield "run it with the mysql or mariadb client, without --force, on a table without these rows"
+        yield "run it with the mysql or mariadb client, without that client's option --force"
+        yield "the table must not have these rows"
 
     def _statement(self, row: Row, reader: StatementReader) -> str:
         """Return the proved statement that inserts a row."""

@@ -139,7 +139,7 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         yield f"synthesized: {change} of {counted(count, 'row')} of {table} by a cascade, from images in the log"
     for table, baseline in plan.baselines.items():
         yield f"values of {table} that images lack: {described_baseline(baseline)}"
-    yield f"rows that need nothing: {plan.done}"
+    yield f"rows that need no statement: {plan.done}"
     yield f"rows with later changes in other columns; the script keeps these changes: {plan.disjoint}"
     if plan.conflicting:
         left = (
@@ -160,14 +160,15 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
         left = counted(plan.left.count, "selected row")
         yield f"not all of the selection: {left} {'is' if plan.left.count == 1 else 'are'} left out"
     for warning in plan.warnings:
-        yield f"not contained: {warning}"
+        yield f"not in this script: {warning}"
     for table, origin in heading.definitions.items():
         yield f"definition of {table}: from {origin}"
     if heading.confidence:
         yield f"column names: {heading.confidence}"
     if ending == "rollback":
         yield "this is a rehearsal: it ends with ROLLBACK"
-    yield "run it with the mysql or mariadb client, without --force: at a difference it stops and commits nothing"
+    yield "run it with the mysql or mariadb client, without that client's option --force"
+    yield "if a row differs, the client stops with ERROR 1064 and the words 'binloom: ...', and nothing is committed"
 
 
 def described_baseline(baseline: Baseline) -> str:

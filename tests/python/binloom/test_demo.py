@@ -136,7 +136,7 @@ def test_it_writes_sql_that_takes_the_damage_back(demo: "subprocess.CompletedPro
         script = home / "demo" / f"undo-{source}.sql"
         assert f"binloom undo --source {source} " in demo.stdout and str(script) in demo.stdout
         assert script.read_text().count("\nUPDATE `shop`.`orders` SET ") == 52
-    assert demo.stdout.count("shop.orders 1042: the row needs nothing, because it was already brought back") == 2
+    assert demo.stdout.count("shop.orders 1042: the row needs no statement: its former values were set again") == 2
     assert demo.stdout.count("undo of 1 transaction: 52 UPDATE of shop.orders; proved.") == 2
 
 
@@ -221,7 +221,7 @@ def test_undo_takes_the_damage_back_and_leaves_the_order_that_was_shipped_again(
     undone = binloom_here("undo", *options, home=home / "demo")
     assert undone.returncode == 0, undone.stderr
     assert undone.stdout.count("\nUPDATE `shop`.`orders` SET ") == 52
-    assert "shop.orders 1042: the row needs nothing" in undone.stderr
+    assert "shop.orders 1042: the row needs no statement" in undone.stderr
     file = tmp_path / "undo.sql"
     written = binloom_here("undo", *options, "--output", str(file), home=home / "demo")
     assert (written.stdout, file.read_text()) == ("", undone.stdout)

@@ -122,7 +122,7 @@ def test_a_snapshot_that_was_given_is_not_asked_for(tmp_path: Path) -> None:
     without = binloom_here(*words, home=tmp_path / "home")
     assert_sentence(without, 2, "in quarantine", "--schema-from HOST, --ddl FILE or --snapshot-dir DIR")
     wrong = binloom_here(*words, "--snapshot-dir", schema, home=tmp_path / "home")
-    assert_sentence(wrong, 2, "in quarantine", "The definitions that were given do not fit them")
+    assert_sentence(wrong, 2, "in quarantine", "The definitions that were given do not have these tables")
 
 
 def rows_without_character_sets(folder: Path, tables: int, transactions: int) -> Path:

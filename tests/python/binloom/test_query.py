@@ -231,6 +231,6 @@ def test_partitions_are_needed_by_hour_source_and_file() -> None:
 def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
     for command in (("query",), ("sql", "select 1 from row_changes")):
         empty, nowhere = binloom_here(*command, home=tmp_path), binloom_here(*command, home=tmp_path / "nowhere")
-        assert_sentence(empty, 2, "nothing was landed there yet", "`binloom ingest`, then `binloom build`")
+        assert_sentence(empty, 2, "nothing was landed there yet", "`binloom ingest`", "--files")
         assert_sentence(nowhere, 2, f"There is no folder {tmp_path}/nowhere", "BINLOOM_HOME")
     assert not (tmp_path / "nowhere").exists()

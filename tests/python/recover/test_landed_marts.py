@@ -63,7 +63,7 @@ def test_answers_are_those_of_the_files(home: Path, flavor: str, command: tuple[
     landed, decoded = answers(home, flavor, *command)
     assert len(landed) > 20
     # The files do not tell that the server has written no others.
-    assert landed == [line for line in decoded if not line.startswith("-- not contained: changes in files after")]
+    assert landed == [line for line in decoded if not line.startswith("-- not in this script: changes in files after")]
 
 
 @pytest.mark.parametrize("flavor", FLAVORS)

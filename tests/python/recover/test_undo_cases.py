@@ -461,7 +461,7 @@ def test_a_row_that_dependent_transactions_deleted_comes_back(mysql_server: Serv
     log, condition = played(mysql_server, case, "undo_gone", is_possible_without=False)
     plan, text = undone(mysql_server, [log], tmp_path, condition)
     assert plan.is_printable and not statements_of(text)
-    assert plan.already[0].reason == "the row needs nothing, because it was deleted since"
+    assert plan.already[0].reason == "the row needs no statement: it was deleted since"
     plan, text = undone(mysql_server, [log], tmp_path, condition, UndoOptions(mode=Mode.DEPENDENTS))
     assert run(mysql_server, text).returncode == 0 and plan.added
     assert ("1", "1", "one") in rows_of(mysql_server, "undo_gone")["t"]
