@@ -82,10 +82,10 @@ def inspect(
 
     end_with_the_pipe()
     hide_pandas_from_arrow()
-    files = binlogs(files)
+    found = binlogs(files)
     if events or filter_type or limit is not None:
-        raise typer.Exit(list_events(files, format, limit, filter_type or [], verbose))
-    raise typer.Exit(inspect_files(files, format, verbose))
+        raise typer.Exit(list_events(found, format, limit, filter_type or [], verbose))
+    raise typer.Exit(inspect_files(found, format, verbose))
 
 
 @app.command(short_help="Print the row changes of binlog files.")

@@ -85,7 +85,7 @@ class EncryptedBinlogError(BinlogError):
     """The file is encrypted by the server."""
 
 
-def encrypted_binlog(path: Path, position: int | None = None) -> EncryptedBinlogError:
+def encrypted_binlog(path: object, position: int | None = None) -> EncryptedBinlogError:
     """Return the error for a file that MySQL encrypted as a whole, or that MariaDB encrypted from `position` on."""
     where, option, tool = "", "binlog_encryption=ON, magic fd 62 69 6e", "mysqlbinlog"
     if position is not None:
@@ -100,6 +100,10 @@ def encrypted_binlog(path: Path, position: int | None = None) -> EncryptedBinlog
 
 class UnsupportedBinlogVersionError(BinlogError):
     """The decoder does not support the file's format version."""
+
+
+class SpillError(BinlogError):
+    """A file that must be unpacked to be read cannot be unpacked: there is no room for it, or its bytes do not come."""
 
 
 class CorruptBinlogError(BinlogError):

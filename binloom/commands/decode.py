@@ -14,6 +14,7 @@ from ingest.words import counted
 
 if TYPE_CHECKING:
     from ingest.binlog import SchemaHints, TableFilter
+    from ingest.binlog.byte_files import LogPath
     from ingest.binlog.decoder import Binlog
     from ingest.sources.snapshot import SchemaSnapshot
 
@@ -47,7 +48,7 @@ class _Found:
 
 
 def decode_files(
-    files: Sequence[Path],
+    files: "Sequence[LogPath]",
     format: Format,
     snapshot: "SchemaSnapshot | None",
     tables: "TableFilter | None",
@@ -65,7 +66,7 @@ def decode_files(
 
         _write((",".join(CSV_COLUMNS) + "\n").encode())
     exit_code = EXIT_DONE
-    hints: dict[Path, SchemaHints | None] = {}
+    hints: dict[LogPath, SchemaHints | None] = {}
     if snapshot is not None:
         from ingest.landing.hints_of_files import hints_by_file
 
@@ -107,7 +108,7 @@ def _report_nothing(found: _Found, wanted: "TableFilter | None") -> None:
 
 
 def _decode_file(
-    path: Path,
+    path: "LogPath",
     format: Format,
     hints: "SchemaHints | None",
     tables: "TableFilter | None",
@@ -126,7 +127,7 @@ def _decode_file(
     # Rows that scroll over a terminal need no progress bar.
     watched = not sys.stdout.isatty()
     try:
-        with progress(f"decoding {path.name}", path.stat().st_size) if watched else nullcontext() as advance:
+        with progress(f"decoding {path.name}", _known_size(path)) if watched else nullcontext() as advance:
             for kind, batch in log.batches():
                 if kind == "unsupported_events":
                     problems = _report(path, batch, problems, start, stop)
@@ -158,7 +159,12 @@ def _decode_file(
     return problems
 
 
-def _cut_before(path: Path, position: int | None, skip_bad_checksum: bool) -> int | None:
+def _known_size(path: "LogPath") -> int | None:
+    """Return the size of a file, for the progress bar; None if only reading the whole file would tell it."""
+    return path.stat().st_size if isinstance(path, Path) else None
+
+
+def _cut_before(path: "LogPath", position: int | None, skip_bad_checksum: bool) -> int | None:
     """Return a transaction start from which `position` can be decoded: rows need the table maps before them."""
     if position is None or position <= 4:
         return None
@@ -177,7 +183,7 @@ def _between(batch: Any, start: int | None, stop: int | None) -> Any:
     return batch.filter(kept if stop is None else pc.and_(kept, pc.less(positions, stop)))
 
 
-def _lines(batch: Any, log: "Binlog", format: Format, path: Path) -> Iterator[Any]:
+def _lines(batch: Any, log: "Binlog", format: Format, path: "LogPath") -> Iterator[Any]:
     from binloom.commands import lines
 
     match format:
@@ -189,7 +195,7 @@ def _lines(batch: Any, log: "Binlog", format: Format, path: Path) -> Iterator[An
             return (_paragraph(row, log, path) for row in batch.to_pylist())
 
 
-def _paragraph(row: dict[str, Any], log: "Binlog", path: Path) -> bytes:
+def _paragraph(row: dict[str, Any], log: "Binlog", path: "LogPath") -> bytes:
     """Return one row change as text: a head line, then a line for each column, with an arrow if it changed."""
     names = log.column_names(row["table_map_id"])
     unknown = {one["ordinal"]: one["hint"] for one in log.unknown_hints(row["table_map_id"]) or ()}
@@ -239,7 +245,7 @@ def _shown_changes(row: dict[str, Any], ordinal: int) -> str | None:
     return f"(changed in part: {'; '.join(told)})"
 
 
-def _report(path: Path, batch: Any, already: int, start: int | None, stop: int | None) -> int:
+def _report(path: "LogPath", batch: Any, already: int, start: int | None, stop: int | None) -> int:
     """Print a sentence to stderr for each event that could not be decoded; return the new number of such events."""
     for row in batch.to_pylist():
         if not (start or 0) <= row["start_pos"] < (stop if stop is not None else sys.maxsize):

@@ -10,6 +10,7 @@ from ingest.errors import UsageError
 from recover.timeline.baselines import sequence_of_file
 
 if TYPE_CHECKING:
+    from ingest.binlog.byte_files import LogPath
     from ingest.sources.address import ServerAddress
     from ingest.sources.snapshot import SchemaSnapshot
 
@@ -43,7 +44,7 @@ class GivenDefinitions:
         named = {"--snapshot-dir": self.folder, "--ddl": self.ddl, "--schema-from": self.server}
         return [option for option, value in named.items() if value is not None]
 
-    def snapshot(self, files: Sequence[Path]) -> "SchemaSnapshot | None":
+    def snapshot(self, files: "Sequence[LogPath]") -> "SchemaSnapshot | None":
         """Return the snapshot for some binlog files, None if none is given.
 
         Raises
@@ -70,7 +71,7 @@ class GivenDefinitions:
         return None if self.server is None else snapshot_of_server(self.server, files)
 
 
-def snapshot_of_server(address: "ServerAddress", files: Sequence[Path]) -> "SchemaSnapshot":
+def snapshot_of_server(address: "ServerAddress", files: "Sequence[LogPath]") -> "SchemaSnapshot":
     """Return the present definitions of a server, which are from after some binlog files; tell where they are from."""
     from ingest.sources.information_schema import read_definitions
     from ingest.sources.server import Server

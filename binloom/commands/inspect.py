@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from itertools import islice
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binloom.commands.output import (
     Format,
@@ -28,13 +27,16 @@ from ingest.errors import (
     UsageError,
 )
 
+if TYPE_CHECKING:
+    from ingest.binlog.byte_files import LogPath
+
 EVENT_COLUMNS = (
     *("file", "position", "end_position", "payload_ordinal"),
     *("event_timestamp", "server_id", "event_type", "size", "checksum"),
 )
 
 
-def inspect_files(files: Sequence[Path], format: Format, verbose: bool) -> int:
+def inspect_files(files: "Sequence[LogPath]", format: Format, verbose: bool) -> int:
     """Print a report for each file; return 1 if a file is damaged, or the error's code if a file cannot be read."""
     exit_code = EXIT_DONE
     reports = []
@@ -61,7 +63,9 @@ def inspect_files(files: Sequence[Path], format: Format, verbose: bool) -> int:
     return exit_code
 
 
-def list_events(files: Sequence[Path], format: Format, limit: int | None, types: Sequence[str], verbose: bool) -> int:
+def list_events(
+    files: "Sequence[LogPath]", format: Format, limit: int | None, types: Sequence[str], verbose: bool
+) -> int:
     """Print the events of files one by one, at most `limit` of them; return the exit code.
 
     Raises
@@ -250,7 +254,7 @@ def _column_row(numbered: tuple[int, dict[str, Any]]) -> list[Any]:
 
 
 def _events(
-    files: Sequence[Path], wanted: set[str], verbose: bool, problems: list[BinloomError]
+    files: "Sequence[LogPath]", wanted: set[str], verbose: bool, problems: list[BinloomError]
 ) -> Iterator[list[Any]]:
     from ingest.binlog import open_binlog
 

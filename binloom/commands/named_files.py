@@ -2,20 +2,26 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from binloom.commands.output import say
 from ingest.errors import UsageError
 from ingest.sources.directory import is_companion
 
+if TYPE_CHECKING:
+    from ingest.binlog.byte_files import LogPath
 
-def binlogs(files: Iterable[Path]) -> list[Path]:
-    """Return the files without those that a server keeps beside its binlogs, and tell which these are.
+
+def binlogs(files: Iterable[Path]) -> "list[LogPath]":
+    """Return the files and those in archives, without what a server keeps beside its binlogs, and tell of that.
 
     Raises
     ------
     UsageError
         No other file is named.
     """
+    from ingest.sources.named import log_files
+
     named = list(files)
     others = [path for path in named if is_companion(path)]
     if others and len(others) == len(named):
@@ -25,4 +31,4 @@ def binlogs(files: Iterable[Path]) -> list[Path]:
         )
     for path in others:
         say(f"{path} is skipped: it is not a binlog, but a file that the server keeps beside them.")
-    return [path for path in named if path not in others]
+    return log_files(path for path in named if path not in others)

@@ -27,6 +27,7 @@ from recover.timeline.masked_columns import masks_in_filters
 from recover.timeline.table_log import MARTS
 
 if TYPE_CHECKING:
+    from ingest.binlog.byte_files import LogPath
     from ingest.sources.snapshot import SchemaSnapshot
 
 _NOTHING_GIVEN: Final = GivenDefinitions()
@@ -237,7 +238,7 @@ class _Origin(TypedDict):
     home: Path | None
 
 
-def _origin(sources: Sequence[str], given: GivenDefinitions, files: Sequence[Path]) -> _Origin:
+def _origin(sources: Sequence[str], given: GivenDefinitions, files: "Sequence[LogPath]") -> _Origin:
     """Return the source of files, and what defines their tables: what is given, or else the landed source."""
     if len(sources) > 1:
         raise UsageError("Files belong to one source.", hint="Give --source once, or not at all.")

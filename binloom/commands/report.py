@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import CorruptBinlogError, EncryptedBinlogError
 
 if TYPE_CHECKING:
     from ingest.binlog import FormatDescription
+    from ingest.binlog.byte_files import LogPath
 
 LARGEST = 5
 
@@ -60,7 +60,7 @@ class Report:
     defect: dict[str, Any] | None = None
 
 
-def report_on(path: Path) -> Report:
+def report_on(path: "LogPath") -> Report:
     """Return all facts that `inspect` shows about one file.
 
     The file is read twice. A walk over all headers verifies every checksum and continues to the end of the file if
@@ -118,13 +118,14 @@ def report_on(path: Path) -> Report:
     )
 
 
-def _encrypted_report(path: Path, refusal: str) -> Report:
+def _encrypted_report(path: "LogPath", refusal: str) -> Report:
     """Return a report on a file that MySQL encrypted as a whole: only the encryption header is readable."""
+    from ingest.binlog.byte_files import size_of
     from ingest.binlog.encryption import encryption_header
 
     version, key_id = encryption_header(path)
     encryption = {"by": "mysql", "version": version, "key_id": key_id}
-    return Report(str(path), path.stat().st_size, encryption=encryption, refusal=refusal)
+    return Report(str(path), size_of(path), encryption=encryption, refusal=refusal)
 
 
 def _by_frequency(counts: dict[str, int]) -> dict[str, int]:
@@ -142,20 +143,20 @@ def _format_facts(format: "FormatDescription") -> dict[str, Any]:
     }
 
 
-def _first_detail(path: Path, code: int, start: int | None = None) -> dict[str, Any]:
+def _first_detail(path: "LogPath", code: int, start: int | None = None) -> dict[str, Any]:
     """Return the details of the first event of a type at or after a position."""
     from ingest.binlog import open_binlog
 
     return next((event.detail for event in open_binlog(path, start=start).events() if event.type_code == code), {})
 
 
-def _encryption(path: Path) -> dict[str, Any]:
+def _encryption(path: "LogPath") -> dict[str, Any]:
     from ingest.binlog.events import START_ENCRYPTION
 
     return {"by": "mariadb", **_first_detail(path, START_ENCRYPTION)}
 
 
-def _incident(path: Path, position: int) -> dict[str, Any]:
+def _incident(path: "LogPath", position: int) -> dict[str, Any]:
     from ingest.binlog.events import INCIDENT
 
     return {"position": position, **_first_detail(path, INCIDENT, position)}

@@ -3,7 +3,6 @@
 Arrow uses the output buffers without a copy. The kernel overwrites them only when no batch holds them any more.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ingest.binlog.byte_files import Bytes
 from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import (
     CONTEXT_WORDS,
@@ -77,15 +77,14 @@ class Window:
 
     Parameters
     ----------
-    descriptor
-        An open file. Bytes are read, not mapped: if the file is truncated meanwhile, an error is raised instead
-        of killing the process.
+    source
+        The bytes of an open file.
     start, end
         Physical offsets; the bytes between them are read.
     """
 
-    def __init__(self, descriptor: int, start: int, end: int) -> None:
-        self.descriptor = descriptor
+    def __init__(self, source: Bytes, start: int, end: int) -> None:
+        self.source = source
         self.end = end
         self.base = start
         self.size = 0
@@ -102,7 +101,9 @@ class Window:
         at = context["POS"]
         left = self.size - at
         needed = self._event_size(at, left)
-        if needed > self.end - (self.base + at):
+        here = self.base + at
+        end = min(self.end, self.source.wait_for(here + needed))
+        if needed > end - here:
             return False
         if left:
             rest = self._bytes[at : self.size].copy()
@@ -111,10 +112,10 @@ class Window:
             self._bytes[:left] = rest
         self.base += at
         self.size = left
-        room = min(len(self._bytes) - PADDING - left, self.end - self.base - left)
+        room = min(len(self._bytes) - PADDING - left, end - self.base - left)
         view = self._bytes.data
         while room > 0:
-            count = os.preadv(self.descriptor, [view[self.size : self.size + room]], self.base + self.size)
+            count = self.source.read_into(view[self.size : self.size + room], self.base + self.size)
             if count == 0:
                 break
             self.size += count

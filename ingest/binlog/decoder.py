@@ -1,10 +1,9 @@
 """Binlog files as Arrow batches: `open_binlog` and its result."""
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +22,7 @@ from ingest.binlog.assembly import (
 )
 from ingest.binlog.batches import BatchKind
 from ingest.binlog.buffers import ControlBuffers, Int64s, Pool, RowBuffers
+from ingest.binlog.byte_files import OPEN_END, Bytes, LogPath, StoredFile, open_bytes
 from ingest.binlog.column_plan import ColumnPlan
 from ingest.binlog.describe import describe
 from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
@@ -49,7 +49,6 @@ from ingest.binlog.savepoints import Savepoints
 from ingest.binlog.table_map import TableMap, parse_table_map, with_hints
 from ingest.binlog.walking import Walk
 from ingest.errors import (
-    BinlogNotReadableError,
     BinloomError,
     CorruptBinlogError,
     TruncatedBinlogError,
@@ -61,7 +60,7 @@ Batches = Iterator[tuple[BatchKind, pa.RecordBatch]]
 
 
 def open_binlog(
-    path: str | Path,
+    path: str | LogPath,
     *,
     hints: SchemaHints | None = None,
     tables: TableFilter | None = None,
@@ -90,7 +89,8 @@ def open_binlog(
     BinlogError
         One of its subclasses; see `ingest.binlog.format.read_format`.
     """
-    return Binlog(Path(path), read_format(Path(path)), hints, tables, start, end, skip_bad_checksum)
+    path = path if isinstance(path, StoredFile) else Path(path)
+    return Binlog(path, read_format(path), hints, tables, start, end, skip_bad_checksum)
 
 
 class Binlog:
@@ -98,7 +98,7 @@ class Binlog:
 
     def __init__(
         self,
-        path: Path,
+        path: LogPath,
         format: FormatDescription,
         hints: SchemaHints | None,
         tables: TableFilter | None,
@@ -158,13 +158,12 @@ class Binlog:
         yield from self._decode(rows_only=False)
 
     def _decode(self, *, rows_only: bool) -> Batches:
-        with open_file(self.path) as file:
-            size = os.fstat(file.fileno()).st_size
-            end = size if self._end is None else min(self._end, size)
+        with open_bytes(self.path) as source:
+            end = self._end_in(source)
             mode = layout.WANT_ROWS | (0 if rows_only else layout.WANT_STATEMENTS)
             if self._skip_bad_checksum:
                 mode |= layout.SKIP_BAD
-            walk = Walk(self.path, file.fileno(), self.format, mode, self._start, end)
+            walk = Walk(self.path, source, self.format, mode, self._start, end)
             self._inner_counts = walk.inner_counts
             try:
                 yield from _Decoding(self, walk, end, rows_only).batches()
@@ -174,13 +173,17 @@ class Binlog:
 
     def events(self) -> Iterator[Event]:
         """Yield the events one by one, with header and body fields. Raises the errors of `batches`, at the end."""
-        with open_file(self.path) as file:
-            size = os.fstat(file.fileno()).st_size
-            end = size if self._end is None else min(self._end, size)
+        with open_bytes(self.path) as source:
+            end = self._end_in(source)
             mode = layout.WANT_INDEX | layout.KEEP_GOING
-            walk = Walk(self.path, file.fileno(), self.format, mode, self._start, end)
+            walk = Walk(self.path, source, self.format, mode, self._start, end)
             yield from list_events(walk)
             check_end(walk, end)
+
+    def _end_in(self, source: Bytes) -> int:
+        """Return the offset to read up to; bytes that are still arriving are read to their end."""
+        size, end = source.known_size, OPEN_END if self._end is None else self._end
+        return end if size is None or source.damage is not None else min(end, size)
 
     def _plan_for(self, body: bytes, walk: Walk) -> tuple[TableMap, bool]:
         """Return a table map with its hints at the walk's position, and whether its rows are skipped."""
@@ -200,18 +203,6 @@ class Binlog:
     def _schema_changes(self) -> dict[int, set[tuple[str, str]]]:
         """Return the tables whose known definition changes, by offset of the change."""
         return self._hints.changes_in(self.path.name) if self._hints is not None else {}
-
-
-def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading; raise `BinlogNotReadableError` when that fails."""
-    try:
-        return path.open("rb", buffering=0)
-    except OSError as error:
-        raise BinlogNotReadableError(
-            f"{path} cannot be read: {error.strerror}.",
-            hint="Check that it is still there and that you may read it.",
-            path=str(path),
-        ) from None
 
 
 class _Decoding:
@@ -469,7 +460,17 @@ def defect(walk: Walk) -> BinloomError:
 
 def check_end(walk: Walk, end: int) -> None:
     """Raise an error when the walk ended before `end`: at an impossible size, or in an incomplete event."""
-    path, position = walk.path, walk.position
+    path, position, source = walk.path, walk.position, walk.window.source
+    there = source.wait_for(end)
+    if there < end and source.damage is not None:
+        raise CorruptBinlogError(
+            f"{path}: {source.damage}; the event at position {position} is the first that is missing.",
+            hint="Copy the archive again; the events before this position are good.",
+            path=str(path),
+            position=position,
+            reason=source.damage,
+        )
+    end = min(end, there)
     if position >= end:
         return
     if walk.context["REASON"] in (layout.BAD_SIZE, layout.ENCRYPTED):

@@ -4,9 +4,9 @@ Sources: MySQL, sql/stream_cipher.h and sql/rpl_log_encryption.cc, `Rpl_encrypti
 sql/log_event.h, `Start_encryption_log_event`.
 """
 
-from pathlib import Path
 from typing import Final
 
+from ingest.binlog.byte_files import LogPath, open_bytes
 from ingest.binlog.charsets import decode_text
 from ingest.binlog.format import MAGIC_ENCRYPTED
 from ingest.binlog.reader import MalformedEventError, Reader
@@ -16,15 +16,15 @@ _KEY_ID: Final = 1
 _FIELD_SIZES: Final = {2: 32, 3: 16}
 
 
-def encryption_header(path: Path) -> tuple[int | None, str | None]:
+def encryption_header(path: LogPath) -> tuple[int | None, str | None]:
     """Return version and key id from the head of a file that MySQL encrypted as a whole.
 
     The magic is followed by the version (1 byte) and numbered fields: the key's id with its size (1 byte), the
     file's password (32 bytes, encrypted with that key) and the vector of that encryption (16 bytes). A result is
     None when the file is too short for it, or when an unknown version stores it in another way.
     """
-    with path.open("rb") as file:
-        reader = Reader(file.read(_HEADER_SIZE)[len(MAGIC_ENCRYPTED) :])
+    with open_bytes(path) as source:
+        reader = Reader(source.read(_HEADER_SIZE, 0)[len(MAGIC_ENCRYPTED) :])
     version = None
     try:
         version = reader.byte()

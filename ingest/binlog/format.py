@@ -9,19 +9,17 @@ libs/mysql/binlog/event/control_events.cpp (`Format_description_event`).
 """
 
 import hashlib
-import os
 import re
 import zlib
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
+from ingest.binlog.byte_files import Bytes, LogPath, open_bytes
 from ingest.binlog.events import FORMAT_DESCRIPTION, ROTATE, START_V3
 from ingest.binlog.moments import moment_of_seconds
 from ingest.errors import (
-    BinlogNotFoundError,
-    BinlogNotReadableError,
+    CorruptBinlogError,
     NotABinlogError,
     TruncatedBinlogError,
     UnsupportedBinlogVersionError,
@@ -59,14 +57,15 @@ _FIRST_OF_MARIADB: Final = 160
 _FIXED_HEAD: Final = 57
 _TAIL_SIZE: Final = 5
 
-# Backups compress whole files. Programs that decompress them, by the first bytes, which the manual page `magic` lists.
-_DECOMPRESSORS: Final = {
-    b"\x1f\x8b": "gzip -dc",
-    b"\x28\xb5\x2f\xfd": "zstd -dc",
-    b"\xfd7zXZ": "xz -dc",
-    b"\x04\x22\x4d\x18": "lz4 -dc",
-    b"BZh": "bzip2 -dc",
+
+COMPRESSIONS: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ": "xz",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"BZh": "bz2",
 }
+"""Compressions of whole files by the first bytes, which the manual page `magic` lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ class FormatDescription:
         return self.post_header_sizes[code - 1] if 0 < code <= len(self.post_header_sizes) else 0
 
 
-def read_format(path: Path) -> FormatDescription:
+def read_format(path: LogPath) -> FormatDescription:
     """Read magic and format description of a file.
 
     Raises
@@ -121,28 +120,26 @@ def read_format(path: Path) -> FormatDescription:
     TruncatedBinlogError
         The file ends inside its first event.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-            size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        raise BinlogNotFoundError(f"{path}: no such file.", hint="Check the path.", path=str(path)) from None
-    except IsADirectoryError:
-        raise BinlogNotFoundError(
-            f"{path} is a directory, not a binlog file.",
-            hint="Name its files, or land it with `binloom ingest --binlog-dir`.",
+    with open_bytes(path) as source:
+        return format_of(source, path)
+
+
+def format_of(source: Bytes, path: LogPath) -> FormatDescription:
+    """Return the format of an open file; raise the errors of `read_format` that tell of its contents."""
+    head = source.read(_HEAD_BYTES, 0)
+    size = source.wait_for(4 + int.from_bytes(head[13:17], "little"))
+    if source.damage is not None and size < _HEAD_BYTES:
+        raise CorruptBinlogError(
+            f"{path}: {source.damage}.",
+            hint="Copy the archive again.",
             path=str(path),
-        ) from None
-    except OSError as error:
-        raise BinlogNotReadableError(
-            f"{path} cannot be read: {error.strerror}.",
-            hint="Read it as the user that the server runs as, or as root.",
-            path=str(path),
-        ) from None
+            position=0,
+            reason=source.damage,
+        )
     return parse_format(head, size, path)
 
 
-def parse_format(head: bytes, size: int, path: Path) -> FormatDescription:
+def parse_format(head: bytes, size: int, path: LogPath) -> FormatDescription:
     """Parse the first bytes of a file of `size` bytes; see `read_format`."""
     if not head:
         raise NotABinlogError(
@@ -176,7 +173,12 @@ def is_binlog(head: bytes) -> bool:
     return head.startswith((MAGIC, MAGIC_ENCRYPTED)) or MAGIC.startswith(head[:4])
 
 
-def innodb_binlog(path: Path) -> NotABinlogError:
+def compression_of(head: bytes) -> str | None:
+    """Return the compression of a file by its first bytes; None if it is not compressed."""
+    return next((name for magic, name in COMPRESSIONS.items() if head.startswith(magic)), None)
+
+
+def innodb_binlog(path: LogPath) -> NotABinlogError:
     """Return the error for a file of a binlog that MariaDB keeps in InnoDB."""
     return NotABinlogError(
         f"{path} is a binlog that MariaDB keeps in InnoDB (binlog_storage_engine=innodb), which binloom does not read.",
@@ -186,14 +188,13 @@ def innodb_binlog(path: Path) -> NotABinlogError:
     )
 
 
-def _no_binlog(path: Path, head: bytes) -> NotABinlogError:
+def _no_binlog(path: LogPath, head: bytes) -> NotABinlogError:
     if head.startswith(MAGIC_INNODB):
         return innodb_binlog(path)
-    program = next((program for magic, program in _DECOMPRESSORS.items() if head.startswith(magic)), None)
-    if program is not None:
+    if compression_of(head) is not None:
         return NotABinlogError(
             f"{path} is a compressed file, not a binlog.",
-            hint=f"Decompress it first, for example with `{program}`.",
+            hint="Decompress it first, or give it to a command of binloom, which reads it as it is.",
             path=str(path),
         )
     return NotABinlogError(
@@ -203,7 +204,7 @@ def _no_binlog(path: Path, head: bytes) -> NotABinlogError:
     )
 
 
-def format_of_event(event: bytes, path: Path) -> FormatDescription:
+def format_of_event(event: bytes, path: LogPath) -> FormatDescription:
     """Return the format description in a whole event, header included."""
     body = event[HEADER_SIZE:]
     if len(body) < _FIXED_HEAD:
@@ -300,7 +301,7 @@ def _flavor(types: int, server_version: str) -> Flavor:
     return "mariadb" if types >= _FIRST_OF_MARIADB else "mysql"
 
 
-def _old_format(head: bytes, code: int, event_size: int, size: int, path: Path) -> FormatDescription:
+def _old_format(head: bytes, code: int, event_size: int, size: int, path: LogPath) -> FormatDescription:
     """Return the format of a file that does not begin with a format description: version 1 or 3."""
     is_start = code == START_V3
     format_version = 1 if is_start and event_size < HEADER_SIZE + _START_V3_BODY else 3
@@ -340,7 +341,7 @@ def _old_format(head: bytes, code: int, event_size: int, size: int, path: Path) 
     )
 
 
-def _cut(path: Path, position: int, size: int) -> TruncatedBinlogError:
+def _cut(path: LogPath, position: int, size: int) -> TruncatedBinlogError:
     return TruncatedBinlogError(
         f"{path} is cut off inside its first event: it has {size} bytes.",
         hint="Copy the file again from the server.",

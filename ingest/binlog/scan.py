@@ -1,6 +1,5 @@
 """Inventory of a binlog file without decoding its rows: one walk over headers and checksums."""
 
-import os
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -13,10 +12,11 @@ import pyarrow as pa
 
 from ingest.binlog.assembly import statement_batch
 from ingest.binlog.buffers import ControlBuffers, IndexBuffer
-from ingest.binlog.decoder import defect_reason, open_file
+from ingest.binlog.byte_files import OPEN_END, LogPath, StoredFile, open_bytes
+from ingest.binlog.decoder import defect_reason
 from ingest.binlog.describe import event_body, rotate_target
 from ingest.binlog.events import MARIA_GTID_LIST, PREVIOUS_GTIDS, ROTATE, counts_by_name
-from ingest.binlog.format import FormatDescription, read_format
+from ingest.binlog.format import FormatDescription, format_of
 from ingest.binlog.gtid_events import gtid_set, maria_gtid_list
 from ingest.binlog.kernel import layout
 from ingest.binlog.moments import moment, moment_of_seconds
@@ -56,7 +56,7 @@ class Scan:
     `STATEMENTS` with every statement that may be DDL, and sometimes other statements.
     """
 
-    path: Path
+    path: LogPath
     format: FormatDescription
     file_size: int
     events: int = 0
@@ -79,7 +79,7 @@ class Scan:
 
 
 def scan_binlog(
-    path: str | Path,
+    path: str | LogPath,
     *,
     segment_bytes: int = SEGMENT_BYTES,
     start: int | None = None,
@@ -115,21 +115,25 @@ class Scanner:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | LogPath,
         *,
         segment_bytes: int = SEGMENT_BYTES,
         start: int | None = None,
         skip_bad_checksum: bool = False,
     ) -> None:
-        self.path = Path(path)
+        self.path = path if isinstance(path, StoredFile) else Path(path)
         self._skips_bad_checksums = skip_bad_checksum
-        self._found = Scan(self.path, read_format(self.path), 0)
+        self._source = open_bytes(self.path)
+        try:
+            self._found = Scan(self.path, format_of(self._source, self.path), 0)
+        except BaseException:
+            self._source.close()
+            raise
         first = 4 if start is None else start
         mode = layout.WANT_INDEX | layout.WANT_DDL | layout.KEEP_GOING
         if skip_bad_checksum:
             mode |= layout.SKIP_BAD
-        self._file = open_file(self.path)
-        self._walk = Walk(self.path, self._file.fileno(), self._found.format, mode, first, first)
+        self._walk = Walk(self.path, self._source, self._found.format, mode, first, first)
         self._index, self._control = IndexBuffer(), ControlBuffers()
         self._index.attach(self._walk.context)
         self._control.attach(self._walk.context)
@@ -144,7 +148,7 @@ class Scanner:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._source.close()
 
     def scan(self, end: int | None = None) -> Scan:
         """Return the inventory up to an offset, or up to the current end of the file.
@@ -155,8 +159,8 @@ class Scanner:
             Offset, in bytes, that counts as the end of the file; never before the end of an earlier scan.
         """
         walk, context = self._walk, self._walk.context
-        size = os.fstat(self._file.fileno()).st_size if end is None else end
-        walk.end_at(size)
+        size = self._source.known_size if end is None else end
+        walk.end_at(OPEN_END if size is None else size)
         while True:
             status = walk.step()
             has_room = self._take_index() or context["PROBLEM_COUNT"]
@@ -172,7 +176,7 @@ class Scanner:
                     self._renew(min(len(walk.event()) + (1 << 20), layout.DATA_LIMIT))
             else:
                 break
-        return self._conclusion(status, size)
+        return self._conclusion(status, self._source.size() if size is None else size)
 
     def _conclusion(self, status: int, file_size: int) -> Scan:
         walk, context = self._walk, self._walk.context
@@ -180,7 +184,7 @@ class Scanner:
         scan = replace(
             self._found,
             # The server clears the in-use flag when it closes the file.
-            format=read_format(self.path),
+            format=format_of(self._source, self.path),
             file_size=file_size,
             events=context["EVENTS"],
             event_counts=counts_by_name(walk.counts),
@@ -206,6 +210,8 @@ class Scanner:
         size = int.from_bytes(walk.window.bytes_at(at + layout.EVENT_SIZE, 4), "little") if has_size else 0
         if status == layout.DEFECT:
             return Defect(at, defect_reason(context["REASON"], size), is_cut=False)
+        if self._source.damage is not None and file_size == self._source.known_size:
+            return Defect(at, self._source.damage, is_cut=False)
         if left <= 0:
             return None
         reason = f"an event of {size} bytes of which {left} are there" if size else f"{left} bytes of an event's header"

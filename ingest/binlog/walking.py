@@ -1,16 +1,15 @@
 """A walk of the kernel over a file: its window of bytes, the format in force, and the events inside other events."""
 
-import os
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from operator import itemgetter
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from ingest.binlog.buffers import Context, ControlBuffers, Int64s, Window
+from ingest.binlog.byte_files import Bytes, LogPath
 from ingest.binlog.events import (
     FORMAT_DESCRIPTION,
     PARTIAL_ROW_DATA,
@@ -48,8 +47,8 @@ class Walk:
     ----------
     path
         The file, for errors and hints.
-    descriptor
-        The file, open.
+    source
+        The bytes of the file.
     format
         The format description from the file's first event.
     mode
@@ -66,9 +65,11 @@ class Walk:
         version 1 event, or None when the rows are skipped or it has recorded a problem.
     """
 
-    def __init__(self, path: Path, descriptor: int, format: FormatDescription, mode: int, start: int, end: int) -> None:
+    def __init__(
+        self, path: LogPath, source: Bytes, format: FormatDescription, mode: int, start: int, end: int
+    ) -> None:
         self.path = path
-        self.window = Window(descriptor, start, end)
+        self.window = Window(source, start, end)
         self.context = Context()
         self.counts: Int64s = np.zeros(256, dtype=np.int64)
         self.inner_counts: Int64s = np.zeros(256, dtype=np.int64)
@@ -89,7 +90,7 @@ class Walk:
         self.window.attach(context)
         self._fragments = Fragments()
         self._formats: list[tuple[int, FormatDescription]] = []
-        self._use(_format_in_force(path, descriptor, format, start), start)
+        self._use(_format_in_force(path, source, format, start), start)
 
     def step(self) -> int:
         """Walk on to a status that the caller has to handle. ATTENTION is handled here."""
@@ -125,12 +126,12 @@ class Walk:
 
     def event_at(self, position: int) -> bytes:
         """Return the bytes of the event at a physical offset that the walk has passed, in the window or not."""
-        head = os.pread(self.window.descriptor, 13, position)
-        return os.pread(self.window.descriptor, int.from_bytes(head[9:], "little"), position)
+        head = self.window.source.read(13, position)
+        return self.window.source.read(int.from_bytes(head[9:], "little"), position)
 
     def type_at(self, position: int) -> int:
         """Return the type code of the event at a physical offset, anywhere in the file."""
-        code: int = self.format_at(position).type_codes[os.pread(self.window.descriptor, 1, position + 4)[0]]
+        code: int = self.format_at(position).type_codes[self.window.source.read(1, position + 4)[0]]
         return code
 
     def stop_at(self, position: int) -> None:
@@ -213,7 +214,8 @@ class Walk:
         """
         fragments, position = self._fragments, self.position
         behind = position + len(event)
-        has_next = behind + self.format.header_size <= self.context["END_POS"]
+        next_header = behind + self.format.header_size
+        has_next = next_header <= min(self.context["END_POS"], self.window.source.wait_for(next_header))
         first = fragments.start
         try:
             found = fragments.add(event, position, self.type_at(behind) if has_next else None, self.format)
@@ -259,7 +261,7 @@ class Walk:
         self.context["INSIDE_CAPACITY"] = size
 
 
-def _format_of(event: bytes, path: Path) -> FormatDescription | None:
+def _format_of(event: bytes, path: LogPath) -> FormatDescription | None:
     """Return the format description in a whole event; None when it is invalid or its checksum is wrong."""
     try:
         found = format_of_event(event, path)
@@ -268,11 +270,11 @@ def _format_of(event: bytes, path: Path) -> FormatDescription | None:
     return found if checksum_is_good(event, found) else None
 
 
-def _format_in_force(path: Path, descriptor: int, first: FormatDescription, start: int) -> FormatDescription:
+def _format_in_force(path: LogPath, source: Bytes, first: FormatDescription, start: int) -> FormatDescription:
     """Return the format in force at an offset: a relay log has its own description first, then its source's."""
     if start == _FIRST or not (first.is_relay_log or first.format_version != 4):
         return first
-    walk = Walk(path, descriptor, first, layout.KEEP_GOING, _FIRST, start)
+    walk = Walk(path, source, first, layout.KEEP_GOING, _FIRST, start)
     ControlBuffers().attach(walk.context)
     while (status := walk.step()) == layout.FULL or (status == layout.NEED_BYTES and walk.advance()):
         walk.context["PROBLEM_COUNT"] = 0

@@ -21,9 +21,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from ingest.binlog.byte_files import LogPath
 from ingest.errors import BinloomError, UsageError
 from ingest.landing.plan import SEGMENT_BYTES, damage
-from ingest.sources.directory import find_binlogs
+from ingest.sources.directory import PlainBinlog, binlog_path, find_binlogs
 from ingest.warehouse.catalog import spark_type
 from ingest.warehouse.landed import LANDED_SCHEMAS, LandedKind, landed_batches
 from ingest.warehouse.tables import SEGMENT_PARTITION
@@ -57,7 +58,7 @@ def register(session: "SparkSession") -> None:
 class SegmentPartition(InputPartition):
     """A segment of a file, which one task reads."""
 
-    path: Path
+    path: LogPath
     start: int
     end: int
     hints: "SchemaHints | None"
@@ -183,7 +184,7 @@ class BinlogReader(DataSourceReader):
         try:
             from ingest.landing.hints_of_files import hints_of_scans
 
-            files = _files(self._paths)
+            files: list[LogPath] = list(_files(self._paths))
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
                 scans = dict(zip(files, pool.map(self._scan, files), strict=True))
             hints = hints_of_scans(self._snapshot, scans)
@@ -196,7 +197,7 @@ class BinlogReader(DataSourceReader):
             # Show the message in the notebook, without binloom's internal traceback.
             raise error.with_traceback(None) from None
 
-    def _scan(self, path: Path) -> "Scan":
+    def _scan(self, path: LogPath) -> "Scan":
         from ingest.binlog import scan_binlog
 
         scan = scan_binlog(path, segment_bytes=self._segment_bytes, skip_bad_checksum=self._skip_bad_checksum)
@@ -247,4 +248,6 @@ def _columns(kind: LandedKind) -> pa.Schema:
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    return [file for path in paths for file in ([one.path for one in find_binlogs(path)] if path.is_dir() else [path])]
+    found = (one for path in paths for one in (find_binlogs(path) if path.is_dir() else [binlog_path(path)]))
+    # Tasks run in other processes, and on other machines: they read plain files.
+    return [file.path for file in found if isinstance(file, PlainBinlog)]

@@ -6,8 +6,10 @@ must confirm that the change is intended.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.binlog.byte_files import open_bytes
 from ingest.errors import SourceIdentityError
 from ingest.sources.directory import BinlogPath, binlog_path
 from ingest.warehouse.record import SourceRecord
@@ -134,7 +136,7 @@ class EpochBook:
             return None
         written_at = _first_timestamp(file)
         for (epoch, name), row in self._record.files.items():
-            other = binlog_path(file.path.with_name(name))
+            other = binlog_path(Path(name))
             if epoch != self._current or other.base != file.base or other.sequence is None:
                 continue
             if other.sequence > file.sequence and row["first_event_at"] and row["first_event_at"] < written_at:
@@ -173,9 +175,8 @@ def _writer(log_format: "FormatDescription") -> int | None:
 
 def _first_timestamp(file: BinlogPath) -> datetime:
     # Every event begins with its timestamp, and the first event follows the magic number.
-    with file.path.open("rb") as handle:
-        head = handle.read(FIRST_EVENT + 4)
-    return datetime.fromtimestamp(int.from_bytes(head[FIRST_EVENT:], "little"), UTC)
+    with open_bytes(file.path) as source:
+        return datetime.fromtimestamp(int.from_bytes(source.read(4, FIRST_EVENT), "little"), UTC)
 
 
 def _when(moment: datetime | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.binlog.byte_files import LogPath, folder_of
 from ingest.binlog.hints import SchemaHints
 from ingest.errors import BinloomError
 from ingest.landing.schema_history import SchemaHistory
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def hints_by_file(
-    snapshot: SchemaSnapshot | None, paths: Iterable[Path], skip_bad_checksum: bool = False
-) -> dict[Path, SchemaHints | None]:
+    snapshot: SchemaSnapshot | None, paths: Iterable[LogPath], skip_bad_checksum: bool = False
+) -> dict[LogPath, SchemaHints | None]:
     """Return the hints from a snapshot and the files' own statements, for files that are decoded but not landed.
 
     Unreadable files give no hints.
@@ -31,16 +32,18 @@ def hints_by_file(
     return dict.fromkeys(paths) | hints_of_scans(snapshot, scans)
 
 
-def hints_of_scans(snapshot: SchemaSnapshot | None, scans: Mapping[Path, "Scan"]) -> dict[Path, SchemaHints | None]:
+def hints_of_scans(
+    snapshot: SchemaSnapshot | None, scans: Mapping[LogPath, "Scan"]
+) -> dict[LogPath, SchemaHints | None]:
     """Return the hints for each file from a snapshot and the statements that scans found.
 
     Files with the same folder and base name belong to one log.
     """
-    logs: dict[tuple[Path, str], list[BinlogPath]] = {}
+    logs: dict[tuple[Path | None, str], list[BinlogPath]] = {}
     for path in scans:
         file = binlog_path(path)
-        logs.setdefault((path.parent, file.base), []).append(file)
-    found: dict[Path, SchemaHints | None] = {}
+        logs.setdefault((folder_of(path), file.base), []).append(file)
+    found: dict[LogPath, SchemaHints | None] = {}
     for files in logs.values():
         history = SchemaHistory.of_snapshot(snapshot)
         for file in files:

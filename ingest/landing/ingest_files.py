@@ -8,6 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.binlog.byte_files import size_of
+from ingest.errors import BinloomError
 from ingest.landing.executors import (
     BYTES_IN_THIS_PROCESS,
     Executor,
@@ -169,9 +171,9 @@ class _Tasks:
 def _seem_landed(files: Sequence[BinlogPath], record: SourceRecord) -> bool:
     """Return whether every file is landed, judging by names and sizes only."""
     epochs = {epoch for epoch, _ in record.files}
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, BinloomError):
         for file in files:
-            size = file.path.stat().st_size
+            size = size_of(file.path)
             if size > FIRST_EVENT and not any(record.is_landed(epoch, file.name, size) for epoch in epochs):
                 return False
     return True

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ingest.binlog.byte_files import open_bytes
 from ingest.errors import (
     BinlogError,
     BinloomError,
@@ -170,7 +171,8 @@ def identify(files: Sequence[BinlogPath], record: SourceRecord, new_epoch: bool 
     encrypted: list[FilePlan] = []
     for file in files:
         try:
-            file_size = file.path.stat().st_size
+            with open_bytes(file.path) as source:
+                file_size, is_damaged = source.size(), source.damage is not None
             log_format = open_binlog(file.path).format
         except EncryptedBinlogError as error:
             unread = IdentifiedFile(file, book.epoch_of_encrypted(file), file_size, is_landed=False)
@@ -180,7 +182,9 @@ def identify(files: Sequence[BinlogPath], record: SourceRecord, new_epoch: bool 
             problems.append(FileProblem(file.name, None, None, _as_error(file, error)))
             continue
         epoch = book.epoch_of(file, log_format, file_size)
-        identified.append(IdentifiedFile(file, epoch, file_size, record.is_landed(epoch, file.name, file_size)))
+        # What a damaged archive lacks was not landed, and this is told again.
+        is_landed = not is_damaged and record.is_landed(epoch, file.name, file_size)
+        identified.append(IdentifiedFile(file, epoch, file_size, is_landed))
     return Identified(identified, problems, encrypted, book.new_rows, book.failovers)
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.binlog.byte_files import folder_of, size_of
 from ingest.binlog.format import read_format
 from ingest.binlog.hints import SchemaHints
 from ingest.errors import BinloomError
@@ -211,12 +212,13 @@ class Run:
 
         first, epoch = files[0].file, files[0].epoch
         snapshots = self.history.sequences_of_snapshots(epoch)
-        if not snapshots:
+        folder = folder_of(first.path)
+        if not snapshots or folder is None:
             return
         known = [*snapshots, *(file.file.sequence for file in files if file.file.sequence is not None)]
         writer = read_format(first.path).server_id
         named = {file.file.name for file in files}
-        for beside in find_binlogs(first.path.parent):
+        for beside in find_binlogs(folder):
             if beside.name in named or beside.base != first.base or beside.sequence is None:
                 continue
             if not min(known) <= beside.sequence <= max(known) or self._is_recorded(epoch, beside):
@@ -230,8 +232,8 @@ class Run:
 
     def _is_recorded(self, epoch: int, file: BinlogPath) -> bool:
         """Return whether a file is fully landed, judging by its name and size."""
-        with contextlib.suppress(OSError):
-            return self._record.is_landed(epoch, file.name, file.path.stat().st_size)
+        with contextlib.suppress(OSError, BinloomError):
+            return self._record.is_landed(epoch, file.name, size_of(file.path))
         return True
 
     def _begin(self, plans: Sequence[FilePlan]) -> list[Segment]:
@@ -263,7 +265,7 @@ class Run:
         )
         return SegmentWork(
             segment,
-            path.absolute(),
+            path.absolute() if isinstance(path, Path) else path,
             self._home,
             self.result.run_id,
             self._lock.run_path,

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from ingest.binlog.byte_files import LogPath
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import UsageError
 from ingest.landing.transactions import transactions
@@ -115,7 +116,7 @@ class EpochStart:
                 position=position,
             )
 
-    def _by_gtids(self, path: Path, start: int, end: int, skip_bad_checksum: bool) -> Iterator[Part]:
+    def _by_gtids(self, path: LogPath, start: int, end: int, skip_bad_checksum: bool) -> Iterator[Part]:
         batches = list(transactions(path, start, end, ("gtid", "start_pos"), skip_bad_checksum))
         if not batches:
             yield Part(start, end)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ingest.binlog.byte_files import LogPath
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import BinloomError, CorruptBinlogError, StoreError
 from ingest.landing.row_counts import Counts, RowCounts
@@ -49,7 +50,7 @@ class SegmentWork:
     segment
         Segment to land.
     path
-        Path of the binlog file.
+        Where the binlog file is.
     home
         Folder that binloom keeps everything under.
     run_id, run_path
@@ -65,7 +66,7 @@ class SegmentWork:
     """
 
     segment: Segment
-    path: Path
+    path: LogPath
     home: Path
     run_id: str
     run_path: Path

@@ -2,15 +2,15 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
+from ingest.binlog.byte_files import LogPath
 from ingest.errors import CorruptBinlogError
 
 
 def transactions(
-    path: Path, start: int, end: int, columns: Sequence[str], skip_bad_checksum: bool = False
+    path: LogPath, start: int, end: int, columns: Sequence[str], skip_bad_checksum: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Yield columns of the transactions between two physical offsets of a file.
 

@@ -2,12 +2,16 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import overload
 
+from ingest.binlog.byte_files import LogPath
 from ingest.binlog.format import innodb_binlog, is_binlog
-from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, UsageError
+from ingest.errors import BinlogError, BinlogNotFoundError, BinlogNotReadableError, UsageError
+from ingest.sources.compressed import without_suffix
+from ingest.sources.named import first_bytes, recognised
 
 # A server numbers its files with at least six digits; numbers beyond 999999 have more.
 _NUMBERED = re.compile(r"^(?P<base>.+)\.(?P<sequence>\d{6,})$")
@@ -21,14 +25,14 @@ class BinlogPath:
     Attributes
     ----------
     path
-        Path of the file.
+        Where the file is.
     name
         Name without the folder, as the server knows it.
     sequence
         Number at the end of the name, None when there is none.
     """
 
-    path: Path
+    path: LogPath
     name: str
     sequence: int | None
 
@@ -38,10 +42,27 @@ class BinlogPath:
         return self.name if self.sequence is None else self.name.rpartition(".")[0]
 
 
-def binlog_path(path: Path) -> BinlogPath:
+@dataclass(frozen=True)
+class PlainBinlog(BinlogPath):
+    """A binlog file that is a plain file."""
+
+    path: Path
+
+
+@overload
+def binlog_path(path: Path) -> PlainBinlog: ...
+
+
+@overload
+def binlog_path(path: LogPath) -> BinlogPath: ...
+
+
+def binlog_path(path: LogPath) -> BinlogPath:
     """Return the file with its name split into base and number."""
     match = _ANY_NUMBER.search(path.name)
-    return BinlogPath(path, path.name, int(match["sequence"]) if match else None)
+    sequence = int(match["sequence"]) if match else None
+    kind = PlainBinlog if isinstance(path, Path) else BinlogPath
+    return kind(path, path.name, sequence)  # type: ignore[arg-type]
 
 
 def is_companion(path: Path) -> bool:
@@ -63,8 +84,9 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
     directory
         Folder that contains the files.
     files
-        Names of the files to take; None for all files named like a binlog (`<base>.<number>`), except a series whose
-        files all begin with other bytes than a binlog.
+        Names of the files to take; None for all files named like a binlog (`<base>.<number>`, compressed ones also
+        with the suffix of the compression), except a series whose files all begin with other bytes than a binlog.
+        A file that is also there as a plain file is taken once.
 
     Returns
     -------
@@ -82,7 +104,7 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
     """
     present = _entries(directory)
     if files is None:
-        numbered = [binlog_path(directory / name) for name in sorted(present) if _NUMBERED.match(name)]
+        numbered = list(_numbered(directory, present))
         found = _series_of_binlogs(numbered)
         if not found:
             if pages := sorted(name for name in present if name.endswith(".ibb")):
@@ -98,8 +120,27 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
                 path=str(directory),
             )
     else:
-        found = [binlog_path(directory / name) for name in _checked_names(directory, files, present)]
+        named = (directory / name for name in _checked_names(directory, files, present))
+        found = _with_own_names(binlog_path(file) for path in named for file in recognised(path))
     return sorted(found, key=lambda file: (file.base, -1 if file.sequence is None else file.sequence, file.name))
+
+
+def _numbered(directory: Path, present: set[str]) -> Iterator[BinlogPath]:
+    """Yield the files named like a binlog; a compressed one unless it is also there as a plain file."""
+    for name in sorted(present):
+        plain = without_suffix(name)
+        if _NUMBERED.match(plain) and (plain == name or plain not in present) and (directory / name).is_file():
+            yield from map(binlog_path, recognised(directory / name))
+
+
+def _with_own_names(files: Iterable[BinlogPath]) -> list[BinlogPath]:
+    found: dict[str, BinlogPath] = {}
+    for file in files:
+        if (other := found.setdefault(file.name, file)) is not file:
+            raise UsageError(
+                f"{other.path} and {file.path} are the same file of the log, {file.name}.", hint="Name one of them."
+            )
+    return list(found.values())
 
 
 def _series_of_binlogs(numbered: Sequence[BinlogPath]) -> list[BinlogPath]:
@@ -107,16 +148,14 @@ def _series_of_binlogs(numbered: Sequence[BinlogPath]) -> list[BinlogPath]:
 
     A damaged file of a series stays in it, so that it is reported and not skipped.
     """
-    files = [file for file in numbered if file.path.is_file()]
-    bases = {file.base for file in files if _may_be_binlog(file.path)}
-    return [file for file in files if file.base in bases]
+    bases = {file.base for file in numbered if _may_be_binlog(file.path)}
+    return [file for file in _with_own_names(numbered) if file.base in bases]
 
 
-def _may_be_binlog(path: Path) -> bool:
+def _may_be_binlog(path: LogPath) -> bool:
     try:
-        with path.open("rb") as file:
-            return is_binlog(file.read(4))
-    except OSError:
+        return is_binlog(first_bytes(path, 4))
+    except BinlogError:
         # Reading it later tells the reason.
         return True
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ingest.binlog.byte_files import LogPath
 from ingest.errors import BrokenStreamError, UsageError
 from ingest.sources.directory import binlog_path
 
@@ -69,7 +70,7 @@ def require_source_name(source_id: str) -> None:
         raise UsageError(f"{source_id!r} cannot be the name of a source: {reason}.", hint="Give another --source.")
 
 
-def require_file_name(path: Path) -> None:
+def require_file_name(path: LogPath) -> None:
     """Refuse a binlog file whose name the warehouse cannot keep.
 
     Raises

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from ingest.binlog import Scan, SchemaHints, TableFilter
+    from ingest.binlog.byte_files import LogPath
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.directory import BinlogPath
     from ingest.sources.snapshot import SchemaSnapshot
@@ -69,7 +70,7 @@ class DecodedFiles:
 
 
 def decode(
-    paths: Sequence[Path],
+    paths: "Sequence[LogPath]",
     filters: Filters,
     *,
     source_id: str = SOURCE,
@@ -149,7 +150,7 @@ def decode(
     return DecodedFiles(connection, tuple(work.problems), tables, files[-1].name, last.is_closed, history, documents)
 
 
-def _placed(paths: Sequence[Path]) -> "list[BinlogPath]":
+def _placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
     """Return the files in the order of the log; the names of one log differ."""
     from ingest.sources.directory import binlog_path
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from sqlglot import exp
 
+    from ingest.binlog.byte_files import LogPath
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.snapshot import SchemaSnapshot
     from recover.sources.document_types import DocumentTypes
@@ -172,7 +173,7 @@ class Log:
     @classmethod
     def of_files(
         cls,
-        paths: Sequence[Path],
+        paths: "Sequence[LogPath]",
         filters: Filters,
         *,
         source_id: str | None = None,
@@ -192,7 +193,7 @@ class Log:
     @classmethod
     def of_whole_files(
         cls,
-        paths: Sequence[Path],
+        paths: "Sequence[LogPath]",
         table: str | None = None,
         *,
         source_id: str | None = None,

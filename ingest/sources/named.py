@@ -1,0 +1,52 @@
+"""The binlog files that a person names: plain files, compressed ones, those in archives, and those of object stores.
+
+All are recognised by their first bytes. Here is the place to leave out files that cannot answer a question: each file
+is opened only when its bytes are needed.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ingest.binlog.byte_files import LogPath, open_bytes
+from ingest.binlog.format import is_binlog
+from ingest.errors import BinlogError
+from ingest.sources.compressed import CompressedFile, compression
+
+
+def log_files(names: Iterable[Path]) -> list[LogPath]:
+    """Return the binlog files that names stand for, in the same order.
+
+    Raises
+    ------
+    BinlogError
+        An archive cannot be read.
+    """
+    files = [file for name in names for file in recognised(name)]
+    if files and isinstance(files[0], CompressedFile):
+        files[0].begin()
+    return files
+
+
+def first_bytes(path: LogPath, size: int) -> bytes:
+    """Return the first bytes of a file, which may be compressed.
+
+    Raises
+    ------
+    BinlogError
+        The file cannot be read.
+    """
+    if isinstance(path, CompressedFile):
+        return path.head(size)
+    with open_bytes(path) as source:
+        return source.read(size, 0)
+
+
+def recognised(path: LogPath) -> list[LogPath]:
+    """Return the binlog files in a file: itself, what it contains, or itself if its first bytes tell nothing."""
+    try:
+        with open_bytes(path) as source:
+            method = None if is_binlog(source.read(4, 0)) else compression(source)
+    except BinlogError:
+        # Reading it later tells the reason.
+        return [path]
+    return [path] if method is None else [CompressedFile(path, method)]
