@@ -102,6 +102,10 @@ class UnsupportedBinlogVersionError(BinlogError):
     """The decoder does not support the file's format version."""
 
 
+class ArchiveError(BinlogError):
+    """An archive is damaged, or contains what binloom does not read."""
+
+
 class SpillError(BinlogError):
     """A file that must be unpacked to be read cannot be unpacked: there is no room for it, or its bytes do not come."""
 

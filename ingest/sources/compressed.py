@@ -32,9 +32,8 @@ _STEP: Final = 4 << 10
 _MOST_MEMORY: Final = 160 << 20
 
 
-def compression(source: Bytes) -> str | None:
-    """Return the compression of a file by its first bytes, behind frames that are to be skipped; None without one."""
-    at = 0
+def compression(source: Bytes, at: int = 0) -> str | None:
+    """Return the compression of a file by the bytes at its start, behind frames to skip; None without one."""
     for _ in range(_MOST_SKIPPED):
         head = source.read(8, at)
         if head[1:4] != _SKIPPED or head[0] & 0xF0 != 0x50:

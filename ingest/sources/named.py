@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ingest.binlog.byte_files import LogPath, open_bytes
 from ingest.binlog.format import is_binlog
-from ingest.errors import BinlogError
+from ingest.errors import ArchiveError, BinlogError
 from ingest.sources.compressed import CompressedFile, compression
+from ingest.sources.tar import HEADER_SIZE, binlogs_of_tar, is_tar
 
 
 def log_files(names: Iterable[Path]) -> list[LogPath]:
@@ -41,12 +42,27 @@ def first_bytes(path: LogPath, size: int) -> bytes:
         return source.read(size, 0)
 
 
-def recognised(path: LogPath) -> list[LogPath]:
-    """Return the binlog files in a file: itself, what it contains, or itself if its first bytes tell nothing."""
+def recognised(path: LogPath, is_member: bool = False) -> list[LogPath]:
+    """Return the binlog files in a file: itself, what it contains, or itself if its first bytes tell nothing.
+
+    Raises
+    ------
+    BinlogError
+        The file is an archive that is damaged, or that contains what binloom does not read.
+    """
     try:
         with open_bytes(path) as source:
             method = None if is_binlog(source.read(4, 0)) else compression(source)
     except BinlogError:
         # Reading it later tells the reason.
         return [path]
-    return [path] if method is None else [CompressedFile(path, method)]
+    found: LogPath = path if method is None else CompressedFile(path, method)
+    if not is_tar(first_bytes(found, HEADER_SIZE)):
+        return [found]
+    if is_member:
+        raise ArchiveError(
+            f"{found} is an archive in an archive, which binloom does not read.",
+            hint="Unpack the outer archive, and give this one.",
+            path=str(found),
+        )
+    return [file for part in binlogs_of_tar(found) for file in recognised(part, is_member=True)]
