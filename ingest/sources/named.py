@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ingest.binlog.byte_files import LogPath, open_bytes
 from ingest.binlog.format import is_binlog
-from ingest.errors import ArchiveError, BinlogError
+from ingest.errors import ArchiveError, BinlogError, UsageError
 from ingest.sources.compressed import CompressedFile, compression
+from ingest.sources.piped import STANDARD_INPUT, PipedFile, is_piped
 from ingest.sources.tar import HEADER_SIZE, binlogs_of_tar, is_tar
 
 
@@ -21,8 +22,13 @@ def log_files(names: Iterable[Path]) -> list[LogPath]:
     ------
     BinlogError
         An archive cannot be read.
+    UsageError
+        Standard input is named twice, or is a terminal.
     """
-    files = [file for name in names for file in recognised(name)]
+    given = list(names)
+    if given.count(Path(STANDARD_INPUT)) > 1:
+        raise UsageError("- is named twice, but standard input can be read only once.", hint="Name it once.")
+    files = [file for name in given for file in recognised(PipedFile(name) if is_piped(name) else name)]
     if files and isinstance(files[0], CompressedFile):
         files[0].begin()
     return files
