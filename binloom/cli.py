@@ -20,6 +20,7 @@ from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, 
 from binloom.general_options import InstallCompletion, ShowCompletion, Version
 from binloom.options import (
     ExcludeTables,
+    FileOrAddress,
     Files,
     FormatOption,
     MasksFile,
@@ -195,7 +196,9 @@ def snapshot(
 @app.command(short_help="Land binlog files; skip everything that is already landed.")
 def ingest(
     source: Source,
-    binlog_dir: Annotated[Path, typer.Option(metavar="DIR", readable=False, help="Folder with the binlog files.")],
+    binlog_dir: Annotated[
+        Any, typer.Option(metavar="DIR", click_type=FileOrAddress(), help="Folder with the binlog files, or s3://...")
+    ],
     all_files: Annotated[
         bool, typer.Option("--all", help="All binlog files in the folder, in the order of their numbers.")
     ] = False,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
+from typer.models import TyperPath
 
 from binloom.commands.output import Format
 from ingest.errors import UsageError
@@ -42,16 +43,38 @@ class CommandWithKey(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-# `readable=False`: binloom's own errors, not typer's, report a file that cannot be read.
+# binloom's own errors, not typer's, report a file that cannot be read.
+class FileOrAddress(TyperPath):
+    """A path, or the address of an object such as `s3://bucket/key`, which stays a text."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return a path, or the text of an address."""
+        if isinstance(value, str) and "://" in value:
+            return value
+        return Path(value)
+
+
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE ...", readable=False, help="Binlog files, in the order they were written.")
+    list[Any],
+    typer.Argument(
+        metavar="FILE ...",
+        click_type=FileOrAddress(),
+        help="Binlog files, in the order they were written; also compressed, in tar archives, s3://..., or -.",
+    ),
 ]
 FromFiles = Annotated[
-    list[Path] | None,
-    typer.Option("--files", metavar="FILE ...", readable=False, help="Decode these binlog files, not the warehouse."),
+    list[Any] | None,
+    typer.Option(
+        "--files",
+        metavar="FILE ...",
+        click_type=FileOrAddress(),
+        help="Decode these binlog files, not the warehouse; also compressed, in tar archives, s3://..., or -.",
+    ),
 ]
 # A pattern of the shell after --files becomes several words, of which an option takes only the first.
-MoreFiles = Annotated[list[Path] | None, typer.Argument(metavar="[--files FILE ...]", readable=False, hidden=True)]
+MoreFiles = Annotated[
+    list[Any] | None, typer.Argument(metavar="[--files FILE ...]", click_type=FileOrAddress(), hidden=True)
+]
 SnapshotDir = Annotated[
     Path | None,
     typer.Option(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def ingest_files(
     source: str,
-    directory: Path,
+    directory: Path | str,
     files: Sequence[str] | None,
     tables: "TableFilter | None",
     new_epoch: bool,
@@ -37,7 +37,7 @@ def ingest_files(
 
 def land_files(
     source: str,
-    directory: Path,
+    directory: Path | str,
     files: Sequence[str] | None = None,
     tables: "TableFilter | None" = None,
     new_epoch: bool = False,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
 
 
-def binlogs(files: Iterable[Path]) -> "list[LogPath]":
+def binlogs(files: "Iterable[Path | str]") -> "list[LogPath]":
     """Return the files and those in archives, without what a server keeps beside its binlogs, and tell of that.
 
     Raises
@@ -23,7 +23,7 @@ def binlogs(files: Iterable[Path]) -> "list[LogPath]":
     from ingest.sources.named import log_files
 
     named = list(files)
-    others = [path for path in named if is_companion(path)]
+    others = [path for path in named if isinstance(path, Path) and is_companion(path)]
     if others and len(others) == len(named):
         raise UsageError(
             f"{others[0]} is not a binlog: the server lists its files there, or their GTIDs.",

@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.binlog.byte_files import size_of
-from ingest.errors import BinloomError
+from ingest.binlog.byte_files import StoredFile, size_of
+from ingest.errors import BinloomError, UsageError
 from ingest.landing.executors import (
     BYTES_IN_THIS_PROCESS,
     Executor,
@@ -99,6 +99,7 @@ def ingest(
         if options.again:
             files = run.open_again(files)
         tasks = _Tasks(stack, home, session, options.processes)
+        tasks.require_reach(files)
         if not _seem_landed(files, record):
             tasks.prepare(progress or silent)
         identified = identify(files, record, options.new_epoch)
@@ -138,6 +139,15 @@ class _Tasks:
         self._session = session or active_session()
         self._launch: SparkLaunch | None = None
         self._has_landed = False
+
+    def require_reach(self, files: Sequence[BinlogPath]) -> None:
+        """Refuse files that only this machine can read, where others land them."""
+        for file in files:
+            if isinstance(file.path, StoredFile) and file.path.is_here and not self._is_local:
+                raise UsageError(
+                    f"{file.path} must be unpacked for the machines of the cluster that BINLOOM_SPARK_MASTER names.",
+                    hint="Unpack it into a folder that all of them see, or land it without the cluster.",
+                )
 
     def prepare(self, progress: Progress) -> None:
         """Let the JVM of a cluster's session start while the decoder is loaded and the files are scanned."""

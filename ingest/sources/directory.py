@@ -12,6 +12,7 @@ from ingest.binlog.format import innodb_binlog, is_binlog
 from ingest.errors import BinlogError, BinlogNotFoundError, BinlogNotReadableError, UsageError
 from ingest.sources.compressed import without_suffix
 from ingest.sources.named import first_bytes, recognised
+from ingest.sources.objects import beside, folder, objects
 
 # A server numbers its files with at least six digits; numbers beyond 999999 have more.
 _NUMBERED = re.compile(r"^(?P<base>.+)\.(?P<sequence>\d{6,})$")
@@ -76,13 +77,13 @@ def is_companion(path: Path) -> bool:
     return path.stat().st_size == 0 or not _may_be_binlog(path)
 
 
-def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[BinlogPath]:
+def find_binlogs(directory: Path | str, files: Sequence[str] | None = None) -> list[BinlogPath]:
     """Return the binlog files of a directory in the order in which the server wrote them.
 
     Parameters
     ----------
     directory
-        Folder that contains the files.
+        Folder that contains the files, or its address in an object store.
     files
         Names of the files to take; None for all files named like a binlog (`<base>.<number>`, compressed ones also
         with the suffix of the compression), except a series whose files all begin with other bytes than a binlog.
@@ -102,6 +103,8 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
     UsageError
         A name in `files` is empty or points out of the directory.
     """
+    if isinstance(directory, str):
+        return _in_order(_in_store(folder(directory), files))
     present = _entries(directory)
     if files is None:
         numbered = list(_numbered(directory, present))
@@ -122,7 +125,26 @@ def find_binlogs(directory: Path, files: Sequence[str] | None = None) -> list[Bi
     else:
         named = (directory / name for name in _checked_names(directory, files, present))
         found = _with_own_names(binlog_path(file) for path in named for file in recognised(path))
-    return sorted(found, key=lambda file: (file.base, -1 if file.sequence is None else file.sequence, file.name))
+    return _in_order(found)
+
+
+def _in_order(files: Iterable[BinlogPath]) -> list[BinlogPath]:
+    return sorted(files, key=lambda file: (file.base, -1 if file.sequence is None else file.sequence, file.name))
+
+
+def _in_store(address: str, files: Sequence[str] | None) -> list[BinlogPath]:
+    """Return files in a folder of an object store; None for all that are named like a binlog."""
+    if files is not None:
+        found = (file for name in files for file in objects(beside(address, name.strip())))
+    else:
+        found = (file for file in objects(address) if _NUMBERED.match(without_suffix(str(file).rpartition("/")[2])))
+    binlogs = _with_own_names(binlog_path(part) for file in found for part in recognised(file))
+    if not binlogs:
+        raise BinlogNotFoundError(
+            f"{address.partition('?')[0]} holds no binlog: no object has a name such as binlog.000001.",
+            hint="Check --binlog-dir.",
+        )
+    return binlogs
 
 
 def _numbered(directory: Path, present: set[str]) -> Iterator[BinlogPath]:

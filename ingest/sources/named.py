@@ -11,27 +11,32 @@ from ingest.binlog.byte_files import LogPath, open_bytes
 from ingest.binlog.format import is_binlog
 from ingest.errors import ArchiveError, BinlogError, UsageError
 from ingest.sources.compressed import CompressedFile, compression
+from ingest.sources.objects import objects
 from ingest.sources.piped import STANDARD_INPUT, PipedFile, is_piped
 from ingest.sources.tar import HEADER_SIZE, binlogs_of_tar, is_tar
 
 
-def log_files(names: Iterable[Path]) -> list[LogPath]:
-    """Return the binlog files that names stand for, in the same order.
+def log_files(names: Iterable[Path | str]) -> list[LogPath]:
+    """Return the binlog files that names stand for, in the same order: paths, and addresses of objects.
 
     Raises
     ------
     BinlogError
-        An archive cannot be read.
+        An archive or an object cannot be read.
     UsageError
         Standard input is named twice, or is a terminal.
     """
-    given = list(names)
+    given = [file for name in names for file in (objects(name) if isinstance(name, str) else [name])]
     if given.count(Path(STANDARD_INPUT)) > 1:
         raise UsageError("- is named twice, but standard input can be read only once.", hint="Name it once.")
-    files = [file for name in given for file in recognised(PipedFile(name) if is_piped(name) else name)]
+    files = [file for name in given for file in recognised(_opened_once(name))]
     if files and isinstance(files[0], CompressedFile):
         files[0].begin()
     return files
+
+
+def _opened_once(file: LogPath) -> LogPath:
+    return PipedFile(file) if isinstance(file, Path) and is_piped(file) else file
 
 
 def first_bytes(path: LogPath, size: int) -> bytes:

@@ -21,6 +21,7 @@ class PartOfFile(StoredFile):
 
     def __init__(self, whole: LogPath, name: str, start: int, size: int) -> None:
         super().__init__(name.rpartition("/")[2], f"{whole}/{name}", folder_of(whole))
+        self.is_here = isinstance(whole, StoredFile) and whole.is_here
         self._part = (whole.absolute() if isinstance(whole, Path) else whole, name, start, size)
 
     def open(self) -> Bytes:
