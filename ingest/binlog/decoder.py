@@ -174,8 +174,7 @@ class Binlog:
     def events(self) -> Iterator[Event]:
         """Yield the events one by one, with header and body fields. Raises the errors of `batches`, at the end."""
         with open_bytes(self.path) as source:
-            end = self._end_in(source)
-            mode = layout.WANT_INDEX | layout.KEEP_GOING
+            end, mode = self._end_in(source), layout.WANT_INDEX | layout.KEEP_GOING
             walk = Walk(self.path, source, self.format, mode, self._start, end)
             yield from list_events(walk)
             check_end(walk, end)
