@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from ingest.binlog.byte_files import StoredFile, open_bytes
 from ingest.errors import BinloomError, StoreError
 from ingest.landing.task import SegmentResult, SegmentWork, TaskFailure, run_task
 from ingest.landing.worker import Outcomes, Worker, WorkerDiedError
@@ -121,7 +122,7 @@ class ProcessExecutor(_WithoutSession):
             worker = self._own.worker = Worker()
             self._workers.append(worker)
         try:
-            return worker.run(works, hints)
+            return worker.run(works, hints) if not any(map(_is_unpacked, works)) else _run_held(worker, works, hints)
         except WorkerDiedError as error:
             self._own.worker = None
             if self._is_closing:
@@ -136,6 +137,19 @@ class ProcessExecutor(_WithoutSession):
         for worker in self._workers:
             worker.end()
         self._pool.shutdown(wait=True)
+
+
+def _is_unpacked(work: SegmentWork) -> bool:
+    return isinstance(work.path, StoredFile) and work.path.is_here
+
+
+def _run_held(worker: Worker, works: Sequence[SegmentWork], hints: "SchemaHints | None") -> Outcomes:
+    """Land segments of unpacked files one after the other; the bytes of each stay while the worker reads them."""
+    outcomes: Outcomes = []
+    for work in works:
+        with open_bytes(work.path):
+            outcomes += worker.run([work], hints)
+    return outcomes
 
 
 class SparkExecutor:

@@ -97,10 +97,10 @@ class CompressedFile(StoredFile):
         return _Checked(_OPENERS[self._method](io.BufferedReader(Sequential(open_bytes(self._origin)), 1 << 18)))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Another process can read the bytes as long as they are open here.
         with self.open() as found:
             found.size()
             assert self._spill is not None
-            self._spill.is_kept = True
             return HandedFile, (self.name, self.place, os.getpid(), self._spill.descriptor, found.damage)
 
 

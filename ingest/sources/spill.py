@@ -17,7 +17,9 @@ from ingest.binlog.byte_files import OPEN_END, Bytes
 from ingest.errors import BinloomError, SpillError
 
 _BLOCK: Final = 64 << 10
-_CHECKED: Final = 16 << 20
+_CHECKED: Final = 1 << 20
+# Others may write between two checks.
+_MARGIN: Final = 8 << 20
 # Whatever else is on the disk, such as a server, needs room to go on.
 _RESERVE: Final = 1 << 30
 _RESERVED_PART: Final = 20
@@ -123,7 +125,7 @@ class Spill:
     def _has_room(self) -> bool:
         disk = os.fstatvfs(self.descriptor)
         reserve = min(_RESERVE, disk.f_blocks * disk.f_frsize // _RESERVED_PART)
-        return disk.f_bavail * disk.f_frsize - _CHECKED >= reserve
+        return disk.f_bavail * disk.f_frsize - _MARGIN >= reserve
 
     def _full(self) -> SpillError:
         return SpillError(

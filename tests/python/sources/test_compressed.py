@@ -182,6 +182,21 @@ def test_files_give_way_to_each_other_on_a_small_disk(tmp_path: Path) -> None:
     assert len(result.stdout.splitlines()) == 1 + 3 * len(binloom_here("decode", FILES[0]).stdout.splitlines())
 
 
+def test_processes_keep_only_the_files_that_they_land(tmp_path: Path) -> None:
+    archives = tmp_path / "archives"
+    archives.mkdir()
+    data, ends = FILES[0].read_bytes(), transaction_ends(FILES[0])
+    transactions = data[ends[0] : ends[-1]]
+    large = gzip.compress(data[: ends[0]] + transactions * ((10 << 20) // len(transactions)), 1)
+    for number in range(1, 10):
+        (archives / f"binlog.00000{number}.gz").write_bytes(large)
+    with SmallDisk(tmp_path / "disk") as disk:
+        arguments = ("ingest", "--source", "shop", "--binlog-dir", archives, "--all")
+        result = binloom(*arguments, home=tmp_path / "home", env={"TMPDIR": str(disk.folder)})
+    assert result.returncode == 0, result.stderr
+    assert "of 9 files" in result.stdout
+
+
 # --- landing ---
 
 

@@ -12,7 +12,7 @@ from ingest.landing import IngestOptions, ingest
 from ingest.sources.directory import find_binlogs
 from ingest.sources.named import recognised
 from tests.support.archives import COMPRESS, compressed
-from tests.support.command_line import assert_sentence
+from tests.support.command_line import assert_sentence, binloom
 from tests.support.in_process import binloom_here
 from tests.support.landing.full_disk import SmallDisk
 from tests.support.landing.stored import stored
@@ -87,7 +87,7 @@ def test_a_plain_archive_is_not_unpacked(tmp_path: Path) -> None:
     path = archive(tmp_path, *FILES)
     with SmallDisk(tmp_path / "disk") as disk:
         disk.leave_free(0)
-        result = binloom_here(*QUERY, path, env={"TMPDIR": str(disk.folder)})
+        result = binloom(*QUERY, path, env={"TMPDIR": str(disk.folder)})
     assert (result.returncode, result.stdout) == (0, binloom_here(*QUERY, *FILES).stdout)
 
 
