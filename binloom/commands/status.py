@@ -218,5 +218,5 @@ def _masked(source_id: str) -> str:
 
 def _quarantine(rows: dict[str, int] | None) -> str:
     if rows is None:
-        return "not known before the first `dbt build`"
+        return "not known before the first `binloom build`"
     return ", ".join(f"{counted(number, 'row')} {reason}" for reason, number in sorted(rows.items())) or "empty"
