@@ -143,7 +143,7 @@ def with_undecoded(batch: pa.RecordBatch, undecoded: Mapping[int, Mapping[int, S
     }
     for name, elements in found.items():
         index = batch.schema.get_field_index(name)
-        batch = batch.set_column(index, batch.schema.field(index), _replaced(batch.column(index), elements))
+        batch = batch.set_column(index, batch.schema.field(index), replaced(batch.column(index), elements))
     return batch
 
 
@@ -151,8 +151,8 @@ def _all_or(present: list[int] | None, width: int) -> Sequence[int]:
     return range(width) if present is None else present
 
 
-def _replaced(array: pa.Array, elements: Mapping[int, Any]) -> pa.Array:
-    """Return an array with the elements at some indexes replaced."""
+def replaced(array: pa.Array, elements: Mapping[int, Any]) -> pa.Array:
+    """Return an array with other elements at some indexes."""
     places = np.arange(len(array))
     places[list(elements)] = len(array) + np.arange(len(elements))
     return pa.concat_arrays([array, pa.array(list(elements.values()), array.type)]).take(pa.array(places))
@@ -357,8 +357,9 @@ def problem_batch(records: Int64s, maps: Sequence[TableMap], messages: Mapping[i
 def _detail(reason: int, row: int, column: int, table_map: TableMap | None) -> str:
     where = f"row {row}: " if row >= 0 else ""
     if column >= 0 and table_map is not None:
-        name = f" ({table_map.column_names[column]})" if table_map.column_names else ""
-        described_column = table_map.columns[column]
+        names = table_map.column_names or ()
+        name = f" ({names[column]})" if column < len(names) else ""
+        described_column = table_map.logged_columns[column]
         charset = f", character set {described_column.charset}" if described_column.charset else ""
         where = f"row {row}, column {column}{name} of type {described_column.type}{charset}: "
     return where + DETAILS[reason]

@@ -109,6 +109,9 @@ class ColumnPlan:
         elif kind in ("GEOMETRY", "VECTOR") and 1 <= metadata <= 4:
             words[PLAN_OP] = OPS["BINARY"]
             words[PLAN_A] = metadata
+        elif kind == "TYPED_ARRAY":
+            # `hidden_arrays.py` leaves the value out.
+            words[PLAN_OP], words[PLAN_A] = OPS["BINARY"], 4
         elif kind == "JSON" and 1 <= metadata <= 4:
             words[PLAN_OP] = OPS["BINARY" if self._json_as_bytes else "JSON"]
             words[PLAN_A], words[PLAN_B] = metadata, 0 if self._json_as_bytes else self.json_columns

@@ -28,6 +28,7 @@ from ingest.binlog.describe import describe
 from ingest.binlog.events import INCIDENT, PARTIAL_UPDATE_ROWS, TABLE_MAP, TRANSACTION_PAYLOAD, counts_by_name
 from ingest.binlog.filters import TableFilter
 from ingest.binlog.format import FormatDescription, read_format
+from ingest.binlog.hidden_arrays import without_arrays
 from ingest.binlog.hints import Definition, SchemaHints
 from ingest.binlog.kernel import layout
 from ingest.binlog.kernel.guard import address_of
@@ -297,14 +298,14 @@ class _Decoding:
         else:
             if not skipped:
                 self.new_maps.append(table_map)
-        plan = ColumnPlan(table_map.columns, json_as_bytes=self.log.json_as_bytes)
+        plan = ColumnPlan(table_map.logged_columns, json_as_bytes=self.log.json_as_bytes)
         self.plans.append(plan)
         self.bodies.append(np.frombuffer(body + bytes(PADDING), dtype=np.uint8))
         self.maps.append(table_map)
         if number >= len(self.map_words):
             self.map_words = np.concatenate([self.map_words, np.zeros_like(self.map_words)])
             self.context.point("MAPS", self.map_words)
-        width = len(table_map.columns) if table_map.has_metadata else -1
+        width = len(table_map.logged_columns) if table_map.has_metadata else -1
         self.map_words[number] = (plan.address, width, int(skipped), plan.json_columns, int(table_map.lacks_digits))
         self.numbers[body] = number
         return number
@@ -375,7 +376,7 @@ class _Decoding:
         rows, transactions = context["ROW_COUNT"], context["TXN_COUNT"]
         found: list[tuple[BatchKind, pa.RecordBatch]] = []
         if rows:
-            found.append(("row_events", self._row_batch(rows)))
+            found.append(("row_events", without_arrays(self._row_batch(rows), self.maps)))
         if statements := context["STMT_COUNT"]:
             self.savepoints.read(control, statements)
             found.append(("statements", statement_batch(control, statements, self.walk.format)))
@@ -392,8 +393,7 @@ class _Decoding:
     def _name_types(self, problems: Int64s) -> None:
         """Set each problem's type to the event's type in the file, even if the event was rewritten before decoding."""
         for problem in problems:
-            code = self.walk.type_at(int(problem[layout.PROBLEM_START]))
-            if code != TRANSACTION_PAYLOAD:
+            if (code := self.walk.type_at(int(problem[layout.PROBLEM_START]))) != TRANSACTION_PAYLOAD:
                 problem[layout.PROBLEM_TYPE] = code
 
     def _messages(self, problems: Int64s) -> dict[int, str]:

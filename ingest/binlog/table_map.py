@@ -160,7 +160,8 @@ class TableMap:
     or the snapshot's. `has_metadata` is False for MySQL 5.1 before 5.1.18, whose table maps contain only types.
     `lacks_digits` means that temporal columns may have a fraction with an unknown number of digits: MariaDB has
     such types since 5.3, and logs them with the codes of types without a fraction. `fixed_binary_sizes` contains
-    the sizes, in bytes, of BINARY columns that may really be columns of a type in `FIXED_BINARY`.
+    the sizes, in bytes, of BINARY columns that may really be columns of a type in `FIXED_BINARY`. `hidden_columns` are
+    logged behind `columns`, and are no part of the table that anybody sees.
     """
 
     table_map_id: str
@@ -172,6 +173,12 @@ class TableMap:
     has_metadata: bool = True
     lacks_digits: bool = False
     fixed_binary_sizes: frozenset[int] = frozenset()
+    hidden_columns: tuple[Column, ...] = ()
+
+    @property
+    def logged_columns(self) -> tuple[Column, ...]:
+        """All columns of the event."""
+        return *self.columns, *self.hidden_columns
 
 
 def parse_table_map(body: bytes, flavor: Flavor = "mysql", version: Version = NEWEST) -> TableMap:
@@ -212,7 +219,9 @@ def parse_table_map(body: bytes, flavor: Flavor = "mysql", version: Version = NE
         is_nullable = bool(null_bits[ordinal >> 3] >> (ordinal & 7) & 1)
         columns.append(Column(ordinal, name, value, is_nullable))
     optional = _optional_metadata(reader)
-    named_columns = _describe(columns, optional, flavor)
+    described = _describe(columns, optional, flavor)
+    visible = max((column.ordinal + 1 for column in described if column.type != "TYPED_ARRAY"), default=0)
+    named_columns = described[:visible]
     names = tuple(column.name for column in named_columns if column.name is not None)
     return TableMap(
         table_map_id="",
@@ -220,13 +229,14 @@ def parse_table_map(body: bytes, flavor: Flavor = "mysql", version: Version = NE
         table_name=table,
         columns=named_columns,
         hint="metadata" if optional else "none",
-        column_names=names if len(names) == count and count else None,
+        column_names=names if len(names) == visible and visible else None,
         lacks_digits=flavor == "mariadb"
         and version >= _FIRST_FRACTIONS
         and any(column.type in _OLD_TEMPORAL for column in columns),
         fixed_binary_sizes=frozenset(
             size for size, first in _FIRST_FIXED_BINARY.items() if flavor == "mariadb" and version >= first
         ),
+        hidden_columns=described[visible:],
     )
 
 
