@@ -257,9 +257,10 @@ def _query_kind(status: Status) -> int:
 
 
 def _sessions(statuses: list[Status], status_of: pa.Array) -> list[pa.Array]:
-    """Return SQL mode, time zone, client character set and server collation of each statement."""
+    """Return SQL mode, time zone, character sets of client and connection, and server collation of each statement."""
     columns: list[list[str | None]] = [
         *([getattr(status, name) for status in statuses] for name in ("sql_mode", "time_zone", "character_set_client")),
+        [charset_of(status.collation_connection or 0) for status in statuses],
         [collation_names().get(status.collation_server or 0) for status in statuses],
     ]
     return [pa.array(column, pa.string()).take(status_of) for column in columns]

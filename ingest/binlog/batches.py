@@ -103,6 +103,7 @@ STATEMENTS = pa.schema(
         pa.field("sql_mode", pa.string()),
         pa.field("time_zone", pa.string()),
         pa.field("character_set_client", pa.string()),
+        pa.field("character_set_connection", pa.string()),
         pa.field("collation_server", pa.string()),
         pa.field("event_timestamp", TIMESTAMP, nullable=False),
     ]

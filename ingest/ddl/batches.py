@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ingest.binlog.server_statements import is_of_server
 from ingest.ddl.actions import Action, Default
+from ingest.ddl.labels import UTF8, Literals
 from ingest.ddl.verbs import DDL_PATTERN
 from ingest.versions import Flavor, version_of
 
@@ -123,8 +124,8 @@ def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tup
 
     mode = sql_mode_bits(statement["sql_mode"])
     text = statement["sql_text"]
-    takes_bytes = statement.get("character_set_client") == "binary" and not is_of_server(text.encode())
-    actions = actions_of(text, statement["default_schema"], mode, flavor, version, takes_bytes)
+    literals = None if is_of_server(text.encode()) else _literals(statement)
+    actions = actions_of(text, statement["default_schema"], mode, flavor, version, literals)
     default: Default = (None, None)
     if statement["collation_server"] is not None:
         collation = collation_of(statement["collation_server"], Dialect(flavor, version))
@@ -142,6 +143,16 @@ def statement_actions(statement: Mapping[str, Any], flavor: Flavor, version: tup
         return action
 
     return [in_session(action) for action in actions]
+
+
+def _literals(statement: Mapping[str, Any]) -> Literals | None:
+    """Return how the server read the literals of a statement; None if they mean what the text shows."""
+    client, connection = (statement.get(f"character_set_{of}") for of in ("client", "connection"))
+    if client is None:
+        return None
+    # Older statements are landed without the character set of the connection: most sessions have only one.
+    connection = connection or client
+    return None if client == connection in UTF8 else Literals(client, connection)
 
 
 def _row(statement: dict[str, Any], ordinal: int, action: Action) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.ddl.actions import Column, Default
-from ingest.ddl.labels import in_column, written
+from ingest.ddl.labels import Literals, in_column, written
 from ingest.ddl.tokens import Cursor
 from ingest.versions import NEWEST, Flavor
 
@@ -27,14 +27,14 @@ class Dialect:
         Flavor and version of the server; without a version, the newest is assumed.
     sql_mode
         Bits of the SQL mode in which the statement runs.
-    takes_bytes
-        Whether texts are bytes in no character set: the session has `SET NAMES binary`.
+    literals
+        How the server read literals; None if they mean what the text shows.
     """
 
     flavor: Flavor
     version: tuple[int, ...] = NEWEST
     sql_mode: int = 0
-    takes_bytes: bool = False
+    literals: Literals | None = None
 
     @property
     def is_mariadb(self) -> bool:
@@ -176,8 +176,15 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
             word = "DATETIME"
         return DataType(word.lower(), str(digits[0]) if digits and digits[0] else "")
     if word in ("ENUM", "SET"):
+        start = cursor.at
         labels = cursor.list_of(lambda: _label(cursor, dialect))
-        return _text(DataType(word.lower(), written(labels)), cursor, dialect)
+        labelled = _text(DataType(word.lower(), written(labels)), cursor, dialect)
+        if labelled.character_set != "binary" or dialect.literals is None:
+            return labelled
+        end, cursor.at = cursor.at, start
+        labels = cursor.list_of(lambda: _label(cursor, dialect, is_binary=True))
+        cursor.at = end
+        return replace(labelled, sizes=written(labels))
     if word == "JSON":
         if not dialect.is_mariadb:
             return DataType("json")
@@ -320,12 +327,14 @@ def _float(word: str, cursor: Cursor, dialect: Dialect) -> DataType:
     return DataType(name, ",".join(map(str, sizes)), _sign(cursor))
 
 
-def _label(cursor: Cursor, dialect: Dialect) -> str | bytes:
+def _label(cursor: Cursor, dialect: Dialect, *, is_binary: bool = False) -> str | bytes:
     if cursor.is_text():
-        if dialect.takes_bytes and _LOST_BYTE.search(cursor.written()):
+        if dialect.literals is not None and dialect.literals.are_bytes and _LOST_BYTE.search(cursor.written()):
             raise cursor.not_understood("a label whose bytes are text")
         text = cursor.text()
-        return text.encode() if dialect.takes_bytes and not text.isascii() else text
+        if dialect.literals is None or text.isascii():
+            return text
+        return dialect.literals.bytes_of(text) if is_binary else dialect.literals.read(text)
     kind, text = cursor.literal()
     if kind.name == "HEX_STRING":
         return bytes.fromhex(text.rjust(len(text) + len(text) % 2, "0"))

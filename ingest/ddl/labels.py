@@ -3,12 +3,13 @@
 The server keeps a label as bytes in the character set of its column. A statement has it as text, or as these bytes.
 Bytes stay `x'…'` until the character set is known; information_schema shows bytes that are no text in the same way.
 
-Sources: server, sql/sql_table.cc, `prepare_set_and_enum_fields`, and sql/sql_show.cc, `append_unescaped`; MariaDB,
-sql/sql_table.cc, `Column_definition::prepare_interval_field`.
+Sources: server, sql/sql_yacc.yy, `TEXT_STRING_literal`; sql/sql_table.cc, `prepare_set_and_enum_fields`;
+sql/sql_show.cc, `append_unescaped`; MariaDB, sql/sql_table.cc, `Column_definition::prepare_interval_field`.
 """
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from ingest.binlog.charsets import BINARY, as_text, decode_text, encode_text
@@ -16,8 +17,32 @@ from ingest.binlog.hints import LABEL_ESCAPES
 
 _ESCAPES: Final = {"'": "''", "\\": "\\\\", "\0": "\\0", "\n": "\\n", "\r": "\\r"}
 _LABEL: Final = re.compile(r"x'(?P<bytes>(?:[0-9a-f]{2})*)'|'(?P<text>(?:''|\\.|[^'\\])*)'", re.DOTALL)
+UTF8: Final = frozenset({"utf8", "utf8mb3", "utf8mb4"})
 # A character of these sets is this many bytes or a multiple of them; the server puts zeros before shorter bytes.
 _WIDTHS: Final = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The character sets by which a server reads the literals of a statement; `binary` takes bytes as they are."""
+
+    client: str
+    connection: str
+
+    @property
+    def are_bytes(self) -> bool:
+        """Whether the statement is no text for the server."""
+        return self.client == BINARY
+
+    def read(self, text: str) -> str | bytes:
+        """Return a literal as the server reads it: signs that the connection lacks become others, mostly `?`."""
+        return self.bytes_of(text) if self.connection == BINARY else decode_text(self.bytes_of(text), self.connection)
+
+    def bytes_of(self, text: str) -> bytes:
+        """Return the bytes of a literal, which a column in `binary` keeps."""
+        if self.are_bytes:
+            return text.encode()
+        return encode_text(text, self.client if self.connection == BINARY else self.connection)
 
 
 def written(labels: Iterable[str | bytes]) -> str:

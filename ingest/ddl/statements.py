@@ -11,6 +11,7 @@ from ingest.ddl.actions import Action, Key, Kind
 from ingest.ddl.alter_table import read_alter_table
 from ingest.ddl.column_types import DataType, Dialect, character_set_of, read_character_set, read_collation, read_type
 from ingest.ddl.definitions import Elements, read_elements, read_key_parts
+from ingest.ddl.labels import Literals
 from ingest.ddl.names import Names
 from ingest.ddl.sequences import VALUES, sequence_columns
 from ingest.ddl.tokens import Cursor, NotUnderstoodError, tokens_of
@@ -38,7 +39,7 @@ def actions_of(
     sql_mode: int = 0,
     server: Flavor = "mysql",
     version: tuple[int, ...] = NEWEST,
-    takes_bytes: bool = False,
+    literals: Literals | None = None,
 ) -> list[Action]:
     """Return the effects of a statement on the schema, as consecutive actions.
 
@@ -52,8 +53,8 @@ def actions_of(
         Bits of the SQL mode in which it runs.
     server, version
         The server's flavor and version; without a version, the newest.
-    takes_bytes
-        Whether the session has `SET NAMES binary`, so that labels are bytes.
+    literals
+        How the server read literals; None if they mean what the text shows.
 
     Returns
     -------
@@ -63,7 +64,7 @@ def actions_of(
     """
     if not may_be_ddl(text):
         return []
-    dialect = Dialect(server, version, sql_mode, takes_bytes)
+    dialect = Dialect(server, version, sql_mode, literals)
     reader = _Reader(text, default_schema or None, dialect)
     try:
         return reader.read()

@@ -53,6 +53,8 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "sql_mode": "sql_mode that the statement ran with, NULL when the event does not contain it",
     "time_zone": "time_zone that the statement ran with, NULL when the event does not contain it",
     "character_set_client": "Character set of the statement's text, NULL when the event does not contain it",
+    "character_set_connection": "Character set that literals of the statement were converted to, NULL when the event "
+    "does not contain it or an older binloom landed it",
     "collation_server": "Collation of a database that is created without one, NULL when the event does not contain "
     "it or servers name it differently",
     "sql_text": "Text of the statement; for the context of a statement, the text that mysqlbinlog prints, such as "

@@ -44,9 +44,9 @@ create table decoded_transactions (
 create table binloom_staging.stg_binlog__statements (
     start_pos bigint, end_pos bigint, payload_ordinal integer, transaction_pos bigint, kind varchar,
     default_schema varchar, thread_id bigint, error_code integer, sql_text varchar, sql_mode varchar,
-    time_zone varchar, character_set_client varchar, collation_server varchar, event_timestamp timestamptz,
-    dml_targets struct(verb varchar, schema_name varchar, table_name varchar)[], source_id varchar, epoch integer,
-    binlog_file varchar
+    time_zone varchar, character_set_client varchar, character_set_connection varchar, collation_server varchar,
+    event_timestamp timestamptz, dml_targets struct(verb varchar, schema_name varchar, table_name varchar)[],
+    source_id varchar, epoch integer, binlog_file varchar
 );
 create table binloom.quarantined_row_events (
     source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint, start_pos bigint, end_pos bigint,

@@ -1342,6 +1342,7 @@ WITH landed AS (
     sql_mode,
     time_zone,
     character_set_client,
+    character_set_connection,
     collation_server,
     event_timestamp,
     dml_targets

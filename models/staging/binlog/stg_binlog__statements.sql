@@ -25,6 +25,7 @@ final as (
         sql_mode,
         time_zone,
         character_set_client,
+        character_set_connection,
         collation_server,
         event_timestamp,
         dml_targets

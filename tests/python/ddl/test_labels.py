@@ -40,6 +40,20 @@ SESSIONS = [
     ("set names binary", "create table {} (a enum('é','x') charset latin1, b enum('é') charset utf8mb4,"
      " c enum('é ') charset binary, d enum('é') charset utf16)"),
     ("set names latin1", "create table {} (a enum('é') charset utf8mb4)"),
+    # Texts pass through the character set of the connection.
+    ("set character_set_connection = latin1", "create table {} (a enum('é','Č','漢') charset utf8mb4)"),
+    ("set character_set_connection = latin2", "create table {} (a enum('é','Č ') charset latin2,"
+     " b set('é') charset latin1)"),
+    ("set character_set_connection = cp1251", "create table {} (a enum('ж','x') charset binary)"),
+    ("set character_set_connection = utf16", "create table {} (a enum('é','漢') charset utf8mb4)"),
+    ("set character_set_connection = binary", "create table {} (a enum('é') charset latin1,"
+     " b enum('é') charset utf8mb4, c enum('é') charset binary)"),
+    ("set names latin1", "create table {} (a enum('é','x') charset binary, b enum('é','x ') charset utf8mb4)"),
+    ("set names latin1", "set character_set_connection = binary", "create table {} (a enum('é') charset utf8mb4)"),
+    ("set names utf8mb4", "set character_set_client = binary", "create table {} (a enum('é') charset latin1)"),
+    ("set names latin1", "set character_set_client = binary", "create table {} (a enum('é','x') charset utf8mb4)"),
+    ("create table {} (a enum('x'))", "set character_set_connection = latin1",
+     "alter table {} add b enum('Č') charset latin2"),
 ]  # fmt: skip
 
 
