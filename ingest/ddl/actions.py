@@ -100,7 +100,8 @@ class Key:
 
     A column is None where the key has an expression. `lengths` has, for each column, the number of characters or bytes
     that the key compares, None for whole values. It is empty if all are whole. `expressions` has the texts of
-    expressions at their places, and is empty if no text is known.
+    expressions at their places, and is empty if no text is known. `is_hash` is whether a statement asks for a hash.
+    Keys that differ only in it are equal: a snapshot does not have it.
     """
 
     name: str | None
@@ -112,9 +113,10 @@ class Key:
     delete_rule: str | None = None
     lengths: tuple[int | None, ...] = ()
     expressions: tuple[str | None, ...] = ()
+    is_hash: bool = field(default=False, compare=False)
 
     @classmethod
-    def of_parts(cls, name: str | None, parts: Iterable[KeyPart]) -> "Key":
+    def of_parts(cls, name: str | None, parts: Iterable[KeyPart], *, is_hash: bool = False) -> "Key":
         """Return the unique key of parts."""
         columns, lengths, expressions = zip(*parts, strict=True)
         return cls(
@@ -122,6 +124,7 @@ class Key:
             columns,
             lengths=lengths if any(lengths) else (),
             expressions=expressions if any(expressions) else (),
+            is_hash=is_hash,
         )
 
     @property

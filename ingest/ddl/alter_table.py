@@ -110,8 +110,8 @@ class _Parts:
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
         others = self._others
         if any(one.keys for one in others):
-            # A key may get the name of a dropped one, wherever the statement drops that.
-            others = sorted(others, key=lambda one: not one.dropped_keys)
+            # A key may get the name of a dropped one, wherever that is. All hashes end but those of new keys.
+            others = sorted(others, key=lambda one: (not one.dropped_keys, any(key.is_hash for key in one.keys)))
         return [*self._defaults, *self._dropped, *columns, *self._keys, *others, *self._renamed] or [
             self._action("other", detail="nothing")
         ]

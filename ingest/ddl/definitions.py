@@ -345,13 +345,13 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
         return "period"
     if cursor.take_words("PRIMARY", "KEY"):
         _skip_condition(cursor)
-        _skip_name(cursor)
+        _name_and_algorithm(cursor)
         elements.primary_key = _key_columns(cursor)
         _skip_key_options(cursor)
         return "primary key"
     if cursor.take_words("FOREIGN", "KEY"):
         _skip_condition(cursor)
-        index_name = _skip_name(cursor)
+        index_name, _ = _name_and_algorithm(cursor)
         columns = _key_columns(cursor)
         cursor.expect("REFERENCES")
         elements.keys.append(_reference(name or index_name, columns, cursor, table_name))
@@ -361,11 +361,11 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
     if not cursor.take_one_of("INDEX", "KEY") and not (is_unique or kind):
         raise cursor.not_understood("a key")
     _skip_condition(cursor)
-    index_name = _skip_name(cursor)
+    index_name, algorithm = _name_and_algorithm(cursor)
     parts = read_key_parts(cursor)
-    _skip_key_options(cursor)
+    algorithm = _skip_key_options(cursor) or algorithm
     if is_unique:
-        elements.keys.append(Key.of_parts(index_name or name, parts))
+        elements.keys.append(Key.of_parts(index_name or name, parts, is_hash=algorithm == "HASH"))
     return "index"
 
 
@@ -374,14 +374,17 @@ def _skip_condition(cursor: Cursor) -> None:
         cursor.take_words("IF", "EXISTS")
 
 
-def _skip_name(cursor: Cursor) -> str | None:
-    """Skip the name of an index, if there is one, and its type in front of the columns; return the name."""
+def _name_and_algorithm(cursor: Cursor) -> tuple[str | None, str]:
+    """Read the name of an index and its algorithm in front of the columns, as far as the statement has them."""
     name = None
     if not cursor.is_sign("(") and not (cursor.word() in ("USING", "TYPE") and not cursor.is_sign("(", 1)):
         name = cursor.name()
-    if cursor.take_one_of("USING", "TYPE"):
-        cursor.name()
-    return name
+    return name, read_algorithm(cursor)
+
+
+def read_algorithm(cursor: Cursor) -> str:
+    """Read the algorithm of an index; return an empty string if none comes next."""
+    return cursor.value().upper() if cursor.take_one_of("USING", "TYPE") else ""
 
 
 def _key_columns(cursor: Cursor) -> tuple[str, ...]:
@@ -405,9 +408,13 @@ def _key_part(cursor: Cursor) -> KeyPart:
     return name, length, None
 
 
-def _skip_key_options(cursor: Cursor) -> None:
+def _skip_key_options(cursor: Cursor) -> str:
+    """Skip what follows the columns of a key; return its algorithm, or an empty string."""
+    algorithm = ""
     while not _ends_part(cursor):
-        if cursor.take_one_of("USING", "TYPE", "COMMENT"):
+        if cursor.word() in ("USING", "TYPE"):
+            algorithm = read_algorithm(cursor)
+        elif cursor.take_words("COMMENT"):
             cursor.value()
         elif cursor.take_words("WITH", "PARSER"):
             cursor.name()
@@ -415,10 +422,11 @@ def _skip_key_options(cursor: Cursor) -> None:
             cursor.take_one_of("VISIBLE", "INVISIBLE", "IGNORED", "ENFORCED") or cursor.take_words("NOT", "IGNORED")
         ):
             if cursor.word() in ("ALGORITHM", "LOCK"):  # Options of CREATE INDEX; ALTER TABLE has a comma before them.
-                return
+                break
             cursor.name()
             cursor.take_sign("=")
             cursor.value()
+    return algorithm
 
 
 def _reference(name: str | None, columns: Iterable[str], cursor: Cursor, table_name: TableName) -> Key:

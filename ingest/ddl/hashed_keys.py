@@ -1,7 +1,8 @@
 """The hidden columns that MariaDB adds to a table for its long unique keys.
 
-A unique key of whole TEXT or BLOB values, or of more than 3,072 bytes, has the hash of its values in a column behind
-all others. MySQL refuses such keys. A key `using hash` has one too, which nothing here tells.
+A unique key of whole TEXT or BLOB values, of more than 3,072 bytes, or `using hash`, has the hash of its values in a
+column behind all others. MySQL refuses such keys, or makes another key of them. A short key
+is `using hash` only up to the next ALTER TABLE, and not in a table that is made like its own.
 
 Source: MariaDB, sql/sql_table.cc, `mysql_prepare_create_table` (`is_hash_field_needed`); the limit was tried on 10.11
 and 11.8 with InnoDB.
@@ -12,21 +13,25 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Final
 
-from ingest.ddl.actions import Column, Key
+from ingest.ddl.actions import Action, Column, Key
 from ingest.ddl.column_types import bytes_each
 
 _NAME: Final = "DB_ROW_HASH_"
 _MAX_BYTES: Final = 3072
+_CHANGES: Final = ("ALTER TABLE", "CREATE INDEX", "DROP INDEX")
 _UNLIMITED: Final = re.compile(r"text|blob|json|geometry|point|linestring|polygon|multi|collection")
 _LENGTH: Final = re.compile(r"(?:var)?(?:char|binary)\((\d+)\)")
 
 
 def hashed_keys(columns: Sequence[Column], keys: Iterable[Key]) -> int:
-    """Return how many of the unique keys of a table have a hash, as far as their columns tell."""
+    """Return how many of the unique keys of a table have a hash, as far as they tell."""
     by_name = {column.name.casefold(): column for column in columns}
     return sum(
         not key.is_foreign
-        and sum(_bytes(by_name.get((name or "").casefold()), length) for name, length, _ in key.parts) > _MAX_BYTES
+        and (
+            key.is_hash
+            or sum(_bytes(by_name.get((name or "").casefold()), length) for name, length, _ in key.parts) > _MAX_BYTES
+        )
         for key in keys
     )
 
@@ -42,6 +47,11 @@ def _bytes(column: Column | None, prefix: int | None) -> int:
         return _MAX_BYTES + 1
     found = _LENGTH.match(column.column_type or "")
     return int(found[1]) * each if found else 0
+
+
+def ends_hashes(action: Action) -> bool:
+    """Return whether a step of a statement makes usual keys of those that are `using hash`."""
+    return action.statement_type in _CHANGES and action.action != "rename_table"
 
 
 def with_hashes(columns: Sequence[Column], more: int) -> list[Column]:

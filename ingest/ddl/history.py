@@ -274,7 +274,8 @@ class _Fold:
         if action.action not in _CHANGES_NO_COLUMNS or action.key_columns:
             return True
         # A long unique key has a hidden column.
-        return bool(action.keys or action.dropped_keys) and _model_of(action) in self._shapes.tables
+        shape = self._shapes.tables.get(_model_of(action))
+        return shape is not None and bool(action.keys or action.dropped_keys or any(one.is_hash for one in shape.keys))
 
     def _apply_beside_columns(self, action: Action) -> None:
         if action.action == "create_database":

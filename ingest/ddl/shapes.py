@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
-from ingest.ddl.hashed_keys import hashed_keys, is_hash, with_hashes
+from ingest.ddl.hashed_keys import ends_hashes, hashed_keys, is_hash, with_hashes
 from ingest.ddl.labels import reinterpreted
 from ingest.ddl.versioning import PERIOD
 
@@ -205,6 +205,8 @@ class Shapes:
         step = self._steps.get(action.action)
         if step is not None:
             shape = self.tables.get(_id(action))
+            if shape is not None and ends_hashes(action):
+                _without_chosen_hashes(shape)
             before = 0 if shape is None else hashed_keys(shape.columns, shape.keys)
             step(action)
             shape = self.tables.get(_id(action))
@@ -231,7 +233,7 @@ class Shapes:
             return
         if model not in self.tables:
             raise ShapeError(f"table {'.'.join(table)} is made like {'.'.join(model)}, which is not known")
-        self.tables[table] = self.tables[model].copy()
+        self.tables[table] = _without_chosen_hashes(self.tables[model].copy())
 
     def _create_select(self, action: Action) -> None:
         raise ShapeError(f"the columns of {'.'.join(_id(action))} come from a query, and are not known")
@@ -384,6 +386,15 @@ class Shapes:
         shape.keys += (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
 
 
+def _without_chosen_hashes(shape: Shape) -> Shape:
+    """Take away the hidden columns of keys that have a hash only because a statement asked for it."""
+    if any(key.is_hash for key in shape.keys):
+        before = hashed_keys(shape.columns, shape.keys)
+        shape.keys = [replace(key, is_hash=False) for key in shape.keys]
+        shape.columns = with_hashes(shape.columns, hashed_keys(shape.columns, shape.keys) - before)
+    return shape
+
+
 def _set_not_null(shape: Shape, names: Iterable[str]) -> tuple[str, ...]:
     """Make columns NOT NULL; return their names as the table has them."""
     places = [at for name in names if (at := shape.index(name)) is not None]
@@ -471,7 +482,7 @@ def _key_without(key: Key, dropped: str) -> Key:
     if key.is_foreign:
         return replace(key, columns=tuple(name for name in key.columns if not _is_same(name, dropped)))
     parts = [part for part in key.parts if not _is_same(part[0], dropped)]
-    return Key.of_parts(key.name, parts) if parts else replace(key, columns=())
+    return Key.of_parts(key.name, parts, is_hash=key.is_hash) if parts else replace(key, columns=())
 
 
 def _is_same(name: str | None, other: str) -> bool:

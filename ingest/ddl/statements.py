@@ -10,7 +10,7 @@ from typing import Any, Final
 from ingest.ddl.actions import Action, Key, Kind
 from ingest.ddl.alter_table import read_alter_table
 from ingest.ddl.column_types import DataType, Dialect, character_set_of, read_character_set, read_collation, read_type
-from ingest.ddl.definitions import Elements, read_elements, read_key_parts
+from ingest.ddl.definitions import Elements, read_algorithm, read_elements, read_key_parts
 from ingest.ddl.labels import Literals
 from ingest.ddl.names import Names
 from ingest.ddl.sequences import VALUES, sequence_columns
@@ -401,12 +401,18 @@ class _Reader:
         cursor = self._cursor
         is_conditional = self._is_conditional()
         name = cursor.name()
+        algorithm = read_algorithm(cursor)
         cursor.skip_until(lambda at: at.word() == "ON")
         cursor.expect("ON")
         self._table()
         if verb == "DROP" and name.upper() == "PRIMARY":
             return [self._action("drop_primary_key", is_conditional=is_conditional)]
-        keys = (Key.of_parts(name, read_key_parts(cursor)),) if is_unique else ()
+        keys: tuple[Key, ...] = ()
+        if is_unique:
+            parts = read_key_parts(cursor)
+            cursor.skip_until(lambda at: at.word() in ("USING", "TYPE"))
+            algorithm = read_algorithm(cursor) or algorithm
+            keys = (Key.of_parts(name, parts, is_hash=self._dialect.is_mariadb and algorithm == "HASH"),)
         facts = {"keys": keys, "dropped_keys": (name,) if verb == "DROP" else ()}
         return [self._action("other", detail=f"{verb.lower()} index {name}", is_conditional=is_conditional, **facts)]
 

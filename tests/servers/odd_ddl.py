@@ -35,7 +35,7 @@ _TYPES: Final = [
     *("date", "datetime", "datetime(3)", "timestamp null", "timestamp(6) null"),
     *("enum('a','b','c')", "enum('b','a')", "set('r','g','b')", "set('g','r')", "enum('x','ä','z') charset latin1"),
     *("enum('a ','b') character set binary", "set(x'61',x'62')", "enum(0x61,'b')", "enum(_latin1'é','b')"),
-    "enum('it''s','a\\\\b')",
+    *("enum('it''s','a\\\\b')", "enum('é','Č','x')", "set('é','b')", "enum('ж','é') charset utf8mb4"),
 ]
 _OWN_TYPES: Final = {
     "mysql": ["vector(3)", "point", "geometry", "varchar(9) charset utf8mb4 collate utf8mb4_0900_ai_ci"],
@@ -53,7 +53,12 @@ _OPTIONS: Final = [
     " engine=MyISAM",
 ]
 _CONVERSIONS: Final = [
-    *("convert to character set latin1", "convert to charset utf8mb4", "convert to character set binary"),
+    *(
+        "convert to character set latin1",
+        "convert to charset latin2",
+        "convert to charset utf8mb4",
+        "convert to character set binary",
+    ),
     *("convert to character set utf8mb4 collate utf8mb4_bin", "convert to character set default"),
 ]
 _TABLE_OPTIONS: Final = [
@@ -320,7 +325,13 @@ class OddDdl:
         kinds = [
             *_CONVERSIONS,
             *_TABLE_OPTIONS,
-            *(f"add primary key ({name})", "drop primary key", f"add key ({name})", f"add unique ({name})"),
+            *(
+                f"add primary key ({name})",
+                "drop primary key",
+                f"add key ({name})",
+                f"add unique ({name})",
+                f"add unique ({name}) using hash",
+            ),
             *(
                 f"add index k1 ({name})",
                 "drop key k1",
