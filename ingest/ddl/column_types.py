@@ -133,6 +133,8 @@ _CHAR_WORDS: Final = frozenset({"CHAR", "CHARACTER", "NCHAR"})
 _VARCHAR_WORDS: Final = frozenset({"VARCHAR", "VARCHARACTER", "NVARCHAR", "VARCHAR2"})
 # The decoder writes a byte that is no text like this, and nobody can tell it from these characters.
 _LOST_BYTE: Final = re.compile(r"\\x[0-9a-f]{2}")
+_VARYING: Final = re.compile(r"var(?:char|binary)\((\d+)\)")
+_LONGER: Final = {"varchar": _TEXTS, "varbinary": _BLOBS}
 _BINARY_OF: Final = {"char": "binary", "varchar": "varbinary", **dict(zip(_TEXTS, _BLOBS, strict=True))}
 
 
@@ -215,6 +217,8 @@ def in_character_set(found: DataType, character_set: str | None, dialect: Dialec
     if found.name in LABELLED:
         return replace(found, sizes=found.sizes if known is None else in_column(found.sizes, known))
     name = name_in(found.name, known or dialect.default_character_set, found.wanted_length)
+    if known is not None and (longer := _longer_type(found.name, found.column_type, known)):
+        found, name = replace(found, sizes=""), longer
     if known == "binary" and found.name in _BINARY_OF:
         return replace(found, name=name, character_set=None, collation=None, wanted_length=None)
     still_open = found.wanted_length if known is None and found.name in _TEXTS else None
@@ -244,6 +248,8 @@ def with_character_set(column: Column, character_set: str | None, collation: str
     if character_set is None:
         return replace(column, column_type=column_type, character_set=None, collation=None)
     name = name_in(data_type, character_set, column.length)
+    if longer := _longer_type(data_type, column_type, character_set):
+        name, column_type = longer, _VARYING.sub(data_type, column_type)
     is_text = name in TEXT_TYPES
     return replace(
         column,
@@ -253,6 +259,18 @@ def with_character_set(column: Column, character_set: str | None, collation: str
         collation=collation if is_text else None,
         length=None,
     )
+
+
+def _longer_type(name: str, column_type: str, character_set: str) -> str | None:
+    """Return the type that a server without strict mode makes of a VARCHAR or VARBINARY that is too long.
+
+    Source: server, sql/sql_table.cc, `prepare_blob_field`.
+    """
+    found = _VARYING.match(column_type) if name in _LONGER else None
+    size = int(found[1]) * bytes_each(character_set) if found else 0
+    if size < _LENGTHS[1]:
+        return None
+    return _smallest(_BLOBS if character_set == "binary" else _LONGER[name], size)
 
 
 def resolved(character_set: str | None, collation: str | None, default: Default) -> Default:
@@ -367,6 +385,8 @@ def _string(word: str, cursor: Cursor, dialect: Dialect) -> DataType | None:
         )
     if word in ("BINARY", "VARBINARY"):
         found = DataType(word.lower(), str((_sizes(cursor) or [1])[0]))
+        if longer := _longer_type(found.name, found.column_type, "binary"):
+            found = DataType(longer)
         return _compressed(found, cursor)
     for family in (_TEXTS, _BLOBS):
         if word.lower() in family:

@@ -310,6 +310,32 @@ def test_a_timestamp_of_maxdb_is_a_datetime(server: Server) -> None:
     assert folded(shapes) == described(server, ["db"])
 
 
+LONG = [
+    *("varchar(21000) charset latin1", "varchar(21000) charset utf8mb4", "varchar(30000) charset ucs2"),
+    *("varchar(70000) charset latin1", "varchar(66000)", "varchar(20000)", "varbinary(65536)", "varbinary(17000000)"),
+    *("varchar(66000) charset binary", "varchar(16000) charset utf8mb4", "national varchar(30000)"),
+]
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb", "mysql56", "mariadb118"))
+def test_a_varchar_that_is_too_long_is_a_text(server: Server) -> None:
+    server.flush()
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("create database db character set utf8mb4")
+        cursor.execute("set sql_mode = ''")
+        for number, one in enumerate(LONG):
+            cursor.execute(f"create table db.t{number} (a {one})")
+        cursor.execute("create table db.binary (a varchar(66000), b varchar(60000)) charset binary")
+        cursor.execute("create table db.converted (a varchar(20000), b varchar(9), c text) charset latin1")
+        cursor.execute("alter table db.converted convert to character set utf8mb4")
+        cursor.execute("create table db.altered (a varchar(9), b int) charset latin1")
+        cursor.execute("alter table db.altered modify a varchar(66000), add c varchar(70000) first")
+    shapes = Shapes()
+    for action in stated_actions(server.flush()):
+        shapes.apply(action)
+    assert folded(shapes) == described(server, ["db"])
+
+
 @pytest.mark.parametrize("name", marked("mariadb", "mariadb118"))
 def test_types_of_oracle_are_those_that_the_server_makes_of_them(server: Server) -> None:
     types = [
