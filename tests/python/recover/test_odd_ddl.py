@@ -56,6 +56,11 @@ def rows_of(paths: Sequence[Path], snapshot: SchemaSnapshot | None) -> list[Row]
     """Return the rows of files in their order."""
     log = Log.of_files(paths, Filters(), snapshot=snapshot)
     assert log.problems == ()
+    return rows_in(log)
+
+
+def rows_in(log: Log) -> list[Row]:
+    """Return all rows of a log in their order."""
     found: list[tuple[Any, ...]] = log.connection.execute(ROWS).fetchall()
     return [Row(row[:2], row[4:6], *row[6:]) for row in found]
 
@@ -95,12 +100,12 @@ def finding(story: Story) -> str | None:
         for snapshot in (None, *story.snapshots):
             found = alone if snapshot is None else rows_of(files, story.snapshots[snapshot])
             for row, right, known in zip(found, expected, alone, strict=True):
-                if wrong := _wrong(row, right, known, has_values=bool(logged), is_whole=not first):
+                if wrong := difference(row, right, known, has_values=bool(logged), is_whole=not first):
                     return f"{wrong}, with snapshot {snapshot} and files from {first}:\n{story.of(right.table)}"
     return None
 
 
-def _wrong(row: Row, right: Row, known: Row, *, has_values: bool, is_whole: bool) -> str | None:
+def difference(row: Row, right: Row, known: Row, *, has_values: bool, is_whole: bool) -> str | None:
     """Return the difference between a row and the right one.
 
     `known` is what is known of it without a snapshot, from the whole log or from a part.

@@ -2,7 +2,7 @@
 
 import random
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,13 +90,14 @@ class Stage:
         self._folder = folder
         self._played = 0
 
-    def tell(self, seed: int, steps: int) -> Story:
+    def tell(self, seed: int, steps: int, before_step: Callable[[int], None] = lambda step: None) -> Story:
         """Let the servers run random statements, and rows between them."""
         chance, ddl = random.Random(seed), OddDdl(seed, self.servers[-1].flavor)
         with self._playing() as play:
             for line in BEGINNING:
                 play.take(line)
             for step in range(steps):
+                before_step(step)
                 for line in ([SNAPSHOT + "begin", LATER] if step == steps // 4 else []) + (
                     [SNAPSHOT + "middle"] if step == steps // 2 else []
                 ):
@@ -257,7 +258,7 @@ def value_of(data_type: str, chance: random.Random) -> str | None:
     return others.get(data_type)
 
 
-def smaller(stage: Stage, lines: list[str], is_wrong: Any, tries: int = 80) -> list[str]:
+def smaller(stage: Stage, lines: list[str], is_wrong: Callable[[Story], bool], tries: int = 80) -> list[str]:
     """Return fewer lines of a story that still have a finding: halves, quarters and so on are left out."""
     size = len(lines) // 2
     while size and tries:
