@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from ingest.ddl.actions import Action, Column, Default
+from ingest.ddl.column_order import behind_generated_key, without_clashes
 from ingest.ddl.column_types import (
     TEXT_TYPES,
     Dialect,
@@ -33,7 +34,6 @@ from ingest.ddl.definitions import (
     stamped,
 )
 from ingest.ddl.names import Names
-from ingest.ddl.shapes import GENERATED_KEY
 from ingest.ddl.tokens import Cursor
 from ingest.ddl.versioning import PERIOD
 
@@ -105,16 +105,19 @@ class _Parts:
 
     def in_order(self) -> list[Action]:
         """Return the actions, in an order that gives the result of the statement."""
-        placed = _behind_generated_key(self._placed)
-        columns = _without_clashes([*self._changed, *placed, *self._added_period()], self._action)
+        placed = behind_generated_key(self._placed)
+        columns = without_clashes([*self._changed, *placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
-        others = self._others
-        if any(one.keys for one in others):
-            # A key may get the name of a dropped one, wherever that is. All hashes end but those of new keys.
-            others = sorted(others, key=lambda one: (not one.dropped_keys, any(key.is_hash for key in one.keys)))
-        return [*self._defaults, *self._dropped, *columns, *self._keys, *others, *self._renamed] or [
-            self._action("other", detail="nothing")
-        ]
+        # A key may get the name of a dropped one, wherever that is. All hashes end but those of new keys.
+        has_keys = any(one.keys for one in self._others)
+        others = sorted(
+            self._others, key=lambda one: (has_keys and not one.dropped_keys, any(key.is_hash for key in one.keys))
+        )
+        # MariaDB converts the columns, and gives the table another default if the statement has one.
+        is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
+        first, last = ([], self._defaults) if is_last else (self._defaults, [])
+        found = [*first, *self._dropped, *columns, *self._keys, *others, *last, *self._renamed]
+        return found or [self._action("other", detail="nothing")]
 
     def _converted(self, column: Column) -> Column:
         """Return a column that the statement defines, in the character set that the statement converts the table to."""
@@ -456,45 +459,3 @@ class _Parts:
         self._defaults.append(
             self._action("other", detail="default character set", character_set=character_set, collation=collation)
         )
-
-
-def _behind_generated_key(actions: list[Action]) -> list[Action]:
-    """Return placements with those behind a generated key at the beginning: others that are FIRST come between."""
-    if any(GENERATED_KEY in (_old(one), _new(one)) for one in actions):
-        return actions
-    return sorted(actions, key=lambda one: (one.after_column or "").casefold() != GENERATED_KEY)
-
-
-def _without_clashes(actions: list[Action], action: ActionOf) -> list[Action]:
-    """Return column changes that can be made one by one; the server makes them all at once.
-
-    `CHANGE a b int, CHANGE b a int` gives column `a` a name that column `b` still has. Such a column `b` first gets
-    a temporary name.
-    """
-    taken = set[str]()
-    later = {_old(one) for one in actions if _is_renamed(one)}
-    first, rest = list[Action](), list[Action]()
-    for one in actions:
-        if _is_renamed(one):
-            later.discard(_old(one))
-        if _is_renamed(one) and _old(one) in taken:
-            assert one.column_name is not None
-            aside = f"#{one.column_name}"
-            first.append(action("rename_column", column_name=one.column_name, columns=(Column(aside),)))
-            one = replace(one, column_name=aside)
-        rest.append(one)
-        if (new := _new(one)) in later:
-            taken.add(new)
-    return [*first, *rest]
-
-
-def _old(action: Action) -> str:
-    return (action.column_name or "").casefold()
-
-
-def _new(action: Action) -> str:
-    return action.columns[0].name.casefold() if action.columns else ""
-
-
-def _is_renamed(action: Action) -> bool:
-    return action.action in ("modify_column", "rename_column") and _old(action) != _new(action)

@@ -287,6 +287,23 @@ OF_MARIADB = [
     ["create table db.t6 (a int, b int)", "alter table db.t6 add column if not exists (a bigint, c date, d int)"],
     ["create table db.t7 (id int, s date, e date, period for p (s, e))"],
     ["create table db.t8 (id int, s datetime, E datetime)", "alter table db.t8 add period for p (S, e), add x int"],
+    *(
+        [
+            f"create table db.t{number} (k int, a text, b varchar(9) charset latin2) charset latin1",
+            f"alter table db.t{number} {alter}",
+            f"alter table db.t{number} add e text",
+        ]
+        for number, alter in enumerate(
+            [
+                *("collate latin1_bin, convert to charset utf8mb4", "convert to charset utf8mb4, charset latin1"),
+                *(
+                    "convert to charset latin2, charset cp1251, add d text",
+                    "convert to charset utf8mb4, collate utf8mb4_bin",
+                ),
+            ],
+            9,
+        )
+    ),
 ]
 
 
