@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.ddl.actions import Column, Default
-from ingest.ddl.labels import Literals, in_column, written
+from ingest.ddl.labels import Literals, in_any, in_column, written
 from ingest.ddl.tokens import Cursor
 from ingest.versions import NEWEST, Flavor
 
@@ -244,7 +244,7 @@ def with_character_set(column: Column, character_set: str | None, collation: str
     data_type, column_type = column.data_type, column.column_type
     assert data_type is not None and column_type is not None
     if data_type in LABELLED:
-        column_type = in_column(column_type, character_set)
+        column_type = in_any(column_type) if character_set is None else in_column(column_type, character_set)
     if character_set is None:
         return replace(column, column_type=column_type, character_set=None, collation=None)
     name = name_in(data_type, character_set, column.length)

@@ -76,13 +76,21 @@ def reinterpreted(text: str, before: str | None, after: str | None) -> str:
     """
     if before == after:
         return text
-    nameless = f"{text.partition('(')[0]}(?)"
-    labels = [_label(found) for found in _LABEL.finditer(text)]
     if before is None or after is None:
-        return text if all(isinstance(label, str) and label.isascii() for label in labels) else nameless
-    kept = [_shown(_bytes_of(label, before), after) for label in labels]
+        return in_any(text)
+    kept = [_shown(_bytes_of(_label(found), before), after) for found in _LABEL.finditer(text)]
     is_text = after == BINARY or all(isinstance(label, str) for label in kept)
-    return f"{text.partition('(')[0]}({written(kept)})" if kept and is_text else nameless
+    return f"{text.partition('(')[0]}({written(kept)})" if kept and is_text else _nameless(text)
+
+
+def in_any(text: str) -> str:
+    """Return the type of a column in an unknown character set: a character set may lack what is not ASCII."""
+    labels = [_label(found) for found in _LABEL.finditer(text)]
+    return text if all(isinstance(label, str) and label.isascii() for label in labels) else _nameless(text)
+
+
+def _nameless(text: str) -> str:
+    return f"{text.partition('(')[0]}(?)"
 
 
 def _each(text: str, change: Callable[[str | bytes], str | bytes]) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.binlog.charsets import as_text, decode_text, encode_text
 from ingest.binlog.hints import enum_members
-from ingest.ddl.labels import in_column, reinterpreted, written
+from ingest.ddl.labels import in_any, in_column, reinterpreted, written
 from ingest.ddl.shapes import Shapes
 from tests.servers import Server
 from tests.servers.marked import marked
@@ -122,6 +122,8 @@ def test_labels_of_which_nobody_knows_the_bytes_are_no_labels() -> None:
     assert reinterpreted("set('x','y')", None, "latin1") == "set('x','y')"
     assert reinterpreted("enum('x',x'61')", None, "latin1") == "enum(?)"
     assert reinterpreted("enum('a','é')", None, "latin1") == "enum(?)" == reinterpreted("enum('é')", "latin1", None)
+    assert in_any("enum('a','é')") == "enum(?)" == in_any("enum(x'61')")
+    assert in_any("enum('a','b')") == "enum('a','b')"
     assert enum_members("enum(?)") is None
     assert in_column("enum(?)", "latin1") == "enum(?)"
 
