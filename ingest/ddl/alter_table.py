@@ -207,7 +207,7 @@ class _Parts:
             cursor.skip_until(lambda at: at.is_sign(","))
         elif is_key(cursor):
             elements = Elements()
-            what = read_key(cursor, elements, self._names.table)
+            what = read_key(cursor, elements, self._dialect, self._names.table)
             self._add_elements(elements, f"add {what}")
         else:
             is_conditional = self._skip_column()

@@ -87,6 +87,8 @@ class DataType:
         Whether it is SERIAL, which means a type, NOT NULL, AUTO_INCREMENT and UNIQUE in one.
     wanted_length
         Length that a TEXT or BLOB must have. The server chooses the type by it.
+    binary_sizes
+        Labels as a column in `binary` has them, if they may differ from those of other columns.
     """
 
     name: str
@@ -96,6 +98,7 @@ class DataType:
     collation: str | None = None
     is_serial: bool = False
     wanted_length: int | None = None
+    binary_sizes: str = ""
 
     @property
     def is_text(self) -> bool:
@@ -181,12 +184,12 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
         start = cursor.at
         labels = cursor.list_of(lambda: _label(cursor, dialect))
         labelled = _text(DataType(word.lower(), written(labels)), cursor, dialect)
-        if labelled.character_set != "binary" or dialect.literals is None:
+        if dialect.literals is None:
             return labelled
         end, cursor.at = cursor.at, start
         labels = cursor.list_of(lambda: _label(cursor, dialect, is_binary=True))
         cursor.at = end
-        return replace(labelled, sizes=written(labels))
+        return replace(labelled, binary_sizes=written(labels))
     if word == "JSON":
         if not dialect.is_mariadb:
             return DataType("json")
@@ -215,6 +218,8 @@ def in_character_set(found: DataType, character_set: str | None, dialect: Dialec
     """
     known = found.character_set or character_set
     if found.name in LABELLED:
+        if known == "binary":
+            found = replace(found, sizes=found.binary_sizes or found.sizes, character_set=known, collation=known)
         return replace(found, sizes=found.sizes if known is None else in_column(found.sizes, known))
     name = name_in(found.name, known or dialect.default_character_set, found.wanted_length)
     if known is not None and (longer := _longer_type(found.name, found.column_type, known)):
@@ -244,7 +249,9 @@ def with_character_set(column: Column, character_set: str | None, collation: str
     data_type, column_type = column.data_type, column.column_type
     assert data_type is not None and column_type is not None
     if data_type in LABELLED:
-        column_type = in_any(column_type) if character_set is None else in_column(column_type, character_set)
+        # Only CREATE TABLE tells that the table is in `binary`. The bytes of labels then depend on the session.
+        is_open = character_set is None or (character_set == "binary" and column.character_set is None)
+        column_type = in_any(column_type) if is_open else in_column(column_type, character_set)
     if character_set is None:
         return replace(column, column_type=column_type, character_set=None, collation=None)
     name = name_in(data_type, character_set, column.length)

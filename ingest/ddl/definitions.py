@@ -328,7 +328,7 @@ def is_key(cursor: Cursor) -> bool:
     return word == "PERIOD" and following == "FOR"
 
 
-def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
+def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: TableName) -> str:
     """Read a key, a CHECK or a period and add it to the elements; return its kind in a few words."""
     name = None
     if cursor.take_words("CONSTRAINT") and cursor.word() not in ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK"):
@@ -365,7 +365,9 @@ def read_key(cursor: Cursor, elements: Elements, table_name: TableName) -> str:
     parts = read_key_parts(cursor)
     algorithm = _skip_key_options(cursor) or algorithm
     if is_unique:
-        elements.keys.append(Key.of_parts(index_name or name, parts, is_hash=algorithm == "HASH"))
+        elements.keys.append(
+            Key.of_parts(index_name or name, parts, is_hash=dialect.is_mariadb and algorithm == "HASH")
+        )
     return "index"
 
 
@@ -451,7 +453,7 @@ def read_elements(cursor: Cursor, dialect: Dialect, table_name: TableName) -> El
 
     def element() -> None:
         if is_key(cursor):
-            read_key(cursor, elements, table_name)
+            read_key(cursor, elements, dialect, table_name)
         else:
             elements.definitions.append(read_column(cursor, dialect, table_name))
 
