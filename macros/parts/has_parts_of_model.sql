@@ -1,6 +1,11 @@
 {% macro has_parts_of_model(table, built) %}
-    {#- A table of an older version has other partitions, or no record of them. -#}
+    {#- A table of an older version has other columns or partitions, or no record of them. -#}
     {%- if table is none or table.is_view or load_cached_relation(built) is none or not has_file_format(table) -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set found = adapter.get_columns_in_relation(table) | map(attribute='name') | sort -%}
+    {%- set keeps_columns = config.get('on_schema_change') == 'fail' -%}
+    {%- if keeps_columns and found != model.columns.values() | map(attribute='name') | sort -%}
         {{ return(false) }}
     {%- elif is_parquet() -%}
         {%- set columns = modules.re.findall('Partition Columns: \\[(.*)\\]', table.information or '') | join -%}

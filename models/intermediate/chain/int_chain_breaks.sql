@@ -8,27 +8,45 @@
 
 {%- set parts = stale_parts() -%}
 {%- set files = files_looked_back_on(parts) -%}
+{%- set suspected_files = none -%}
+{%- set joins = '' -%}
+
+{%- if is_building() -%}
+    {#- Values are read only where a digest leaves doubt, which is nowhere in most logs. -#}
+    {%- set query -%}
+        select
+            source_id,
+            epoch,
+            binlog_file,
+            count(*) as suspects
+        from (
+            select source_id, inline(array(struct(epoch, binlog_file), struct(previous.epoch, previous.binlog_file)))
+            from {{ ref('int_chain_suspects') }}
+            where {{ in_files(parts) }}
+        )
+        group by source_id, epoch, binlog_file
+    {%- endset -%}
+    {%- set suspected_files = listed_parts(query) -%}
+    {%- if suspected_files | sum(attribute='suspects') <= var('broadcast_transactions_limit') -%}
+        {%- set joins = ', broadcast(suspects)' -%}
+    {%- endif -%}
+{%- endif -%}
 
 with
 
-chain_links as (
+suspects as (
 
-    select * from {{ ref('int_chain_links') }}
-    where {{ in_files(files) }}
+    select * from {{ ref('int_chain_suspects') }}
+    where {{ in_files(parts) }}
 
 ),
 
-chain_files as (
+row_events as (
 
-    select
-        source_id,
-        epoch,
-        binlog_file,
-        file_sequence,
-        place,
-        {{ in_files(parts) }} as is_stale
-    from {{ ref('int_chain_files') }}
-    where {{ in_files(files) }}
+    select * from {{ ref('int_row_events_bound') }}
+    where
+        reason is null
+        and {{ in_files(suspected_files) }}
 
 ),
 
@@ -39,138 +57,110 @@ row_removals as (
 
 ),
 
+chain_files as (
+
+    select * from {{ ref('int_chain_files') }}
+    where {{ in_files(files) }}
+
+),
+
 table_versions as (
 
     select
-        source_id,
-        schema_name,
-        table_name,
         table_version_id,
-        xxhash64(table_version_id) as version_hash,
-        column_names,
         transform(columns, col -> concat(col.name, ' ', col.column_type)) as typed_names
     from {{ ref('table_versions') }}
 
 ),
 
--- A pair needs a first image of a stale file; the ends of all other rows need no order.
-keys_of_stale_files as (
+changes as (
 
-    select key_hash from {{ ref('int_chain_links') }}
-    where is_first and {{ in_files(parts) }}
-
-),
-
-placed as (
-
-    select /*+ broadcast(chain_files) */
-        chain_links.*,
-        chain_files.file_sequence,
-        chain_files.place,
-        chain_files.is_stale
-    from chain_links
-    inner join chain_files
+    select /*+ broadcast(table_versions){{ joins }} */
+        suspects.*,
+        row_events.schema_name,
+        row_events.table_name,
+        row_events.table_version_id,
+        row_events.column_names,
+        table_versions.typed_names,
+        coalesce(
+            case
+                when not suspects.existed_before
+                    then {{ pk_values_after(
+                        'row_events.before_values', 'row_events.after_values', 'row_events.after_columns',
+                        'row_events.primary_key_ordinals'
+                    ) }}
+            end,
+            {{ pk_values(
+                "if(row_events.event_type = 'INSERT', row_events.after_values, row_events.before_values)",
+                'row_events.primary_key_ordinals'
+            ) }}
+        ) as pk_values,
+        {{ row_image('table_versions.typed_names', 'row_events.before_values', 'row_events.before_columns') }}
+            as row_before,
+        row_events.masked_columns
+    from row_events
+    inner join suspects
         on
-            chain_links.source_id = chain_files.source_id
-            and chain_links.epoch = chain_files.epoch
-            and chain_links.binlog_file = chain_files.binlog_file
-
-),
-
-ends as (
-
-    select
-        *,
-        lag(
-            struct(
-                epoch,
-                binlog_file,
-                file_sequence,
-                place,
-                start_pos,
-                payload_ordinal,
-                row_ordinal,
-                version_hash,
-                after_hashes,
-                exists_after,
-                is_rolled_back,
-                masks
-            )
-        ) over (partition by key_hash order by place, start_pos, payload_ordinal, row_ordinal) as preceding
-    from placed
-    where
-        (is_first or is_last)
-        and key_hash in (select keys_of_stale_files.key_hash from keys_of_stale_files)
+            row_events.source_id = suspects.source_id
+            and row_events.epoch = suspects.epoch
+            and row_events.binlog_file = suspects.binlog_file
+            and row_events.start_pos = suspects.start_pos
+            and row_events.payload_ordinal = suspects.payload_ordinal
+            and row_events.row_ordinal = suspects.row_ordinal
+    inner join table_versions on row_events.table_version_id = table_versions.table_version_id
 
 ),
 
 pairs as (
 
-    select
-        * except (previous, preceding),
-        preceding as previous
-    from ends
-    where
-        is_first
-        and is_stale
-        and place - preceding.place <= {{ var('chain_lookback_files') }}
-        and {{ breaks_the_chain('', 'preceding') }}
-
-    union all
-
-    select
-        * except (previous),
-        struct(
-            epoch,
-            binlog_file,
-            file_sequence,
-            place,
-            previous.start_pos,
-            previous.payload_ordinal,
-            previous.row_ordinal,
-            previous.version_hash,
-            previous.after_hashes,
-            previous.exists_after,
-            previous.is_rolled_back,
-            previous.masks
-        ) as previous
-    from placed
-    where previous is not null and is_stale
+    select /*+ broadcast(table_versions){{ joins | replace('suspects', 'changes') }} */
+        changes.*,
+        row_events.table_version_id as previous_table_version_id,
+        {{ row_image(
+            'table_versions.typed_names',
+            values_after('row_events.before_values', 'row_events.after_values', 'row_events.after_columns'),
+            columns_after('row_events.event_type', 'row_events.before_columns', 'row_events.after_columns')
+        ) }} as previous_row_after,
+        row_events.masked_columns as previous_masked_columns
+    from row_events
+    inner join changes
+        on
+            row_events.source_id = changes.source_id
+            and row_events.epoch = changes.previous.epoch
+            and row_events.binlog_file = changes.previous.binlog_file
+            and row_events.start_pos = changes.previous.start_pos
+            and row_events.payload_ordinal = changes.previous.payload_ordinal
+            and row_events.row_ordinal = changes.previous.row_ordinal
+    inner join table_versions on row_events.table_version_id = table_versions.table_version_id
 
 ),
 
-named as (
+compared as (
 
-    select /*+ broadcast(mine), broadcast(theirs) */
-        pairs.*,
-        mine.schema_name,
-        mine.table_name,
-        mine.table_version_id,
-        theirs.table_version_id as previous_table_version_id,
-        struct(pairs.epoch, pairs.file_sequence, pairs.start_pos) as position,
-        struct(pairs.previous.epoch, pairs.previous.file_sequence, pairs.previous.start_pos) as previous_position,
+    select
+        *,
+        struct(epoch, file_sequence, start_pos) as position,
+        struct(previous.epoch, previous.file_sequence, previous.start_pos) as previous_position,
         case
-            when pairs.existed_before and not pairs.previous.exists_after then 'not_inserted'
-            when not pairs.existed_before and pairs.previous.exists_after then 'not_deleted'
+            when existed_before and not previous.exists_after then 'not_inserted'
+            when not existed_before and previous.exists_after then 'not_deleted'
             else 'values_differ'
         end as defect,
-        -- Columns of two versions are the same when they have the same name and type.
+        -- Columns of two versions are the same when they have the same name and type. A column that one of the images
+        -- lacks proves nothing.
         case
-            when pairs.existed_before and pairs.previous.exists_after
+            when existed_before and previous.exists_after
                 then filter(
-                    mine.column_names,
-                    (name, place) -> pairs.before_hashes[place] != get(
-                        pairs.previous.after_hashes,
-                        cast(array_position(theirs.typed_names, mine.typed_names[place]) as int) - 1
-                    )
+                    column_names,
+                    (name, place) -> map_contains_key(row_before, typed_names[place])
+                    and map_contains_key(previous_row_after, typed_names[place])
+                    and not row_before[typed_names[place]] <=> previous_row_after[typed_names[place]]
                     -- Images with different masks do not show whether the value is the same.
-                    and filter(coalesce(pairs.masks, array()), masked -> masked.name = name)
-                    = filter(coalesce(pairs.previous.masks, array()), masked -> masked.name = name)
+                    and get(filter(masked_columns, masked -> masked.column_name = name), 0).fingerprint
+                    <=> get(filter(previous_masked_columns, masked -> masked.column_name = name), 0).fingerprint
                 )
         end as differing_columns
     from pairs
-    inner join table_versions as mine on pairs.version_hash = mine.version_hash
-    inner join table_versions as theirs on pairs.previous.version_hash = theirs.version_hash
 
 ),
 
@@ -193,19 +183,19 @@ removals_by_table as (
 
 alive as (
 
-    select /*+ broadcast(removals_by_table) */ named.*
-    from named
+    select /*+ broadcast(removals_by_table) */ compared.*
+    from compared
     left join removals_by_table
         on
-            named.source_id = removals_by_table.source_id
-            and named.schema_name = removals_by_table.schema_name
-            and named.table_name = removals_by_table.table_name
+            compared.source_id = removals_by_table.source_id
+            and compared.schema_name = removals_by_table.schema_name
+            and compared.table_name = removals_by_table.table_name
     where
-        (named.differing_columns is null or size(named.differing_columns) > 0)
+        (compared.differing_columns is null or size(compared.differing_columns) > 0)
         and not coalesce(
             exists(
                 removals_by_table.positions,
-                removed -> removed > named.previous_position and removed < named.position
+                removed -> removed > compared.previous_position and removed < compared.position
             ),
             false
         )

@@ -77,21 +77,26 @@ keyed as (
                     'row_events.primary_key_ordinals'
                 ) }}
         end as pk_values_after,
+        row_events.event_type != 'INSERT' as existed_before,
+        row_events.event_type != 'DELETE' as exists_after,
+        -- An image of nothing but the key proves nothing.
         case
-            when row_events.event_type != 'INSERT'
-                then {{ column_hashes('row_events.before_values', 'row_events.before_columns') }}
-        end as before_hashes,
+            when
+                row_events.event_type != 'INSERT'
+                and (
+                    row_events.before_columns is null
+                    or size(array_except(row_events.before_columns, row_events.primary_key_ordinals)) > 0
+                )
+                then {{ image_digest('row_events.before_values', 'row_events.before_columns') }}
+        end as before_digest,
         case
             when row_events.event_type != 'DELETE'
-                then {{ column_hashes_after(
-                    'row_events.before_values', 'row_events.after_values', 'row_events.before_columns',
-                    'row_events.after_columns'
+                then {{ image_digest(
+                    values_after('row_events.before_values', 'row_events.after_values', 'row_events.after_columns'),
+                    columns_after('row_events.event_type', 'row_events.before_columns', 'row_events.after_columns')
                 ) }}
-        end as after_hashes,
-        cast(null as array<int>) as no_hashes,
-        transform(
-            row_events.masked_columns, masked -> struct(masked.column_name as name, masked.fingerprint)
-        ) as masks
+        end as after_digest,
+        cast(null as bigint) as no_digest
     from row_events
     left join without_effect on row_events.transaction_key = without_effect.transaction_key
     where
@@ -113,99 +118,59 @@ lives as (
         version_hash,
         table_hash,
         is_rolled_back,
-        masks,
         inline(
             if(
                 pk_values_after is null,
-                array(named_struct('key', pk_values, 'before', before_hashes, 'after', after_hashes)),
                 array(
-                    named_struct('key', pk_values, 'before', before_hashes, 'after', no_hashes),
-                    named_struct('key', pk_values_after, 'before', no_hashes, 'after', after_hashes)
+                    struct(
+                        pk_values as pk,
+                        existed_before as existed,
+                        exists_after as lives,
+                        before_digest as before,
+                        after_digest as after
+                    )
+                ),
+                array(
+                    struct(
+                        pk_values as pk,
+                        true as existed,
+                        false as lives,
+                        before_digest as before,
+                        no_digest as after
+                    ),
+                    struct(
+                        pk_values_after as pk,
+                        false as existed,
+                        true as lives,
+                        no_digest as before,
+                        after_digest as after
+                    )
                 )
             )
-        ) as (pk_values, before_hashes, after_hashes)
+        ) as (pk_values, existed_before, exists_after, before_digest, after_digest)
     from keyed
-
-),
-
-links as (
-
-    select
-        file_number,
-        start_pos,
-        payload_ordinal,
-        row_ordinal,
-        version_hash,
-        xxhash64(table_hash, pk_values) as key_hash,
-        is_rolled_back,
-        masks,
-        pk_values,
-        before_hashes,
-        after_hashes,
-        before_hashes is not null as existed_before,
-        after_hashes is not null as exists_after
-    from lives
-    where pk_values is not null
-
-),
-
-neighbours as (
-
-    select
-        *,
-        lag(
-            struct(
-                start_pos,
-                payload_ordinal,
-                row_ordinal,
-                version_hash,
-                after_hashes,
-                exists_after,
-                is_rolled_back,
-                masks
-            )
-        ) over (partition by key_hash, file_number order by start_pos, payload_ordinal, row_ordinal) as previous,
-        lead(true) over (
-            partition by key_hash, file_number order by start_pos, payload_ordinal, row_ordinal
-        ) is null as is_last
-    from links
-
-),
-
-judged as (
-
-    select
-        *,
-        previous is null as is_first,
-        {{ breaks_the_chain('', 'previous') }} as is_break
-    from neighbours
 
 ),
 
 final as (
 
     select /*+ broadcast(chain_files) */
-        judged.key_hash,
-        judged.pk_values,
-        judged.version_hash,
-        judged.start_pos,
-        judged.payload_ordinal,
-        judged.row_ordinal,
-        judged.existed_before,
-        judged.exists_after,
-        judged.is_rolled_back,
-        judged.masks,
-        judged.is_first,
-        judged.is_last,
-        if(judged.is_first or judged.is_break, judged.before_hashes, null) as before_hashes,
-        if(judged.is_last, judged.after_hashes, null) as after_hashes,
-        if(judged.is_break, judged.previous, null) as previous,
+        xxhash64(lives.table_hash, lives.pk_values) as key_hash,
+        lives.version_hash,
+        lives.start_pos,
+        lives.payload_ordinal,
+        lives.row_ordinal,
+        lives.existed_before,
+        lives.exists_after,
+        lives.is_rolled_back,
+        lives.before_digest,
+        lives.after_digest,
         chain_files.source_id,
         chain_files.epoch,
         chain_files.binlog_file
-    from judged
-    inner join chain_files on judged.file_number = chain_files.file_number
-    where judged.is_first or judged.is_last or judged.is_break
+    from lives
+    inner join chain_files on lives.file_number = chain_files.file_number
+    where lives.pk_values is not null
 
 )
 

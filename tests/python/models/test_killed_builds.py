@@ -40,15 +40,15 @@ SEED = os.environ.get("BINLOOM_KILLS_SEED", "20261122")
 # Every kind of table: rebuilt in full, by hour, by file, with a record of its inputs, and a view below them.
 UPSTREAM = ["+row_changes", "+int_chain_breaks", "+transactions"]
 FEEDING = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "int_chain_files"]
-KILLED = [*FEEDING, "row_changes", "transactions", "int_row_change_counts", "int_chain_links", "int_chain_breaks"]
+CHAIN = ["int_chain_links", "int_chain_suspects", "int_chain_breaks"]
+KILLED = [*FEEDING, "row_changes", "transactions", "int_row_change_counts", *CHAIN]
 EVERYTHING = [*UPSTREAM, *KILLED]
 TABLES = [
     "binloom.row_changes",
     "binloom.transactions",
     "binloom_intermediate.int_row_event_counts",
     "binloom_intermediate.int_row_change_counts",
-    "binloom_intermediate.int_chain_links",
-    "binloom_intermediate.int_chain_breaks",
+    *(f"binloom_intermediate.{name}" for name in CHAIN),
     "binloom_intermediate.row_changes_built_parts",
     "binloom_intermediate.int_table_map_bindings",
 ]
