@@ -91,7 +91,7 @@ def test_what_it_cannot_answer_is_refused(home: Path, query: str, needle: str) -
 
 
 def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(NoMartError, match=r"nothing was landed there yet\. Run `binloom ingest`"):
+    with pytest.raises(NoMartError, match=r"nothing was landed there yet\. Land binlog files with `binloom ingest`"):
         ask("select * from row_changes", tmp_path)
 
 
