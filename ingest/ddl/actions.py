@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Literal
+from typing import Final, Literal
 
 Default = tuple[str | None, str | None]
 """A character set and a collation, each None where it is unknown."""
@@ -30,6 +30,11 @@ Kind = Literal[
     "other",
     "not_understood",
 ]
+
+CONVERTS_COLUMNS: Final = "converts columns"
+"""Detail of a conversion that leaves the default of the table as it is if it changes no column."""
+MAY_CONVERT_COLUMNS: Final = "may convert columns"
+"""Detail of a conversion of which this is not known."""
 
 
 @dataclass(frozen=True, slots=True)

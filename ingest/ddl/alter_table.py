@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ingest.ddl.actions import Action, Column, Default
+from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default
 from ingest.ddl.column_order import behind_generated_key, without_clashes
 from ingest.ddl.column_types import (
     TEXT_TYPES,
@@ -59,6 +59,8 @@ _PARTITION_VERBS: Final = (
     *("SECONDARY_LOAD", "SECONDARY_UNLOAD"),
 )
 
+_CONVERSIONS: Final = {True: CONVERTS_COLUMNS, None: MAY_CONVERT_COLUMNS, False: None}
+
 
 def read_alter_table(cursor: Cursor, dialect: Dialect, names: Names, action: ActionOf) -> list[Action]:
     """Read the parts of an ALTER TABLE, behind the table's name.
@@ -79,6 +81,7 @@ def read_alter_table(cursor: Cursor, dialect: Dialect, names: Names, action: Act
     """
     reader = _Parts(cursor, dialect, names, action)
     while not cursor.is_at_end:
+        reader.parts += cursor.word() != "LOCK"
         reader.read_part()
         # Table options may follow each other without a comma, and so may operations on partitions.
         cursor.take_sign(",")
@@ -102,6 +105,7 @@ class _Parts:
         self._others: list[Action] = []
         self._renamed: list[Action] = []
         self._adds_versioning = self._declares_period = False
+        self.parts = 0
 
     def in_order(self) -> list[Action]:
         """Return the actions, in an order that gives the result of the statement."""
@@ -117,6 +121,8 @@ class _Parts:
         is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
         first, last = ([], self._defaults) if is_last else (self._defaults, [])
         found = [*first, *self._dropped, *columns, *self._keys, *others, *last, *self._renamed]
+        if self.parts == 1 and found and found[0].action == "convert_character_set":
+            found = [replace(found[0], detail=_CONVERSIONS[self._dialect.skips_a_conversion])]
         return found or [self._action("other", detail="nothing")]
 
     def _converted(self, column: Column) -> Column:

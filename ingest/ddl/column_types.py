@@ -42,6 +42,16 @@ class Dialect:
         return self.flavor == "mariadb"
 
     @property
+    def skips_a_conversion(self) -> bool | None:
+        """Whether CONVERT TO alone does nothing if it changes no column: so MySQL 5.6, and not MySQL 9.7 and MariaDB.
+
+        None for MySQL 5.7, which was not tried.
+        """
+        if self.is_mariadb or self.version >= (8,):
+            return False
+        return True if self.version < (5, 7) else None
+
+    @property
     def shows_widths(self) -> bool:
         """Whether integers are shown with a display width; MySQL stopped this in 8.0.19."""
         return self.is_mariadb or self.version < (8, 0, 19)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ingest.ddl.actions import Action, Column, Default, Key
+from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
 from ingest.ddl.hashed_keys import ends_hashes, hashed_keys, is_hash, with_hashes
 from ingest.ddl.labels import reinterpreted
@@ -357,8 +357,14 @@ class Shapes:
     def _convert(self, action: Action) -> None:
         if shape := self._table(action):
             default = self._default_of(action.other_schema_name or action.schema_name)
+            before, columns = (shape.character_set, shape.collation), shape.columns
             shape.character_set, shape.collation = resolved(action.character_set, action.collation, default)
-            shape.columns = [_converted(column, shape) for column in shape.columns]
+            shape.columns = [_converted(column, shape) for column in columns]
+            if action.detail in (CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS):
+                is_known = all(one.character_set for one in columns if one.data_type in TEXT_TYPES)
+                if shape.columns == columns or not is_known:
+                    kept = before if is_known and action.detail == CONVERTS_COLUMNS else NOT_KNOWN
+                    shape.character_set, shape.collation = kept
 
     def _other(self, action: Action) -> None:
         schema, says_default = action.schema_name or "", action.character_set or action.collation

@@ -312,6 +312,30 @@ def test_what_only_mariadb_has_comes_to_what_it_shows(server: Server) -> None:
     check(server, OF_MARIADB)
 
 
+# MySQL 5.6 leaves the default of a table as it is if a conversion that stands alone changes no column.
+CONVERSIONS = [
+    [
+        f"create table db.t{number} ({columns}) charset latin1",
+        f"alter table db.t{number} {alter}",
+        f"alter table db.t{number} add e text",
+    ]
+    for number, (columns, alter) in enumerate(
+        (columns, alter)
+        for columns in ("a int, b varbinary(9)", "a int, b text", "a varchar(9) charset utf8mb4")
+        for alter in (
+            *("convert to charset utf8mb4", "convert to charset utf8mb4 collate utf8mb4_bin"),
+            *("convert to charset utf8mb4, comment 'x'", "convert to charset utf8mb4, lock=shared"),
+            "convert to charset utf8mb4, add f int",
+        )
+    )
+]
+
+
+@pytest.mark.parametrize("name", marked("mysql", "mariadb", "mysql56", "mariadb118"))
+def test_a_conversion_comes_to_what_the_server_shows(server: Server) -> None:
+    check(server, CONVERSIONS)
+
+
 @pytest.mark.parametrize("name", marked("mariadb", "mysql56", "mariadb118"))
 def test_a_timestamp_of_maxdb_is_a_datetime(server: Server) -> None:
     server.flush()
