@@ -9,7 +9,7 @@ A command takes them as one parameter:
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any, Final
 
 import typer
@@ -59,18 +59,27 @@ OPTIONS: Final[dict[str, Any]] = {
 
 def with_filters(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `filters` of a command by one option for each filter."""
+    return with_some_filters(*OPTIONS)(command)
+
+
+def with_some_filters(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator that replaces the parameter `filters` of a command by options for some filters."""
+    return partial(_with_options, {name: OPTIONS[name] for name in names})
+
+
+def _with_options(chosen_options: dict[str, Any], command: Callable[..., None]) -> Callable[..., None]:
     from recover.selection.filters import Filters
 
     signature = inspect.signature(command, eval_str=True)
     own = [parameter for name, parameter in signature.parameters.items() if name != "filters"]
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in OPTIONS.items()
+        for name, annotation in chosen_options.items()
     ]
 
     @wraps(command)
     def filtered(**given: Any) -> None:
-        chosen = {name: value for name in OPTIONS if (value := given.pop(name)) is not None}
+        chosen = {name: value for name in chosen_options if (value := given.pop(name)) is not None}
         command(filters=Filters.of(**chosen), **given)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]

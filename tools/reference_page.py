@@ -46,7 +46,10 @@ def _section(command: Any, parent: Any, shared: dict[str, list[str]]) -> Iterato
 
 def _grouped(command: Any, context: Any) -> tuple[list[str], dict[str, list[str]]]:
     """Return the options and arguments of a command alone, and those that other commands have too, by group."""
-    has_login = server_options.OPTIONS.keys() <= {parameter.name for parameter in command.params}
+    all_names = {parameter.name for parameter in command.params}
+    has_login = server_options.OPTIONS.keys() <= all_names
+    # A command with some of the filters lists them among its own options.
+    has_filters = filter_options.OPTIONS.keys() <= all_names
     own: list[str] = []
     groups: dict[str, list[str]] = {}
     for parameter in command.get_params(context):
@@ -55,7 +58,7 @@ def _grouped(command: Any, context: Any) -> tuple[list[str], dict[str, list[str]
             continue
         names, meaning = record
         line = f"- `{names}`: {_plain(meaning)}"
-        if getattr(parameter, "rich_help_panel", None) == filter_options.PANEL:
+        if has_filters and parameter.name in filter_options.OPTIONS:
             groups.setdefault(filter_options.PANEL, []).append(line)
         elif has_login and parameter.name in server_options.OPTIONS:
             groups.setdefault("Login at a server", []).append(line)

@@ -54,11 +54,11 @@ def open_log(
         Options that do not fit each other.
     """
     if not files:
-        _assert_files(more, given)
+        assert_files(more, given)
         return Log.of_cluster() if is_cluster_target() else _warehouse(VIEWS, filters=filters)
     hide_pandas_from_arrow()
     named = binlogs([*files, *(more or ())])
-    return Log.of_files(named, filters, **_origin(filters.sources, given, named))
+    return Log.of_files(named, filters, **origin(filters.sources, given, named))
 
 
 def open_full_log(
@@ -89,7 +89,7 @@ def open_full_log(
         Options that do not fit each other.
     """
     if not files:
-        _assert_files(more, given)
+        assert_files(more, given)
         if is_cluster_target():
             return Log.of_cluster()
         return _warehouse((*VIEWS, *MARTS, *BASELINE_VIEWS), spill)
@@ -97,7 +97,7 @@ def open_full_log(
         raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
     hide_pandas_from_arrow()
     named = binlogs([*files, *(more or ())])
-    return Log.of_whole_files(named, table, spill=spill, **_origin(sources, given, named))
+    return Log.of_whole_files(named, table, spill=spill, **origin(sources, given, named))
 
 
 @contextmanager
@@ -225,20 +225,23 @@ def _warehouse(views: Iterable[tuple[str, str]], spill: Path | None = None, filt
     return log
 
 
-def _assert_files(more: Sequence[Path] | None, given: GivenDefinitions) -> None:
+def assert_files(more: Sequence[Path] | None, given: GivenDefinitions) -> None:
+    """Refuse options that belong to --files, and words that are no options."""
     if more:
         raise UsageError(f"{more[0]} is not an option of this command.", hint="Give binlog files with --files.")
     if given.options:
         raise UsageError(f"{given.options[0]} is for the tables of files.", hint="Give it with --files.")
 
 
-class _Origin(TypedDict):
+class Origin(TypedDict):
+    """The source of files, and what defines its tables, as the readers of files take them."""
+
     source_id: str | None
     snapshot: "SchemaSnapshot | None"
     home: Path | None
 
 
-def _origin(sources: Sequence[str], given: GivenDefinitions, files: "Sequence[LogPath]") -> _Origin:
+def origin(sources: Sequence[str], given: GivenDefinitions, files: "Sequence[LogPath]") -> Origin:
     """Return the source of files, and what defines their tables: what is given, or else the landed source."""
     if len(sources) > 1:
         raise UsageError("Files belong to one source.", hint="Give --source once, or not at all.")

@@ -110,10 +110,10 @@ def decode(
     """
     from ingest.binlog import open_binlog
 
-    files = _placed(paths)
+    files = placed(paths)
     _assert_names(filters, files)
-    scans = _scans(files)
-    history = _history(source_id, snapshot, home)
+    scans = scans_of(files)
+    history = definitions_of_log(source_id, snapshot, home)
     for file in files:
         history.add_scan(0, file.name, scans[file])
     only = _with_former_names(table, scans.values())
@@ -150,7 +150,7 @@ def decode(
     return DecodedFiles(connection, tuple(work.problems), tables, files[-1].name, last.is_closed, history, documents)
 
 
-def _placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
+def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":
     """Return the files in the order of the log; the names of one log differ."""
     from ingest.sources.directory import binlog_path
 
@@ -175,13 +175,15 @@ def _assert_names(filters: Filters, files: "Sequence[BinlogPath]") -> None:
             raise unknown_name(f"The file {name!r} is not one of --files.", name, names)
 
 
-def _scans(files: "Iterable[BinlogPath]") -> "dict[BinlogPath, Scan]":
+def scans_of(files: "Iterable[BinlogPath]") -> "dict[BinlogPath, Scan]":
+    """Return the inventory of each file."""
     from ingest.binlog import scan_binlog
 
     return {file: scan_binlog(file.path) for file in files}
 
 
-def _history(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | None) -> "SchemaHistory":
+def definitions_of_log(source_id: str, snapshot: "SchemaSnapshot | None", home: Path | None) -> "SchemaHistory":
+    """Return the definitions of the tables that a snapshot gives, or the home of a landed source."""
     from ingest.landing.schema_history import SchemaHistory
     from ingest.warehouse.record import SourceRecord
 
@@ -291,7 +293,7 @@ class _Decoding:
                     case "unsupported_events":
                         self._add_undecoded(batch, place)
         if scan.defect is not None:
-            self.problems.append(_damage(file, scan))
+            self.problems.append(damage(file, scan))
             # In a file in use, the server may be about to write the rest of its last event.
             if not (scan.format.is_in_use and scan.defect.is_cut):
                 self.failed.setdefault(file.name, scan.complete_end)
@@ -350,7 +352,7 @@ class _Decoding:
         self._bound.add((file.name, table_map["table_map_id"]))
         unknown = table_map["unknown_hints"] or []
         for binding in self._names.bindings(table_map):
-            low, high = _offsets(binding.first, file.sequence or 0), _offsets(binding.end, file.sequence or 0)
+            low, high = offsets(binding.first, file.sequence or 0), offsets(binding.end, file.sequence or 0)
             if low >= high:
                 continue
             version = table_version(binding.version) if binding.version is not None else None
@@ -445,12 +447,11 @@ class _Decoding:
             )
 
 
-def _offsets(position: tuple[int, int, int], sequence: int) -> int:
+def offsets(position: tuple[int, int, int], sequence: int, epoch: int = 0) -> int:
     """Return the offset of a position in a file: 0 if it is before the file, a large number if it is after it."""
-    epoch, number, offset = position
-    if (epoch, number) == (0, sequence):
-        return max(offset, 0)
-    return 0 if (epoch, number) < (0, sequence) else 2**62
+    if position[:2] == (epoch, sequence):
+        return max(position[2], 0)
+    return 0 if position[:2] < (epoch, sequence) else 2**62
 
 
 def _in_words(unknown: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str | None:
@@ -464,7 +465,8 @@ def _in_words(unknown: Iterable[Mapping[str, Any]], names: Sequence[str]) -> str
     return f"nothing tells {' and '.join(told)} at this position"
 
 
-def _damage(file: "BinlogPath", scan: "Scan") -> BinloomError:
+def damage(file: "BinlogPath", scan: "Scan") -> BinloomError:
+    """Return the error for the defect of a file."""
     from ingest.errors import CorruptBinlogError
 
     defect = scan.defect
