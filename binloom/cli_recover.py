@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from binloom.commands.output import Format, StateFormat
+from binloom.commands.output import Format, ReportFormat, StateFormat
 from binloom.commands.running import end_with_the_pipe
-from binloom.filter_options import with_filters
+from binloom.filter_options import with_filters, with_some_filters
 from binloom.options import (
     SCHEMA_FROM,
     CommandWithKey,
@@ -25,6 +25,7 @@ from binloom.options import (
 from binloom.server_options import with_server
 from ingest.errors import UsageError
 from recover.questions.statistics import Unit
+from recover.questions.top import Step
 from recover.selection.filters import By, Filters
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -165,6 +166,54 @@ def transactions(
     least = Least(min_rows, min_bytes, min_seconds)
     with problems_first(log):
         raise typer.Exit(print_transactions(log, filters, by, top, least, format))
+
+
+@commands.command(short_help="Print what changed most, and when.")
+@with_some_filters("sources", "schemas", "tables", "since", "until")
+@with_server("--schema-from", help=SCHEMA_FROM)
+def top(
+    filters: Filters,
+    by: Annotated[Step, typer.Option("--by", help="Step of the timeline.", case_sensitive=False)] = Step.MINUTE,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Length of each list.")] = 10,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Print again after each such time, with what has landed since: 2s, 1m.",
+        ),
+    ] = None,
+    format: Annotated[
+        ReportFormat, typer.Option("--format", help="How the answer is printed.", case_sensitive=False)
+    ] = ReportFormat.TEXT,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
+    schema_from: Any = None,
+) -> None:
+    """Print which tables, transactions, connections and rows changed most, and when. Needs no Java and no build.
+
+    Rows are counted and not kept. Without --files, the answer is about all that has landed. With --every and beside
+    `binloom follow`, it is about a live server. The answer tells what it lacks.
+    """
+    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.commands.open_log import assert_files
+    from binloom.commands.top import Wanted, print_top_of_files, print_top_of_home
+    from binloom.commands.units import seconds
+    from ingest.warehouse.home import binloom_home
+
+    end_with_the_pipe()
+    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
+    wanted = Wanted(filters, by, limit)
+    pause = None if every is None else seconds(every, "--every")
+    if from_files:
+        if pause is not None:
+            raise UsageError(
+                "--every is about what lands, and files do not change.", hint="Give --files or --every, not both."
+            )
+        raise typer.Exit(print_top_of_files([*from_files, *(more_files or ())], wanted, given, format))
+    assert_files(more_files, given)
+    raise typer.Exit(print_top_of_home(binloom_home(), wanted, pause, format))
 
 
 SkipConflicts = Annotated[

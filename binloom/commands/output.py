@@ -28,6 +28,13 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+class ReportFormat(StrEnum):
+    """Output format of an answer that is more than rows of one kind."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 class StateFormat(StrEnum):
     """Output format of the rows of a table."""
 
