@@ -25,7 +25,10 @@ from ingest.binlog.filters import TableFilter
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.words import counted
 from recover.questions.top import SPIKE, Step, Top, bars
+from recover.selection.catalog import unknown_table
+from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters
+from recover.sources.cluster import is_cluster_target
 
 if TYPE_CHECKING:
     from binloom.commands.given_definitions import GivenDefinitions
@@ -50,6 +53,19 @@ class Wanted:
         tables = TableFilter.of(self.filters.schemas, self.filters.tables)
         return Activity(self.step, tables, self.filters.since, self.filters.until, self.limit)
 
+    def check_tables(self, activity: "Activity") -> None:
+        """Refuse the name of a table that the log does not have.
+
+        Raises
+        ------
+        UnknownNameError
+            A filter names such a table.
+        """
+        for pattern in self.filters.tables:
+            only = Filters(schemas=self.filters.schemas, tables=(pattern,))
+            if not any(is_filtered_table(only, *table) for table in activity.tables):
+                raise unknown_table(pattern, activity.tables)
+
 
 def print_top_of_files(files: Sequence[Path], wanted: Wanted, given: "GivenDefinitions", format: ReportFormat) -> int:
     """Print the activity in binlog files; return the exit code, that of damage if a file is damaged."""
@@ -61,6 +77,8 @@ def print_top_of_files(files: Sequence[Path], wanted: Wanted, given: "GivenDefin
     activity = wanted.activity()
     with waiting("reading the files"):
         problems, lacks = count_files(activity, named, **origin(wanted.filters.sources, given, named))
+    if not problems:
+        wanted.check_tables(activity)
     _print(activity.answer(lacks), format)
     sys.stdout.flush()
     for problem in problems:
@@ -73,6 +91,11 @@ def print_top_of_home(home: Path, wanted: Wanted, every: float | None, format: R
     from recover.sources.activity_of_home import ActivityOfHome
     from recover.sources.landed_marts import has_segments
 
+    if is_cluster_target():
+        raise UsageError(
+            "top reads what has landed in a home, and does not ask a cluster.",
+            hint="Unset BINLOOM_TARGET, or give binlog files with --files.",
+        )
     if every is None and not has_segments(home):
         raise UsageError("Nothing has landed in this home yet.", hint="Land a log, or give files with --files.")
     activity = wanted.activity()
@@ -85,6 +108,7 @@ def print_top_of_home(home: Path, wanted: Wanted, every: float | None, format: R
     if every is None:
         with waiting("reading what has landed"):
             top = answer()
+        wanted.check_tables(activity)
         _print(top, format)
     else:
         _repeat(answer, every, format)

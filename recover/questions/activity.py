@@ -93,6 +93,11 @@ class Activity:
         Only rows of events from this time on, and before this time.
     limit
         Length of each list of the answer.
+
+    Attributes
+    ----------
+    tables
+        Schema and name of all tables with rows, also of those that do not count.
     """
 
     def __init__(
@@ -108,6 +113,7 @@ class Activity:
         self._since = _microseconds(since)
         self._until = _microseconds(until)
         self._limit = limit
+        self.tables: set[tuple[str, str]] = set()
         self._names: list[tuple[str, str, str]] = []
         self._numbers: dict[tuple[str, str, str], int] = {}
         self._has_key: dict[int, bool | None] = {}
@@ -312,6 +318,7 @@ class Activity:
 
     def _table(self, source_id: str, known: KnownMap) -> int:
         """Return the number of a table; -1 if its rows do not count."""
+        self.tables.add((known.schema_name, known.table_name))
         if self._filter is not None and not self._filter.takes(known.schema_name, known.table_name):
             return -1
         name = (source_id, known.schema_name, known.table_name)

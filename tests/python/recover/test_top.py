@@ -137,6 +137,11 @@ def test_options_that_do_not_fit_are_refused(home: Path) -> None:
     file = str(SAMPLES / "shop-mysql" / "binlog.000001")
     assert_sentence(binloom_here("top", "--every", "2s", "--files", file), 2, "--every is about what lands")
     assert_sentence(binloom_here("top", "--source", "shop", home=home), 2, "shop", "mysql")
+    for where in (("--files", file), ()):
+        unknown = binloom_here("top", "--table", "shop.order", *where, home=home)
+        assert_sentence(unknown, 2, "There is no table 'shop.order'", "nearest .* shop.orders")
+    cluster = binloom_here("top", home=home, env={"BINLOOM_TARGET": "thrift"})
+    assert_sentence(cluster, 2, "does not ask a cluster", "--files")
 
 
 def test_an_answer_that_is_repeated_has_what_has_landed_since(tmp_path: Path) -> None:
