@@ -4,7 +4,9 @@
     {%- endif -%}
     {#- The SQL has the rows of all stale parts. -#}
     {%- set columns = config.get('partition_by') -%}
-    {%- set found = listed_parts("select distinct " ~ columns | join(', ') ~ " from (" ~ sql ~ ") where " ~ in_files(parts)) -%}
+    {%- set found = listed_parts(
+        "select distinct " ~ columns | join(', ') ~ " from (" ~ sql ~ ") where " ~ in_files(parts)
+    ) -%}
     {%- set missing = [] -%}
     {%- for part in parts -%}
         {%- set place = {} -%}
