@@ -19,6 +19,8 @@ from binloom.commands.output import Format
 from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, run_app
 from binloom.general_options import InstallCompletion, ShowCompletion, Version
 from binloom.options import (
+    SCHEMA_FROM,
+    Ddl,
     ExcludeTables,
     FileOrAddress,
     Files,
@@ -28,6 +30,7 @@ from binloom.options import (
     MetricsPort,
     Schemas,
     SkipBadChecksum,
+    SnapshotDir,
     Source,
     Tables,
 )
@@ -90,25 +93,11 @@ def inspect(
 
 
 @app.command(short_help="Print the row changes of binlog files.")
-@with_server("--schema-from", help="Server that has the definitions of the tables.")
+@with_server("--schema-from", help=SCHEMA_FROM)
 def decode(
     files: Files,
-    snapshot_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            readable=False,
-            help="Schema snapshot (columns.json ...) with the names that the log does not contain.",
-        ),
-    ] = None,
-    ddl: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            readable=False,
-            help="CREATE and ALTER statements of the tables, such as mysqldump --no-data writes.",
-        ),
-    ] = None,
+    snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
     schema_from: Any = None,
     schemas: Schemas = None,
     tables: Tables = None,

@@ -81,7 +81,7 @@ SnapshotDir = Annotated[
         "--snapshot-dir",
         metavar="DIR",
         readable=False,
-        help="With --files: schema snapshot (columns.json ...) with the names that the log does not contain.",
+        help="Schema snapshot (columns.json ...) with the names that binlog files do not contain.",
     ),
 ]
 Ddl = Annotated[
@@ -90,10 +90,10 @@ Ddl = Annotated[
         "--ddl",
         metavar="FILE",
         readable=False,
-        help="With --files: CREATE and ALTER statements of the tables, such as mysqldump --no-data writes.",
+        help="CREATE and ALTER statements of the tables in binlog files, such as mysqldump --no-data writes.",
     ),
 ]
-SCHEMA_FROM: Final = "With --files: server that has the definitions of the tables."
+SCHEMA_FROM: Final = "Server that has the definitions of the tables in binlog files."
 
 
 def _can_be_written(output: Path | None) -> Path | None:
