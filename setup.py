@@ -5,7 +5,9 @@ copy in `binloom/project`, and dbt's plugin beside the packages, where dbt looks
 """
 
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -23,6 +25,8 @@ PROJECT = (
     "samples",
 )
 PLUGIN = "dbt_plugin/dbt_binloom.py"
+PAGES = "https://github.com/binloom/binloom/blob"
+RAW_FILES = "https://raw.githubusercontent.com/binloom/binloom"
 KERNEL = os.environ.get("BINLOOM_COMPILED_KERNEL")
 
 
@@ -51,11 +55,29 @@ def _files(part: Path) -> list[Path]:
     return [path for path in found if "__pycache__" not in path.parts]
 
 
-class WithCode(Distribution):
-    """Says that there is code for a platform, so that the build makes a wheel of one."""
+class Package(Distribution):
+    """The package as its readers and its platform need it."""
+
+    def parse_config_files(self, *arguments: Any, **options: Any) -> None:
+        super().parse_config_files(*arguments, **options)
+        if not KERNEL:
+            # Nothing in this distribution can decode without it.
+            needed = [re.sub("^(numba.*?) *;.*", r"\1", one) for one in self.install_requires]
+            self.install_requires = self.metadata.install_requires = needed
+        self.metadata.long_description = _with_whole_links(self.metadata.long_description, self.metadata.version)
 
     def has_ext_modules(self) -> bool:
+        # The build then makes a wheel of one platform.
         return bool(KERNEL)
+
+
+def _with_whole_links(readme: str, version: str) -> str:
+    """Let the links of the README lead into the repository: a package index does not have the files beside it."""
+    return re.sub(
+        r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]+)\)",
+        lambda link: f"{link[1]}[{link[2]}]({RAW_FILES if link[1] else PAGES}/v{version}/{link[3]})",
+        readme,
+    )
 
 
 class WheelOfPlatform(bdist_wheel):
@@ -66,4 +88,4 @@ class WheelOfPlatform(bdist_wheel):
 
 
 if __name__ == "__main__":
-    setup(distclass=WithCode, cmdclass={"build_py": BuildWithProject, "bdist_wheel": WheelOfPlatform})
+    setup(distclass=Package, cmdclass={"build_py": BuildWithProject, "bdist_wheel": WheelOfPlatform})

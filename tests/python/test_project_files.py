@@ -1,7 +1,11 @@
 """Files about the project itself: licence, origin of data, version, types."""
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +41,22 @@ def test_files_that_the_notice_names_exist() -> None:
 @pytest.mark.parametrize("folder", ["tests/fixtures/", "samples/", "ingest/binlog/charset_tables/", "seeds/"])
 def test_data_of_others_has_its_origin_in_the_notice(folder: str) -> None:
     assert folder in (PROJECT / "NOTICE").read_text()
+
+
+@pytest.mark.parametrize(("has_decoder", "needs"), [(True, "numba.*; sys_platform != "), (False, "numba[^;]*$")])
+def test_a_wheel_needs_numba_where_it_has_no_decoder_and_its_links_lead_somewhere(
+    has_decoder: bool, needs: str, tmp_path: Path
+) -> None:
+    program = f"from setuptools import build_meta; build_meta.prepare_metadata_for_build_wheel({str(tmp_path)!r})"
+    environment = {**os.environ, "BINLOOM_COMPILED_KERNEL": str(tmp_path) if has_decoder else ""}
+    subprocess.run([sys.executable, "-c", program], cwd=PROJECT, env=environment, check=True, capture_output=True)
+    (metadata,) = tmp_path.glob("*.dist-info/METADATA")
+    head, _, readme = metadata.read_text().partition("\n\n")
+    assert len(re.findall(f"^Requires-Dist: {needs}", head, re.MULTILINE)) == 1
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert len(links) > 20 and [link for link in links if not link.startswith(("https://", "#"))] == []
+    pages = [link.partition(f"/v{METADATA['project']['version']}/")[2].partition("#")[0] for link in links]
+    assert [page for page in pages if page and not (PROJECT / page).exists()] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
