@@ -15,7 +15,7 @@ from binloom.cli_baseline import commands as baselines
 from binloom.cli_models import commands as models
 from binloom.cli_recover import commands as recovery
 from binloom.cli_retention import commands as retention
-from binloom.commands.output import Format
+from binloom.commands.output import Format, say
 from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, run_app
 from binloom.general_options import InstallCompletion, ShowCompletion, Version
 from binloom.options import (
@@ -81,12 +81,12 @@ def inspect(
     The exit code is 1 if a file is damaged. It is 2 if a file is empty or not a binlog. The report gives 3 for a file
     that is encrypted or that ends inside its first event.
     """
+    from binloom.answers.named_files import binlogs
     from binloom.commands.inspect import inspect_files, list_events
-    from binloom.commands.named_files import binlogs
 
     end_with_the_pipe()
     hide_pandas_from_arrow()
-    found = binlogs(files)
+    found = binlogs(files, say)
     if events or filter_type or limit is not None:
         raise typer.Exit(list_events(found, format, limit, filter_type or [], verbose))
     raise typer.Exit(inspect_files(found, format, verbose))
@@ -116,14 +116,14 @@ def decode(
 
     Events and values that cannot be decoded are reported on stderr. The exit code is then 3, as for a damaged file.
     """
+    from binloom.answers.given_definitions import GivenDefinitions
+    from binloom.answers.named_files import binlogs
     from binloom.commands.decode import decode_files
-    from binloom.commands.given_definitions import GivenDefinitions
-    from binloom.commands.named_files import binlogs
 
     end_with_the_pipe()
     hide_pandas_from_arrow()
-    filter, files = _table_filter(schemas, tables, exclude_tables), binlogs(files)
-    snapshot = GivenDefinitions(snapshot_dir, ddl, schema_from).snapshot(files)
+    filter, files = _table_filter(schemas, tables, exclude_tables), binlogs(files, say)
+    snapshot = GivenDefinitions(snapshot_dir, ddl, schema_from).snapshot(files, say)
     raise typer.Exit(decode_files(files, format, snapshot, filter, start_position, stop_position, skip_bad_checksum))
 
 

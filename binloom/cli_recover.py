@@ -49,7 +49,7 @@ def query(
 
     Without --files, the answer is from the last build of the warehouse.
     """
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.query import print_changes
 
@@ -81,7 +81,7 @@ def history(
     The exit code is 1 if the row did not exist then, or if the log does not show whether it did. It is 2 if neither
     the log nor a baseline contains the key.
     """
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.history import print_history
     from binloom.commands.open_log import open_full_log, problems_first
 
@@ -112,7 +112,7 @@ def state(
 
     A sentence on stderr reports whether these are all rows of the table, or only those that changed in the log.
     """
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_full_log, problems_first
     from binloom.commands.state import print_state
 
@@ -156,7 +156,7 @@ def transactions(
     A transaction lasts from its first event to its commit; the log does not show when its session began it. Needs no
     Java.
     """
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import open_log, problems_first
     from binloom.commands.transactions import print_transactions
     from recover.questions.statistics import Least
@@ -196,7 +196,7 @@ def top(
     Rows are counted and not kept. Without --files, the answer is about all that has landed. With --every and beside
     `binloom follow`, it is about a live server. The answer tells what it lacks.
     """
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import assert_files
     from binloom.commands.top import Wanted, print_top_of_files, print_top_of_home
     from binloom.commands.units import seconds
@@ -285,7 +285,7 @@ def undo(
     --against, each row is also compared with a live server, which is only read. The exit code is 1 if the undo is
     refused.
     """
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.options import Direction
@@ -331,7 +331,7 @@ def redo(
     Use it on a server that does not have these changes: after an undo, or after a restore. Without a filter,
     all transactions of the log are selected.
     """
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.options import Direction

@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from binloom.commands.open_log import report_doubts, report_nothing, report_problems, report_quarantine
+from binloom.answers.changes import sums_of
+from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import Format, human, print_line, print_rows, say
-from recover.questions.summaries import summary
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
 
@@ -16,23 +16,20 @@ _TEXT_ROWS: Final = 200
 
 def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format: Format) -> int:
     """Print selected row changes, or sums of them; return the exit code."""
-    selection = log.select(filters)
     most = limit if limit is not None or format is not Format.TEXT else _TEXT_ROWS
-    query = summary(selection, by, most if limit is not None or most is None else most + 1)
-    found = log.answer(query)
-    columns, rows = found.columns, found.rows
+    found = sums_of(log, filters, by, most if limit is not None or most is None else most + 1)
+    report_notes(found.notes)
+    rows = found.read()
     first = next(rows, None)
-    report_doubts(log, selection)
     if first is None and limit != 0:
-        return report_nothing(log, selection)
-    report_quarantine(log, filters)
-    answer = itertools.chain([first] if first is not None else [], rows)
-    shown = answer if most is None else itertools.islice(answer, most)
+        return report_problems(log)
+    rows = itertools.chain([first] if first is not None else [], rows)
+    shown = rows if most is None else itertools.islice(rows, most)
     if format is Format.TEXT and by is By.CHANGE:
-        _print_paragraphs(dict(zip(columns, row, strict=True)) for row in shown)
+        _print_paragraphs(dict(zip(found.columns, row, strict=True)) for row in shown)
     else:
-        print_rows(columns, shown, format)
-    if limit is None and next(answer, None) is not None:
+        print_rows(found.columns, shown, format)
+    if limit is None and next(rows, None) is not None:
         say(f"these are the first {most}; --limit N prints more, --format csv and --format json print all.")
     return report_problems(log)
 

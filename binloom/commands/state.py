@@ -6,21 +6,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from binloom.commands.open_log import report_beginning, report_end, report_problems
+from binloom.answers import lacks
+from binloom.answers.table_state import UNCERTAIN, UNKNOWN, marks, masked, notes_on, state_at
+from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import StateFormat, json_text, say, write_script
 from ingest.errors import EXIT_CHECK_FAILED, EXIT_DONE
 from ingest.escapes import csv_cell
-from ingest.words import counted, subject
+from ingest.words import subject
 from recover.sources.log import Log
-from recover.timeline.as_of import moment_of
-from recover.timeline.copied import copy_table
-from recover.timeline.masked_columns import masked_in_words
-from recover.timeline.named_table import find_table
 from recover.timeline.sorted_rows import sorted_rows
-from recover.timeline.state import Row, State, state_of
+from recover.timeline.state import Row, State
 
 _ROWS_AT_ONCE: Final = 10_000
-_UNKNOWN, _UNCERTAIN = "_unknown_columns", "_uncertain_since"
 
 
 def print_state(
@@ -30,12 +27,8 @@ def print_state(
 
     `log` has the marts of `table_log`.
     """
-    table = find_table(log, table_name, source_id)
-    if log.copies is not None:
-        copy_table(log.copies, table, as_of)
-    report_beginning(log, (table.source_id,))
-    moment = moment_of(log.connection, table.source_id, as_of)
-    state = state_of(log.connection, table, moment)
+    state = state_at(log, table_name, as_of, source_id)
+    report_notes(lacks.beginning(log, (state.table.source_id,)))
     if format is StateFormat.SQL:
         return max(_write_inserts(log, state, output), _concluded(log, state, as_of))
     rows = sorted_rows(log.connection, state, log.versions)
@@ -52,11 +45,7 @@ def print_state(
 
 def _concluded(log: Log, state: State, as_of: str | None) -> int:
     """Report on the rows that were read; return the exit code."""
-    _report(state)
-    if (sentence := masked_in_words(log, state.table)) is not None:
-        say(sentence)
-    if as_of is None:
-        report_end(log)
+    report_notes((*notes_on(state), *masked(log, state), *(lacks.end(log) if as_of is None else ())))
     return report_problems(log)
 
 
@@ -71,36 +60,15 @@ def _write_inserts(log: Log, state: State, output: Path | None) -> int:
     return EXIT_CHECK_FAILED if inserts.left_out else EXIT_DONE
 
 
-def _report(state: State) -> None:
-    kind = "complete" if state.is_complete else "changed rows only"
-    say(f"{state.table} as of {state.moment}: {counted(state.rows_read, 'row')}, {kind}.")
-    for sentence in (*state.moment.remarks, *state.gaps_in_knowledge):
-        say(sentence)
-    if state.chain_breaks:
-        say(
-            f"{subject(state.chain_breaks, 'change', 'does', 'do')} not link to the previous change of the row:"
-            " the log lacks writes between them."
-        )
-    if state.rows_unknown:
-        say(
-            f"{subject(state.rows_unknown, 'row', 'has', 'have')} values that the log does not contain; they are listed"
-            " as unknown."
-        )
-    if state.rows_doubtful:
-        say(
-            f"{counted(state.rows_doubtful, 'row')} may have other values, or may not exist; the reason is beside each."
-        )
-
-
 def _lines(columns: Sequence[str], rows: Iterator[Row], format: StateFormat) -> Iterator[str]:
     if format is StateFormat.JSON:
         for row in rows:
             yield json_text({**row.values, **_marks(row)}) + "\n"
         return
-    yield ",".join(csv_cell(name) for name in (*columns, _UNKNOWN, _UNCERTAIN)) + "\n"
+    yield ",".join(csv_cell(name) for name in (*columns, UNKNOWN, UNCERTAIN)) + "\n"
     for row in rows:
         cells = [_csv_value(row.values.get(name)) for name in columns]
-        marks = [_csv_value("; ".join(_marks(row).get(name, ())) or None) for name in (_UNKNOWN, _UNCERTAIN)]
+        marks = [_csv_value("; ".join(_marks(row).get(name, ())) or None) for name in (UNKNOWN, UNCERTAIN)]
         yield ",".join((*cells, *marks)) + "\n"
 
 
@@ -110,15 +78,15 @@ def _csv_value(value: str | None) -> str:
 
 def _marks(row: Row) -> dict[str, list[str]]:
     """Return what is not known about a row; nothing if it is certain."""
-    marks = {_UNKNOWN: list(row.unknown_columns), _UNCERTAIN: [str(doubt) for doubt in row.doubts]}
-    return {name: reasons for name, reasons in marks.items() if reasons}
+    found = zip((UNKNOWN, UNCERTAIN), marks(row), strict=True)
+    return {name: reasons for name, reasons in found if reasons}
 
 
 def _write_parquet(columns: Sequence[str], rows: Iterator[Row], output: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    lists = {name: pa.list_(pa.string()) for name in (_UNKNOWN, _UNCERTAIN)}
+    lists = {name: pa.list_(pa.string()) for name in (UNKNOWN, UNCERTAIN)}
     schema = pa.schema({**dict.fromkeys(columns, pa.string()), **lists})
     with pq.ParquetWriter(output, schema, compression="zstd") as writer:
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):

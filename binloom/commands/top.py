@@ -31,7 +31,7 @@ from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
 
 if TYPE_CHECKING:
-    from binloom.commands.given_definitions import GivenDefinitions
+    from binloom.answers.given_definitions import GivenDefinitions
     from recover.questions.activity import Activity
 
 _PLOT_WIDTH: Final = 72
@@ -69,14 +69,15 @@ class Wanted:
 
 def print_top_of_files(files: Sequence[Path], wanted: Wanted, given: "GivenDefinitions", format: ReportFormat) -> int:
     """Print the activity in binlog files; return the exit code, that of damage if a file is damaged."""
-    from binloom.commands.named_files import binlogs
-    from binloom.commands.open_log import origin
+    from binloom.answers.named_files import binlogs
+    from binloom.answers.opening import Inputs, origin
     from recover.sources.activity_of_files import count_files
 
-    named = binlogs(files)
+    named = binlogs(files, say)
     activity = wanted.activity()
     with waiting("reading the files"):
-        problems, lacks = count_files(activity, named, **origin(wanted.filters.sources, given, named))
+        found = origin(Inputs(files, given), wanted.filters.sources, named, say)
+        problems, lacks = count_files(activity, named, **found)
     if not problems:
         wanted.check_tables(activity)
     _print(activity.answer(lacks), format)

@@ -88,6 +88,11 @@ def answer(connection: "DuckDBPyConnection", query: str, parameters: object = No
     return Answer([column[0] for column in cursor.description or ()], fetched(cursor, connection))
 
 
+def arrow_table(connection: "DuckDBPyConnection", query: str) -> "pa.Table":
+    """Return the answer to a query as an Arrow table, read by a cursor of its own."""
+    return connection.cursor().sql(query).to_arrow_table()
+
+
 def fetched(cursor: "DuckDBPyConnection", connection: "DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the last query of a cursor, without all of them in memory.
 

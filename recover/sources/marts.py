@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from ingest.errors import StoreError, UsageError
 from ingest.warehouse.home import raw_table_dir, warehouse_dir
 from ingest.warehouse.tables import RAW_SCHEMA
+from recover.notes import Kind, Note
 from recover.sources.engine import escaped, in_memory, literal, quoted, unchanged
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
@@ -114,7 +115,7 @@ def open_marts(
             landed = LandedMarts(connection, home, kept, _rows_of)
         except StoreError as error:
             # For example for who may only read the home.
-            tell(f"what has landed since the last build is not in this answer: {error}")
+            tell(Note(f"what has landed since the last build is not in this answer: {error}", Kind.NOT_BUILT))
             # This says it of all tables.
             may_lack_rows = False
         else:
@@ -146,7 +147,8 @@ def open_marts(
         if (schema, name) == ROW_CHANGES:
             _add_parts(connection, kept, LandedMarts.with_late_rows if has_late_rows else unchanged)
     if built and may_lack_rows:
-        tell(f"the answer does not have what has landed since these tables were built: {'; '.join(built)}.")
+        sentence = f"the answer does not have what has landed since these tables were built: {'; '.join(built)}."
+        tell(Note(sentence, Kind.NOT_BUILT))
     # DuckDB checks a pattern as it is written, and then the files that it found: links lead to the names of open files.
     warehouse = warehouse_dir(home)
     folders = [f"{folder}/" for folder in (kept.folder, warehouse, warehouse.resolve())]

@@ -42,23 +42,27 @@ MAY_IMPORT = {
     "recover.undo.prove": LANDED | {"recover"} | UNDO - {"recover.undo.plan", "recover.undo.print"},
     "recover.undo.plan": LANDED | {"recover"} | UNDO - {"recover.undo.print"},
     "recover.undo.print": LANDED | {"recover"} | UNDO,
-    "binloom": INGEST,
+    "binloom": INGEST | {"binloom.api"},
+    "binloom.api": INGEST | RECOVER | {"binloom.answers", "binloom.commands"},
     "binloom.site": INGEST | RECOVER,
     "binloom.doctor": INGEST | RECOVER,
     "binloom.typed": INGEST | RECOVER,
-    "binloom.commands": INGEST | {"binloom", "binloom.doctor", "binloom.site", "binloom.typed"} | RECOVER,
+    "binloom.answers": INGEST | RECOVER,
+    "binloom.commands": INGEST
+    | {"binloom", "binloom.answers", "binloom.doctor", "binloom.site", "binloom.typed"}
+    | RECOVER,
     "binloom.general_options": {"binloom.commands"},
     "binloom.options": {"ingest.errors", "binloom.commands"},
     "binloom.filter_options": {"binloom.options"} | RECOVER,
     "binloom.server_options": INGEST | {"binloom.options"},
     "binloom.cli_baseline": INGEST | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_recover": INGEST
-    | {"binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options"}
+    | {"binloom.answers", "binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options"}
     | RECOVER,
     "binloom.cli_models": {"binloom.commands", "binloom.options"},
     "binloom.cli_retention": {"binloom.commands", "binloom.options"},
     "binloom.cli": INGEST
-    | {"binloom.commands", "binloom.general_options", "binloom.options", "binloom.server_options"}
+    | {"binloom.answers", "binloom.commands", "binloom.general_options", "binloom.options", "binloom.server_options"}
     | {"binloom.cli_baseline", "binloom.cli_models", "binloom.cli_recover", "binloom.cli_retention"},
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}

@@ -1,12 +1,12 @@
 """The definitions of tables that a person gives for files: a folder, statements, or a server."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from binloom.commands.output import progress, say
 from ingest.errors import UsageError
+from recover.sources.kept_files import ignored
 from recover.timeline.baselines import sequence_of_file
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class GivenDefinitions:
         named = {"--snapshot-dir": self.folder, "--ddl": self.ddl, "--schema-from": self.server}
         return [option for option, value in named.items() if value is not None]
 
-    def snapshot(self, files: "Sequence[LogPath]") -> "SchemaSnapshot | None":
-        """Return the snapshot for some binlog files, None if none is given.
+    def snapshot(self, files: "Sequence[LogPath]", tell: Callable[[str], None] = ignored) -> "SchemaSnapshot | None":
+        """Return the snapshot for some binlog files, None if none is given; tell from which server it is.
 
         Raises
         ------
@@ -68,19 +68,21 @@ class GivenDefinitions:
             from ingest.sources.snapshot_ddl import read_snapshot_ddl
 
             return read_snapshot_ddl(self.ddl)
-        return None if self.server is None else snapshot_of_server(self.server, files)
+        return None if self.server is None else snapshot_of_server(self.server, files, tell)
 
 
-def snapshot_of_server(address: "ServerAddress", files: "Sequence[LogPath]") -> "SchemaSnapshot":
+def snapshot_of_server(
+    address: "ServerAddress", files: "Sequence[LogPath]", tell: Callable[[str], None]
+) -> "SchemaSnapshot":
     """Return the present definitions of a server, which are from after some binlog files; tell where they are from."""
     from ingest.sources.information_schema import read_definitions
     from ingest.sources.server import Server
 
-    address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
-    with progress(f"reading the schema of {address}"), Server(address) as server:
+    address = replace(address, warn=lambda sentence: tell(f"warning: {sentence}"))
+    with Server(address) as server:
         snapshot = read_definitions(server)
     at = "now" if snapshot.binlog_file is None else f"at {snapshot.binlog_file}:{snapshot.binlog_pos}"
-    say(f"the definitions of tables that the log does not contain are those of the server {address} {at}.")
+    tell(f"the definitions of tables that the log does not contain are those of the server {address} {at}.")
     last = max(sequence_of_file(path.name) for path in files)
     if snapshot.binlog_file is not None and sequence_of_file(snapshot.binlog_file) < last:
         # The server has begun its log anew, or its log is another one.

@@ -1,10 +1,9 @@
 """The binlog files among those that a command line names: a pattern such as `binlog.*` finds others, too."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from binloom.commands.output import say
 from ingest.errors import UsageError
 from ingest.sources.directory import is_companion
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
 
 
-def binlogs(files: "Iterable[Path | str]") -> "list[LogPath]":
+def binlogs(files: "Iterable[Path | str]", tell: Callable[[str], None]) -> "list[LogPath]":
     """Return the files and those in archives, without what a server keeps beside its binlogs, and tell of that.
 
     Raises
@@ -30,5 +29,5 @@ def binlogs(files: "Iterable[Path | str]") -> "list[LogPath]":
             hint="Give the binlog files beside it.",
         )
     for path in others:
-        say(f"{path} is skipped: it is not a binlog, but a file that the server keeps beside them.")
+        tell(f"{path} is skipped: it is not a binlog, but a file that the server keeps beside them.")
     return log_files(path for path in named if path not in others)

@@ -1,0 +1,190 @@
+"""An undo or a redo: its proved script, or why there is none."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from binloom.answers import lacks
+from binloom.answers.answer import NoteList
+from ingest.errors import UsageError
+from ingest.words import counted, sentence, subject
+from recover.notes import Kind, Note
+from recover.selection.condition import is_filtered_table
+from recover.selection.filters import Filters
+from recover.sources.log import Log
+from recover.undo.options import Mode, UndoOptions
+from recover.undo.plan.classify import Refusal
+from recover.undo.plan.left_rows import Group, grouped
+from recover.undo.plan.planner import Plan, Planner
+from recover.undo.print.script import Ending, Heading, described_baseline, script
+from recover.undo.prove.against import LiveServer
+from recover.undo.undoing import planned
+
+_GROUPS_SHOWN: Final = 40
+_TRANSACTIONS_SHOWN: Final = 20
+
+
+@dataclass(frozen=True)
+class PlannedUndo:
+    """A plan of an undo, while its statements are there.
+
+    Attributes
+    ----------
+    plan
+        Counts of statements, and the rows and reasons that are in the way.
+    notes
+        The report: what the script does, what it leaves out, or why there is none.
+    """
+
+    planner: Planner
+    plan: Plan
+    heading: Heading
+    notes: tuple[Note, ...]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is a script. It is proved."""
+        return self.plan.is_printable and self.plan.statements > 0
+
+    @property
+    def leaves_rows_out(self) -> bool:
+        """Whether the script, or the refusal, leaves a selected row as it is."""
+        return not self.plan.is_printable or self.plan.left.count > 0
+
+    def lines(self, ending: Ending = "commit") -> Iterator[str]:
+        """Yield the lines of the script.
+
+        Raises
+        ------
+        UsageError
+            The undo is refused.
+        """
+        if not self.is_possible:
+            raise UsageError("There is no script.", hint=self.notes[-1] if self.notes else "")
+        return script(self.planner, self.plan, self.heading, ending)
+
+
+@contextmanager
+def planned_undo(
+    log: Log,
+    filters: Filters,
+    options: UndoOptions,
+    *,
+    rows_only: bool = False,
+    server: LiveServer | None = None,
+    with_cascades: bool = False,
+    json_as_text: bool = False,
+) -> Iterator[PlannedUndo]:
+    """Give the undo of what filters select; parameters and errors are those of `planned`."""
+    if with_cascades and rows_only:
+        raise UsageError("--with-cascades needs whole transactions.", hint="Leave out --rows-only.")
+    heard = NoteList()
+    with planned(
+        log,
+        filters,
+        options,
+        rows_only=rows_only,
+        server=server,
+        with_cascades=with_cascades,
+        json_as_text=json_as_text,
+        tell=heard,
+    ) as (planner, plan, heading):
+        report = (*_report(plan, heading), *_on_other_tables(plan, filters, rows_only))
+        yield PlannedUndo(planner, plan, heading, (*heard, *lacks.damage(log), *report))
+
+
+def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
+    for name in plan.selected.rolled_back[:_GROUPS_SHOWN]:
+        yield Note(f"{name} is left out: it was rolled back, and changed nothing.")
+    for sequence in plan.selected.sequences:
+        yield Note(f"{'.'.join(sequence)} is a sequence, and is left alone: it never gives a number twice.")
+    for problem in grouped(plan.problems):
+        yield Note(sentence(problem), Kind.REFUSED)
+    groups = plan.left.groups
+    for group in groups[:_GROUPS_SHOWN]:
+        kind = Kind.FACT if group.is_harmless else Kind.REFUSED
+        yield Note(sentence(f"{group}{_way_out(group, plan.options)}"), kind)
+    if len(groups) > _GROUPS_SHOWN:
+        rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
+        yield Note(
+            f"{subject(rows, 'more row', 'has', 'have')} {counted(len(groups) - _GROUPS_SHOWN, 'other reason')}:"
+            " --output writes a file with all rows.",
+            Kind.REFUSED,
+        )
+    if heading.server and not plan.problems:
+        yield Note(
+            f"{subject(plan.compared, 'row', 'was', 'were')} compared with the server at {heading.server}:"
+            f" {plan.differing} differ{'s' if plan.differing == 1 else ''}."
+        )
+    if plan.is_printable:
+        yield from _on_script(plan)
+    else:
+        yield Note(_refusal(plan), Kind.REFUSED)
+
+
+def _on_script(plan: Plan) -> Iterator[Note]:
+    counts = ", ".join(
+        f"{count} {'comparison' if kind == 'SELECT' else kind} of {table}"
+        for (table, kind), count in sorted(plan.counts.items())
+    )
+    selected = counted(plan.selected.transactions, "transaction")
+    yield Note(f"{plan.options.direction.value} of {selected}: {counts or 'no statement'}; proved.")
+    if plan.added:
+        shown = ", ".join(plan.added[:_TRANSACTIONS_SHOWN]) + (", …" if len(plan.added) > _TRANSACTIONS_SHOWN else "")
+        yield Note(f"of these, {counted(len(plan.added), 'transaction')} changed the same rows later: {shown}.")
+    for (table, kind), count in plan.synthesized.items():
+        yield Note(f"synthesized: {kind} of {counted(count, 'row')} of {table} by a cascade, from images in the log.")
+    for table, baseline in plan.baselines.items():
+        yield Note(f"values of {table} that images lack are {described_baseline(baseline)}.")
+    for warning in plan.warnings:
+        yield Note(sentence(f"not in this script: {warning}"), Kind.UNCERTAIN)
+    if not plan.statements:
+        yield Note(
+            "nothing can be done: each row that would change is left out."
+            if plan.left.count
+            else "nothing to do: all selected rows already have the target values."
+        )
+
+
+def _refusal(plan: Plan) -> str:
+    verb = plan.options.direction.value
+    if plan.problems:
+        return f"the {verb} is refused, and nothing is printed."
+    if plan.refused:
+        needs = sorted({refusal.needs for refusal in plan.refusals} - {""})
+        needed = f" They would need {'; '.join(needs)}." if needs else ""
+        return f"the {verb} is refused: {counted(plan.refused, 'row')} cannot be changed.{needed}"
+    if plan.differing and not plan.conflicting:
+        return (
+            f"the {verb} is refused: {plan.differing} of {subject(plan.compared, 'row', 'is', 'are')} not on the server"
+            " as the log left them. --skip-conflicts leaves these out."
+        )
+    if plan.options.mode is Mode.DEPENDENTS:
+        return f"the {verb} is refused: these conflicts remain with all dependent transactions."
+    return (
+        f"the {verb} is refused: {subject(plan.conflicting, 'row', 'was', 'were')} changed by"
+        " later transactions. --with-dependents"
+        " takes these back, too; --skip-conflicts leaves the rows out; --force overwrites them."
+    )
+
+
+def _on_other_tables(plan: Plan, filters: Filters, rows_only: bool) -> Iterator[Note]:
+    """Yield why rows of tables are left out that the filters do not name."""
+    tables = {group.first.table.name for group in plan.left.groups if not group.is_harmless}
+    others = sorted(".".join(name) for name in tables if not is_filtered_table(filters, *name))
+    if others and not rows_only:
+        yield Note(
+            f"{', '.join(others)} changed in the same transactions, which are taken back as a whole."
+            " --rows-only takes back only the selected row changes.",
+            Kind.REFUSED,
+        )
+
+
+def _way_out(group: Group, options: UndoOptions) -> str:
+    """Return the options that go on without the rows of a group."""
+    if group.is_harmless or options.mode is Mode.SKIP or options.by_transaction:
+        return ""
+    column = group.first.column if isinstance(group.first, Refusal) else ""
+    other = f", and --columns with other columns than {column}" if column else ""
+    return f" (--skip-conflicts goes on without {'it' if group.rows == 1 else 'them'}{other})"
