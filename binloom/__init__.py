@@ -1,8 +1,9 @@
-"""Binlog files in a script or a notebook.
+"""Binlogs in a script or a notebook: the functions of `binloom.api`, and the rows of files without names.
 
->>> from binloom import open_binlog, register
->>> for batch in open_binlog("binlog.000001").row_batches(): ...  # doctest: +SKIP
->>> register(spark)  # doctest: +SKIP
+>>> import binloom
+>>> for change in binloom.changes(files="binlog.000001", table="shop.orders"): ...  # doctest: +SKIP
+>>> for batch in binloom.open_binlog("binlog.000001").row_batches(): ...  # doctest: +SKIP
+>>> binloom.register(spark)  # doctest: +SKIP
 >>> spark.read.format("mysql_binlog").load("/var/lib/mysql")  # doctest: +SKIP
 """
 
@@ -11,10 +12,34 @@ from typing import TYPE_CHECKING
 from ingest.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from binloom.api import changes, history, row, state, summary, transactions, undo
     from ingest.binlog import open_binlog
+    from ingest.errors import BinloomError
     from ingest.landing.data_source import register
+    from ingest.sources.address import ServerAddress
 
-__all__ = ["open_binlog", "register"]
+__all__ = [
+    "BinloomError",
+    "ServerAddress",
+    "changes",
+    "history",
+    "open_binlog",
+    "register",
+    "row",
+    "state",
+    "summary",
+    "transactions",
+    "undo",
+]
 
 # `binloom --help` must not load the decoder, and a script that decodes must not load Spark.
-__getattr__ = lazy_names(__name__, {"open_binlog": "ingest.binlog.decoder", "register": "ingest.landing.data_source"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        **dict.fromkeys(("changes", "history", "row", "state", "summary", "transactions", "undo"), "binloom.api"),
+        "BinloomError": "ingest.errors",
+        "ServerAddress": "ingest.sources.address",
+        "open_binlog": "ingest.binlog.decoder",
+        "register": "ingest.landing.data_source",
+    },
+)
