@@ -57,6 +57,12 @@ OPTIONS: Final[dict[str, Any]] = {
 }
 
 
+def option_of(field: str) -> str:
+    """Return the option that sets a field of `Filters`; typer calls its first name the default."""
+    (settings,) = OPTIONS[field].__metadata__
+    return str(settings.default)
+
+
 def with_filters(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `filters` of a command by one option for each filter."""
     return with_some_filters(*OPTIONS)(command)

@@ -53,6 +53,11 @@ class RowChange:
     thread_id: int | None
     server_id: int | None
 
+    @property
+    def transaction_id(self) -> str:
+        """The transaction, as the mart `transactions` has it."""
+        return f"{self.source_id}/{self.epoch}/{self.binlog_file}/{self.transaction_pos}"
+
 
 def changes_of(log: Log, filters: Filters, limit: int | None = None) -> Answer[RowChange]:
     """Return the row changes that filters select, in commit order.

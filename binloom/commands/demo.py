@@ -276,7 +276,9 @@ def _suggest(transaction: dict[str, Any], home: Path) -> None:
 
 
 def _take_back(transaction: dict[str, Any], home: Path) -> None:
-    """Write the SQL that takes a transaction back, and print the command that does it and its report."""
+    """Write the SQL that takes a transaction back and a report of it; print the commands and what they tell."""
+    from binloom.answers.opening import NOTHING_GIVEN
+    from binloom.commands.incident import SHOWN_ROWS, undo_command, write_report
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script
     from recover.selection.filters import Filters
@@ -290,6 +292,18 @@ def _take_back(transaction: dict[str, Any], home: Path) -> None:
         print_script(log, filters, UndoOptions(), output=script, tell=lambda sentence: print_line(f"    {sentence}"))
     statement = next(line for line in script.read_text().splitlines() if line.startswith("UPDATE"))
     print_line(f"    {statement}")
+    report = home / f"incident-{source}.html"
+    print_line(f"  $ binloom incident --source {source} --transaction {place} --output {report}")
+    with spilling_log([source]) as log:
+        write_report(
+            log,
+            filters,
+            None,
+            SHOWN_ROWS,
+            report,
+            undo_command(filters, [], NOTHING_GIVEN),
+            tell=lambda sentence: print_line(f"    {sentence}"),
+        )
 
 
 def _damage(transaction: dict[str, Any], statements: list[dict[str, Any]]) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Final
 
+from binloom.pages.rendering import style
 from binloom.site.areas import STAGES, Area, area_of, feeding_areas, tables_by_area
 from binloom.site.facts import Facts, Proof, Source
 from binloom.site.lineage import Column, Lineage
@@ -16,7 +17,6 @@ from binloom.site.table_pages import TablePages, badge, section
 from ingest.escapes import json_in_script
 from ingest.words import counted
 
-_STYLES: Final = ("page.css",)
 _SCRIPTS: Final = ("routes.js", "way.js", "columns.js", "search.js")
 _MOST_PLOTS: Final = 24
 
@@ -39,7 +39,7 @@ def index_page(lineage: Lineage, facts: Facts, written_at: datetime, guide: str 
     pages = TablePages(lineage, facts)
     content = [_first_page(lineage, facts, pages), pages.list_of_all(), *pages.areas(), *pages.tables()]
     parts = {
-        "styles": "\n".join(map(_asset, _STYLES)),
+        "styles": f"{style('base.css')}\n{_asset('page.css')}",
         "scripts": "\n".join(map(_asset, _SCRIPTS)),
         "guide": f'<a href="{text(guide)}">Guide</a>' if guide else "",
         "written": f"{written_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",

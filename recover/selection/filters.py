@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -193,6 +193,17 @@ class Filters:
             where=tuple(where),
             statement=statement,
         )
+
+
+def in_words(filters: Filters) -> str:
+    """Return the filters that are set, as the options that set them; empty if there are none."""
+    texts = []
+    for one in fields(filters):
+        value = getattr(filters, one.name)
+        if value not in (None, ()):
+            shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            texts.append(f"{one.name.replace('_', ' ')} {shown}")
+    return "; ".join(texts)
 
 
 def separated(texts: Iterable[str]) -> tuple[str, ...]:

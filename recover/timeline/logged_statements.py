@@ -1,15 +1,26 @@
 """The statements that made row changes, if the server logged them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from recover.timeline.events import Change
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def statements_of(connection: "DuckDBPyConnection", source_id: str, changes: Iterable[Change]) -> dict[str, str]:
+class LoggedChange(Protocol):
+    """A row change with its place in the log."""
+
+    @property
+    def change_id(self) -> str: ...
+    @property
+    def transaction_id(self) -> str: ...
+    @property
+    def binlog_file(self) -> str: ...
+    @property
+    def start_pos(self) -> int: ...
+
+
+def statements_of(connection: "DuckDBPyConnection", source_id: str, changes: Iterable[LoggedChange]) -> dict[str, str]:
     """Return the text of the statement of each change, by `change_id`; a change without a logged text is missing.
 
     Parameters
@@ -51,7 +62,7 @@ def statements_of(connection: "DuckDBPyConnection", source_id: str, changes: Ite
     return dict(rows)
 
 
-def _place(change: Change) -> tuple[int, str, int, int, int]:
+def _place(change: LoggedChange) -> tuple[int, str, int, int, int]:
     """Return epoch, file, position of the transaction, own position and ordinal in the payload of a change."""
     epoch, transaction_pos = (change.transaction_id.rsplit("/", 3)[part] for part in (1, 3))
     payload_ordinal = change.change_id.rsplit("/", 2)[1]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from ingest.errors import UsageError
@@ -10,7 +9,7 @@ from ingest.words import counted
 from recover.selection.catalog import unknown_name
 from recover.selection.condition import Selection
 from recover.selection.emptiness import NothingSelectedError, OutsideTheLogError
-from recover.selection.filters import Filters
+from recover.selection.filters import Filters, in_words
 from recover.sources.kept_files import ignored
 from recover.sources.log import Log, listed
 from recover.timeline.as_of import moment_of
@@ -109,7 +108,7 @@ def planned(
     problems = problems_of(selected)
     heading = Heading(
         str(moment_of(connection, selected.source_id, None)),
-        _in_words(filters),
+        in_words(filters),
         _confidence(connection, selected),
         "" if server is None else str(server),
         {".".join(name): definitions.origins[name] for name in selected.tables if name in definitions.origins},
@@ -187,17 +186,6 @@ def _assert_known(options: UndoOptions, selected: Selected, definitions: Definit
     for column in sorted((options.columns or frozenset()) - known):
         names = ", ".join(table.text for table in tables)
         raise unknown_name(f"No statement can set a column {column!r} of {names} (--columns).", column, known)
-
-
-def _in_words(filters: Filters) -> str:
-    """Return the filters that are set, as the options that set them."""
-    texts = []
-    for field in fields(filters):
-        value = getattr(filters, field.name)
-        if value not in (None, ()):
-            shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            texts.append(f"{field.name.replace('_', ' ')} {shown}")
-    return "; ".join(texts)
 
 
 def _confidence(connection: "DuckDBPyConnection", selected: Selected) -> str:

@@ -44,12 +44,14 @@ MAY_IMPORT = {
     "recover.undo.print": LANDED | {"recover"} | UNDO,
     "binloom": INGEST | {"binloom.api"},
     "binloom.api": INGEST | RECOVER | {"binloom.answers", "binloom.commands"},
-    "binloom.site": INGEST | RECOVER,
+    "binloom.site": INGEST | RECOVER | {"binloom.pages"},
     "binloom.doctor": INGEST | RECOVER,
     "binloom.typed": INGEST | RECOVER,
     "binloom.answers": INGEST | RECOVER,
+    "binloom.pages": INGEST | RECOVER | {"binloom.answers"},
     "binloom.commands": INGEST
-    | {"binloom", "binloom.answers", "binloom.doctor", "binloom.site", "binloom.typed"}
+    | {"binloom", "binloom.answers", "binloom.doctor", "binloom.filter_options", "binloom.pages", "binloom.site"}
+    | {"binloom.typed"}
     | RECOVER,
     "binloom.general_options": {"binloom.commands"},
     "binloom.options": {"ingest.errors", "binloom.commands"},

@@ -141,7 +141,7 @@ def test_a_state_without_the_beginning_of_the_table_is_not_complete() -> None:
 def test_a_masked_column_is_a_lack(tmp_path: Path) -> None:
     home = tmp_path / "home"
     rules = tmp_path / "masks.yml"
-    rules.write_text("tags: {free: \"null\"}\nrules:\n  - {columns: shop.orders.note, tag: free}\n")
+    rules.write_text('tags: {free: "null"}\nrules:\n  - {columns: shop.orders.note, tag: free}\n')
     done = binloom_here("snapshot", "--source", "shop", "--from-dir", LOG / "schema", home=home)
     masked = binloom_here("ingest", "--source", "shop", "--binlog-dir", LOG, "--all", "--masks", rules, home=home)
     if done.returncode or masked.returncode:

@@ -1,0 +1,150 @@
+"""Row changes over time, those that filters select beside all others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from recover.questions.timeline import span_query, step_of, timeline_query
+from recover.selection.condition import Selection
+from recover.selection.filters import Filters
+from recover.sources.log import Log
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_LEAST_AROUND: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Row changes between two moments.
+
+    Attributes
+    ----------
+    at
+        The beginning, in UTC.
+    selected
+        Number of selected row changes by table.
+    others
+        Number of row changes of the same time that the filters do not select.
+    """
+
+    at: datetime
+    selected: dict[str, int]
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A statement that changes definitions of tables."""
+
+    at: datetime
+    binlog_file: str
+    start_pos: int
+    thread_id: int | None
+    sql_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The time around selected changes.
+
+    Attributes
+    ----------
+    first, last
+        Times of the first and the last selected change; None if nothing is selected.
+    changes
+        Number of selected changes.
+    step
+        Length of a step.
+    steps
+        Steps in their order, also those without changes.
+    definitions
+        Statements of that time that change definitions of tables.
+    """
+
+    first: datetime | None
+    last: datetime | None
+    changes: int
+    step: timedelta
+    steps: tuple[Step, ...]
+    definitions: tuple[Definition, ...] = ()
+
+    @property
+    def tables(self) -> dict[str, int]:
+        """Number of selected changes by table, most first."""
+        found: dict[str, int] = {}
+        for step in self.steps:
+            for table, count in step.selected.items():
+                found[table] = found.get(table, 0) + count
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
+    """Return the selected changes over time, and the others around them.
+
+    Parameters
+    ----------
+    log
+        It has all row changes.
+    most
+        Number of steps that are not exceeded by much. A third of them are before and after the selected changes.
+    """
+    selection = log.select(filters)
+    first, last, changes = next(log.rows(span_query(selection)))
+    if first is None:
+        return Timeline(None, None, changes, timedelta(seconds=1), ())
+    first, last = first.astimezone(UTC), last.astimezone(UTC)
+    # A change alone says little: what others did in the minutes around it may be the reason.
+    around = max((last - first) / 4, _LEAST_AROUND)
+    step = step_of(first - around, last + around, most)
+    begin, end = _number(first - around, step), _number(last + around, step)
+    selected = _sums(log, selection, step)
+    # The filters of place stay: changes of other sources are of other servers.
+    near = Filters(sources=filters.sources, since=_time(begin, step), until=_time(end + 1, step))
+    everything = _sums(log, log.select(near), step)
+    steps = []
+    for number in range(begin, end + 1):
+        own = selected.get(number, {})
+        others = sum(everything.get(number, {}).values()) - sum(own.values())
+        steps.append(Step(_time(number, step), own, max(0, others)))
+    return Timeline(first, last, changes, step, tuple(steps), tuple(_definitions(log, near)))
+
+
+def _definitions(log: Log, near: Filters) -> Iterator[Definition]:
+    from sqlglot import exp
+
+    at = exp.column("event_timestamp")
+    query = (
+        exp.select("event_timestamp", "binlog_file", "start_pos", "thread_id", "sql_text")
+        .from_("binloom.schema_changes")
+        .where(at >= _literal(near.since), at < _literal(near.until))
+        .order_by("source_id", "epoch", "file_sequence", "start_pos")
+    )
+    if near.sources:
+        query = query.where(exp.column("source_id").isin(*near.sources))
+    for row in log.rows(query):
+        yield Definition(row[0].astimezone(UTC), *row[1:])
+
+
+def _literal(time: datetime | None) -> "exp.Expression":
+    from sqlglot import exp
+
+    assert time is not None
+    return exp.cast(exp.Literal.string(f"{time:%Y-%m-%d %H:%M:%S}+00:00"), "timestamptz")
+
+
+def _sums(log: Log, selection: Selection, step: timedelta) -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    for number, schema, table, changes in log.rows(timeline_query(selection, step)):
+        found.setdefault(number, {})[f"{schema}.{table}"] = changes
+    return found
+
+
+def _number(time: datetime, step: timedelta) -> int:
+    return (time - datetime.fromtimestamp(0, UTC)) // step
+
+
+def _time(number: int, step: timedelta) -> datetime:
+    return datetime.fromtimestamp(0, UTC) + number * step

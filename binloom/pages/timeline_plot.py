@@ -1,0 +1,76 @@
+"""A timeline as SVG: a bar for each step, stacked by table, and the changes around the selected ones in grey."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from binloom.answers.timeline import Timeline
+from ingest.escapes import visible
+from ingest.words import counted
+
+COLORS: Final = 5
+"""Number of tables that have a colour of their own; style sheets name them `table-0` and so on."""
+_WIDTH: Final = 1000
+_HEIGHT: Final = 160
+
+
+def classes(timeline: Timeline) -> dict[str, str]:
+    """Return the class of each table of a timeline; those with few changes share one."""
+    return {table: f"table-{min(number, COLORS)}" for number, table in enumerate(timeline.tables)}
+
+
+def plot(timeline: Timeline) -> Markup:
+    """Return the timeline as SVG without text, which stretches to the width of the page."""
+    if not timeline.steps:
+        return Markup("")
+    label = f"{counted(timeline.changes, 'row change')} over time"
+    return Markup(
+        '<svg class="timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
+    ).format(_WIDTH, _HEIGHT, label, Markup("").join((*_bars(timeline), *_marks(timeline))))
+
+
+def highest(timeline: Timeline) -> int:
+    """Return the number of changes of the highest bar."""
+    return max((sum(step.selected.values()) + step.others for step in timeline.steps), default=0)
+
+
+def step_in_words(step: timedelta) -> str:
+    """Return the length of a step in words."""
+    seconds = int(step.total_seconds())
+    for length, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds % length == 0:
+            return counted(seconds // length, name)
+    return counted(seconds, "second")
+
+
+def _marks(timeline: Timeline) -> Iterator[Markup]:
+    """Yield a line for each statement that changes definitions."""
+    begin, end = timeline.steps[0].at, timeline.steps[-1].at + timeline.step
+    for one in timeline.definitions:
+        place = (one.at - begin) / (end - begin) * _WIDTH
+        yield Markup('<g><title>{}</title><line class="definition" x1="{}" x2="{}" y1="0" y2="{}"/></g>').format(
+            f"{one.at:%Y-%m-%d %H:%M:%S} UTC: {visible(one.sql_text[:200])}", f"{place:.2f}", f"{place:.2f}", _HEIGHT
+        )
+
+
+def _bars(timeline: Timeline) -> Iterator[Markup]:
+    top, width = highest(timeline), _WIDTH / len(timeline.steps)
+    names = classes(timeline)
+    for place, step in enumerate(timeline.steps):
+        parts = [(visible(table), names[table], count) for table, count in step.selected.items()]
+        parts += [("other changes", "others", step.others)] if step.others else []
+        if not parts:
+            continue
+        told = ", ".join(f"{name} {count:,}" for name, _, count in parts)
+        yield Markup("<g><title>{}</title>").format(f"{step.at:%Y-%m-%d %H:%M:%S} UTC: {told}")
+        bottom = float(_HEIGHT)
+        for _, name, count in parts:
+            height = max(1.0, count / top * _HEIGHT)
+            bottom -= height
+            yield Markup(
+                f'<rect class="{escape(name)}" x="{place * width:.2f}" y="{bottom:.2f}" width="{width * 0.86:.2f}"'
+                f' height="{height:.2f}"/>'
+            )
+        yield Markup("</g>")
