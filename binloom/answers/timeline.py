@@ -103,7 +103,7 @@ def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
     selected = _sums(log, selection, step)
     # The filters of place stay: changes of other sources are of other servers.
     near = Filters(sources=filters.sources, since=_time(begin, step), until=_time(end + 1, step))
-    everything = _sums(log, log.select(near), step)
+    everything = _sums(log, log.select(near), step) if filters.is_selective else selected
     steps = []
     for number in range(begin, end + 1):
         own = selected.get(number, {})
