@@ -1,7 +1,6 @@
 """Identity of a source's follower as a replica: drawn once at random, and kept in `replica.json` in the spool."""
 
 import json
-import secrets
 import uuid
 from dataclasses import asdict
 from pathlib import Path
@@ -9,14 +8,10 @@ from typing import Final
 
 from ingest.errors import StoreError
 from ingest.follow.checkpoint import spool_folder
-from ingest.sources.replication import Replica
+from ingest.sources.replication import HIGHEST_ID, Replica
 from ingest.warehouse.files import replacing
 
 REPLICA: Final = "replica.json"
-
-# Servers usually have small ids, so draw from the upper half.
-_LOWEST: Final = 1 << 31
-_HIGHEST: Final = (1 << 32) - 1
 
 
 def replica_of(source_id: str, home: Path, server_id: int | None = None) -> Replica:
@@ -42,7 +37,7 @@ def replica_of(source_id: str, home: Path, server_id: int | None = None) -> Repl
     folder = spool_folder(source_id, home)
     replica = _read(folder / REPLICA)
     if replica is None:
-        replica = Replica(_LOWEST + secrets.randbelow(_HIGHEST - _LOWEST), str(uuid.uuid4()))
+        replica = Replica.drawn()
         _write(replica, folder)
     return replica if server_id is None else Replica(server_id, replica.server_uuid)
 
@@ -51,7 +46,7 @@ def _read(path: Path) -> Replica | None:
     try:
         values = json.loads(path.read_bytes())
         replica = Replica(values["server_id"], str(uuid.UUID(values["server_uuid"])))
-        if not (isinstance(replica.server_id, int) and 0 < replica.server_id <= _HIGHEST):
+        if not (isinstance(replica.server_id, int) and 0 < replica.server_id <= HIGHEST_ID):
             raise ValueError(f"{replica.server_id!r} is not a server_id")
     except FileNotFoundError:
         return None

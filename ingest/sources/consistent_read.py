@@ -5,6 +5,8 @@ The rows are read in one transaction, whose snapshot begins at a position that b
 - MariaDB and Percona Server give the position of a transaction's snapshot in status variables. No lock is needed.
 - MySQL does not. FLUSH TABLES WITH READ LOCK holds all commits while the transaction begins and the position is read,
   and is released at once.
+- Where MySQL refuses the lock, the transaction begins between two positions, and the log between them tells the rows
+  that may differ: they are carried to the second one (`beginnings.py`).
 
 The definitions are read before the snapshot begins, after it, and after the last row. They are the same each time, or
 DDL ran and the rows are not known to be those of the position. InnoDB itself refuses to read a table that was altered
@@ -23,11 +25,13 @@ from pymysql.connections import MySQLResult
 from pymysql.constants import COMMAND, ER
 
 from ingest.binlog import TableFilter
-from ingest.errors import BinloomError, BrokenStreamError, SourceError
+from ingest.errors import AccessRefusedError, BinloomError, BrokenStreamError, SourceError
 from ingest.sources.address import ServerAddress
-from ingest.sources.baseline_tables import BINARY_TYPES, BaselineTable, choose_tables, read_definitions
+from ingest.sources.baseline_tables import BINARY_TYPES, BaselineTable, Definitions, choose_tables, read_definitions
+from ingest.sources.beginnings import Beginning, begin_between
 from ingest.sources.connection import ANSWER_SECONDS, GuardedConnection
 from ingest.sources.information_schema import ATTEMPTS, Position, binlog_position
+from ingest.sources.logged_changes import Unproved
 from ingest.sources.server import Server, ServerIdentity, connect, log_name, server_identity, source_error
 from ingest.sources.server_check import logs_cascades
 from ingest.sources.snapshot import SchemaSnapshot
@@ -56,6 +60,8 @@ class ConsistentRead:
         Filter of the tables; None for all tables outside of the system's schemas.
     throttle
         Called with the number of bytes each time that some came.
+    without_lock
+        Whether to ask for no lock, even if the server would grant it.
 
     Raises
     ------
@@ -72,9 +78,13 @@ class ConsistentRead:
         address: ServerAddress,
         wanted: TableFilter | None = None,
         throttle: Callable[[int], None] = lambda _: None,
+        *,
+        without_lock: bool = False,
     ) -> None:
         self._address = address
         self._throttle = throttle
+        self._without_lock = without_lock
+        self.refused_lock: str | None = None
         self._server = Server(address)
         self._reader: _Reader | None = None
         try:
@@ -87,6 +97,10 @@ class ConsistentRead:
     snapshot: SchemaSnapshot
     """The definitions, and the position, at which the rows are read."""
     tables: tuple[BaselineTable, ...]
+    beginning: Beginning
+    """How the position was found."""
+    refused_lock: str | None
+    """Why the server did not grant the read lock, None if it was not asked for or granted."""
 
     def __enter__(self) -> Self:
         return self
@@ -110,7 +124,7 @@ class ConsistentRead:
         """
         assert self._reader is not None
         try:
-            yield from self._reader.stream(table)
+            yield from self.beginning.rows(table, self._reader.stream(table))
         except pymysql.MySQLError as error:
             if error.args and error.args[0] in _GONE:
                 raise self._changed(table) from None
@@ -138,30 +152,64 @@ class ConsistentRead:
 
     def _begin(self, wanted: TableFilter | None) -> None:
         before = read_definitions(self._server)
+        reason = last = ""
         for attempt in range(ATTEMPTS):
             self.tables = choose_tables(self._server, before, wanted)
             reader = self._reader = _Reader(self._address, self._throttle)
-            position = reader.begin(self._server, self._identity, self.tables)
+            try:
+                self.beginning = self._begin_at(reader, before)
+            except Unproved as error:
+                reason = str(error)
             taken_at = datetime.now(UTC)
             after = read_definitions(self._server)
-            if before == after:
+            if before != after:
+                reason = "the schema changed"
+            elif not reason:
                 break
             reader.close()
-            before = after
+            before, last, reason = after, reason, ""
             time.sleep(0.1 * attempt)
         else:
             raise SourceError(
-                f"The schema of the server at {self._address} changed while the baseline began, {ATTEMPTS} times in"
-                " a row.",
-                hint="Try again when no DDL is running.",
+                f"The baseline began {ATTEMPTS} times on the server at {self._address}, and each time its position"
+                f" could not be proved. At last, {last}.",
+                hint="Try again when no DDL is running, or fewer rows change.",
             )
         self._definitions = after
-        name, offset, gtids = position
+        name, offset, gtids = self.beginning.position
         columns, keys, foreign_keys, defaults = after.schema
         logged = logs_cascades(self._server)
         self.snapshot = SchemaSnapshot(
             "server", taken_at, name, offset, gtids, columns, keys, foreign_keys, logged, defaults
         )
+
+    def _begin_at(self, reader: "_Reader", definitions: Definitions) -> Beginning:
+        """Begin the transaction, with the position of its snapshot or near it."""
+        server, identity = self._server, self._identity
+        reader.prepare(identity)
+        notices_truncate = identity.version_numbers >= _NOTICES_TRUNCATE[identity.flavor]
+        if notices_truncate and reader.tells_position:
+            return Beginning(reader.begin_with_position(identity, server), "server")
+        touched = () if notices_truncate else self.tables
+        refusal = None
+        if not self._without_lock:
+            try:
+                with _read_lock(self._address, server):
+                    reader.begin(touched)
+                    return Beginning(binlog_position(server, identity), "read_lock")
+            except AccessRefusedError as error:
+                refusal = error
+        self.refused_lock = None if refusal is None else refusal.message
+        try:
+            return begin_between(server, identity, self.tables, definitions.schema, lambda: reader.begin(touched))
+        except AccessRefusedError as error:
+            if refusal is None:
+                raise
+            raise AccessRefusedError(
+                f"{refusal.message} Without this lock: {error.message}",
+                hint=f"{error.hint}",
+                **error.context,
+            ) from None
 
 
 class _Reader:
@@ -176,20 +224,19 @@ class _Reader:
         if self._connection.open:
             self._connection._force_close()
 
-    def begin(self, server: Server, identity: ServerIdentity, tables: Sequence[BaselineTable]) -> Position:
-        """Begin the transaction and return the position of its snapshot."""
-        self._prepare(identity)
-        notices_truncate = identity.version_numbers >= _NOTICES_TRUNCATE[identity.flavor]
-        if notices_truncate and self._row("show global status like 'binlog_snapshot_file'"):
-            return self._begin_with_position(identity, server)
-        with _read_lock(self._address, server):
-            self._row("start transaction with consistent snapshot")
-            if not notices_truncate:
-                for table in tables:
-                    self._row(f"select 1 from {table.quoted_name} limit 0")
-            return binlog_position(server, identity)
+    def begin(self, touched: Sequence[BaselineTable]) -> None:
+        """Begin the transaction, and read nothing from some tables: DDL on them then waits until it ends."""
+        self._row("start transaction with consistent snapshot")
+        for table in touched:
+            self._row(f"select 1 from {table.quoted_name} limit 0")
 
-    def _prepare(self, identity: ServerIdentity) -> None:
+    @property
+    def tells_position(self) -> bool:
+        """Whether the server tells the position of a transaction's snapshot."""
+        return self._row("show global status like 'binlog_snapshot_file'") is not None
+
+    def prepare(self, identity: ServerIdentity) -> None:
+        """Set the texts of values, and that no limit ends a long read."""
         unlimited = "max_statement_time" if identity.flavor == "mariadb" else "max_execution_time"
         for statement in (
             "set session time_zone = '+00:00', sql_mode = '', sql_select_limit = 18446744073709551615",
@@ -200,10 +247,11 @@ class _Reader:
         if self._row(f"show variables like '{unlimited}'"):
             self._row(f"set session {unlimited} = 0")
 
-    def _begin_with_position(self, identity: ServerIdentity, server: Server) -> Position:
+    def begin_with_position(self, identity: ServerIdentity, server: Server) -> Position:
+        """Begin the transaction and return the position of its snapshot, as the server tells it."""
         # A server whose binlog is off has the variables too, empty.
         name, offset, _ = binlog_position(server, identity)
-        self._row("start transaction with consistent snapshot")
+        self.begin(())
         found = self._status("binlog_snapshot_%")
         name = log_name(self._address, found.get("Binlog_snapshot_file", ""))
         offset = int(found.get("Binlog_snapshot_position", ""))

@@ -4,9 +4,11 @@ mysql-replication does the handshake: it connects, announces binloom as a replic
 the bytes are read from the socket directly.
 """
 
+import secrets
 import select
 import ssl
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -37,6 +39,10 @@ HEAD_SECONDS: Final = 60.0
 POSITION_LIMIT: Final = (1 << 32) - 1
 """The command that asks for a stream has four bytes for the position."""
 
+# Servers usually have small ids, so a replica draws from the upper half.
+LOWEST_ID: Final = 1 << 31
+HIGHEST_ID: Final = (1 << 32) - 1
+
 # Every server sends this to a replica that another has replaced. Source: rpl_source.cc; MariaDB, sql_repl.cc.
 _TAKEN_OVER: Final = "with the same server_"
 _COM_BINLOG_DUMP: Final = 0x12
@@ -53,6 +59,11 @@ class Replica:
 
     server_id: int
     server_uuid: str
+
+    @classmethod
+    def drawn(cls) -> Self:
+        """Return a random identity."""
+        return cls(LOWEST_ID + secrets.randbelow(HIGHEST_ID - LOWEST_ID), str(uuid.uuid4()))
 
 
 class ReplicationStream:

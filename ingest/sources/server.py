@@ -37,12 +37,19 @@ _BUSY = {
 _OF_CLIENT = range(2000, 3000)
 
 # Privileges: to ask for the end of the log, to stream it, to read the schema, and to begin a baseline.
-Need = Literal["monitor", "stream", "schema", "lock"]
+Need = Literal["monitor", "stream", "schema", "lock", "transactions"]
 _PURPOSES: dict[Need, str] = {
     "monitor": "read the position of its binary log",
     "stream": "read its binary log",
     "schema": "read the definitions of its tables",
     "lock": "hold its writes for the moment in which a baseline begins",
+    "transactions": "see which transactions have not ended when a baseline begins",
+}
+_PRIVILEGES: dict[Need, str] = {
+    "stream": "REPLICATION SLAVE",
+    "schema": "SELECT",
+    "lock": "RELOAD",
+    "transactions": "PROCESS",
 }
 
 
@@ -282,7 +289,7 @@ def _server_id(server: Server, text: str) -> int:
 
 def _privilege(identity: ServerIdentity, need: Need) -> str:
     if need != "monitor":
-        return {"stream": "REPLICATION SLAVE", "schema": "SELECT", "lock": "RELOAD"}[need]
+        return _PRIVILEGES[need]
     # MariaDB renamed the privilege and still accepts the old name: privilege.h, BINLOG_MONITOR_ACL.
     is_renamed = identity.flavor == "mariadb" and identity.version_numbers >= (10, 5, 2)
     return "BINLOG MONITOR" if is_renamed else "REPLICATION CLIENT"
