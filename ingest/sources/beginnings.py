@@ -100,11 +100,10 @@ def begin_between(
     if since[:2] == end[:2]:
         return Beginning(end, "log", since)
     cascades = Cascades.of(tables, schema) if not logs_cascades(server) else Cascades()
-    with log_between(server, identity, since, end) as parts:
-        try:
-            changes = read_changes(parts, tables, schema, identity, cascades)
-        except UnloggedWriteError as error:
-            raise _unlogged_write(error, since) from None
+    try:
+        changes = read_changes(log_between(server.address, identity, since, end), tables, schema, identity, cascades)
+    except UnloggedWriteError as error:
+        raise _unlogged_write(error, since) from None
     if since[2] is not None:
         gtids = gtid_union([since[2], *changes.gtids])
         end = (name, offset, str(gtids) or None)

@@ -122,7 +122,7 @@ class _Reading:
     def read(self, part: "LogPart") -> None:
         rows: list[dict[str, Any]] = []
         transactions: dict[int, dict[str, Any]] = {}
-        for kind, batch in open_binlog(part.path, hints=self._hints, start=part.start, end=part.end).batches():
+        for kind, batch in open_binlog(part, hints=self._hints, start=part.start, end=part.end).batches():
             if kind == "row_events":
                 rows += self._wanted_rows(batch)
                 if len(rows) > MOST_ROWS:
@@ -277,4 +277,4 @@ def _key(image: Image, table: BaselineTable) -> tuple[Any, ...]:
 
 
 def _place(part: "LogPart", event: Mapping[str, Any]) -> str:
-    return f"{part.path.name}:{event['start_pos']}"
+    return f"{part.name}:{event['start_pos']}"

@@ -52,7 +52,7 @@ class Spill:
     _lock: ClassVar = threading.Lock()
 
     def __init__(self, open_stream: Callable[[], Stream], place: str) -> None:
-        self._folder = _folder()
+        self._folder = temporary_folder()
         self.place = place
         self.written = 0
         self.readers = 0
@@ -61,12 +61,7 @@ class Spill:
         self.damage: str | None = None
         self._error: BinloomError | None = None
         self._grown = threading.Condition()
-        try:
-            self.descriptor = os.open(self._folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        except OSError:
-            # Some file systems have no files without a name.
-            self.descriptor, name = tempfile.mkstemp(prefix="binloom-", dir=self._folder)
-            os.unlink(name)
+        self.descriptor = nameless_file(self._folder)
         self._release = finalize(self, os.close, self.descriptor)
         self._used_at = time.monotonic()
         with Spill._lock:
@@ -177,7 +172,18 @@ class SpillBytes(Bytes):
             self._spill.done()
 
 
-def _folder() -> Path:
+def nameless_file(folder: Path) -> int:
+    """Open a new file without a name in a folder, and return its descriptor."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:
+        # Some file systems have no files without a name.
+        descriptor, name = tempfile.mkstemp(prefix="binloom-", dir=folder)
+        os.unlink(name)
+        return descriptor
+
+
+def temporary_folder() -> Path:
     """Return the folder for temporary files: on many systems /tmp is in memory, and /var/tmp is on a disk."""
     large = Path("/var/tmp")
     if not any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")) and os.access(large, os.W_OK):
