@@ -32,12 +32,18 @@ def baseline(
     max_rate: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Read at most this number of bytes in a second, such as 20M.")
     ] = None,
+    no_lock: Annotated[
+        bool, typer.Option("--no-lock", help="Ask MySQL for no read lock, and prove the position from its log.")
+    ] = False,
     masks: MasksFile = None,
 ) -> None:
     """Land all rows of InnoDB tables as they are at one position of the binlog. Needs no Java.
 
     With a baseline, `binloom state` and `binloom history` know the rows that never changed in the log. If the command
     is ended, nothing is landed; the next one begins again, at a new position.
+
+    MySQL gives the position under a read lock, which is released before the first row is read. Where it refuses the
+    lock, as managed servers do, the position is proved from its log.
     """
     from binloom.commands.baseline import baseline_from_dump, baseline_from_server
     from ingest.binlog import TableFilter
@@ -49,10 +55,12 @@ def baseline(
     if from_dump is not None:
         if max_rate is not None:
             raise UsageError("--max-rate goes with --server.", hint="Leave it out.")
+        if no_lock:
+            raise UsageError("--no-lock goes with --server.", hint="Leave it out.")
         raise typer.Exit(baseline_from_dump(source, from_dump, schema, wanted, masks))
     if schema is not None:
         raise UsageError("--schema goes with --from-dump.", hint="Give --schemas, which selects tables.")
     most_bytes = size(max_rate, "--max-rate") if max_rate is not None else None
     if most_bytes == 0:
         raise UsageError("--max-rate is 0.", hint="Give --max-rate such as 20M, or leave it out.")
-    raise typer.Exit(baseline_from_server(source, server, wanted, most_bytes, masks))
+    raise typer.Exit(baseline_from_server(source, server, wanted, most_bytes, masks, without_lock=no_lock))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ingest.landing.baselines import BaselineResult
     from ingest.sources.address import ServerAddress
     from ingest.sources.baseline_tables import BaselineTable
+    from ingest.sources.beginnings import Beginning
     from ingest.sources.snapshot import SchemaSnapshot
 
 
@@ -25,6 +26,8 @@ def baseline_from_server(
     tables: "TableFilter | None",
     most_bytes: int | None,
     masks: Path | None = None,
+    *,
+    without_lock: bool = False,
 ) -> int:
     """Land the rows of tables of a live server, after checking that its binlog settings are sufficient."""
     from ingest.landing.baselines import land_baseline
@@ -38,7 +41,9 @@ def baseline_from_server(
     for finding in findings:
         say(f"{finding.level}: {finding.message}")
     rate = _Rate(most_bytes)
-    with ConsistentRead(address, tables, rate.received) as read:
+    with ConsistentRead(address, tables, rate.received, without_lock=without_lock) as read:
+        if read.refused_lock is not None:
+            say(f"advice: the position is proved from the log, because the server grants no lock. {read.refused_lock}")
         estimate = sum(table.estimated_rows or 0 for table in read.tables)
         with _rows_bar(f"reading {len(read.tables)} tables of {address}", estimate) as advance:
             landed = land_baseline(
@@ -48,8 +53,10 @@ def baseline_from_server(
                 read.rows,
                 finish=read.assert_unchanged,
                 progress=advance,
+                position_proof=read.beginning.proof,
                 masks=masks,
             )
+    _print_proof(read.beginning)
     _print_baseline(source, read.snapshot, landed, f", {human_bytes(rate.bytes)} in {rate.seconds:.1f} s")
     return EXIT_DONE
 
@@ -103,6 +110,19 @@ def _rows_bar(label: str, estimate: int) -> "Iterator[Callable[[BaselineTable, i
             advance(done, max(estimate, done))
 
         yield show
+
+
+def _print_proof(beginning: "Beginning") -> None:
+    """Print how the position was proved from the log, if it was."""
+    if beginning.since is None:
+        return
+    name, offset, _ = beginning.since
+    rows, transactions = beginning.changes.row_count, beginning.changes.transactions
+    say(
+        f"proved from the log: all transactions before {name}:{offset} are in the rows, and"
+        f" {counted(rows, 'row')} that {counted(transactions, 'transaction')} behind it changed were compared with"
+        " the log."
+    )
 
 
 def _print_baseline(source: str, snapshot: "SchemaSnapshot", landed: "BaselineResult", how: str) -> None:

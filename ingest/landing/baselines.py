@@ -61,6 +61,7 @@ def land_baseline(
     rows: Callable[[BaselineTable], Iterator[pa.ListArray | pa.Table]],
     *,
     content: str | None = None,
+    position_proof: str | None = None,
     epoch: int | None = None,
     is_complete: Callable[[BaselineTable], bool] | None = None,
     finish: Callable[[], None] = lambda: None,
@@ -82,6 +83,8 @@ def land_baseline(
         `row_values` and `known_columns`.
     content
         Hash of a file, or of a log, that the rows come from: they are landed once. None: rows of a live server.
+    position_proof
+        How the position of rows of a live server is known.
     epoch
         Epoch of the position, None when unknown.
     is_complete
@@ -146,6 +149,7 @@ def land_baseline(
                 "recorded_at": datetime.now(UTC),
                 "masked_columns": masking.record if recorded_masks is None else recorded_masks(table),
                 "is_complete": None if is_complete is None else is_complete(table),
+                "position_proof": position_proof,
             }
             for table, count, masking in zip(tables, counts, maskings, strict=True)
         ]

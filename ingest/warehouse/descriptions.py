@@ -181,6 +181,9 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "row_count": "Number of rows of the table",
     "is_complete": "Whether these are all rows of the table; FALSE only for the known rows of expired files, NULL for "
     "all rows",
+    "position_proof": "How the position of rows of a live server is known: server (it tells it), read_lock (a lock "
+    "held all commits), log (rows that changed around the beginning were compared with the log, and carried to the "
+    "position); NULL for other rows",
     "known_columns": "0-based places in column_names of the values that are known, NULL when all of them are",
     "row_number": "0-based place of the row among the rows of its table, in the order in which they were read",
     "row_values": "Values of the row, in the order of column_names, as the server prints them",

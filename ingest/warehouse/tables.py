@@ -315,6 +315,7 @@ BASELINES = RawTable(
             *_timestamps("taken_at", "recorded_at"),
             MASKED_COLUMNS,
             *_booleans("is_complete"),
+            *_strings("position_proof"),
         ]
     ),
 )

@@ -2661,7 +2661,8 @@ WITH landed AS (
     taken_at,
     recorded_at,
     masked_columns,
-    COALESCE(is_complete, TRUE) AS is_complete
+    COALESCE(is_complete, TRUE) AS is_complete,
+    position_proof
   FROM landed
 )
 SELECT
@@ -2775,6 +2776,7 @@ WITH baselines AS (
     versions.table_version_id,
     placed.masked_columns,
     placed.is_complete,
+    placed.position_proof,
     placed.taken_at
   FROM kept AS placed
   LEFT JOIN versions

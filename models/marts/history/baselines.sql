@@ -108,6 +108,7 @@ final as (
         versions.table_version_id,
         placed.masked_columns,
         placed.is_complete,
+        placed.position_proof,
         placed.taken_at
     from kept as placed
     left join versions

@@ -24,7 +24,8 @@ final as (
         taken_at,
         recorded_at,
         masked_columns,
-        coalesce(is_complete, true) as is_complete
+        coalesce(is_complete, true) as is_complete,
+        position_proof
     from landed
 
 )
