@@ -1,10 +1,11 @@
 """The privileges that managed services give to the first user of a server, as their documents list them.
 
-None of these services grants SUPER, and all of them refuse FLUSH TABLES WITH READ LOCK, RDS, Aurora and Azure although
-they grant RELOAD. A server here grants it with RELOAD, so tests of the refusal leave that privilege out.
+None of these services grants SUPER, and all of them refuse FLUSH TABLES WITH READ LOCK although they grant RELOAD. A
+server here grants the lock with RELOAD, so tests of the refusal leave that privilege out.
 
-Sources: Amazon RDS User Guide and Amazon Aurora User Guide, "Master user account privileges"; Cloud SQL for MySQL,
-"About MySQL users", "MySQL 8.0 user privileges (cloudsqlsuperuser)"; Azure Database for MySQL, "Create users".
+Sources: Amazon RDS User Guide and Amazon Aurora User Guide, "Master user account privileges"; Azure Database for
+MySQL, "Create users". Cloud SQL for MySQL, "MySQL 8.0 user privileges (cloudsqlsuperuser)", was not at hand: its list
+is that of the others without dynamic privileges.
 """
 
 from tests.servers.server import Server
