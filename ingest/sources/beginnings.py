@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from ingest.binlog.gtid_sets import gtid_union
-from ingest.errors import SourceError
+from ingest.errors import AccessRefusedError, SourceError
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.sources.carried_rows import carried, shown
 from ingest.sources.cascades import Cascades
@@ -93,13 +93,14 @@ def begin_between(
     Unproved
         The log does not tell all changes of the tables.
     """
+    cascades = Cascades.of(tables, schema) if not logs_cascades(server) else Cascades()
+    _require_names(server, cascades)
     since = settled_position(server, identity)
     begin()
     name, offset, executed = binlog_position(server, identity)
     end = (name, offset, since[2] if since[2] is not None else _fixed_gtids(server, executed))
     if since[:2] == end[:2]:
         return Beginning(end, "log", since)
-    cascades = Cascades.of(tables, schema) if not logs_cascades(server) else Cascades()
     try:
         changes = read_changes(log_between(server.address, identity, since, end), tables, schema, identity, cascades)
     except UnloggedWriteError as error:
@@ -108,6 +109,23 @@ def begin_between(
         gtids = gtid_union([since[2], *changes.gtids])
         end = (name, offset, str(gtids) or None)
     return Beginning(end, "log", since, changes)
+
+
+def _require_names(server: Server, cascades: Cascades) -> None:
+    """Refuse tables whose changes cannot be found in the log by name."""
+    if cascades.hidden:
+        parent = ".".join(cascades.hidden[0])
+        raise AccessRefusedError(
+            f"A table of the baseline refers to {parent} by a foreign key that cascades, and the user may not see that"
+            f" table on the server at {server.address}. Its changes in rows of the baseline are not logged.",
+            hint=f"Grant SELECT on {parent}, or leave the table out.",
+        )
+    if server.variables("lower_case_table_names").get("lower_case_table_names") == "2":
+        raise SourceError(
+            f"lower_case_table_names is 2 on the server at {server.address}: its log may have other names of tables"
+            " than the server shows, so it proves nothing about them.",
+            hint="Let the user have the privilege for a read lock, or take the baseline from a dump.",
+        )
 
 
 def _fixed_gtids(server: Server, executed: str | None) -> str | None:

@@ -21,43 +21,46 @@ class Cascades:
     Attributes
     ----------
     parents
-        By table, the 0-based places of the columns that referring tables refer to; None if they are not known.
+        By table, the 0-based places of the columns that referring tables refer to.
+    hidden
+        Tables among them that the user may not see: nothing tells which tables they refer to.
     """
 
-    parents: dict[Name, set[int] | None] = field(default_factory=dict)
+    parents: dict[Name, set[int]] = field(default_factory=dict)
+    hidden: tuple[Name, ...] = ()
 
     @classmethod
     def of(cls, tables: Iterable["BaselineTable"], schema: "Schema") -> Self:
         """Return the cascades that reach rows of some tables, also by several foreign keys."""
         names: dict[Name, list[str]] = defaultdict(list)
         for column in schema[0]:
-            names[column["schema_name"], column["table_name"]].append(column["column_name"])
+            names[column["schema_name"], column["table_name"]].append(column["column_name"].lower())
         by_child: dict[Name, list[Mapping[str, Any]]] = defaultdict(list)
         for row in schema[2]:
             if any(row[rule] not in _NOT_CASCADING for rule in ("update_rule", "delete_rule")):
                 by_child[row["schema_name"], row["table_name"]].append(row)
-        found: dict[Name, set[int] | None] = {}
+        found: dict[Name, set[int]] = {}
         waiting = [(table.schema_name, table.table_name) for table in tables]
         seen = {*waiting}
         while waiting:
             for key in by_child[waiting.pop()]:
                 parent = (key["referenced_schema_name"], key["referenced_table_name"])
-                columns = names.get(parent)
-                places = found.setdefault(parent, None if columns is None else set())
-                if places is not None and columns is not None:
-                    places.add(columns.index(key["referenced_column_name"]))
+                # The view has the name of the column as the statement has it that made the key.
+                referenced = (key["referenced_column_name"] or "").lower()
+                places = found.setdefault(parent, set())
+                places.update(at for at, name in enumerate(names.get(parent, ())) if name == referenced)
                 if parent not in seen:
                     seen.add(parent)
                     waiting.append(parent)
-        return cls(found)
+        return cls(found, tuple(parent for parent in found if parent not in names))
 
     def may_follow(self, name: Name, row: Mapping[str, Any]) -> bool:
         """Return whether a change of a row, as the decoder gives it, may change rows of other tables."""
         if name not in self.parents or row["event_type"] == "INSERT":
             return False
-        places = self.parents[name]
-        if places is None or row["event_type"] == "DELETE":
+        if row["event_type"] == "DELETE":
             return True
+        places = self.parents[name]
         before, after = row["before_values"], row["after_values"]
         lacks_before, lacks_after = (
             {*places} - {*row[columns]} if row[columns] is not None else set()

@@ -21,7 +21,7 @@ from typing import Final
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import SourceError
 from ingest.sources.information_schema import Position, binlog_position
-from ingest.sources.server import Server, ServerIdentity, executed_gtids, may_be_anonymous
+from ingest.sources.server import Row, Server, ServerIdentity, executed_gtids, may_be_anonymous
 
 SETTLING_SECONDS: Final = 30.0
 """Transactions that take longer to commit are changed by a statement that runs for long."""
@@ -31,6 +31,8 @@ _REFRESHED_SECONDS: Final = 0.15
 """The server renews `innodb_trx` when nobody has read it for 0.1 seconds: trx0i_s.cc, CACHE_MIN_IDLE_TIME_NS."""
 _ADDED_AFTER_COMMIT: Final = (5, 7, 0)
 _OWNER: Final = re.compile(r"#\d+")
+_CANNOT_CONVERT: Final = 3854
+"""MySQL 9.7 lists no transaction while the text of one of their statements has a character beyond the BMP."""
 _WITHOUT_NUMBER: Final = 1 << 48
 """Transactions that have changed nothing get identifiers from here on: trx0trx.h, `trx_get_id_for_print`."""
 
@@ -76,11 +78,7 @@ def _wait_for_engine(server: Server) -> None:
         while pending is None or pending:
             if time.monotonic() > until:
                 raise _unsettled(server, f"transaction {min(pending)} of innodb_trx" if pending else "a transaction")
-            rows = server.rows(
-                "select trx_id, trx_mysql_thread_id as thread, trx_rows_modified as changed"
-                " from information_schema.innodb_trx",
-                need="transactions",
-            )
+            rows = _transactions(server)
             if own in {row.number("thread") for row in rows}:
                 idle = {row.number("Id") for row in server.rows("show processlist") if row["Command"] == "Sleep"}
                 at_work = {
@@ -91,6 +89,20 @@ def _wait_for_engine(server: Server) -> None:
                 if not pending:
                     return
             time.sleep(_REFRESHED_SECONDS)
+
+
+def _transactions(server: Server) -> list[Row]:
+    """Return the transactions of InnoDB; none when the server cannot list them at the moment."""
+    try:
+        return server.rows(
+            "select trx_id, trx_mysql_thread_id as thread, trx_rows_modified as changed"
+            " from information_schema.innodb_trx",
+            need="transactions",
+        )
+    except SourceError as error:
+        if error.context.get("number") != _CANNOT_CONVERT:
+            raise
+        return []
 
 
 def _unsettled(server: Server, what: str) -> SourceError:

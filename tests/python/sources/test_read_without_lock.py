@@ -1,7 +1,9 @@
 """Rows that a baseline reads from a MySQL server without a lock, and the position that the log proves for them."""
 
+import contextlib
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -16,6 +18,7 @@ from pymysql.constants import ER
 from ingest.binlog import SchemaHints, TableFilter
 from ingest.binlog.gtid_sets import GtidSet
 from ingest.errors import AccessRefusedError, SourceError
+from ingest.sources import settled_position
 from ingest.sources.address import ServerAddress
 from ingest.sources.baseline_tables import choose_tables, read_definitions
 from ingest.sources.beginnings import Beginning, begin_between
@@ -146,7 +149,8 @@ def _changes_since(decoded: Sequence[tuple[str, Decoded]], read: ConsistentRead)
 
 def test_the_log_after_the_position_leads_to_the_end(shop: Server) -> None:
     """While clients write, the rows with all changes behind their position are those of the server at last."""
-    schemas = ["shop"] if shop.distribution is mysql56 else ["shop", SCHEMA]
+    is_old = shop.distribution is mysql56
+    schemas = ["shop"] if is_old else ["shop", SCHEMA]
     wanted = TableFilter.of(schemas=schemas, exclude_tables=["bare", "extra_*"])
     first = shop.binlogs()[-1].name
     if SCHEMA in schemas:
@@ -159,12 +163,15 @@ def test_the_log_after_the_position_leads_to_the_end(shop: Server) -> None:
         for number in range(at_depth(3, 10)):
             writers.wait_for(200)
             with ConsistentRead(address(shop), wanted, without_lock=True) as read:
-                if number == 1:
-                    shop.execute("flush binary logs")
+                if number == 0:
+                    # Rotates the log, and lets the next reads look at InnoDB's transactions.
+                    shop.execute("flush binary logs" if is_old else "set global gtid_mode = on_permissive")
                 seen.append((read, rows_of(read)))
                 read.assert_unchanged()
     with ConsistentRead(address(shop), wanted) as end:
         last = rows_of(end)
+    if not is_old:
+        shop.execute("set global gtid_mode = on")
     assert {read.beginning.proof for read, _ in seen} == {"log"}
     assert sum(read.beginning.changes.row_count for read, _ in seen) > 0
     shop.flush()
@@ -178,8 +185,9 @@ def test_the_log_after_the_position_leads_to_the_end(shop: Server) -> None:
             ]
             begun = [Change("INSERT", table.schema_name, table.table_name, None, row) for row in rows[table.table_name]]
             assert difference(replay([*begun, *own]), last[table.table_name]) == ([], []), (str(table), read.snapshot)
-        if read.snapshot.gtid_executed is not None and shop.distribution is not mysql56:
+        if read.snapshot.gtid_executed is not None:
             _assert_gtids(decoded, read)
+    assert is_old or seen[0][0].snapshot.gtid_executed is not None
     if SCHEMA in schemas:
         shop.execute(f"drop database {SCHEMA}")
 
@@ -221,6 +229,57 @@ def test_a_transaction_that_is_logged_and_not_committed_is_waited_for(mysql_serv
         assert rows == [("1", str(len(before)))]
     assert len(seen) > 1
     mysql_server.execute("drop database shop")
+
+
+@pytest.mark.mysql
+def test_a_list_of_transactions_that_the_server_cannot_give_is_asked_for_again(mysql_server: Server) -> None:
+    mysql_server.execute(*SHOP, "set global gtid_mode = on_permissive")
+    asked = "select trx_id from information_schema.innodb_trx"
+    statement = "update shop.bare set n = if(sleep(0.7) = 0 and '🙏' <> '', 2, 3)"
+    writer = threading.Thread(target=mysql_server.execute, args=(statement,))
+    writer.start()
+    try:
+        with contextlib.suppress(pymysql.MySQLError):
+            while writer.is_alive():
+                # The server renews the list when nobody has read it for a tenth of a second.
+                time.sleep(0.15)
+                mysql_server.execute(asked)
+        assert writer.is_alive(), "the server gives the list: asking again is not needed any more"
+        wanted = TableFilter.of(tables=["shop.items"])
+        with ConsistentRead(address(mysql_server), wanted, without_lock=True) as read:
+            assert rows_of(read) == {"items": []}
+        writer.join()
+    finally:
+        mysql_server.execute("set global gtid_mode = on", "drop database shop")
+
+
+@pytest.mark.mysql56
+def test_a_statement_that_runs_for_long_is_waited_for_and_an_idle_transaction_is_not(
+    mysql56_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settled_position, "SETTLING_SECONDS", 1.0)
+    mysql56_server.execute(*SHOP, "insert into shop.bare values (1), (1), (1)")
+    with mysql56_server.connect(autocommit=False) as idle, mysql56_server.connect() as busy:
+        idle.cursor().execute("insert into shop.items (region, id, n, kind) values ('eu', 7, 0, 'card')")
+        wanted = TableFilter.of(tables=["shop.items"])
+        with ConsistentRead(address(mysql56_server), wanted, without_lock=True) as read:
+            assert rows_of(read) == {"items": []}
+        running = threading.Thread(target=_until_killed, args=(busy,))
+        running.start()
+        with pytest.raises(SourceError, match=r"transaction \d+ of innodb_trx did not end within"):
+            while True:
+                ConsistentRead(address(mysql56_server), wanted, without_lock=True).close()
+        ((number,),) = mysql56_server.execute(
+            "select id from information_schema.processlist where info like 'update shop.bare%'"
+        )
+        mysql56_server.execute(f"kill {number}")
+        running.join()
+    mysql56_server.execute("drop database shop")
+
+
+def _until_killed(connection: Any) -> None:
+    with contextlib.suppress(pymysql.MySQLError):
+        connection.cursor().execute("update shop.bare set n = n + 1 + sleep(1)")
 
 
 Step = tuple[str, ...]
@@ -385,10 +444,14 @@ def test_missing_privileges_are_named(shop: Server, tmp_path: Path) -> None:
     def read(*privileges: str) -> None:
         account = create_account(shop, tmp_path, "reader", privileges)
         login = {"user": account.user, "password": account.password}
-        with Writers(shop, 1) as writers:
-            writers.wait_for(20)
-            with ConsistentRead(address(shop, **login), TableFilter.of(tables=["shop.items"])) as done:
-                rows_of(done)
+        with Writers(shop) as writers:
+            # The log is read only if something was written while the transaction began.
+            for _ in range(20):
+                writers.wait_for(10)
+                with ConsistentRead(address(shop, **login), TableFilter.of(tables=["shop.items"])) as done:
+                    rows_of(done)
+                if done.beginning.changes.transactions:
+                    break
 
     needs_list = shop.distribution is mysql56
     if needs_list:
