@@ -221,10 +221,10 @@ def test_an_unknown_table_is_reported_with_near_names(shop: Server) -> None:
         ConsistentRead(address(shop), TableFilter.of(tables=["shop.countd"]))
 
 
+# MySQL does not tell it: see test_read_without_lock.py.
+@pytest.mark.parametrize("server", marked("mariadb", "mariadb118"), indirect=True)
 def test_a_server_that_tells_the_position_needs_no_privilege_to_lock(shop: Server, tmp_path: Path) -> None:
     account = create_account(shop, tmp_path, "reader", ("select", "replication client"))
-    if shop.flavor == "mysql":
-        pytest.skip("MySQL does not tell it: test_read_without_lock.py")
     login = {"user": account.user, "password": account.password}
     with ConsistentRead(address(shop, **login), TableFilter.of(schemas=["shop"])) as read:
         assert rows_of(read)["counted"] == [("1", "0")]
