@@ -207,7 +207,7 @@ class ConsistentRead:
                 raise
             raise AccessRefusedError(
                 f"{refusal.message} Without this lock: {error.message}",
-                hint=f"{error.hint}",
+                hint=error.hint,
                 **error.context,
             ) from None
 
