@@ -1,7 +1,7 @@
 """Actions of a DDL statement, in order: plain data, as the raw table `ddl_actions` holds it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
@@ -136,6 +136,14 @@ class Key:
     def parts(self) -> tuple[KeyPart, ...]:
         """The parts in their order."""
         return tuple(zip_longest(self.columns, self.lengths, self.expressions))
+
+    def without(self, column: str) -> "Key":
+        """Return the key as it is after its column was dropped; it has no columns if that was its only one."""
+        parts = [part for part in self.parts if part[0] is None or part[0].casefold() != column.casefold()]
+        if self.is_foreign or not parts:
+            return replace(self, columns=tuple(name for name, _, _ in parts))
+        others = Key.of_parts(self.name, parts)
+        return replace(self, columns=others.columns, lengths=others.lengths, expressions=others.expressions)
 
     @property
     def is_foreign(self) -> bool:

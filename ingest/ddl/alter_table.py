@@ -7,7 +7,7 @@ statement has it. Keys change last: ADD PRIMARY KEY uses the new names of column
 Sources: server, sql/sql_table.cc, `mysql_prepare_alter_table`, sql/sql_yacc.yy, `alter_list_item`; MariaDB the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -112,15 +112,13 @@ class _Parts:
         placed = behind_generated_key(self._placed)
         columns = without_clashes([*self._changed, *placed, *self._added_period()], self._action)
         columns = [replace(one, columns=tuple(map(self._converted, one.columns))) for one in columns]
-        # A key may get the name of a dropped one, wherever that is. All hashes end but those of new keys.
+        # A key may get the name of a dropped one, wherever that is.
         has_keys = any(one.keys for one in self._others)
-        others = sorted(
-            self._others, key=lambda one: (has_keys and not one.dropped_keys, any(key.is_hash for key in one.keys))
-        )
+        others, hashes = _with_hashes_apart(sorted(self._others, key=lambda one: has_keys and not one.dropped_keys))
         # MariaDB converts the columns, and gives the table another default if the statement has one.
         is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
         first, last = ([], self._defaults) if is_last else (self._defaults, [])
-        found = [*first, *self._dropped, *columns, *self._keys, *others, *last, *self._renamed]
+        found = [*first, *self._dropped, *columns, *self._keys, *others, *last, *hashes, *self._renamed]
         if self.parts == 1 and found and found[0].action == "convert_character_set":
             found = [replace(found[0], detail=_CONVERSIONS[self._dialect.skips_a_conversion])]
         return found or [self._action("other", detail="nothing")]
@@ -465,3 +463,10 @@ class _Parts:
         self._defaults.append(
             self._action("other", detail="default character set", character_set=character_set, collation=collation)
         )
+
+
+def _with_hashes_apart(actions: Sequence[Action]) -> tuple[list[Action], list[Action]]:
+    """Return actions, and one with all new keys that are `using hash`: it ends the hashes of all others."""
+    hashed = [one for one in actions if any(key.is_hash for key in one.keys)]
+    keys = tuple(key for one in hashed for key in one.keys)
+    return [one for one in actions if one not in hashed], [replace(one, keys=keys) for one in hashed[:1]]

@@ -10,6 +10,7 @@ and 11.8 with InnoDB.
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Final
 
@@ -18,19 +19,25 @@ from ingest.ddl.column_types import bytes_each
 
 _NAME: Final = "DB_ROW_HASH_"
 _MAX_BYTES: Final = 3072
+# The smallest limit in another engine, or in InnoDB with other settings.
+_LEAST_LIMIT: Final = 767
 _CHANGES: Final = ("ALTER TABLE", "CREATE INDEX", "DROP INDEX")
-_UNLIMITED: Final = re.compile(r"text|blob|json|geometry|point|linestring|polygon|multi|collection")
+# A POINT has 25 bytes.
+_UNLIMITED: Final = re.compile(r"text|blob|json|geometry|linestring|polygon|multi|collection")
 _LENGTH: Final = re.compile(r"(?:var)?(?:char|binary)\((\d+)\)")
 
 
-def hashed_keys(columns: Sequence[Column], keys: Iterable[Key]) -> int:
-    """Return how many of the unique keys of a table have a hash, as far as they tell."""
+def hashed_keys(columns: Sequence[Column], keys: Iterable[Key], limit: int = _MAX_BYTES) -> int:
+    """Return how many of the unique keys of a table have a hash, as far as they tell.
+
+    A key up to `limit` bytes needs none.
+    """
     by_name = {column.name.casefold(): column for column in columns}
     return sum(
         not key.is_foreign
         and (
             key.is_hash
-            or sum(_bytes(by_name.get((name or "").casefold()), length) for name, length, _ in key.parts) > _MAX_BYTES
+            or sum(_bytes(by_name.get((name or "").casefold()), length) for name, length, _ in key.parts) > limit
         )
         for key in keys
     )
@@ -47,6 +54,19 @@ def _bytes(column: Column | None, prefix: int | None) -> int:
         return _MAX_BYTES + 1
     found = _LENGTH.match(column.column_type or "")
     return int(found[1]) * each if found else 0
+
+
+def chosen_hashes(columns: Sequence[Column], keys: Sequence[Key], *, has_all_keys: bool) -> int:
+    """Return how many hidden columns a table has for keys that need no hash, but are `using hash`.
+
+    A snapshot does not tell which keys these are, but it has all hidden columns. If all keys are known, and no limit of
+    another engine makes a difference, the columns tell how many there are.
+    """
+    usual = [replace(key, is_hash=False) for key in keys]
+    needed = hashed_keys(columns, usual)
+    if has_all_keys and needed == hashed_keys(columns, usual, _LEAST_LIMIT):
+        return max(sum(is_hash(column.name, column.extra) for column in columns) - needed, 0)
+    return hashed_keys(columns, keys) - needed
 
 
 def ends_hashes(action: Action) -> bool:

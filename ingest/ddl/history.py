@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ingest.ddl.actions import Action, Key
 from ingest.ddl.backwards import before
+from ingest.ddl.hashed_keys import is_hash
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 
 Place = tuple[int, ...]
@@ -227,7 +228,8 @@ class _Fold:
     def _observe(self, place: Place, seen: Observation) -> None:
         self._has_observed = True
         self._has_schemas |= any(row["table_name"] is None for row in seen.defaults)
-        self._shapes.observe((row for rows in seen.tables.values() for row in rows), seen.defaults, seen.keys)
+        columns = (row for rows in seen.tables.values() for row in rows)
+        self._shapes.observe(columns, seen.defaults, seen.keys, has_place=seen.has_place)
         certainty = Certainty.CERTAIN if seen.has_place else Certainty.ASSUMED
         for table in seen.tables:
             self._carry_back(table, Evidence(seen.snapshot_id))
@@ -273,9 +275,10 @@ class _Fold:
         # ADD PERIOD makes the columns that it names NOT NULL.
         if action.action not in _CHANGES_NO_COLUMNS or action.key_columns:
             return True
-        # A long unique key has a hidden column.
+        # A long unique key has a hidden column, and one that is USING HASH has it until the next ALTER TABLE.
         shape = self._shapes.tables.get(_model_of(action))
-        return shape is not None and bool(action.keys or action.dropped_keys or any(one.is_hash for one in shape.keys))
+        changes_keys = bool(action.keys or action.dropped_keys)
+        return shape is not None and (changes_keys or any(is_hash(one.name, one.extra) for one in shape.columns))
 
     def _apply_beside_columns(self, action: Action) -> None:
         if action.action == "create_database":

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
-from ingest.ddl.hashed_keys import ends_hashes, hashed_keys, is_hash, with_hashes
+from ingest.ddl.hashed_keys import chosen_hashes, ends_hashes, hashed_keys, is_hash, with_hashes
 from ingest.ddl.labels import reinterpreted
 from ingest.ddl.versioning import PERIOD
 
@@ -40,6 +40,8 @@ class Shape:
         Defaults of the table, None where unknown.
     has_all_keys
         Whether the table has no other unique or foreign keys.
+    may_be_later
+        Whether a snapshot without a position shows it: it may already have the keys that the next statements add.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -48,6 +50,7 @@ class Shape:
     character_set: str | None = None
     collation: str | None = None
     has_all_keys: bool = True
+    may_be_later: bool = False
 
     def index(self, name: str | None) -> int | None:
         """Return the index of a column, None when there is no column of this name."""
@@ -56,8 +59,7 @@ class Shape:
 
     def copy(self) -> "Shape":
         """Return the table that CREATE TABLE … LIKE makes from this one: without its foreign keys."""
-        keys = [key for key in self.keys if not key.is_foreign]
-        return Shape([*self.columns], self.primary_key, keys, self.character_set, self.collation, self.has_all_keys)
+        return replace(self, columns=[*self.columns], keys=[key for key in self.keys if not key.is_foreign])
 
     def named_keys(self, table: str) -> Iterator[tuple[str, Key]]:
         """Yield keys with names. An index is named after its first column, a foreign key after its table, numbered.
@@ -148,6 +150,8 @@ class Shapes:
         columns: Iterable[Mapping[str, Any]],
         defaults: Iterable[Mapping[str, Any]] = (),
         keys: Mapping[TableId, Iterable[Key]] | None = None,
+        *,
+        has_place: bool = True,
     ) -> None:
         """Take over the tables of a schema snapshot.
 
@@ -163,6 +167,8 @@ class Shapes:
             or a row without a character set.
         keys
             All unique and foreign keys of the snapshot; None: those beside the primary key are unknown afterwards.
+        has_place
+            Whether the snapshot has a position.
         """
         found: dict[TableId, Default] = {}
         for row in defaults:
@@ -187,6 +193,7 @@ class Shapes:
                 character_set,
                 collation,
                 has_all_keys=keys is not None,
+                may_be_later=not has_place,
             )
 
     def forget_schemas(self) -> None:
@@ -305,7 +312,7 @@ class Shapes:
             shape, at = found
             dropped = shape.columns.pop(at).name
             shape.primary_key = _without(shape.primary_key, dropped)
-            shape.keys = [key for key in (_key_without(key, dropped) for key in shape.keys) if key.columns]
+            shape.keys = [kept for key in shape.keys if (kept := key.without(dropped)).columns]
 
     def _modify_column(self, action: Action) -> None:
         if found := self._column(action):
@@ -385,19 +392,18 @@ class Shapes:
             shape.columns[at] = replace(shape.columns[at], is_invisible=action.detail == "set invisible")
         if action.detail == "add period":
             _set_not_null(shape, action.key_columns)
-        # A snapshot without a position may already show a key that the statement adds.
         dropped = {name.casefold() for name in (*action.dropped_keys, *(key.name for key in action.keys)) if name}
         shape.keys = [key for name, key in shape.named_keys(_id(action)[1]) if name.casefold() not in dropped]
-        nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in shape.keys}
+        there = shape.keys if shape.may_be_later else ()
+        nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in there}
         shape.keys += (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
 
 
 def _without_chosen_hashes(shape: Shape) -> Shape:
     """Take away the hidden columns of keys that have a hash only because a statement asked for it."""
-    if any(key.is_hash for key in shape.keys):
-        before = hashed_keys(shape.columns, shape.keys)
-        shape.keys = [replace(key, is_hash=False) for key in shape.keys]
-        shape.columns = with_hashes(shape.columns, hashed_keys(shape.columns, shape.keys) - before)
+    chosen = chosen_hashes(shape.columns, shape.keys, has_all_keys=shape.has_all_keys)
+    shape.keys = [replace(key, is_hash=False) for key in shape.keys]
+    shape.columns = with_hashes(shape.columns, -chosen)
     return shape
 
 
@@ -460,7 +466,7 @@ def _place(shape: Shape, column: Column, action: Action) -> None:
         shape.columns.insert(at + 1, column)
     else:
         at = len(shape.columns)
-        while not _stays_behind(column) and at and _stays_behind(shape.columns[at - 1]):
+        while at and _rank(shape.columns[at - 1]) > _rank(column):
             at -= 1
         shape.columns.insert(at, column)
 
@@ -479,16 +485,9 @@ def _has_generated_key(shape: Shape) -> bool:
     )
 
 
-def _stays_behind(column: Column) -> bool:
-    """Return whether MariaDB keeps a column behind all declared ones: a period's end, or a unique key's hash."""
-    return column in PERIOD or is_hash(column.name, column.extra)
-
-
-def _key_without(key: Key, dropped: str) -> Key:
-    if key.is_foreign:
-        return replace(key, columns=tuple(name for name in key.columns if not _is_same(name, dropped)))
-    parts = [part for part in key.parts if not _is_same(part[0], dropped)]
-    return Key.of_parts(key.name, parts, is_hash=key.is_hash) if parts else replace(key, columns=())
+def _rank(column: Column) -> int:
+    """Return the place of a column in the order of MariaDB: declared ones, the ends of a period, hashes."""
+    return 2 if is_hash(column.name, column.extra) else int(column in PERIOD)
 
 
 def _is_same(name: str | None, other: str) -> bool:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ingest.binlog.hints import BEFORE_ALL, Definition, SchemaHints, definition_of, place_of
 from ingest.ddl.actions import Action, Key
 from ingest.ddl.batches import statement_actions
+from ingest.ddl.hashed_keys import may_be_hash
 from ingest.ddl.history import (
     BEGINNING,
     Certainty,
@@ -104,7 +105,7 @@ class SchemaHistory:
 
     @classmethod
     def load(cls, record: SourceRecord, home: Path, *, with_keys: bool = False) -> "SchemaHistory":
-        """Load the landed evidence of a source; the decoder needs no keys."""
+        """Load the landed evidence of a source; columns depend on keys only if some keys have hidden columns."""
         history = cls(record)
         history.reload_snapshots(home, with_keys=with_keys)
         for (epoch, name), states in record.states.items():
@@ -137,6 +138,7 @@ class SchemaHistory:
         """Read the landed snapshots again."""
         heads = read_rows(SCHEMA_SNAPSHOTS, home, source_id=self._record.source_id)
         columns, defaults = (read_table(table, home) for table in (SCHEMA_COLUMNS, SCHEMA_DEFAULTS))
+        with_keys = with_keys or any(map(may_be_hash, pc.unique(columns["column_name"]).to_pylist()))
         keys = [read_table(table, home) for table in (SCHEMA_KEYS, FOREIGN_KEYS)] if with_keys else []
         self._snapshots = [
             _Snapshot(
