@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from recover.timeline.readings import Reading
 
 Image = dict[str, str | None]
-"""Column name to value, as the server prints it. None is SQL NULL; a column without an entry is unknown."""
+"""Column name to value, as text. None is SQL NULL; a column without an entry is unknown."""
 
 
 @dataclass(frozen=True)
