@@ -270,7 +270,10 @@ class _Parts:
                         "drop_column", column_name=column.name, is_conditional=True, detail="system versioning"
                     )
                 )
-        elif cursor.take_words("PERIOD", "FOR"):
+        elif cursor.is_words("PERIOD", "FOR") or cursor.is_words("PERIOD", "IF"):
+            cursor.take_words("PERIOD")
+            self._condition()
+            cursor.expect("FOR")
             cursor.name()
             self._other("drop period")
         elif cursor.take_words("PARTITION"):

@@ -176,11 +176,11 @@ def read_type(cursor: Cursor, dialect: Dialect) -> DataType:
         return replace(_shown_integer("bigint", None, True, False, dialect), is_serial=True)
     if word in _DECIMALS:
         sizes = _sizes(cursor)
-        return DataType("decimal", ",".join(map(str, (sizes or [10])[:1] + (sizes[1:] or [0]))), _sign(cursor))
+        return DataType("decimal", ",".join(map(str, [(sizes or [0])[0] or 10, *(sizes[1:] or [0])])), _sign(cursor))
     if word in _FLOATS:
         return _float(word, cursor, dialect)
     if word == "BIT":
-        return DataType("bit", str((_sizes(cursor) or [1])[0]))
+        return DataType("bit", str((_sizes(cursor) or [0])[0] or 1))
     if word == "YEAR":
         width = (_sizes(cursor) or [4])[0]
         _sign(cursor)

@@ -194,8 +194,10 @@ def read_definition(name: str, cursor: Cursor, dialect: Dialect, table_name: Tab
             is_invisible = word == "INVISIBLE"
         else:
             _skip_attribute(cursor)
-    if nullable is None:
-        nullable = data_type.name != "timestamp" or dialect.has_explicit_timestamps
+    # Servers with other defaults do not log the setting that decides it.
+    is_open = nullable is None and data_type.name == "timestamp" and not dialect.has_explicit_timestamps
+    if nullable is None and not is_open:
+        nullable = True
     place, after = read_place(cursor)
     column = Column(
         name,
@@ -325,7 +327,7 @@ def is_key(cursor: Cursor) -> bool:
         return True
     if word == "VECTOR":
         return following in ("INDEX", "KEY") or cursor.is_sign("(", 1)
-    return word == "PERIOD" and following == "FOR"
+    return word == "PERIOD" and following in ("FOR", "IF")
 
 
 def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: TableName) -> str:
@@ -338,8 +340,9 @@ def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: T
         cursor.skip()
         _skip_enforcement(cursor)
         return "check"
-    if cursor.take_words("PERIOD", "FOR"):
+    if cursor.take_words("PERIOD"):
         _skip_condition(cursor)
+        cursor.expect("FOR")
         cursor.name()
         elements.period += tuple(cursor.list_of(cursor.name))
         return "period"

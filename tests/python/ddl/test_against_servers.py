@@ -33,12 +33,12 @@ OF_ONE = {
     "mysql": ["vector", "vector(3)", "point srid 4326", "multilinestring not null srid 0"],
     "mariadb": [
         *("inet6", "inet4", "uuid default uuid()", "varchar(9) compressed", "blob compressed=zlib"),
-        *("text default concat('a',',')", "int default 5 check (1 < 2)", "geometry ref_system_id=4326"),
+        *("text default concat('a',',')", "int default 5 check (1 < 2)", "geometry ref_system_id=4326", "bit(0)"),
     ],
 }
 MORE_TYPES = [
     *("timestamp", "text charset binary", "varchar(9) ascii", "char(3) unicode", "tinytext binary", "nchar(3)"),
-    *("text(0)", "blob(0)", "text(0) charset latin1"),
+    *("text(0)", "blob(0)", "text(0) charset latin1", "decimal(0)", "dec(0, 0) unsigned"),
     *("date default '2020-01-01'", "int default (1+1)", "int as (1+1) stored", "int comment 'x' check (1 < 2)"),
     *("multipolygon", "enum('a', 'b ', 'it''s', \"q\\\"\", 'c\\\\d', 'e\\nf')", "serial primary key"),
 ]
@@ -287,6 +287,11 @@ OF_MARIADB = [
     ["create table db.t6 (a int, b int)", "alter table db.t6 add column if not exists (a bigint, c date, d int)"],
     ["create table db.t7 (id int, s date, e date, period for p (s, e))"],
     ["create table db.t8 (id int, s datetime, E datetime)", "alter table db.t8 add period for p (S, e), add x int"],
+    [
+        "create table db.t13 (id int, s date, e date)",
+        "alter table db.t13 add period if not exists for p (s, e), add x int",
+        "alter table db.t13 drop period if exists for p, add y int",
+    ],
     *(
         [
             f"create table db.t{number} (k int, a text, b varchar(9) charset latin2) charset latin1",
