@@ -255,13 +255,18 @@ class Shapes:
             return
         del self.tables[table]
         self.tables[new] = shape
+        self._change_references(
+            table, lambda key: replace(key, referenced_schema_name=new[0], referenced_table_name=new[1])
+        )
+
+    def _change_references(self, table: TableId, change: Callable[[Key], Key]) -> None:
         for other in self.tables.values():
-            other.keys = [
-                replace(key, referenced_schema_name=new[0], referenced_table_name=new[1])
-                if (key.referenced_schema_name, key.referenced_table_name) == table
-                else key
-                for key in other.keys
-            ]
+            # Most tables have no keys: this runs for each statement that renames something.
+            if other.keys:
+                other.keys = [
+                    change(key) if (key.referenced_schema_name, key.referenced_table_name) == table else key
+                    for key in other.keys
+                ]
 
     def _create_database(self, action: Action) -> None:
         schema = action.schema_name or ""
@@ -337,19 +342,15 @@ class Shapes:
         def renamed(names: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(new if _is_same(name, old) else name for name in names)
 
+        if old == new:
+            return
         shape = self.tables[table]
         shape.primary_key = renamed(shape.primary_key)
         shape.keys = [
             replace(key, columns=tuple(new if _is_same(name, old) else name for name in key.columns))
             for key in shape.keys
         ]
-        for other in self.tables.values():
-            other.keys = [
-                replace(key, referenced_columns=renamed(key.referenced_columns))
-                if (key.referenced_schema_name, key.referenced_table_name) == table
-                else key
-                for key in other.keys
-            ]
+        self._change_references(table, lambda key: replace(key, referenced_columns=renamed(key.referenced_columns)))
 
     # --- keys and character sets ---
 
