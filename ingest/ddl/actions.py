@@ -106,7 +106,8 @@ class Key:
     A column is None where the key has an expression. `lengths` has, for each column, the number of characters or bytes
     that the key compares, None for whole values. It is empty if all are whole. `expressions` has the texts of
     expressions at their places, and is empty if no text is known. `is_hash` is whether a statement asks for a hash.
-    Keys that differ only in it are equal: a snapshot does not have it.
+    Keys that differ only in it are equal: a snapshot does not have it. `is_conditional` is whether the statement adds
+    the key only if no key has its name.
     """
 
     name: str | None
@@ -119,6 +120,7 @@ class Key:
     lengths: tuple[int | None, ...] = ()
     expressions: tuple[str | None, ...] = ()
     is_hash: bool = field(default=False, compare=False)
+    is_conditional: bool = field(default=False, compare=False)
 
     @classmethod
     def of_parts(cls, name: str | None, parts: Iterable[KeyPart], *, is_hash: bool = False) -> "Key":

@@ -250,7 +250,7 @@ class _Parts:
                 place=definition.place,
                 after_column=definition.after_column,
                 is_conditional=is_conditional,
-                keys=definition.keys,
+                keys=tuple(replace(key, is_conditional=is_conditional) for key in definition.keys),
             )
         )
         if definition.is_primary_key:
@@ -312,7 +312,7 @@ class _Parts:
             place=definition.place,
             after_column=definition.after_column,
             is_conditional=is_conditional,
-            keys=definition.keys,
+            keys=tuple(replace(key, is_conditional=is_conditional) for key in definition.keys),
         )
         (self._placed if definition.place else self._changed).append(changed)
         if definition.is_primary_key:

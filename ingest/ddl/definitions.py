@@ -363,20 +363,18 @@ def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: T
     kind = cursor.take_one_of("FULLTEXT", "SPATIAL", "VECTOR")
     if not cursor.take_one_of("INDEX", "KEY") and not (is_unique or kind):
         raise cursor.not_understood("a key")
-    _skip_condition(cursor)
+    is_conditional = _skip_condition(cursor)
     index_name, algorithm = _name_and_algorithm(cursor)
     parts = read_key_parts(cursor)
     algorithm = _skip_key_options(cursor) or algorithm
     if is_unique:
-        elements.keys.append(
-            Key.of_parts(index_name or name, parts, is_hash=dialect.is_mariadb and algorithm == "HASH")
-        )
+        key = Key.of_parts(index_name or name, parts, is_hash=dialect.is_mariadb and algorithm == "HASH")
+        elements.keys.append(replace(key, is_conditional=is_conditional))
     return "index"
 
 
-def _skip_condition(cursor: Cursor) -> None:
-    if not cursor.take_words("IF", "NOT", "EXISTS"):
-        cursor.take_words("IF", "EXISTS")
+def _skip_condition(cursor: Cursor) -> bool:
+    return cursor.take_words("IF", "NOT", "EXISTS") or cursor.take_words("IF", "EXISTS")
 
 
 def _name_and_algorithm(cursor: Cursor) -> tuple[str | None, str]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ingest.ddl.actions import CONVERTS_COLUMNS, MAY_CONVERT_COLUMNS, Action, Column, Default, Key
 from ingest.ddl.column_types import LABELLED, TEXT_TYPES, bytes_each, resolved, text_type_for, with_character_set
 from ingest.ddl.hashed_keys import chosen_hashes, ends_hashes, hashed_keys, is_hash, with_hashes
+from ingest.ddl.key_names import named, with_added
 from ingest.ddl.labels import reinterpreted
 from ingest.ddl.versioning import PERIOD
 
@@ -60,21 +61,6 @@ class Shape:
     def copy(self) -> "Shape":
         """Return the table that CREATE TABLE … LIKE makes from this one: without its foreign keys."""
         return replace(self, columns=[*self.columns], keys=[key for key in self.keys if not key.is_foreign])
-
-    def named_keys(self, table: str) -> Iterator[tuple[str, Key]]:
-        """Yield keys with names. An index is named after its first column, a foreign key after its table, numbered.
-
-        An index that begins with an expression is named `functional_index`.
-        """
-        taken = {key.name for key in self.keys}
-        for key in self.keys:
-            name, number = key.name, 1
-            while name is None or (key.name is None and name in taken):
-                base = f"{table}_ibfk_{number}" if key.is_foreign else key.columns[0] or "functional_index"
-                name = base if key.is_foreign or number == 1 else f"{base}_{number}"
-                number += 1
-            taken.add(name)
-            yield name, key
 
     def column_rows(self, table: TableId) -> Iterator[dict[str, Any]]:
         """Yield the columns as rows of `schema_columns`, with the fields that `SchemaHints.from_columns` reads.
@@ -310,7 +296,7 @@ class Shapes:
         if shape is None or (action.is_conditional and shape.index(action.columns[0].name) is not None):
             return
         _place(shape, _with_defaults(action.columns[0], shape), action)
-        shape.keys += action.keys
+        shape.keys = with_added(shape.keys, action.keys, _id(action)[1])
 
     def _drop_column(self, action: Action) -> None:
         if found := self._column(action):
@@ -329,7 +315,7 @@ class Shapes:
             self._rename_in_keys(_id(action), old.name, column.name)
             if action.place is not None:
                 _place(shape, shape.columns.pop(at), action)
-            shape.keys += action.keys
+            shape.keys = with_added(shape.keys, action.keys, _id(action)[1])
 
     def _rename_column(self, action: Action) -> None:
         if found := self._column(action):
@@ -393,11 +379,17 @@ class Shapes:
             shape.columns[at] = replace(shape.columns[at], is_invisible=action.detail == "set invisible")
         if action.detail == "add period":
             _set_not_null(shape, action.key_columns)
-        dropped = {name.casefold() for name in (*action.dropped_keys, *(key.name for key in action.keys)) if name}
-        shape.keys = [key for name, key in shape.named_keys(_id(action)[1]) if name.casefold() not in dropped]
+        dropped = {
+            name.casefold()
+            for name in (*action.dropped_keys, *(key.name for key in action.keys if not key.is_conditional))
+            if name
+        }
+        table = _id(action)[1]
+        shape.keys = [key for name, key in named(shape.keys, table) if name.casefold() not in dropped]
         there = shape.keys if shape.may_be_later else ()
         nameless = {replace(key, name=None, update_rule=None, delete_rule=None) for key in there}
-        shape.keys += (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
+        new = (key for key in action.keys if replace(key, update_rule=None, delete_rule=None) not in nameless)
+        shape.keys = with_added(shape.keys, new, table)
 
 
 def _without_chosen_hashes(shape: Shape) -> Shape:

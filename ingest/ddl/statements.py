@@ -412,7 +412,8 @@ class _Reader:
             parts = read_key_parts(cursor)
             cursor.skip_until(lambda at: at.word() in ("USING", "TYPE"))
             algorithm = read_algorithm(cursor) or algorithm
-            keys = (Key.of_parts(name, parts, is_hash=self._dialect.is_mariadb and algorithm == "HASH"),)
+            key = Key.of_parts(name, parts, is_hash=self._dialect.is_mariadb and algorithm == "HASH")
+            keys = (replace(key, is_conditional=is_conditional),)
         facts = {"keys": keys, "dropped_keys": (name,) if verb == "DROP" else ()}
         return [self._action("other", detail=f"{verb.lower()} index {name}", is_conditional=is_conditional, **facts)]
 

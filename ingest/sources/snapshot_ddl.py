@@ -9,6 +9,7 @@ from typing import Any, Final
 from ingest.ddl.actions import Column, Default, Key
 from ingest.ddl.batches import sql_mode_bits
 from ingest.ddl.column_types import Dialect
+from ingest.ddl.key_names import named
 from ingest.ddl.scripts import Statement, statements_of
 from ingest.ddl.shapes import Shape, ShapeError, Shapes, TableId
 from ingest.ddl.statements import actions_of
@@ -230,7 +231,7 @@ def _rule_rows(shapes: Shapes, dialect: Dialect) -> Iterator[dict[str, Any]]:
 def _named_keys(table: TableId, shape: Shape) -> Iterator[tuple[str, Key]]:
     if shape.primary_key:
         yield "PRIMARY", Key("PRIMARY", shape.primary_key)
-    yield from ((name, key) for name, key in shape.named_keys(table[1]) if key.columns)
+    yield from ((name, key) for name, key in named(shape.keys, table[1]) if key.columns)
 
 
 def _table_columns(table: TableId) -> dict[str, str]:
