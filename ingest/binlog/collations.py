@@ -12,3 +12,9 @@ def collation_names() -> dict[int, str]:
     """
     lines = files("ingest.binlog").joinpath("charset_tables", "collations.tsv").read_text("ascii").splitlines()
     return {int(number): name for number, name in (line.split("\t") for line in lines)}
+
+
+@cache
+def charset_names() -> frozenset[str]:
+    """Return the names of character sets that have a collation."""
+    return frozenset({*(name.partition("_")[0] for name in collation_names().values()), "utf8"})

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ingest.binlog.server_statements import is_of_server
 from ingest.ddl.actions import Action, Default
 from ingest.ddl.labels import UTF8, Literals
+from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from ingest.ddl.verbs import DDL_PATTERN
 from ingest.versions import Flavor, version_of
 
@@ -62,10 +63,10 @@ DDL_ACTIONS: Final = pa.schema(
 # SQL modes that change how a statement is parsed; the bits are the server's.
 _MODES: Final = {
     "REAL_AS_FLOAT": 1 << 0,
-    "ANSI_QUOTES": 1 << 2,
+    "ANSI_QUOTES": ANSI_QUOTES,
     "ORACLE": 1 << 9,
     "MAXDB": 1 << 12,
-    "NO_BACKSLASH_ESCAPES": 1 << 20,
+    "NO_BACKSLASH_ESCAPES": NO_BACKSLASH_ESCAPES,
 }
 _COLUMN_FIELDS: Final = [field.name for field in DDL_ACTIONS.field("columns").type.value_type]
 _FACTS: Final = [name for name in DDL_ACTIONS.names[4:] if name != "columns"]

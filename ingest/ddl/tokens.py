@@ -15,10 +15,8 @@ from sqlglot.dialects.mysql import MySQL
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from ingest.versions import Flavor
-
-ANSI_QUOTES: Final = 1 << 2
-NO_BACKSLASH_ESCAPES: Final = 1 << 20
 
 _LETTER: Final = r"[\w\x80-\U0010ffff]"
 BODY_MARK: Final = rf"(?<!{_LETTER})(?<![.$])(?P<mark>\${_LETTER}*+\$)"

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from ingest.ddl.actions import Action, Column
 from ingest.ddl.column_types import REAL_AS_FLOAT
+from ingest.ddl.sql_modes import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from ingest.ddl.statements import actions_of
-from ingest.ddl.tokens import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
 from ingest.versions import NEWEST, Flavor
 
 
