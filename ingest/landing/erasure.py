@@ -328,6 +328,8 @@ def _without_texts(rows: pa.Table, file: FilePlan, kept: set[int], erasure: Eras
     found = rows.take(places).to_pylist()
     for row in found:
         row["sql_text"] = erasure.token(row["sql_text"])
+        # A tag may be a value of a row, and a name too if the statement was read in another SQL mode.
+        row["digest"], row["digest_text"], row["tags"] = erasure.token(row["digest"]), None, None
     return _with_rows(rows, places, found), len(places)
 
 

@@ -5,8 +5,6 @@ replaced by its verb and a digest. Only a statement that changes a schema keeps 
 schema is read from them; its literals are replaced.
 """
 
-import hashlib
-import hmac
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,9 +13,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ingest.binlog.collations import collation_names
+from ingest.binlog.collations import charset_names, collation_names
 from ingest.ddl.actions import Action
 from ingest.ddl.batches import sql_mode_bits, statement_actions
+from ingest.ddl.digest_batches import digest_hash
+from ingest.ddl.digests import DigestReader
 from ingest.ddl.verbs import may_be_ddl
 from ingest.versions import Flavor, version_of
 
@@ -42,9 +42,6 @@ _VERBS: Final = frozenset(
     | {"LOAD", "LOCK", "OPTIMIZE", "RENAME", "REPAIR", "REPLACE", "REVOKE", "ROLLBACK", "SAVEPOINT", "SELECT"}
     | {"SET", "START", "TRUNCATE", "UNLOCK", "UPDATE", "WITH", "XA"}
 )
-_LITERAL: Final = re.compile(
-    r"""(?sx)'(?:[^'\\]|\\.|'')*+(?:'|\Z) | "(?:[^"\\]|\\.|"")*+(?:"|\Z) | /\*.*?(?:\*/|\Z) | \b[0-9][\w.]*+"""
-)
 _TYPES_WITH_SIZES: Final = frozenset(
     {"TINYINT", "SMALLINT", "MEDIUMINT", "INT", "INTEGER", "BIGINT", "DECIMAL", "DEC", "NUMERIC", "FIXED", "NUMBER"}
     | {"FLOAT", "DOUBLE", "REAL", "PRECISION", "BIT", "CHAR", "CHARACTER", "NCHAR", "VARCHAR", "NVARCHAR", "VARCHAR2"}
@@ -63,8 +60,7 @@ _WORDS_BEFORE_CHARSETS: Final = frozenset({"CHARSET", "SET", "COLLATE"})
 @cache
 def _charsets() -> frozenset[str]:
     """Return the names of character sets and collations."""
-    collations = collation_names().values()
-    return frozenset({*collations, *(name.partition("_")[0] for name in collations), "utf8"})
+    return charset_names() | {*collation_names().values()}
 
 
 def with_masked_texts(
@@ -91,11 +87,9 @@ def _masked(row: Mapping[str, Any], flavor: Flavor, version: tuple[int, ...], ke
 
 
 def _digest(text: str, key: bytes | None) -> str:
-    """Return a hash of a statement without its literals: statements that differ only in values have the same one."""
-    without = _LITERAL.sub(lambda found: " " if found[0].startswith("/*") else "?", text)
-    content = " ".join(without.split()).encode("utf-8", "surrogatepass")
-    digest = hmac.new(key, content, "sha256") if key else hashlib.sha256(content)
-    return digest.hexdigest()[:_DIGEST_DIGITS]
+    """Return the beginning of column `digest`: statements that differ only in values have the same one."""
+    digest, _ = DigestReader().read(text)
+    return digest_hash(digest, key)[:_DIGEST_DIGITS]
 
 
 def _without_literals(row: Mapping[str, Any], flavor: Flavor, version: tuple[int, ...]) -> str | None:

@@ -62,6 +62,11 @@ COLUMN_DESCRIPTIONS: dict[str, str] = {
     "dml_targets": "Tables whose rows the statement may change, with the verb; SELECT is the call of a stored "
     "function. A name is NULL where the text has none. Empty if it changes no rows, or rows follow it; NULL if an "
     "older binloom landed it",
+    "digest": "SHA-256 of digest_text, in hex; if the source has masks, keyed with their key. NULL for BEGIN, COMMIT "
+    "and ROLLBACK, and where an older binloom landed the statement",
+    "digest_text": "Statement without its values, as performance_schema of MySQL has it; NULL if the source has masks",
+    "tags": "Tags in the comments of the statement, in the form of sqlcommenter or marginalia; if the source has "
+    "masks, only those of known keys. NULL for none",
     "columns": "Columns in order: in table_maps, the table's columns; in ddl_actions, the columns that the action "
     "defines",
     "hint": "Source of the names and types that the wire format lacks: metadata, snapshot or none",

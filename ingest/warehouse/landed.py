@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ingest.binlog.batches import SCHEMAS, BatchKind
 from ingest.ddl.batches import DDL_ACTIONS, ddl_batch
+from ingest.ddl.digest_batches import DIGEST_COLUMNS, DigestColumns
 from ingest.ddl.dml_batches import DML_TARGETS, TargetReader
 from ingest.masking.rows import MASKED_COLUMNS, RowMasking
 
@@ -19,7 +20,7 @@ LandedKind = BatchKind | Literal["ddl_actions"]
 
 LANDED_SCHEMAS: dict[LandedKind, pa.Schema] = {
     **{cast(LandedKind, kind): schema for kind, schema in SCHEMAS.items()},
-    "statements": SCHEMAS["statements"].append(DML_TARGETS),
+    "statements": pa.schema([*SCHEMAS["statements"], DML_TARGETS, *DIGEST_COLUMNS]),
     "table_maps": SCHEMAS["table_maps"].append(MASKED_COLUMNS),
     "ddl_actions": DDL_ACTIONS,
 }
@@ -28,7 +29,7 @@ LANDED_SCHEMAS: dict[LandedKind, pa.Schema] = {
 def landed_batches(
     log: "Binlog", masks: "Masks | None" = None, hints: "SchemaHints | None" = None
 ) -> Iterator[tuple[LandedKind, pa.RecordBatch]]:
-    """Yield the batches of a binlog, `statements` with their targets, masked.
+    """Yield the batches of a binlog, `statements` with their targets, digests and tags, masked.
 
     Each batch of `ddl_actions` follows the statements it was parsed from.
 
@@ -43,16 +44,17 @@ def landed_batches(
     """
     flavor, version = log.format.flavor, log.format.server_version
     reader = TargetReader(flavor, version)
+    digests = DigestColumns(masks is not None, masks.key if masks is not None else None)
     batches = log.batches() if masks is None else _masked_batches(log, masks, hints)
     for kind, batch in batches:
         if kind == "statements":
-            targets = reader.column(batch)
+            columns = [reader.column(batch), *digests.of(batch)]
             if masks is not None:
                 # Importing the tokenizer takes a while.
                 from ingest.masking.statement_texts import with_masked_texts
 
                 batch = with_masked_texts(batch, flavor, version, masks.key)
-            yield kind, batch.append_column(DML_TARGETS, targets)
+            yield kind, pa.RecordBatch.from_arrays([*batch.columns, *columns], schema=LANDED_SCHEMAS[kind])
             actions = ddl_batch(batch, flavor, version)
             if actions is not None:
                 yield "ddl_actions", actions

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from recover.sources.engine import in_memory, quoted
-from recover.sources.marts import MART_SCHEMA, SCHEMAS, STATEMENTS
+from recover.sources.landed_marts import STATEMENTS
+from recover.sources.marts import MART_SCHEMA, SCHEMAS
 
 if TYPE_CHECKING:
     from sqlglot import exp

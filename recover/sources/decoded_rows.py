@@ -5,9 +5,14 @@ own values. A view adds the names and everything else that all rows of a table m
 checks each key, which takes longer than all other work here. So an image becomes a map only in a query that needs one.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-TABLES: Final = """
+from recover.sources.statement_digests import add_digest_function, with_digests
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_TABLES: Final = """
 create schema binloom;
 create schema binloom_staging;
 create table bindings (
@@ -41,11 +46,12 @@ create table decoded_transactions (
     )[],
     source_id varchar, epoch integer, binlog_file varchar, file_sequence bigint
 );
-create table binloom_staging.stg_binlog__statements (
+create table decoded_statements (
     start_pos bigint, end_pos bigint, payload_ordinal integer, transaction_pos bigint, kind varchar,
     default_schema varchar, thread_id bigint, error_code integer, sql_text varchar, sql_mode varchar,
     time_zone varchar, character_set_client varchar, character_set_connection varchar, collation_server varchar,
     event_timestamp timestamptz, dml_targets struct(verb varchar, schema_name varchar, table_name varchar)[],
+    digest varchar, digest_text varchar, tags map(varchar, varchar),
     source_id varchar, epoch integer, binlog_file varchar
 );
 create table binloom.quarantined_row_events (
@@ -58,7 +64,11 @@ create table binloom.quarantined_row_events (
 
 # A prepared transaction (XA) has the outcome of the next transaction with its identifier. One with more events than a
 # GTID and a commit is another transaction, and the end is not in the files.
-VIEWS: Final = """
+_VIEWS: Final = (
+    f"""
+create view binloom_staging.stg_binlog__statements as {with_digests("select * from decoded_statements")};
+"""
+    """
 create view resolved as
 with followed as (
     select
@@ -97,8 +107,22 @@ select
     concat_ws('/', source_id, epoch, binlog_file, start_pos) as transaction_id,
     4::bigint as segment_start, file_sequence, start_pos, end_pos, gtid, xid, xa_xid, xa_end_transaction_id, thread_id,
     server_id, outcome, events, row_events, inserts, updates, deletes, rolled_back_ranges, is_ddl, started_at,
-    committed_at, original_committed_at, null::timestamptz as landed_at, source_id, epoch, binlog_file
-from resolved;
+    committed_at, original_committed_at, null::timestamptz as landed_at, digests, tags, source_id, epoch, binlog_file
+from resolved
+left join (
+    select file, pos, list(digest order by place) as digests, arg_min(first_tags, first_tagged_place) as tags
+    from (
+        select
+            binlog_file as file, transaction_pos as pos, digest, min((start_pos, payload_ordinal)) as place,
+            min((start_pos, payload_ordinal)) filter (where tags is not null) as first_tagged_place,
+            arg_min(tags, (start_pos, payload_ordinal)) filter (where tags is not null) as first_tags
+        from binloom_staging.stg_binlog__statements
+        where digest is not null
+        group by all
+    )
+    group by all
+) as digests
+    on binlog_file = digests.file and start_pos = digests.pos;
 create macro image_of(partial_names, all_names, image_values) as case
     when len(image_values) = 0 then map([]::varchar[], []::varchar[])
     when image_values is not null
@@ -138,6 +162,7 @@ left join (
 create view binloom.row_changes as
 select * exclude (before_names, before_values, after_names, after_values) from row_images;
 """
+)
 
 _BOUND: Final = """
     select
@@ -240,6 +265,13 @@ _CHANGED: Final = """case
         )
     )
 end"""
+
+
+def add_tables(connection: "DuckDBPyConnection") -> None:
+    """Add the tables for decoded rows and transactions to a connection, and the marts as views of them."""
+    add_digest_function(connection)
+    connection.execute(_TABLES)
+    connection.execute(_VIEWS)
 
 
 def rows_query(condition: str, *, may_be_quarantined: bool) -> str:

@@ -15,7 +15,7 @@ from recover.selection.catalog import TableVersion, table_version, unknown_name
 from recover.selection.condition import is_filtered_table, select
 from recover.selection.filters import Filters
 from recover.sources.decoded_facts import Facts, events_without_rows
-from recover.sources.decoded_rows import TABLES, VIEWS, quarantine_query, rows_query
+from recover.sources.decoded_rows import add_tables, quarantine_query, rows_query
 from recover.sources.document_types import DocumentTypes, document_types
 from recover.sources.engine import in_memory, registered
 from recover.sources.landed_snapshot import newest_snapshot
@@ -87,7 +87,7 @@ def decode(
     paths
         The files, in any order.
     filters
-        Filters of the rows; `threads` and `statement` are left to the query.
+        Filters of the rows; those of threads and statements are left to the query.
     source_id
         Name of the source.
     snapshot
@@ -235,8 +235,7 @@ class _Decoding:
         spill: Path | None,
     ) -> None:
         self.connection = in_memory(spill)
-        self.connection.execute(TABLES)
-        self.connection.execute(VIEWS)
+        add_tables(self.connection)
         self.facts = Facts(self.connection, source_id) if with_facts else None
         self.problems: list[BinloomError] = []
         self.tables: set[tuple[str, str]] = set()
@@ -287,7 +286,7 @@ class _Decoding:
                     case "transactions":
                         self._add(batch, "decoded_transactions", f"{_PLACE}, {_SEQUENCE}", place)
                     case "statements":
-                        self._add(batch, "binloom_staging.stg_binlog__statements", _PLACE, place)
+                        self._add(batch, "decoded_statements", _PLACE, place)
                     case "ddl_actions":
                         self._add(batch, "decoded_ddl_actions", f"{_PLACE}, {_SEQUENCE}", place)
                     case "unsupported_events":

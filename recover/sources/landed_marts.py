@@ -17,6 +17,7 @@ from ingest.warehouse.tables import RAW_SCHEMA, RAW_TABLES, ROW_EVENTS, RawTable
 from recover.sources.engine import literal, quoted
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions
 from recover.sources.spark_rows import no_rows
+from recover.sources.statement_digests import with_digests
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -32,7 +33,11 @@ _SEEDS: Final = "binloom_seeds"
 _VIEW: Final = re.compile(r"^create view (\S+) as\n(.*?);$", re.DOTALL | re.MULTILINE)
 _TABLE: Final = re.compile(rf"\b({RAW_SCHEMA}|binloom\w*)\.(\w+)\b")
 
+STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
+"""The statements of completed segments, under the name that Spark has for them."""
+
 _OWN: Final = "landed"
+_AS_LANDED: Final = f"{_OWN}.statements_as_landed"
 _PART: Final = "event_hour, source_id, epoch, binlog_file, file_part"
 _SEGMENT: Final = "source_id, epoch, binlog_file, segment_start"
 # Parts whose rows in `row_changes` are missing or not the present ones, or which have none any more.
@@ -174,10 +179,14 @@ class LandedMarts:
         if (schema, name) in self._made:
             return
         self._made.add((schema, name))
-        query = self._with_tables(self._query(schema, name))
+        query = self._with_tables(self._query(schema, name)).replace(".".join(STATEMENTS), _AS_LANDED)
         # DuckDB plans a view with all that it reads in each query. The files of the seeds cannot be read later.
         kind = "view" if schema == RAW_SCHEMA or f"{schema}.{name}" in _LARGE else "table"
         self._connection.execute(f"create schema if not exists {quoted(schema)}")
+        if (schema, name) == STATEMENTS:
+            # Models are functions of what has landed; a question has digests of older statements too.
+            self._connection.execute(f"create view {_AS_LANDED} as {query}")
+            query = with_digests(f"select * from {_AS_LANDED}")
         self._connection.execute(f"create {kind} {quoted(schema)}.{quoted(name)} as {query}")
 
     def _with_tables(self, query: str) -> str:

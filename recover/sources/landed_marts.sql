@@ -994,6 +994,48 @@ SELECT
   *
 FROM final;
 
+create view binloom_staging.stg_binlog__statements as
+WITH landed AS (
+  SELECT
+    landed.*
+  FROM binlog_raw.statements AS landed
+  ANTI JOIN binloom_staging.stg_binlog__segments AS unfinished
+    ON landed.source_id = unfinished.source_id
+    AND landed.epoch = unfinished.epoch
+    AND landed.binlog_file = unfinished.binlog_file
+    AND landed.segment_start = unfinished.segment_start
+    AND unfinished.status IN ('in_progress', 'failed', 'replaced', 'expired')
+), final AS (
+  SELECT
+    source_id,
+    epoch,
+    binlog_file,
+    segment_start,
+    start_pos,
+    end_pos,
+    payload_ordinal,
+    transaction_pos,
+    kind,
+    default_schema,
+    thread_id,
+    error_code,
+    sql_text,
+    sql_mode,
+    time_zone,
+    character_set_client,
+    character_set_connection,
+    collation_server,
+    event_timestamp,
+    dml_targets,
+    digest,
+    digest_text,
+    tags
+  FROM landed
+)
+SELECT
+  *
+FROM final;
+
 create view binloom.transactions as
 WITH transactions AS (
   SELECT
@@ -1001,35 +1043,99 @@ WITH transactions AS (
   FROM binloom_intermediate.int_transactions_resolved
   WHERE
     TRUE
-), final AS (
+), statements AS (
   SELECT
-    CONCAT_WS('/', source_id, epoch, binlog_file, start_pos) AS transaction_id,
-    segment_start,
-    file_sequence,
-    start_pos,
-    end_pos,
-    gtid,
-    xid,
-    xa_xid,
-    xa_end_transaction_id,
-    thread_id,
-    server_id,
-    outcome,
-    events,
-    row_events,
-    inserts,
-    updates,
-    deletes,
-    rolled_back_ranges,
-    is_ddl,
-    started_at,
-    committed_at,
-    original_committed_at,
-    landed_at,
     source_id,
     epoch,
-    binlog_file
+    binlog_file,
+    transaction_pos,
+    digest,
+    tags,
+    {'start_pos': start_pos, 'payload_ordinal': payload_ordinal} AS place
+  FROM binloom_staging.stg_binlog__statements
+  WHERE
+    NOT digest IS NULL AND TRUE
+), distinct_statements AS (
+  SELECT
+    source_id,
+    epoch,
+    binlog_file,
+    transaction_pos,
+    digest,
+    MIN(place) AS first_place,
+    MIN(place) FILTER(WHERE
+      NOT tags IS NULL) AS first_tagged_place,
+    ARG_MIN(tags, place) FILTER(WHERE
+      NOT tags IS NULL) AS first_tags
+  FROM statements
+  GROUP BY
+    source_id,
+    epoch,
+    binlog_file,
+    transaction_pos,
+    digest
+), digests AS (
+  SELECT
+    source_id,
+    epoch,
+    binlog_file,
+    transaction_pos,
+    LIST_TRANSFORM(
+      LIST_SORT(
+        ARRAY_AGG({'first_place': first_place, 'digest': digest}) FILTER(WHERE {'first_place': first_place, 'digest': digest} IS NOT NULL)
+      ),
+      LAMBDA used : used.digest
+    ) AS digests,
+    ARG_MIN(first_tags, first_tagged_place) FILTER(WHERE
+      NOT first_tags IS NULL) AS tags
+  FROM distinct_statements
+  GROUP BY
+    source_id,
+    epoch,
+    binlog_file,
+    transaction_pos
+), final AS (
+  SELECT
+    CONCAT_WS(
+      '/',
+      transactions.source_id,
+      transactions.epoch,
+      transactions.binlog_file,
+      transactions.start_pos
+    ) AS transaction_id,
+    transactions.segment_start,
+    transactions.file_sequence,
+    transactions.start_pos,
+    transactions.end_pos,
+    transactions.gtid,
+    transactions.xid,
+    transactions.xa_xid,
+    transactions.xa_end_transaction_id,
+    transactions.thread_id,
+    transactions.server_id,
+    transactions.outcome,
+    transactions.events,
+    transactions.row_events,
+    transactions.inserts,
+    transactions.updates,
+    transactions.deletes,
+    transactions.rolled_back_ranges,
+    transactions.is_ddl,
+    transactions.started_at,
+    transactions.committed_at,
+    transactions.original_committed_at,
+    transactions.landed_at,
+    digests.digests,
+    digests.tags,
+    transactions.source_id,
+    transactions.epoch,
+    transactions.binlog_file
   FROM transactions
+  LEFT JOIN digests
+    ON transactions.source_id = digests.source_id
+    AND transactions.epoch = digests.epoch
+    AND transactions.binlog_file = digests.binlog_file
+    AND transactions.start_pos = digests.transaction_pos
 )
 SELECT
   *
@@ -1308,45 +1414,6 @@ WITH row_events AS (
     CONCAT_WS('/', source_id, epoch, binlog_file, start_pos, payload_ordinal, row_ordinal) AS row_event_id,
     *
   FROM unioned
-)
-SELECT
-  *
-FROM final;
-
-create view binloom_staging.stg_binlog__statements as
-WITH landed AS (
-  SELECT
-    landed.*
-  FROM binlog_raw.statements AS landed
-  ANTI JOIN binloom_staging.stg_binlog__segments AS unfinished
-    ON landed.source_id = unfinished.source_id
-    AND landed.epoch = unfinished.epoch
-    AND landed.binlog_file = unfinished.binlog_file
-    AND landed.segment_start = unfinished.segment_start
-    AND unfinished.status IN ('in_progress', 'failed', 'replaced', 'expired')
-), final AS (
-  SELECT
-    source_id,
-    epoch,
-    binlog_file,
-    segment_start,
-    start_pos,
-    end_pos,
-    payload_ordinal,
-    transaction_pos,
-    kind,
-    default_schema,
-    thread_id,
-    error_code,
-    sql_text,
-    sql_mode,
-    time_zone,
-    character_set_client,
-    character_set_connection,
-    collation_server,
-    event_timestamp,
-    dml_targets
-  FROM landed
 )
 SELECT
   *

@@ -21,7 +21,8 @@ from recover.sources.copies import Copies
 from recover.sources.engine import Answer, answer
 from recover.sources.kept_files import all_partitions, ignored
 from recover.sources.key_parts import key_parts
-from recover.sources.marts import STATEMENTS, open_marts
+from recover.sources.landed_marts import STATEMENTS
+from recover.sources.marts import open_marts
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -16,6 +16,7 @@ from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
 from recover.sources.landed_marts import (
     ROW_CHANGES,
+    STATEMENTS,
     LandedMarts,
     has_segments,
     has_view,
@@ -24,14 +25,13 @@ from recover.sources.landed_marts import (
     landed_marts,
 )
 from recover.sources.spark_rows import no_rows
+from recover.sources.statement_digests import add_digest_function, with_digests
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MART_SCHEMA: Final = "binloom"
 SCHEMAS: Final = (MART_SCHEMA, "binloom_quality")
-STATEMENTS: Final = ("binloom_staging", "stg_binlog__statements")
-"""The statements of completed segments, under the name that Spark has for them."""
 DDL_ACTIONS: Final = ("binloom_staging", "stg_binlog__ddl_actions")
 """The steps of their DDL statements."""
 MASKED_SOURCES: Final = ("binloom_staging", "masked_sources")
@@ -45,6 +45,9 @@ _NO_BASELINES: Final = """select null::varchar as baseline_id, null::varchar as 
     null::timestamptz as taken_at, null::varchar as schema_name, null::varchar as table_name,
     null::varchar[] as column_names, null::integer[] as primary_key_ordinals,
     null::varchar as table_version_id, null::boolean as is_complete where false"""
+# For statements that an older binloom landed.
+_NO_DIGESTS: Final = """select null::varchar as digest, null::varchar as digest_text,
+    null::map(varchar, varchar) as tags where false"""
 _UNBUILT: Final = (
     "nothing was built in this home yet, so the answer is computed from what has landed. `binloom build` makes answers"
     " faster, and proves that nothing is missing."
@@ -100,6 +103,7 @@ def open_marts(
     import duckdb
 
     connection = in_memory(spill)
+    add_digest_function(connection)
     kept = KeptFiles(home, tell, {ROW_CHANGES: needs})
     weakref.finalize(connection, kept.close)
     tables = [*tables]
@@ -195,7 +199,8 @@ def _landed(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     except FileNotFoundError:
         raise _no_mart(home, schema, name) from None
     keys = "source_id, epoch, binlog_file, segment_start"
-    return f"select * from ({landed}) semi join ({completed}) using ({keys})"
+    rows = f"select * from ({landed}) semi join ({completed}) using ({keys})"
+    return with_digests(f"{_NO_DIGESTS} union all by name {rows}") if (schema, name) == STATEMENTS else rows
 
 
 def _masked_sources(home: Path, kept: KeptFiles, schema: str, name: str) -> str:

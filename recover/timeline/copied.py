@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from recover.selection.condition import STATEMENT_KINDS
 from recover.sources.copies import Copies
-from recover.sources.marts import MASKED_SOURCES, STATEMENTS
+from recover.sources.landed_marts import STATEMENTS
+from recover.sources.marts import MASKED_SOURCES
 from recover.timeline.events import Table
 from recover.timeline.history import WHOLE_NUMBER, key_of
 from recover.timeline.table_log import MARTS

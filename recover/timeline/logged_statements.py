@@ -26,7 +26,7 @@ def statements_of(connection: "DuckDBPyConnection", source_id: str, changes: Ite
     Parameters
     ----------
     connection
-        It has the view `marts.STATEMENTS`.
+        It has the view `landed_marts.STATEMENTS`.
     source_id
         The source of the changes.
     changes

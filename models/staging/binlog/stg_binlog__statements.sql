@@ -28,7 +28,10 @@ final as (
         character_set_connection,
         collation_server,
         event_timestamp,
-        dml_targets
+        dml_targets,
+        digest,
+        digest_text,
+        tags
     from landed
 
 )

@@ -5,7 +5,7 @@ from typing import Final
 
 from recover.selection.condition import Selection
 from recover.sources.copies import Copies
-from recover.sources.marts import STATEMENTS
+from recover.sources.landed_marts import STATEMENTS
 from recover.timeline.copied import copy_changes, copy_events
 from recover.undo.select.cascades import cascading_keys
 from recover.undo.tables.definitions import Definitions

@@ -15,8 +15,7 @@ from ingest.landing.hints_of_files import hints_by_file
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.selection.filters import Filters, key_text
 from recover.sources.decoded_facts import leads_to
-from recover.sources.decoded_rows import TABLES
-from recover.sources.decoded_rows import VIEWS as VIEWS_OF_DECODED
+from recover.sources.decoded_rows import add_tables
 from recover.sources.log import VIEWS, Log
 from recover.sources.row_filter import rows_with_keys
 from recover.timeline.as_of import moment_of
@@ -370,8 +369,7 @@ def test_a_transaction_that_did_not_commit_makes_rows_uncertain(outcome: str, re
 @pytest.mark.parametrize(("events", "outcome"), [(2, "commit"), (5, "xa_prepare")])
 def test_a_prepared_transaction_ends_with_one_that_only_ends_it(events: int, outcome: str) -> None:
     with duckdb.connect() as connection:
-        connection.execute(TABLES)
-        connection.execute(VIEWS_OF_DECODED)
+        add_tables(connection)
         connection.execute(
             "insert into decoded_transactions by name select 's' as source_id, 0 as epoch, 'b.000001' as binlog_file,"
             " 1 as file_sequence, 'x' as xa_xid, * from (values (4, 'xa_prepare', 5), (900, 'commit', $events))"
