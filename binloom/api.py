@@ -83,6 +83,8 @@ class Selecting(Where, total=False):
     changed: Several
     where: Several
     statement: str
+    digest: Several
+    tag: Several
 
 
 def changes(*, limit: int | None = None, **selecting: Unpack[Selecting]) -> Answer[RowChange]:
@@ -361,6 +363,8 @@ def _filters(selecting: Mapping[str, Any]) -> Filters:
         "file": "files",
         "changed": "changed",
         "where": "where",
+        "digest": "digests",
+        "tag": "tags",
     }
     given: dict[str, Any] = {name: _listed(selecting[option]) for option, name in names.items() if option in selecting}
     given |= {"keys": [str(key) for key in given["keys"]]} if "keys" in given else {}

@@ -54,6 +54,10 @@ OPTIONS: Final[dict[str, Any]] = {
         "--where", "CONDITION", "Only changes whose row, before or after, fulfils this: \"before.status = 'paid'\"."
     ),
     "statement": _one("--statement", "TEXT", "Only changes by statements that contain this text, if they are logged."),
+    "digests": _several(
+        "--digest", "DIGEST", "Only changes by statements with this digest, or its first 8 digits or more."
+    ),
+    "tags": _several("--tag", "KEY=VALUE", "Only changes by statements with this tag in a comment."),
 }
 
 

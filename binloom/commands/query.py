@@ -14,6 +14,14 @@ from recover.sources.log import Log
 _TEXT_ROWS: Final = 200
 
 
+_UNKNOWN: Final = {
+    By.DIGEST: "the log does not contain the statements of these changes. The server logs them with"
+    " binlog_rows_query_log_events (MySQL) or binlog_annotate_row_events (MariaDB).",
+    By.APP: "no statement of these changes is logged with a comment that names an application.",
+    By.ROUTE: "no statement of these changes is logged with a comment that names a route or an action.",
+}
+
+
 def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format: Format) -> int:
     """Print selected row changes, or sums of them; return the exit code."""
     most = limit if limit is not None or format is not Format.TEXT else _TEXT_ROWS
@@ -24,6 +32,9 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
     if first is None and limit != 0:
         return report_problems(log)
     rows = itertools.chain([first] if first is not None else [], rows)
+    values = set[Any]()
+    if by in _UNKNOWN:
+        rows = _noted(rows, found.columns.index(by), values)
     shown = rows if most is None else itertools.islice(rows, most)
     if format is Format.TEXT and by is By.CHANGE:
         _print_paragraphs(dict(zip(found.columns, row, strict=True)) for row in shown)
@@ -31,7 +42,16 @@ def print_changes(log: Log, filters: Filters, by: By, limit: int | None, format:
         print_rows(found.columns, shown, format)
     if limit is None and next(rows, None) is not None:
         say(f"these are the first {most}; --limit N prints more, --format csv and --format json print all.")
+    if values == {None}:
+        say(_UNKNOWN[by])
     return report_problems(log)
+
+
+def _noted(rows: Iterable[tuple[Any, ...]], place: int, values: set[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows, and add the values of a column to a set."""
+    for row in rows:
+        values.add(row[place])
+        yield row
 
 
 def _print_paragraphs(changes: Iterable[Mapping[str, Any]]) -> None:

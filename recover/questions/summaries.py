@@ -1,8 +1,8 @@
-"""Questions about selected row changes: each change, or sums by transaction, table, hour or thread."""
+"""Questions about selected row changes: each change, or sums by transaction, table, hour, thread or statement."""
 
 from typing import TYPE_CHECKING, Final
 
-from recover.selection.condition import COMMIT_ORDER, Selection
+from recover.selection.condition import COMMIT_ORDER, STATEMENT_KINDS, Selection
 from recover.selection.filters import By
 
 if TYPE_CHECKING:
@@ -18,6 +18,64 @@ _COUNTS: Final = """
 _TIMES: Final = """
     min(event_timestamp) as first_change_at,
     max(event_timestamp) as last_change_at"""
+
+_TRANSACTIONS: Final = "count(distinct concat_ws('/', epoch, binlog_file, transaction_pos)) as transactions"
+
+# The statement of each selected change: the last one before it in its transaction. NULL if the server did not log it.
+_WITH_STATEMENTS: Final = f"""
+    (
+        select * from (
+            select *, last_value(logged) ignore nulls over (
+                partition by source_id, epoch, binlog_file, transaction_pos
+                order by start_pos, payload_ordinal, is_change
+            ) as statement
+            from (
+                select
+                    source_id, epoch, binlog_file, transaction_pos, start_pos, payload_ordinal, 1 as is_change,
+                    event_type, event_timestamp, concat(schema_name, '.', table_name) as changed_table, null as logged
+                from selected
+                union all
+                select
+                    statements.source_id, statements.epoch, statements.binlog_file, statements.transaction_pos,
+                    statements.start_pos, statements.payload_ordinal, 0 as is_change, null as event_type,
+                    null as event_timestamp, null as changed_table,
+                    named_struct('digest', digest, 'digest_text', digest_text, 'tags', tags) as logged
+                from binloom_staging.stg_binlog__statements as statements
+                inner join (
+                    select distinct source_id, epoch, binlog_file, transaction_pos from selected
+                ) as transactions
+                    on
+                        statements.source_id = transactions.source_id
+                        and statements.epoch = transactions.epoch
+                        and statements.binlog_file = transactions.binlog_file
+                        and statements.transaction_pos = transactions.transaction_pos
+                where statements.kind in ({", ".join(f"'{kind}'" for kind in STATEMENT_KINDS)})
+            ) as placed
+        ) as attributed
+        where is_change = 1
+    ) as attributed"""
+
+_APP: Final = "coalesce(statement.tags['application'], statement.tags['app'], statement.tags['service'])"
+_ROUTE: Final = """coalesce(
+    statement.tags['route'],
+    nullif(concat_ws('#', statement.tags['controller'], statement.tags['action']), '')
+)"""
+
+
+def _by_statement(**units: str) -> str:
+    """Return the query of sums by expressions on the statements of the changes."""
+    names = ", ".join(units)
+    values = ", ".join(f"{unit} as {name}" for name, unit in units.items())
+    return f"""
+        select source_id, {names},
+            {"any_value(statement.digest_text) as statement_text," if "digest" in units else ""}
+            {_COUNTS}, {_TRANSACTIONS},
+            array_sort(collect_set(changed_table)) as tables,
+            {_TIMES}
+        from (select *, {values} from {_WITH_STATEMENTS}) as told
+        group by source_id, {names}
+        order by changes desc, source_id, {names}"""
+
 
 # In Spark's SQL; `selected` are the row changes that the filters select.
 _QUERIES: Final = {
@@ -60,17 +118,20 @@ _QUERIES: Final = {
         order by changes desc, source_id, schema_name, table_name""",
     By.HOUR: f"""
         select event_hour, source_id, {_COUNTS},
-            count(distinct concat_ws('/', epoch, binlog_file, transaction_pos)) as transactions
+            {_TRANSACTIONS}
         from selected
         group by event_hour, source_id
         order by event_hour, source_id""",
     By.THREAD: f"""
         select source_id, server_id, thread_id, {_COUNTS},
-            count(distinct concat_ws('/', epoch, binlog_file, transaction_pos)) as transactions,
+            {_TRANSACTIONS},
             {_TIMES}
         from selected
         group by source_id, server_id, thread_id
         order by changes desc, source_id, server_id, thread_id""",
+    By.APP: _by_statement(app=_APP),
+    By.ROUTE: _by_statement(app=_APP, route=_ROUTE),
+    By.DIGEST: _by_statement(digest="statement.digest"),
 }
 
 

@@ -111,12 +111,12 @@ def select(filters: Filters, versions: Sequence[TableVersion]) -> Selection:
     fulfilled = [Condition.parse(text).bound(allowed) for text in filters.where]
     conditions += [condition for condition, _ in fulfilled]
     notes = tuple(note for _, told in fulfilled for note in told)
-    if filters.statement is not None:
-        conditions.append(_of_statement(filters.statement))
+    if filters.has_statements:
+        conditions.append(_of_statement(filters))
     if old_or_new is None:
         return Selection(filters, tuple(allowed), exp.and_(*conditions), notes=notes)
     alternatives: tuple[exp.Expr, ...] = ()
-    if isinstance(old_or_new, exp.Or) and filters.statement is None:
+    if isinstance(old_or_new, exp.Or) and not filters.has_statements:
         is_other = exp.not_(exp.Coalesce(this=exp.paren(old_or_new.left.copy()), expressions=[exp.false()]))
         alternatives = (
             exp.and_(*conditions, old_or_new.left.copy()),
@@ -284,8 +284,8 @@ def _changes(name: str, allowed: Sequence[TableVersion]) -> "exp.Expr":
 # --- statements ---
 
 
-def _of_statement(text: str) -> "exp.Expr":
-    """Return the condition that the statement of a change contains a text.
+def _of_statement(filters: Filters) -> "exp.Expr":
+    """Return the condition that the statement of a change has a text, a digest and tags.
 
     A statement is logged before its row events, and counts for all rows of its transaction up to the next statement.
     """
@@ -325,11 +325,32 @@ def _of_statement(text: str) -> "exp.Expr":
                         and row_changes.payload_ordinal < statement.next_ordinal
                     )
                 )
-                and contains(lower(statement.sql_text), lower('TEXT'))
         )""",
         read="spark",
     )
-    for literal in found.find_all(exp.Literal):
-        if literal.is_string and literal.this == "TEXT":
-            literal.replace(exp.Literal.string(text))
+    query = found.find(exp.Select)
+    if query is None:
+        raise TypeError(found)
+    query.where(*_on_statement(filters), copy=False)
     return found
+
+
+def _on_statement(filters: Filters) -> Iterator["exp.Expr"]:
+    from sqlglot import exp
+
+    def column(name: str) -> "exp.Column":
+        return exp.column(name, table="statement")
+
+    if filters.statement is not None:
+        text = exp.Lower(this=exp.Literal.string(filters.statement))
+        yield exp.Contains(this=exp.Lower(this=column("sql_text")), expression=text)
+    if filters.digests:
+        yield exp.or_(
+            *(
+                exp.StartsWith(this=column("digest"), expression=exp.Literal.string(digest))
+                for digest in filters.digests
+            )
+        )
+    for key in dict.fromkeys(key for key, _ in filters.tags):
+        value = exp.Bracket(this=column("tags"), expressions=[exp.Literal.string(key)])
+        yield value.isin(*(exp.Literal.string(one) for name, one in filters.tags if name == key))

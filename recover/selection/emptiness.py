@@ -29,6 +29,8 @@ _OPTIONS: Final = {
     "change_ids": "--change-id",
     "threads": "--thread",
     "files": "--file",
+    "digests": "--digest",
+    "tags": "--tag",
 }
 
 # Characters of a set of GTIDs in a message.
@@ -179,9 +181,11 @@ def _not_logged(ask: Ask, filters: Filters) -> UsageError | None:
         )
     kinds = exp.column("kind").isin(*STATEMENT_KINDS)
     statements = exp.select("1").from_("binloom_staging.stg_binlog__statements").where(kinds, is_of_source).limit(1)
-    if filters.statement is not None and not list(ask(statements)):
+    if filters.has_statements and not list(ask(statements)):
+        options = {"--statement": filters.statement, "--digest": filters.digests, "--tag": filters.tags}
+        given = next(option for option, value in options.items() if value not in (None, ()))
         return NothingSelectedError(
-            "The log contains no statements of row changes, so none fits --statement.",
+            f"The log contains no statements of row changes, so none fits {given}.",
             hint="The server logs them with binlog_rows_query_log_events (MySQL) or binlog_annotate_row_events"
             " (MariaDB).",
         )
@@ -205,7 +209,8 @@ def _given(filters: Filters) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, datetime):
         return _time(value)
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    values = value if isinstance(value, tuple) else (value,)
+    text = ", ".join("=".join(one) if isinstance(one, tuple) else str(one) for one in values)
     return text if len(text) < _LONGEST else f"{text[:_LONGEST]} …"
 
 

@@ -3,6 +3,7 @@
 `recover.selection.condition` makes a condition of them, for which it needs the tables of the log.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -21,9 +22,13 @@ class By(StrEnum):
     TABLE = "table"
     HOUR = "hour"
     THREAD = "thread"
+    APP = "app"
+    ROUTE = "route"
+    DIGEST = "digest"
 
 
 TYPES: Final = ("INSERT", "UPDATE", "DELETE")
+_DIGEST: Final = re.compile("[0-9a-f]{8,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,10 @@ class Filters:
         Conditions in MySQL's syntax on the values of a row: see `recover.selection.where`.
     statement
         Text that the statement contains, in any case.
+    digests
+        Digests of the statement, or their first digits.
+    tags
+        Keys and values of tags of the statement. A change has one value of each key.
     """
 
     sources: tuple[str, ...] = ()
@@ -85,6 +94,8 @@ class Filters:
     changed: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     statement: str | None = field(default=None)
+    digests: tuple[str, ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if unknown := [one for one in self.types if one not in TYPES]:
@@ -116,8 +127,13 @@ class Filters:
     @property
     def is_without_values(self) -> bool:
         """Return whether rows in quarantine answer them, too: of those, neither values nor connections are known."""
-        others = replace(self, keys=(), key_from=None, key_to=None, changed=(), where=(), threads=(), statement=None)
-        return self == others
+        others = replace(self, keys=(), key_from=None, key_to=None, changed=(), where=(), threads=())
+        return not self.has_statements and self == others
+
+    @property
+    def has_statements(self) -> bool:
+        """Return whether they select by the statements of the changes."""
+        return bool(self.statement is not None or self.digests or self.tags)
 
     @property
     def first_hour(self) -> str | None:
@@ -164,6 +180,8 @@ class Filters:
         changed: Iterable[str] = (),
         where: Iterable[str] = (),
         statement: str | None = None,
+        digests: Iterable[str] = (),
+        tags: Iterable[str] = (),
     ) -> "Filters":
         """Return filters from the texts that a person typed.
 
@@ -192,6 +210,8 @@ class Filters:
             changed=separated(changed),
             where=tuple(where),
             statement=statement,
+            digests=tuple(_digest(text) for text in digests),
+            tags=tuple(_tag(text) for text in tags),
         )
 
 
@@ -222,6 +242,24 @@ def _names(text: str) -> list[str]:
     if not names:
         raise UsageError(f"{text!r} contains no name.", hint="Give one name, or several separated by commas.")
     return names
+
+
+def _digest(text: str) -> str:
+    found = text.strip().lower()
+    if not _DIGEST.fullmatch(found):
+        raise UsageError(
+            f"{text!r} is not a digest.",
+            hint="A digest has 64 hexadecimal digits, of which the first 8 are enough; binloom query --by digest"
+            " prints them.",
+        )
+    return found
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not key.strip() or not sign:
+        raise UsageError(f"{text!r} is not a tag.", hint="Give KEY=VALUE, such as application=shop.")
+    return key.strip(), value
 
 
 def moment(text: str, option: str) -> datetime:

@@ -410,7 +410,7 @@ class _Decoding:
         """
         # The decoder chooses the tables. Some of them may come later in the files, and would have no version yet.
         any_table = ("*",) if self._filters.tables else ()
-        own = replace(self._filters, schemas=(), tables=any_table, threads=(), statement=None)
+        own = replace(self._filters, schemas=(), tables=any_table, threads=(), statement=None, digests=(), tags=())
         known = [one for one in self._versions.values() if self._is_decoded(one)]
         try:
             return select(own, known).condition.sql("duckdb")
