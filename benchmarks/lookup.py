@@ -2,6 +2,7 @@
 
     python -m benchmarks.lookup warehouse --work DIR --rows 100M --hours 720
     python -m benchmarks.lookup files --work DIR --copies 8
+    python -m benchmarks.lookup indexed --work DIR --copies 1000
 
 The warehouse is generated without Spark: Parquet files as Spark writes them for `row_changes`, with the options of
 `lean_parquet_options`. Each key has three changes in the month, a third of it apart. The first `WRITTEN_HOURS` of each
@@ -33,6 +34,8 @@ FILTERED = ["file_sequence", "start_pos", "transaction_pos", "event_timestamp", 
 CHANGES_OF_A_KEY = 3
 WRITTEN_HOURS = 20
 ROUNDS = 5
+FILE_BYTES = 100 << 20
+WITHOUT_INDEX = 20
 # The columns of small marts that `binloom history` reads and that have no rows here.
 EMPTY_MARTS = {
     "binloom.db/schema_changes": "source_id, schema_name, table_name, epoch: bigint, file_sequence: bigint,"
@@ -253,13 +256,60 @@ def files(work: Path, copies: int) -> None:
         )
 
 
+def indexed(work: Path, copies: int) -> None:
+    """Measure `binloom query --files` for one key in many indexed files, and in fewer of them without the index.
+
+    Two files of 100 MB of one server are written. The key is only in the first, which deletes it again. All other
+    names are links to the second, also those of the sidecars.
+    """
+    from benchmarks.generate import generate as generate_binlogs
+    from benchmarks.run import BINLOOM
+
+    written = work / "mysql-2x100M"
+    if not (written / "binlog.000002").exists():
+        generate_binlogs("mysql", FILE_BYTES, written, last=FILE_BYTES)
+    for old in written.glob("*.binloom-index"):
+        old.unlink()
+    made = run([BINLOOM, "index", str(written)])
+    sizes = [path.stat().st_size for path in sorted(written.glob("binlog.*"))]
+    print(
+        f"index: {(sizes[0] + sizes[2]) / 1e6:,.0f} MB in {made.seconds:.1f} s ({made.processor_seconds:.1f} s of"
+        f" processor time); {100 * (sizes[1] + sizes[3]) / (sizes[0] + sizes[2]):.2f} % of the bytes"
+    )
+    options = ["--snapshot-dir", str(written / "schema"), "--table", "bench.orders", "--key", "7", "--format", "json"]
+    for count, has_index in ((copies, True), (WITHOUT_INDEX, True), (WITHOUT_INDEX, False)):
+        paths = _linked(written, work / "indexed", count, has_index)
+        size = sum(Path(path).stat().st_size for path in paths)
+        for _ in range(3 if has_index else 1):
+            asked = run([BINLOOM, "query", *options, "--files", *paths], capture=True)
+            print(
+                f"{count} files, {size / 1e9:.1f} GB, {'with' if has_index else 'without'} the index:"
+                f" {asked.output.count('change_id')} changes in {asked.seconds:.2f} s"
+                f" ({asked.processor_seconds:.2f} s of processor time, {asked.peak_bytes / 1e6:.0f} MB)"
+            )
+
+
+def _linked(written: Path, folder: Path, count: int, has_index: bool) -> list[str]:
+    """Give the files many names; return them. All but the first are names of the second file."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    paths = []
+    for number in range(1, count + 1):
+        name = f"binlog.{min(number, 2):06}"
+        paths.append(folder / f"binlog.{number:06}")
+        paths[-1].hardlink_to(written / name)
+        if has_index:
+            (folder / f"{paths[-1].name}.binloom-index").hardlink_to(written / f"{name}.binloom-index")
+    return [*map(str, paths)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("section", choices=["warehouse", "files", "ask"])
+    parser.add_argument("section", choices=["warehouse", "files", "indexed", "ask"])
     parser.add_argument("--work", type=Path, default=Path("/tmp/binloom-bench"))
     parser.add_argument("--rows", default="100M", help="row changes in the month")
     parser.add_argument("--hours", type=int, default=720)
-    parser.add_argument("--copies", type=int, default=8, help="how often the file of 128 MB is read")
+    parser.add_argument("--copies", type=int, help="number of files: 8 of 128 MB, or 1000 indexed ones of 100 MB")
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--key", help=argparse.SUPPRESS)
     parser.add_argument("--command", help=argparse.SUPPRESS)
@@ -269,8 +319,10 @@ def main() -> None:
     elif arguments.section == "warehouse":
         number, unit = arguments.rows[:-1], arguments.rows[-1]
         warehouse(arguments.work, int(number) * UNITS[unit], arguments.hours)
+    elif arguments.section == "indexed":
+        indexed(arguments.work, arguments.copies or 1000)
     else:
-        files(arguments.work, arguments.copies)
+        files(arguments.work, arguments.copies or 8)
 
 
 if __name__ == "__main__":

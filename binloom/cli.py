@@ -92,6 +92,32 @@ def inspect(
     raise typer.Exit(inspect_files(found, format, verbose))
 
 
+@app.command(short_help="Write an index beside binlog files, so that questions read less of them.")
+def index(
+    locations: Annotated[
+        list[Any],
+        typer.Argument(
+            metavar="LOCATION ...",
+            click_type=FileOrAddress(),
+            help="Folders, binlog files, also compressed, or addresses such as s3://bucket/folder/.",
+        ),
+    ],
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="DIR", help="Write into this folder, not beside the files.")
+    ] = None,
+) -> None:
+    """Write an index of each binlog file: its segments with their times, tables, GTIDs, and a filter of their keys.
+
+    Commands with --files then read only what can answer. A file that has its index is left out. Needs no Java. The exit
+    code is 1 if a file cannot have an index.
+    """
+    from binloom.commands.index import index_files
+
+    end_with_the_pipe()
+    hide_pandas_from_arrow()
+    raise typer.Exit(index_files(locations, to))
+
+
 @app.command(short_help="Print the row changes of binlog files.")
 @with_server("--schema-from", help=SCHEMA_FROM)
 def decode(

@@ -14,6 +14,7 @@ from binloom.options import (
     FormatOption,
     FromFiles,
     HistoryAsOf,
+    IndexDir,
     MoreFiles,
     OneSource,
     OutputFile,
@@ -43,6 +44,7 @@ def query(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     schema_from: Any = None,
 ) -> None:
     """Print the row changes that fit all filters, in commit order. Changes nothing. Needs no Java.
@@ -54,7 +56,8 @@ def query(
     from binloom.commands.query import print_changes
 
     end_with_the_pipe()
-    log = open_log(filters, from_files, more_files, GivenDefinitions(snapshot_dir, ddl, schema_from))
+    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
+    log = open_log(filters, from_files, more_files, given, index_dir)
     with problems_first(log):
         raise typer.Exit(print_changes(log, filters, by, limit, format))
 
@@ -73,6 +76,7 @@ def history(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     schema_from: Any = None,
 ) -> None:
     """Print every version of a row: when, by which transaction, and which values. Needs no Java.
@@ -87,7 +91,8 @@ def history(
 
     end_with_the_pipe()
     given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    log = open_full_log([source] if source is not None else [], from_files, more_files, given, table=table)
+    sources = [source] if source is not None else []
+    log = open_full_log(sources, from_files, more_files, given, table=table, index_dir=index_dir)
     with problems_first(log):
         raise typer.Exit(print_history(log, table, key, source, as_of, format))
 
@@ -106,6 +111,7 @@ def state(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     schema_from: Any = None,
 ) -> None:
     """Print the rows of a table as they were at a moment. Needs no Java.
@@ -120,7 +126,8 @@ def state(
     if format is StateFormat.PARQUET and output is None:
         raise UsageError("Parquet is not written to stdout.", hint="Give --output FILE.")
     given = GivenDefinitions(snapshot_dir, ddl, schema_from)
-    log = open_full_log([source] if source is not None else [], from_files, more_files, given, table=table)
+    sources = [source] if source is not None else []
+    log = open_full_log(sources, from_files, more_files, given, table=table, index_dir=index_dir)
     with problems_first(log):
         raise typer.Exit(print_state(log, table, source, as_of, format, output))
 
@@ -149,6 +156,7 @@ def transactions(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     schema_from: Any = None,
 ) -> None:
     """Print the transactions with the most rows and the longest ones, among those with a selected change.
@@ -162,7 +170,8 @@ def transactions(
     from recover.questions.statistics import Least
 
     end_with_the_pipe()
-    log = open_log(filters, from_files, more_files, GivenDefinitions(snapshot_dir, ddl, schema_from))
+    given = GivenDefinitions(snapshot_dir, ddl, schema_from)
+    log = open_log(filters, from_files, more_files, given, index_dir)
     least = Least(min_rows, min_bytes, min_seconds)
     with problems_first(log):
         raise typer.Exit(print_transactions(log, filters, by, top, least, format))

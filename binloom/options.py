@@ -75,6 +75,15 @@ FromFiles = Annotated[
 MoreFiles = Annotated[
     list[Any] | None, typer.Argument(metavar="[--files FILE ...]", click_type=FileOrAddress(), hidden=True)
 ]
+IndexDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--index-dir",
+        metavar="DIR",
+        readable=False,
+        help="Folder that `binloom index --to` wrote; without it, each index is beside its file.",
+    ),
+]
 SnapshotDir = Annotated[
     Path | None,
     typer.Option(

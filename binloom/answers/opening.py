@@ -11,6 +11,7 @@ from binloom.answers.named_files import binlogs
 from ingest.errors import UsageError, unknown_source
 from ingest.warehouse.home import binloom_home
 from ingest.warehouse.spark import metastore_holder
+from recover.index.opened import Index
 from recover.notes import Kind, Note
 from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
@@ -48,12 +49,15 @@ class Inputs:
         Folder of all data of binloom. None: that of the environment.
     has_built_everything
         Whether the last build of a home had all that has landed: then marts are read as they are.
+    index
+        Where the sidecars of files are. None: files are read whole.
     """
 
     files: Sequence[Path | str] = ()
     given: GivenDefinitions = NOTHING_GIVEN
     home: Path | None = None
     has_built_everything: Callable[[Path], bool] = _not_known
+    index: Index | None = None
 
     @property
     def folder(self) -> Path:
@@ -81,7 +85,8 @@ def open_log(inputs: Inputs, filters: Filters, tell: Tell = ignored) -> Log:
     """
     if inputs.files:
         named = binlogs(inputs.files, tell)
-        return Log.of_files(named, filters, **origin(inputs, filters.sources, named, tell))
+        found = origin(inputs, filters.sources, named, tell)
+        return _told(Log.of_files(named, filters, **found, index=inputs.index), tell)
     return Log.of_cluster() if is_cluster_target() else _warehouse(inputs, VIEWS, tell, filters=filters)
 
 
@@ -113,10 +118,18 @@ def open_full_log(
         if table is not None and Path(table).is_file():
             raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
         named = binlogs(inputs.files, tell)
-        return Log.of_whole_files(named, table, spill=spill, **origin(inputs, sources, named, tell))
+        found = origin(inputs, sources, named, tell)
+        return _told(Log.of_whole_files(named, table, spill=spill, **found, index=inputs.index), tell)
     if is_cluster_target():
         return Log.of_cluster()
     return _warehouse(inputs, (*VIEWS, *MARTS, *BASELINE_VIEWS), tell, spill=spill)
+
+
+def _told(log: Log, tell: Tell) -> Log:
+    """Tell how the index of files was used."""
+    for note in log.notes:
+        tell(Note(note))
+    return log
 
 
 def origin(inputs: Inputs, sources: Sequence[str], files: "Sequence[LogPath]", tell: Tell) -> Origin:

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from binloom.answers import opening
@@ -12,6 +13,7 @@ from binloom.commands.build_record import has_built_everything
 from binloom.commands.output import say
 from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
+from recover.index.opened import Index
 from recover.notes import Kind, Note
 from recover.selection.filters import Filters
 from recover.sources.log import Log
@@ -39,11 +41,24 @@ def inputs_of(files: Sequence[Path] | None, more: Sequence[Path] | None, given: 
     return Inputs([*files, *(more or ())], given)
 
 
+def indexed_inputs_of(
+    files: Sequence[Path] | None, more: Sequence[Path] | None, given: GivenDefinitions, index_dir: Path | None
+) -> Inputs:
+    """Return what the options of a command name that uses the index of files, in a folder or beside them."""
+    if not files and index_dir is not None:
+        raise UsageError("--index-dir is for files.", hint="Give it with --files.")
+    return replace(inputs_of(files, more, given), index=Index(index_dir))
+
+
 def open_log(
-    filters: Filters, files: Sequence[Path] | None, more: Sequence[Path] | None, given: GivenDefinitions
+    filters: Filters,
+    files: Sequence[Path] | None,
+    more: Sequence[Path] | None,
+    given: GivenDefinitions,
+    index_dir: Path | None = None,
 ) -> Log:
     """Return the log of the options with the row changes that filters select."""
-    return opening.open_log(inputs_of(files, more, given), filters, say)
+    return opening.open_log(indexed_inputs_of(files, more, given, index_dir), filters, say)
 
 
 def open_full_log(
@@ -54,9 +69,11 @@ def open_full_log(
     *,
     table: str | None = None,
     spill: Path | None = None,
+    index_dir: Path | None = None,
 ) -> Log:
     """Return the log of the options with all row changes and the marts of `table_log`."""
-    return opening.open_full_log(inputs_of(files, more, given), sources, table=table, spill=spill, tell=say)
+    inputs = indexed_inputs_of(files, more, given, index_dir)
+    return opening.open_full_log(inputs, sources, table=table, spill=spill, tell=say)
 
 
 @contextmanager

@@ -81,6 +81,28 @@ class FileBytes(Bytes):
         os.close(self._descriptor)
 
 
+class BytesInMemory(Bytes):
+    """Bytes that are in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
+
+    def wait_for(self, end: int) -> int:
+        return len(self._data)
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        found = self._data[offset : offset + len(view)]
+        view[: len(found)] = found
+        return len(found)
+
+    @property
+    def known_size(self) -> int:
+        return len(self._data)
+
+    def close(self) -> None:
+        self._data.release()
+
+
 class StoredFile(ABC):
     """A file that is not a plain file of this machine: its bytes are in an archive, in an object store, or arrive.
 

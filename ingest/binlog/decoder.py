@@ -1,6 +1,6 @@
 """Binlog files as Arrow batches: `open_binlog` and its result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -123,6 +123,8 @@ class Binlog:
         self._maps: dict[str, TableMap] = {}
         # Those of the latest iteration over batches. The dictionary of `table_map_id` has one entry for each.
         self.table_maps: Sequence[TableMap] = ()
+        # Their numbers by their bytes.
+        self.bodies: Mapping[bytes, int] = {}
         self._inner_counts: Int64s = np.zeros(256, dtype=np.int64)
 
     @property
@@ -132,9 +134,7 @@ class Binlog:
 
     def row_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the row changes as batches of schema `ROW_EVENTS`. Raises the errors of `batches`."""
-        for kind, batch in self._decode(rows_only=True):
-            if kind == "row_events":
-                yield batch
+        yield from (batch for kind, batch in self._decode(rows_only=True) if kind == "row_events")
 
     def column_names(self, table_map_id: str) -> tuple[str, ...] | None:
         """Return the column names of a table map that `batches` has yielded: its own, or the snapshot's."""
@@ -217,7 +217,7 @@ class _Decoding:
         self.slots = self.context.array("SLOTS")
         self.numbers: dict[bytes, int] = {}
         self.maps: list[TableMap] = []
-        log.table_maps = self.maps
+        log.table_maps, log.bodies = self.maps, self.numbers
         self.new_maps: list[TableMap] = []
         self.map_words: Int64s = np.zeros((64, MAP_WORDS), dtype=np.int64)
         self.plans: list[ColumnPlan] = []

@@ -141,6 +141,10 @@ class GtidSet:
     def __contains__(self, gtid: str) -> bool:
         return bool(self.contains_all(pa.array([gtid]))[0])
 
+    def has_any(self, stem: str, low: int, high: int) -> bool:
+        """Return whether the set has any of the numbers from `low` to `high`; on MariaDB it may only seem so."""
+        return any(first <= high and low <= last for first, last in self._held(stem))
+
     def __or__(self, other: "GtidSet") -> "GtidSet":
         both = GtidSet()
         both.update(self)

@@ -58,14 +58,14 @@ class CompressedFile(StoredFile):
     Parameters
     ----------
     origin
-        The file as it is.
+        The file as it is; also an attribute.
     method
         Its compression, as `compression` returns it.
     """
 
     def __init__(self, origin: LogPath, method: str) -> None:
         super().__init__(plain_name(origin.name, method), str(origin), folder_of(origin))
-        self._origin = origin.absolute() if isinstance(origin, Path) else origin
+        self.origin: LogPath = origin.absolute() if isinstance(origin, Path) else origin
         self._method = method
         self._spill: Spill | None = None
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class CompressedFile(StoredFile):
 
     def stream(self) -> Stream:
         """Return its bytes, decompressed."""
-        return _Checked(_OPENERS[self._method](io.BufferedReader(Sequential(open_bytes(self._origin)), 1 << 18)))
+        return _Checked(_OPENERS[self._method](io.BufferedReader(Sequential(open_bytes(self.origin)), 1 << 18)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process can read the bytes as long as they are open here.

@@ -1,7 +1,6 @@
 """The binlog files that a person names: plain files, compressed ones, those in archives, and those of object stores.
 
-All are recognised by their first bytes. Here is the place to leave out files that cannot answer a question: each file
-is opened only when its bytes are needed.
+All are recognised by their first bytes. Each file is opened again only when its bytes are needed.
 """
 
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from ingest.errors import ArchiveError, BinlogError, UsageError
 from ingest.sources.compressed import CompressedFile, compression
 from ingest.sources.objects import objects
 from ingest.sources.piped import STANDARD_INPUT, PipedFile, is_piped
+from ingest.sources.sidecars import has_sidecar, is_sidecar
 from ingest.sources.tar import HEADER_SIZE, binlogs_of_tar, is_tar
 
 
@@ -26,11 +26,15 @@ def log_files(names: Iterable[Path | str]) -> list[LogPath]:
     UsageError
         Standard input is named twice, or is a terminal.
     """
-    given = [file for name in names for file in (objects(name) if isinstance(name, str) else [name])]
+    named = [file for name in names for file in (objects(name) if isinstance(name, str) else [name])]
+    # A pattern such as `binlog.*` finds them, too.
+    given = [file for file in named if not is_sidecar(file)]
+    if named and not given:
+        raise UsageError(f"{named[0]} is the index of a binlog, not a binlog.", hint="Give the binlog beside it.")
     if given.count(Path(STANDARD_INPUT)) > 1:
         raise UsageError("- is named twice, but standard input can be read only once.", hint="Name it once.")
     files = [file for name in given for file in recognised(_opened_once(name))]
-    if files and isinstance(files[0], CompressedFile):
+    if files and isinstance(files[0], CompressedFile) and not has_sidecar(files[0]):
         files[0].begin()
     return files
 

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from ingest.binlog.byte_files import Bytes, StoredFile
 from ingest.errors import BinlogNotFoundError, BinlogNotReadableError, UsageError
@@ -102,6 +102,17 @@ class ObjectFile(StoredFile):
         found = _ObjectBytes(self, system, path, self._state[0])
         found.check()
         return found
+
+    def with_name(self, name: str) -> "ObjectFile":
+        """Return another object in the same folder."""
+        return ObjectFile(beside(self._address, quote(name)))
+
+    def write(self, data: bytes) -> None:
+        """Write the object, all of it or nothing."""
+        system, path = _system(self._address)
+        with _told(self.place, "written"), system.open_output_stream(path) as stream:
+            stream.write(data)
+        self._state = None
 
     def require_unchanged(self, info: "FileInfo") -> None:
         """Refuse an object that is not the one that was opened first."""
@@ -212,7 +223,7 @@ def _no_address(place: str) -> UsageError:
 
 
 @contextmanager
-def _told(place: str) -> Iterator[None]:
+def _told(place: str, verb: str = "read") -> Iterator[None]:
     """Tell an error of the store in a sentence. Its own text may contain the name of a key for signing."""
     try:
         yield
@@ -223,9 +234,9 @@ def _told(place: str) -> Iterator[None]:
         reason = next(filter(None, found.groups()), "").replace("_", " ").lower() if found else "the store failed"
         is_refused = any(word in reason for word in _REFUSALS) or "credential" in str(error).lower()
         raise BinlogNotReadableError(
-            f"{place} cannot be read: {reason}.",
+            f"{place} cannot be {verb}: {reason}.",
             hint="Check that the credentials which the store's own tools find (AWS_PROFILE, AWS_ACCESS_KEY_ID, or"
-            " GOOGLE_APPLICATION_CREDENTIALS) may read it."
+            " GOOGLE_APPLICATION_CREDENTIALS) may do that."
             if is_refused
             else "Check the address, the region (AWS_REGION) and the endpoint (AWS_ENDPOINT_URL).",
             path=place,

@@ -71,6 +71,11 @@ def why_nothing(ask: Ask, selection: Selection, is_whole: bool = True) -> UsageE
     )
 
 
+def names_what_may_be_skipped(filters: Filters) -> bool:
+    """Return whether the reason depends on transactions or statements that an index lets a reader skip."""
+    return bool(filters.gtids or filters.transactions or filters.has_statements)
+
+
 def _unknown_file(ask: Ask, filters: Filters) -> UsageError | None:
     from sqlglot import exp
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ingest.errors import BinloomError
 from ingest.landing.bindings import TableNames
 from recover.questions.activity import Activity, Key, KnownMap, Place
-from recover.sources.files import SOURCE, damage, definitions_of_log, offsets, placed, scans_of
+from recover.sources.decoding import damage, offsets
+from recover.sources.files import SOURCE, definitions_of_log, placed, scans_of
 
 if TYPE_CHECKING:
     from ingest.binlog import Scan, SchemaHints

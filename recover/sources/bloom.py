@@ -13,7 +13,7 @@ _PRIMES: Final = (
     0x165667B19E3779F9,
     0x85EBCA77C2B2AE63,
 )
-_SALTS: Final = (
+SALTS: Final = (
     *(0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D),
     *(0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31),
 )
@@ -74,7 +74,7 @@ def may_contain(block: bytes, hashed: int) -> bool:
     """Return whether the values behind a filter may contain that of a hash, by the block of the hash."""
     low = hashed & 0xFFFFFFFF
     return len(block) < _BLOCK.size or all(
-        word >> ((low * salt & 0xFFFFFFFF) >> 27) & 1 for word, salt in zip(_BLOCK.unpack(block), _SALTS, strict=True)
+        word >> ((low * salt & 0xFFFFFFFF) >> 27) & 1 for word, salt in zip(_BLOCK.unpack(block), SALTS, strict=True)
     )
 
 

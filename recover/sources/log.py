@@ -6,6 +6,7 @@ connection has only the rows that were copied.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ from ingest.errors import BinloomError, UsageError
 from ingest.words import counted
 from recover.selection.catalog import TableVersion, UnknownNameError, read_table_versions, unknown_table
 from recover.selection.condition import Selection, is_filtered_table, place_condition, select
-from recover.selection.emptiness import why_nothing
+from recover.selection.emptiness import names_what_may_be_skipped, why_nothing
 from recover.selection.filters import Filters
 from recover.sources.beginning import Beginning, beginnings_of
 from recover.sources.cluster import Cluster
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ingest.binlog.byte_files import LogPath
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.snapshot import SchemaSnapshot
+    from recover.index.opened import Index
     from recover.sources.document_types import DocumentTypes
 
 VIEWS: Final = (
@@ -99,6 +101,10 @@ class Log:
         Statements that define tables, of files.
     documents
         Gives the types in the documents of tables, of files; None if the log has only their texts.
+    notes
+        Sentences on the index of files: which sidecars were not used, and how much was read.
+    unindexed
+        Returns the same log, of the whole files; None if their index was not used.
     """
 
     connection: "DuckDBPyConnection"
@@ -114,6 +120,8 @@ class Log:
     beginnings: Mapping[str, Beginning] = field(default_factory=dict, repr=False)
     history: "SchemaHistory | None" = field(default=None, repr=False)
     documents: "Callable[[Collection[tuple[str, str]]], DocumentTypes] | None" = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+    unindexed: "Callable[[], Log] | None" = field(default=None, repr=False)
 
     @classmethod
     def of_warehouse(
@@ -180,6 +188,7 @@ class Log:
         source_id: str | None = None,
         snapshot: "SchemaSnapshot | None" = None,
         home: Path | None = None,
+        index: "Index | None" = None,
     ) -> "Log":
         """Return the row changes of binlog files that filters select, decoded now; see `recover.sources.files.decode`.
 
@@ -187,9 +196,18 @@ class Log:
         """
         from recover.sources.files import SOURCE, decode
 
-        found = decode(paths, filters, source_id=source_id or SOURCE, snapshot=snapshot, home=home)
-        versions = read_table_versions(found.connection)
-        return cls(found.connection, versions, found.problems, is_whole=False, tables=found.tables, snapshot=snapshot)
+        found = decode(paths, filters, source_id=source_id or SOURCE, snapshot=snapshot, home=home, index=index)
+        whole = partial(cls.of_files, paths, filters, source_id=source_id, snapshot=snapshot, home=home)
+        return cls(
+            found.connection,
+            read_table_versions(found.connection),
+            found.problems,
+            is_whole=False,
+            tables=found.tables,
+            snapshot=snapshot,
+            notes=found.notes,
+            unindexed=whole if found.notes else None,
+        )
 
     @classmethod
     def of_whole_files(
@@ -201,8 +219,11 @@ class Log:
         snapshot: "SchemaSnapshot | None" = None,
         home: Path | None = None,
         spill: Path | None = None,
+        index: "Index | None" = None,
     ) -> "Log":
         """Return all row changes of binlog files, or those of one table, and the facts of `decoded_facts`.
+
+        An index helps only for one table.
 
         Raises
         ------
@@ -215,7 +236,15 @@ class Log:
         if home is not None:
             _assert_one_epoch(source, home)
         found = decode(
-            paths, Filters(), source_id=source, snapshot=snapshot, home=home, table=table, with_facts=True, spill=spill
+            paths,
+            Filters(),
+            source_id=source,
+            snapshot=snapshot,
+            home=home,
+            table=table,
+            with_facts=True,
+            spill=spill,
+            index=index if table is not None else None,
         )
         return cls(
             found.connection,
@@ -227,6 +256,7 @@ class Log:
             home=home,
             history=found.history,
             documents=found.documents,
+            notes=found.notes,
         )
 
     def select(self, filters: Filters) -> Selection:
@@ -307,6 +337,8 @@ class Log:
             return error
         is_part_of_warehouse = self.is_landed and not self.is_whole
         log = Log.of_warehouse(self.home) if is_part_of_warehouse and self.home is not None else self
+        if self.unindexed is not None and names_what_may_be_skipped(selection.filters):
+            log = self.unindexed()
         return why_nothing(log.rows, selection, log.is_whole)
 
     def answer(self, query: "exp.Query") -> Answer:

@@ -45,6 +45,20 @@ def only(address: str) -> StoredFile:
     return found
 
 
+def test_an_index_in_a_bucket(store: Store) -> None:
+    for file in FILES:
+        store.put(file, f"indexed/{file.name}")
+    made = binloom("index", f"s3://{BUCKET}/indexed/", env=store.environment)
+    assert (made.returncode, made.stderr, made.stdout.count("of index")) == (0, "", 2)
+    pattern = f"s3://{BUCKET}/indexed/binlog.*"
+    asked = binloom(*QUERY, pattern, env=store.environment)
+    assert asked.stdout == binloom_here(*QUERY, *FILES).stdout
+    store.fetched()
+    never = binloom(*QUERY[:-1], "--since", "2099-01-01", "--files", pattern, env=store.environment)
+    assert "read 0 bytes of 86.7 KB" in never.stderr
+    assert 0 < store.fetched() < sum(file.stat().st_size for file in FILES) / 2
+
+
 def test_commands_read_objects(store: Store) -> None:
     addresses = [store.put(file) for file in FILES]
     asked = binloom(*QUERY, *addresses, env=store.environment)
