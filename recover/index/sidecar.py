@@ -24,6 +24,7 @@ _NUMBER: Final = 4
 _EDGE: Final = 512
 # The head of most sidecars is shorter.
 _HEAD: Final = 16 << 10
+_MOST_HEAD: Final = 256 << 20
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOMENT: Final = timedelta(microseconds=1)
 _OF_SCAN: Final = (
@@ -209,7 +210,7 @@ class Sidecar:
         UnfitSidecarError
             It is damaged, or of another version.
         """
-        from zstandard import ZstdDecompressor, ZstdError
+        from zstandard import ZstdDecompressor, ZstdError, frame_content_size
 
         start = len(MAGIC) + 2 * _NUMBER
         with open_bytes(place) as source:
@@ -223,6 +224,8 @@ class Sidecar:
         if len(packed) < size or zlib.crc32(packed) != int.from_bytes(head[start - _NUMBER : start], "little"):
             raise UnfitSidecarError("it is damaged")
         try:
+            if frame_content_size(packed) > _MOST_HEAD:
+                raise UnfitSidecarError("its head is too large")
             fields = json.loads(ZstdDecompressor().decompress(packed))
             contents, log = _contents(fields, path), tuple(fields["log"])
         except (ZstdError, ValueError, KeyError, TypeError) as error:
@@ -297,6 +300,11 @@ def _contents(head: Mapping[str, Any], path: LogPath) -> Contents:
         scan.ddl_statements = [pa.RecordBatch.from_pylist(head["statements"], schema=STATEMENTS)]
     transactions = pa.RecordBatch.from_pylist(head["transactions"], schema=TRANSACTIONS)
     bodies = tuple(base64.b64decode(body) for body in head["bodies"])
+    # A range that no segment has would never be read.
+    if [*(one.start for one in segments), scan.complete_end] != [4, *(one.end for one in segments)]:
+        raise ValueError(segments)
+    if any(not 0 <= map.body < len(bodies) for one in segments for map in one.maps):
+        raise ValueError(bodies)
     return Contents(Identity(**head["identity"]), first, scan, bodies, segments, transactions)
 
 

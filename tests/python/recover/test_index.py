@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from ingest.sources.sidecars import sidecar_of, write_sidecar
 from ingest.sources.snapshot_files import read_snapshot_dir
 from recover.index.indexing import index_of
 from recover.index.opened import Index
+from recover.index.sidecar import Sidecar, encoded
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from tests.support.archives import compressed
@@ -126,6 +128,12 @@ def _cut(file: Path, sidecar: Path) -> None:
     os.truncate(sidecar, 500)
 
 
+def _without_a_segment(file: Path, sidecar: Path) -> None:
+    """Write an index that is whole by its checksums, and lacks a range."""
+    contents = Sidecar.read(sidecar, file).contents
+    sidecar.write_bytes(encoded(replace(contents, segments=contents.segments[:3] + contents.segments[4:]), b"", b""))
+
+
 def _damaged(file: Path, sidecar: Path) -> None:
     _flip(sidecar, 100)
 
@@ -147,7 +155,10 @@ def _flip(path: Path, place: int) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("change", [_grown, _of_another_file, _cut, _damaged, _damaged_filter, _changed_row])
+CHANGES = [_grown, _of_another_file, _cut, _without_a_segment, _damaged, _damaged_filter, _changed_row]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_sidecar_that_does_not_fit_is_not_used(change: object, tmp_path: Path) -> None:
     file = Path(shutil.copy(SHOP_FILES[0], tmp_path))
     indexed([file], tmp_path)
