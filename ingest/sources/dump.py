@@ -1,10 +1,11 @@
 """The rows of a file that mysqldump or mariadb-dump has written, at the position that it names.
 
 The file is read twice: once for the definitions and for the places of the INSERT statements, once for the rows. Only
-one statement at a time is in memory. Every value is converted by the type of its column; what cannot be the value of
-the column is refused with its line.
+some megabytes of it are in memory. Every value is converted by the type of its column; what cannot be the value of the
+column is refused with its line.
 """
 
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,10 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.binlog import TableFilter
-from ingest.errors import SnapshotInputError, UsageError
+from ingest.binlog.byte_files import Bytes, LogPath, open_bytes
+from ingest.errors import BinlogError, SnapshotInputError, UsageError
 from ingest.sources.baseline_tables import BINARY_TYPES, BaselineTable
+from ingest.sources.compressed import Sequential
+from ingest.sources.named import recognised
 from ingest.sources.snapshot import SchemaSnapshot
 from ingest.sources.snapshot_ddl import snapshot_of_ddl
+from ingest.sources.spill import DamagedStreamError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,21 +40,24 @@ _NAMES: Final = re.compile(rb"(?i)SET\s+NAMES\s+'?(\w+)")
 _UTC: Final = re.compile(rb"(?i)TIME_ZONE\s*=\s*'\+00:00'")
 _WHERE: Final = re.compile(rb"-- WHERE:\s")
 _HEAD: Final = re.compile(rb"-- (?:MySQL|MariaDB) dump|/\*M!")
-_COMPLETED: Final = re.compile(rb"-- Dump completed")
 _GTIDS: Final = re.compile(
     r"GTID_PURGED\s*=\s*(?:/\*.*?\*/\s*)?'([^']*)'|gtid_slave_pos\s*=\s*'([^']*)'", re.IGNORECASE
 )
-_VALUE: Final = re.compile(
-    rb"\s*(?:(?P<null>NULL)|(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)(?![0-9xX'])|0[xX](?P<hex>[0-9A-Fa-f]*)"
-    rb"|[bB]'(?P<bits>[01]*)'|(?:_[a-z0-9]+\s*)?'(?P<text>[^'\\]*(?:(?:\\.|'')[^'\\]*)*)')\s*(?P<end>[,)])",
-    re.DOTALL,
-)
-_BETWEEN: Final = re.compile(rb"\s*([,;])\s*")
-_OPENING: Final = re.compile(rb"\s*\(")
-_ESCAPED: Final = re.compile(rb"\\(.)|''", re.DOTALL)
-_ESCAPES: Final = {b"0": b"\0", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"Z": b"\x1a"}
-_NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "double", "year", "bit"})
-_MOST_VALUES: Final = 1 << 18
+_CREATE: Final = re.compile(rb"(?i)CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?" + _NAME + rb"(?:\." + _NAME + rb")?")
+_ENGINE: Final = re.compile(rb"(?i)\).*?\bENGINE\s*=\s*(\w+)")
+_DELIMITER: Final = re.compile(rb"(?i)DELIMITER\s+(\S+)")
+_SQL_MODE: Final = re.compile(rb"(?i)SQL_MODE\s*=\s*'?([\w,@]*)")
+_VERSION: Final = re.compile(r"(?m)^-- Server version\s+(?:5\.5\.5-(?=\d+\.))?(\S+)")
+_HEAD_BYTES: Final = 4096
+_BLOCK: Final = 1 << 20
+_UNICODE: Final = frozenset({"names utf8mb4", "names utf8", "names utf8mb3"})
+# A dump without comments has no other end.
+_COMPLETED: Final = re.compile(rb"-- Dump completed|/\*!40111 SET SQL_NOTES=@OLD_|/\*M!100616 SET NOTE_VERBOSITY=@OLD_")
+# No statement, and no `;` ends it.
+_SANDBOX: Final = b"/*M!999999"
+_NUMBERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double", "year"})
+_BEYOND_BMP: Final = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
+"""Character sets with characters that a dump in utf8mb3 has as question marks."""
 
 
 @dataclass
@@ -77,6 +85,10 @@ class Dump:
         Schema of tables that are named without a schema before any USE.
     wanted
         Filter of the tables; None for all.
+    position
+        File and position of the binlog that the dump was taken at; None: the dump names it.
+    with_rounded
+        Whether the values of a FLOAT, and of a DOUBLE(M,D), are taken with the few digits that a dump has of them.
 
     Raises
     ------
@@ -87,31 +99,48 @@ class Dump:
         No table is selected.
     """
 
-    def __init__(self, path: Path, schema: str | None = None, wanted: TableFilter | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: str | None = None,
+        wanted: TableFilter | None = None,
+        *,
+        position: tuple[str, int] | None = None,
+        with_rounded: bool = False,
+    ) -> None:
         self._path = path
+        self._with_rounded = with_rounded
         self._facts: set[str] = set()
         self._inserts: dict[TableName, _Inserts] = {}
-        self._digest = sha256()
+        self._has_end = False
+        self.engines: dict[TableName, str] = {}
+        """By table, the engine that its CREATE TABLE names, in upper case."""
         try:
+            self._file = _dump_file(path)
             script = self._read(schema)
             written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        except OSError as error:
+        except (OSError, BinlogError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise SnapshotInputError(
-                f"{path} cannot be read: {error.strerror or error}.",
+                f"{path} cannot be read: {str(reason).rstrip('.')}.",
                 hint="Give a file that mysqldump has written.",
                 path=str(path),
             ) from error
         self._assert_usable()
-        found = snapshot_of_ddl(path, script, schema)
+        named_file, named_pos = position or (None, None)
+        found = snapshot_of_ddl(path, script, schema, named_file, named_pos)
         gtids = _GTIDS.search(script)
         executed = (gtids[1] or gtids[2] or "").replace("\n", "") if gtids else ""
         self.snapshot: SchemaSnapshot = replace(found, taken_at=written_at, gtid_executed=executed or None)
+        self.server_version = version[1] if (version := _VERSION.search(script, 0, _HEAD_BYTES)) else None
         if found.binlog_file is None:
             raise self._failure(
                 "it does not name its position in the binlog",
                 "Write the dump with --source-data=2 (--master-data=2 before MySQL 8.0.26 and on MariaDB).",
             )
         self._columns = self._columns_by_table(found.columns)
+        self.names = tuple(self._columns)
+        """Schema and name of all tables."""
         self.tables = tuple(self._table(name) for name in self._columns if wanted is None or wanted.takes(*name))
         if not self.tables:
             known = ", ".join(".".join(name) for name in islice(self._columns, 5))
@@ -120,38 +149,73 @@ class Dump:
     @property
     def content(self) -> str:
         """Hash of the file."""
-        return self._digest.hexdigest()
+        digest, at = sha256(), 0
+        with open_bytes(self._file) as source:
+            while block := source.read(_BLOCK, at):
+                digest.update(block)
+                at += len(block)
+        return digest.hexdigest()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has the end that mysqldump writes; without one, nobody can tell whether it is cut off."""
+        return self._has_end
+
+    def rounded_columns(self, table: BaselineTable) -> tuple[str, ...]:
+        """Return the columns of a table that a dump has only with fewer digits than the server."""
+        rows = self._columns[table.schema_name, table.table_name]
+        return tuple(row["column_name"] for row in rows if not _is_exact(row))
 
     # --- the first reading ---
 
     def _read(self, schema: str | None) -> str:
         """Find the INSERT statements; return all other lines, each at its number."""
         others: list[bytes] = []
-        current = schema
+        current, created = schema, None
         at, inserts = 0, None
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                self._digest.update(line)
-                # A newline in a value is written as `\n`, so a line that does not end the statement ends a row.
-                if inserts is not None:
-                    inserts.ranges[-1][1] += len(line)
-                    others.append(b"\n")
-                elif line[:7].upper() in (b"INSERT ", b"REPLACE"):
-                    name, columns = self._insert(line, number, current)
-                    inserts = self._inserts.setdefault(name, _Inserts(columns))
-                    if inserts.columns != columns:
-                        raise self._failure("its INSERT statements name other columns than those before", line=number)
-                    inserts.add(at, at + len(line), number)
-                    others.append(b"\n")
-                else:
-                    if used := _USE.match(line):
-                        current = _unquoted(used[1])
-                    self._note(line)
-                    others.append(line)
-                at += len(line)
-                if inserts is not None and _is_end(line):
-                    inserts = None
+        # Bodies of triggers and routines have INSERT statements that are none of the dump.
+        is_body, is_open = False, False
+        try:
+            with io.BufferedReader(Sequential(open_bytes(self._file)), _BLOCK) as file:
+                for number, line in enumerate(file, 1):
+                    # A newline in a value is written as `\n`, so a line that does not end the statement ends a row.
+                    if inserts is not None:
+                        inserts.ranges[-1][1] += len(line)
+                        others.append(b"\n")
+                    elif not (is_body or is_open) and line[:7].upper() in (b"INSERT ", b"REPLACE"):
+                        name, columns = self._insert(line, number, current)
+                        inserts = self._inserts.setdefault(name, _Inserts(columns))
+                        if inserts.columns != columns:
+                            raise self._failure(
+                                "its INSERT statements name other columns than those before", line=number
+                            )
+                        inserts.add(at, at + len(line), number)
+                        others.append(b"\n")
+                        self._has_end = False
+                    else:
+                        if used := _USE.match(line):
+                            current = _unquoted(used[1])
+                        if delimiter := _DELIMITER.match(line):
+                            is_body = delimiter[1] != b";"
+                        created = self._note_table(line, created, current)
+                        self._note(line)
+                        others.append(line)
+                        is_open = _stays_open(line, is_open)
+                    at += len(line)
+                    if inserts is not None and _is_end(line):
+                        inserts = None
+        except DamagedStreamError as error:
+            raise self._failure(str(error), "Copy the file again, or write the dump again.") from None
         return b"".join(others).decode("utf-8", "replace")
+
+    def _note_table(self, line: bytes, created: TableName | None, schema: str | None) -> TableName | None:
+        """Note the engine of a table; return the table whose CREATE TABLE goes on."""
+        if begun := _CREATE.match(line):
+            return _unquoted(begun[1]) if begun[2] else schema or "", _unquoted(begun[2] or begun[1])
+        if created is not None and (engine := _ENGINE.match(line)):
+            self.engines[created] = engine[1].decode().upper()
+            return None
+        return created
 
     def _insert(self, line: bytes, number: int, schema: str | None) -> tuple[TableName, tuple[str, ...] | None]:
         found = _INSERT.match(line)
@@ -167,16 +231,22 @@ class Dump:
     def _note(self, line: bytes) -> None:
         if names := _NAMES.search(line):
             self._facts.add(f"names {names[1].decode().lower()}")
-        for fact, pattern in (("utc", _UTC), ("where", _WHERE), ("head", _HEAD), ("end", _COMPLETED)):
+        if mode := _SQL_MODE.search(line):
+            self._facts.discard("no escapes")
+            if b"NO_BACKSLASH_ESCAPES" in mode[1].upper():
+                self._facts.add("no escapes")
+        if line.strip():
+            self._has_end = _COMPLETED.match(line) is not None or (self._has_end and line.startswith(b"--"))
+        for fact, pattern in (("utc", _UTC), ("where", _WHERE), ("head", _HEAD)):
             if pattern.search(line):
                 self._facts.add(fact)
 
     def _assert_usable(self) -> None:
-        if "head" in self._facts and "end" not in self._facts:
+        if "head" in self._facts and not self._has_end:
             raise self._failure("it has no end: the line `-- Dump completed` is missing", "Write it again.")
         if "where" in self._facts:
             raise self._failure("it has only some rows of its tables (--where)", "Write it without --where.")
-        if "names utf8mb4" not in self._facts:
+        if self._facts.isdisjoint(_UNICODE) or any(one.startswith("names ") for one in self._facts - {*_UNICODE}):
             raise self._failure(
                 "its text is not known to be utf8mb4", "Write it with --default-character-set=utf8mb4 --set-charset."
             )
@@ -191,11 +261,17 @@ class Dump:
         return columns
 
     def _table(self, name: TableName) -> BaselineTable:
-        known = [row for row in self._read_columns(name) if _is_exact(row)]
+        known = [row for row in self._read_columns(name) if self._is_taken(row)]
         names = [row["column_name"] for row in known]
         keys = [row["column_name"] for row in self._columns[name] if row["primary_key_ordinal"]]
         if "utc" not in self._facts and any(row["data_type"] == "timestamp" for row in known):
             raise self._failure(f"the time zone of {'.'.join(name)} is unknown", "Write it with --tz-utc.")
+        if "names utf8mb4" not in self._facts and (odd := [row for row in known if _has_any_character(row)]):
+            raise self._failure(
+                f"its text is utf8mb3, which has not all characters of column {odd[0]['column_name']} of"
+                f" {'.'.join(name)}",
+                "Write it with --default-character-set=utf8mb4.",
+            )
         has_key = bool(keys) and all(key in names for key in keys)
         return BaselineTable(
             *name,
@@ -203,6 +279,9 @@ class Dump:
             data_types=tuple(row["data_type"] for row in known),
             primary_key_ordinals=tuple(sorted(names.index(key) for key in keys)) if has_key else None,
         )
+
+    def _is_taken(self, column: dict[str, Any]) -> bool:
+        return self._with_rounded or _is_exact(column)
 
     def _read_columns(self, name: TableName) -> list[dict[str, Any]]:
         """Return the definitions of the columns of a table that its INSERT statements have, in their order."""
@@ -225,83 +304,22 @@ class Dump:
         SnapshotInputError
             A statement cannot be read; the message names its line.
         """
-        import pyarrow as pa
+        from ingest.binlog.dump_rows import DumpRowError, DumpRows
 
         name = (table.schema_name, table.table_name)
         columns = self._read_columns(name)
-        types = [row["data_type"] for row in columns]
-        places = [at for at, row in enumerate(columns) if _is_exact(row)]
-        batch: list[list[str | None]] = []
-        for statement, number in self._statements(name):
-            for row in self._values(statement, number, types):
-                batch.append([row[at] for at in places])
-                if len(batch) * len(places) >= _MOST_VALUES:
-                    yield pa.array(batch, pa.list_(pa.string()))
-                    batch = []
-        if batch:
-            yield pa.array(batch, pa.list_(pa.string()))
-
-    def _statements(self, name: TableName) -> Iterator[tuple[bytes, int]]:
-        ranges = self._inserts[name].ranges if name in self._inserts else []
-        with self._path.open("rb") as file:
-            for start, end, number in ranges:
-                file.seek(start)
-                while file.tell() < end:
-                    lines = [file.readline()]
-                    while not _is_end(lines[-1]) and file.tell() < end:
-                        lines.append(file.readline())
-                    yield b"".join(lines), number
-                    number += len(lines)
-
-    def _values(self, line: bytes, number: int, types: list[str]) -> Iterator[list[str | None]]:
-        head = _INSERT.match(line)
-        assert head is not None
-        at = head.end()
-        while True:
-            opening = _OPENING.match(line, at)
-            if opening is None:
-                raise self._failure("a row is not in the form of mysqldump", line=number)
-            at = opening.end()
-            row: list[str | None] = []
-            for data_type in types:
-                found = _VALUE.match(line, at)
-                if found is None or (found["end"] == b")") != (len(row) == len(types) - 1):
-                    raise self._failure("a row does not have the columns of its table", line=number)
-                row.append(self._text(found, data_type, number))
-                at = found.end()
-            yield row
-            between = _BETWEEN.match(line, at)
-            if between is None:
-                raise self._failure("a row is not in the form of mysqldump", line=number)
-            at = between.end()
-            if between[1] == b";":
-                if line[at:].strip():
-                    raise self._failure("a statement follows an INSERT in its line", line=number)
-                return
-
-    def _text(self, value: "re.Match[bytes]", data_type: str, number: int) -> str | None:
-        """Return a value in the text form of the decoder."""
-        if value["null"]:
-            return None
-        if value["number"] is not None:
-            if data_type in _NUMBERS or data_type == "float":
-                return value["number"].decode()
-            raise self._failure(f"a column of type {data_type} has a number", line=number)
-        if value["bits"] is not None and data_type == "bit":
-            return str(int(value["bits"] or b"0", 2))
-        content = bytes.fromhex(value["hex"].decode()) if value["hex"] is not None else None
-        if value["text"] is not None:
-            content = _ESCAPED.sub(_unescaped, value["text"])
-        if content is None or (value["hex"] is not None and data_type not in (*BINARY_TYPES, "bit")):
-            raise self._failure(f"a column of type {data_type} has bits or hex", line=number)
-        if data_type == "bit":
-            return str(int.from_bytes(content, "big"))
-        if data_type in BINARY_TYPES:
-            return f"0x{content.hex().upper()}"
-        try:
-            return content.decode()
-        except UnicodeDecodeError:
-            raise self._failure(f"a column of type {data_type} has text that is not utf8mb4", line=number) from None
+        places = [at for at, row in enumerate(columns) if self._is_taken(row)]
+        kinds = [_kind(row["data_type"]) for row in columns]
+        is_plain = len(places) == len(columns) and not any(_is_filled(row) for row in columns)
+        with open_bytes(self._file) as source:
+            for start, end, number in self._inserts[name].ranges if name in self._inserts else ():
+                part = _Part(source, start, end)
+                try:
+                    for rows in DumpRows(kinds, part.read_into, _head_size).batches():
+                        yield rows if is_plain else _lists([_column(rows, at, columns) for at in places])
+                except DumpRowError as error:
+                    line = number + source.read(error.offset, start).count(b"\n")
+                    raise self._failure(str(error), line=line) from None
 
     def _failure(self, message: str, hint: str | None = None, *, line: int | None = None) -> SnapshotInputError:
         where = f"{self._path}, line {line}" if line is not None else str(self._path)
@@ -322,10 +340,82 @@ def _is_end(line: bytes) -> bool:
     return line.rstrip().endswith(b";")
 
 
-def _unescaped(found: "re.Match[bytes]") -> bytes:
-    return b"'" if found[1] is None else _ESCAPES.get(found[1], found[1])
+def _stays_open(line: bytes, is_open: bool) -> bool:
+    """Return whether a statement goes on in the next line."""
+    text = line.strip()
+    if not text or text.startswith((b"--", _SANDBOX)):
+        return is_open
+    return not text.endswith(b";") and _DELIMITER.match(line) is None
 
 
 def _unquoted(name: bytes) -> str:
     text = name.decode()
     return text[1:-1].replace("``", "`") if text.startswith("`") else text
+
+
+def _dump_file(path: Path) -> LogPath:
+    """Return the file with the text of a dump, which may be compressed."""
+    found = recognised(path)
+    if len(found) != 1:
+        raise UsageError(f"{path} has {len(found)} files.", hint="Unpack it, and give the file of mysqldump.")
+    return found[0]
+
+
+def _has_any_character(column: dict[str, Any]) -> bool:
+    """Return whether a column may have characters that utf8mb3 lacks."""
+    return column["data_type"] == "json" or column["character_set"] in _BEYOND_BMP
+
+
+def _kind(data_type: str) -> int:
+    """Return how values of a type are written in a dump."""
+    from ingest.binlog.kernel import dump_row_layout as kernel
+
+    if data_type in _NUMBERS:
+        return kernel.NUMBER
+    if data_type == "bit":
+        return kernel.BITS
+    return kernel.BINARY if data_type in BINARY_TYPES else kernel.TEXT
+
+
+def _head_size(statement: bytes) -> int | None:
+    """Return the size of an INSERT statement up to its first row."""
+    found = _INSERT.match(statement)
+    return None if found is None else found.end()
+
+
+def _is_filled(column: dict[str, Any]) -> bool:
+    """Return whether a server writes zeros before the number of a column, which the log does not have."""
+    return "zerofill" in column["column_type"].lower()
+
+
+def _column(rows: "pa.ListArray", at: int, columns: list[dict[str, Any]]) -> "pa.StringArray":
+    """Return the values of a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    size = len(columns)
+    values = rows.values.take(pa.array(range(at, len(rows) * size, size), pa.int64()))
+    return pc.replace_substring_regex(values, r"^(-?)0+([0-9])", r"\1\2") if _is_filled(columns[at]) else values
+
+
+def _lists(columns: "list[pa.StringArray]") -> "pa.ListArray":
+    """Return columns as rows, each a list of its values."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows, size = len(columns[0]), len(columns)
+    values = pa.concat_arrays(columns).take(pa.array(np.arange(rows * size).reshape(size, rows).T.ravel()))
+    return pa.ListArray.from_arrays(np.arange(0, rows * size + 1, size, dtype=np.int32), values)
+
+
+class _Part:
+    """Reads a range of a file once."""
+
+    def __init__(self, source: Bytes, start: int, end: int) -> None:
+        self._source, self._at, self._end = source, start, end
+
+    def read_into(self, view: memoryview) -> int:
+        """Write the next bytes; return their number."""
+        count = self._source.read_into(view[: self._end - self._at], self._at)
+        self._at += count
+        return count

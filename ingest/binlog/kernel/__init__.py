@@ -9,6 +9,7 @@ from typing import Final
 from ingest.binlog.kernel.compiled import load
 
 ENTRY_POINTS: Final = (
+    ("dump_rows", "split", 1),
     ("packets", "unpack", 1),
     ("packets", "verify", 1),
     ("strings", "convert_string", 5),
@@ -37,6 +38,11 @@ def verify(context: int) -> int:
 def split_rows(context: int) -> int:
     """Split rows of a query until one of the statuses of `text_row_layout`."""
     return load("text_rows", "split", 1)(context)
+
+
+def split_dump(context: int) -> int:
+    """Split rows of INSERT statements until one of the statuses of `dump_row_layout`."""
+    return load("dump_rows", "split", 1)(context)
 
 
 def write_singles(bits: int, count: int, text: int, offsets: int, powers: int) -> int:

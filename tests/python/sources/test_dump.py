@@ -1,5 +1,6 @@
 """Rows of files that mysqldump and mariadb-dump write."""
 
+import gzip
 from collections import Counter
 from pathlib import Path
 
@@ -38,6 +39,8 @@ SCHEMA = [
     "create table dumped_too.empty (a int primary key)",
     "create view dumped_too.seen as select * from dumped_too.plain",
     "create trigger dumped_too.fires before insert on dumped_too.plain for each row set new.b = 'INSERT INTO'",
+    "create trigger dumped_too.fires_too after delete on dumped_too.plain for each row begin\n"
+    "INSERT INTO `empty` VALUES (1);\nend",
 ]
 OPTIONS = (
     ["--hex-blob"],
@@ -107,8 +110,42 @@ def test_a_dump_that_does_not_show_its_rows_is_refused(server: Server, tmp_path:
     path.write_bytes(whole.replace(b"(1,'a')", b"(1,'a','b')", 1))
     line = path.read_bytes().split(b"(1,'a','b')")[0].count(b"\n") + 1
     refused = Dump(path)
-    with pytest.raises(SnapshotInputError, match=rf"refused\.sql, line {line}: a row does not have the columns"):
+    with pytest.raises(SnapshotInputError, match=rf"refused\.sql, line {line}: a row is not in a form"):
         rows_of(refused)
     path.write_bytes(whole)
     with pytest.raises(UsageError, match="No table of"):
         Dump(path, wanted=TableFilter.of(tables=["other"]))
+
+
+def test_a_compressed_dump_has_the_same_rows(server: Server, tmp_path: Path) -> None:
+    whole = dump(server, tmp_path / "whole.sql")
+    packed = tmp_path / "whole.sql.gz"
+    packed.write_bytes(gzip.compress(whole.read_bytes()))
+    assert rows_of(Dump(packed)) == rows_of(Dump(whole))
+    packed.write_bytes(packed.read_bytes()[:-500])
+    with pytest.raises(SnapshotInputError, match="compressed data is cut off"):
+        Dump(packed)
+
+
+def test_numbers_have_no_zeros_of_zerofill(server: Server, tmp_path: Path) -> None:
+    server.execute(
+        "create table dumped_too.filled (a int(6) zerofill primary key, b decimal(6,2) zerofill)",
+        "insert into dumped_too.filled values (0, 0), (42, 1.5)",
+    )
+    found = Dump(dump(server, tmp_path / "dump.sql"), wanted=TableFilter.of(tables=["filled"]))
+    (table,) = found.tables
+    assert [row for batch in found.rows(table) for row in batch.to_pylist()] == [["0", "0.00"], ["42", "1.50"]]
+
+
+def test_a_dump_that_is_cut_anywhere_is_refused(server: Server, tmp_path: Path) -> None:
+    whole = dump(server, tmp_path / "whole.sql").read_bytes()
+    path = tmp_path / "cut.sql"
+    end = whole.index(b"-- Dump completed")
+    for size in (*range(0, end, 97), *range(end - 40, end + 17)):
+        path.write_bytes(whole[:size])
+        try:
+            found = Dump(path)
+        except (SnapshotInputError, UsageError):
+            continue
+        # The last statement is whole, and so are all rows.
+        assert not found.is_whole or size > whole.rindex(b"SQL_NOTES=@OLD_") - 1, size
