@@ -1,16 +1,18 @@
 """The commands that investigate and recover. They are part of the same command line as those of `binloom.cli`."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from binloom.commands.output import Format, ReportFormat, StateFormat
+from binloom.commands.output import Format, ReportFormat, RestoreFormat, StateFormat
 from binloom.commands.running import end_with_the_pipe
 from binloom.filter_options import with_filters, with_some_filters
 from binloom.options import (
     SCHEMA_FROM,
     CommandWithKey,
     Ddl,
+    FileOrAddress,
     FormatOption,
     FromFiles,
     HistoryAsOf,
@@ -130,6 +132,89 @@ def state(
     log = open_full_log(sources, from_files, more_files, given, table=table, index_dir=index_dir)
     with problems_first(log):
         raise typer.Exit(print_state(log, table, source, as_of, format, output))
+
+
+@commands.command(short_help="Bring tables back from a dump and the log after it.")
+def restore(
+    tables: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLE ...", help="Tables as SCHEMA.TABLE; SCHEMA.* for all of a schema."),
+    ],
+    from_dump: Annotated[
+        Path,
+        typer.Option(metavar="FILE", readable=False, help="Dump of mysqldump or mariadb-dump; also compressed."),
+    ],
+    from_files: Annotated[
+        list[Any],
+        typer.Option(
+            "--files",
+            metavar="FILE ...",
+            click_type=FileOrAddress(),
+            help="Binlog files from the dump on; also compressed, in tar archives, s3://..., or -.",
+        ),
+    ],
+    as_of: StateAsOf = None,
+    format: Annotated[
+        RestoreFormat, typer.Option("--format", help="Format of the tables.", case_sensitive=False)
+    ] = RestoreFormat.SQL,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="Write to this file; a new folder for several tables as CSV or Parquet.",
+        ),
+    ] = None,
+    with_parents: Annotated[
+        bool, typer.Option("--with-parents", help="Also restore the tables that foreign keys refer to.")
+    ] = False,
+    schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Schema of the tables in a dump that names none.")
+    ] = None,
+    from_position: Annotated[
+        str | None,
+        typer.Option(metavar="FILE:POSITION", help="Place of the dump in the log, if the dump does not name it."),
+    ] = None,
+    rounded: Annotated[
+        bool,
+        typer.Option("--rounded", help="Take FLOAT and DOUBLE(M,D) with the few digits that a dump has of them."),
+    ] = False,
+    locked: Annotated[
+        bool,
+        typer.Option("--locked", help="The dump was written with --lock-all-tables: take engines other than InnoDB."),
+    ] = False,
+) -> None:
+    """Write tables as they were at a moment, from a dump and the log after it. No server is needed, and no Java.
+
+    Rows that did not change since the dump come from the dump. The exit code is 1, and nothing is written, if the dump
+    and the log do not tell exactly which rows the tables had. Give the tables before --files.
+    """
+    from binloom.commands.restore import Wanted
+    from binloom.commands.restore import restore as restore_tables
+
+    end_with_the_pipe()
+    names, more = _tables_and_files(tables)
+    position = None if from_position is None else _position(from_position)
+    wanted = Wanted(names, as_of, schema, position, with_parents, rounded, locked)
+    raise typer.Exit(restore_tables(from_dump, [*from_files, *more], wanted, format, output))
+
+
+def _tables_and_files(words: list[str]) -> tuple[list[str], list[Path]]:
+    """Tell tables from files: of the words that a shell makes of a pattern after --files, that takes only the first."""
+    files = [word for word in words if Path(word).is_file() or "/" in word]
+    tables = [word for word in words if word not in files]
+    if not tables:
+        raise UsageError("No table is given.", hint="Give tables as SCHEMA.TABLE, before --files.")
+    return tables, [Path(word) for word in files]
+
+
+def _position(text: str) -> tuple[str, int]:
+    file, _, pos = text.rpartition(":")
+    if not file or not pos.isdecimal():
+        raise UsageError(f"{text!r} is not a position.", hint="Give for example --from-position binlog.000001:1234.")
+    return file, int(pos)
 
 
 @commands.command(short_help="Print the biggest and longest transactions, or sums of tables.")

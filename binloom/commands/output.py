@@ -44,6 +44,14 @@ class StateFormat(StrEnum):
     SQL = "sql"
 
 
+class RestoreFormat(StrEnum):
+    """Output format of restored tables."""
+
+    SQL = "sql"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
 class Advance(Protocol):
     """Progress callback of a long step."""
 

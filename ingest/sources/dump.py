@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -95,8 +96,6 @@ class Dump:
     SnapshotInputError
         The file cannot be read, does not name a position, is cut short, or has rows in a form that does not show their
         values.
-    UsageError
-        No table is selected.
     """
 
     def __init__(
@@ -109,6 +108,7 @@ class Dump:
         with_rounded: bool = False,
     ) -> None:
         self._path = path
+        self._wanted = wanted
         self._with_rounded = with_rounded
         self._facts: set[str] = set()
         self._inserts: dict[TableName, _Inserts] = {}
@@ -141,10 +141,16 @@ class Dump:
         self._columns = self._columns_by_table(found.columns)
         self.names = tuple(self._columns)
         """Schema and name of all tables."""
-        self.tables = tuple(self._table(name) for name in self._columns if wanted is None or wanted.takes(*name))
-        if not self.tables:
-            known = ", ".join(".".join(name) for name in islice(self._columns, 5))
-            raise UsageError(f"No table of {path} is selected.", hint=f"It has {known}.")
+
+    @cached_property
+    def tables(self) -> tuple[BaselineTable, ...]:
+        """The tables that the filter takes. Raises like `table`, and if there is none."""
+        taken = (name for name in self.names if self._wanted is None or self._wanted.takes(*name))
+        found = tuple(map(self.table, taken))
+        if not found:
+            known = ", ".join(".".join(name) for name in islice(self.names, 5))
+            raise UsageError(f"No table of {self._path} is selected.", hint=f"It has {known}.")
+        return found
 
     @property
     def content(self) -> str:
@@ -260,7 +266,14 @@ class Dump:
                 raise self._failure(f"it has rows of {'.'.join(name)}, but no CREATE TABLE", "Write it anew.")
         return columns
 
-    def _table(self, name: TableName) -> BaselineTable:
+    def table(self, name: TableName) -> BaselineTable:
+        """Return a table, with the columns whose values the dump has.
+
+        Raises
+        ------
+        SnapshotInputError
+            The dump does not tell what the values of the table mean.
+        """
         known = [row for row in self._read_columns(name) if self._is_taken(row)]
         names = [row["column_name"] for row in known]
         keys = [row["column_name"] for row in self._columns[name] if row["primary_key_ordinal"]]

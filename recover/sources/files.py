@@ -51,6 +51,8 @@ class DecodedFiles:
         Definitions of tables that the files and the snapshots give.
     documents
         Gives the types in the documents of tables.
+    scans
+        The inventory of each file, in the order of the log.
     notes
         Sentences on the index of the files: which sidecars were not used, and how much was read.
     """
@@ -62,6 +64,7 @@ class DecodedFiles:
     goes_on: bool
     history: "SchemaHistory"
     documents: Callable[[Collection[tuple[str, str]]], DocumentTypes]
+    scans: "Mapping[BinlogPath, Scan]"
     notes: tuple[str, ...] = ()
 
 
@@ -72,7 +75,7 @@ def decode(
     source_id: str = SOURCE,
     snapshot: "SchemaSnapshot | None" = None,
     home: Path | None = None,
-    table: str | None = None,
+    tables: Collection[str] = (),
     with_facts: bool = False,
     spill: Path | None = None,
     index: Index | None = None,
@@ -91,8 +94,8 @@ def decode(
         Schema snapshot that names columns; None: the log itself and `home` do.
     home
         Home in which the source is landed, with its snapshots and statements; None: it is not landed.
-    table
-        Only rows of this table, `schema.table` or a name in any schema, in any case; None: those of all tables.
+    tables
+        Only rows of these tables, each `schema.table` or a name in any schema, in any case; none: those of all tables.
     with_facts
         Whether the connection gets the tables of `decoded_facts`, too.
     spill
@@ -112,7 +115,7 @@ def decode(
     with closing(Sidecars.of(files, index)) as sidecars:
         while True:
             try:
-                return _decoded(files, sidecars, filters, source_id, snapshot, home, table, with_facts, spill)
+                return _decoded(files, sidecars, filters, source_id, snapshot, home, tables, with_facts, spill)
             except SidecarFailedError as failed:
                 sidecars.drop(failed.file, failed.reason)
 
@@ -124,7 +127,7 @@ def _decoded(
     source_id: str,
     snapshot: "SchemaSnapshot | None",
     home: Path | None,
-    table: str | None,
+    tables: Collection[str],
     with_facts: bool,
     spill: Path | None,
 ) -> DecodedFiles:
@@ -134,7 +137,7 @@ def _decoded(
     history = definitions_of_log(source_id, snapshot, home)
     for file in files:
         history.add_scan(0, file.name, scans[file])
-    only = with_former_names(table, scans.values())
+    only = with_former_names(tables, scans.values())
 
     def decoded() -> tuple[Decoding, "SchemaHints | None"]:
         work = Decoding(filters, source_id, only, with_facts, spill, IndexedFiles(sidecars))
@@ -149,7 +152,7 @@ def _decoded(
         work.connection.close()
         work, hints = decoded()
     connection, facts = work.connection, work.facts
-    if filters.schemas or filters.tables or table is not None:
+    if filters.schemas or filters.tables or tables:
         # The decoder counts only rows of the tables that it decodes.
         connection.execute(
             "update decoded_transactions set row_events = null, inserts = null, updates = null, deletes = null"
@@ -161,11 +164,11 @@ def _decoded(
         facts.add_missing_parts([*scans.items()], work.failed)
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
     last = scans[files[-1]]
-    tables = frozenset(work.tables)
+    seen = frozenset(work.tables)
     again = [(file.name, partial(open_binlog, file.path, hints=hints, end=scans[file].complete_end)) for file in files]
     documents = partial(document_types, connection, again)
     problems, notes = tuple(work.problems), work.indexed.notes(files)
-    return DecodedFiles(connection, problems, tables, files[-1].name, last.is_closed, history, documents, notes)
+    return DecodedFiles(connection, problems, seen, files[-1].name, last.is_closed, history, documents, scans, notes)
 
 
 def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":

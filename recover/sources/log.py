@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ingest.sources.snapshot import SchemaSnapshot
     from recover.index.opened import Index
     from recover.sources.document_types import DocumentTypes
+    from recover.sources.files import DecodedFiles
 
 VIEWS: Final = (
     ("binloom", "row_changes"),
@@ -241,11 +242,18 @@ class Log:
             source_id=source,
             snapshot=snapshot,
             home=home,
-            table=table,
+            tables=() if table is None else (table,),
             with_facts=True,
             spill=spill,
             index=index if table is not None else None,
         )
+        return cls.of_decoded(found, snapshot, home)
+
+    @classmethod
+    def of_decoded(
+        cls, found: "DecodedFiles", snapshot: "SchemaSnapshot | None" = None, home: Path | None = None
+    ) -> "Log":
+        """Return the log of files that were decoded with their facts; `snapshot` and `home` gave definitions."""
         return cls(
             found.connection,
             read_table_versions(found.connection),

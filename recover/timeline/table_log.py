@@ -200,6 +200,17 @@ def has_prepared_across(connection: "DuckDBPyConnection", table: Table, place: P
     return bool(_value(found))
 
 
+def note_changed_keys(connection: "DuckDBPyConnection", table: Table, since: Place, until: Place, into: str) -> None:
+    """Make a table of the keys, before and after, of the changes that took effect between two places."""
+    has_xa = _prepare_ends_of_xa(connection, table)
+    selected = _selected("select * from binloom.row_changes", has_xa, since, until)
+    connection.execute(
+        f"""create or replace table {into} as
+        select distinct unnest([key, key_after]) as "key" from ({selected})""",
+        {**table.parameters, **_place_parameters("since", since), **_place_parameters("until", until)},
+    )
+
+
 def columns_of(connection: "DuckDBPyConnection", table: Table) -> dict[str, Columns]:
     """Return the columns of each version of a table, the oldest first as far as that is known."""
     rows = connection.execute(

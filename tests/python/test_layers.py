@@ -16,7 +16,7 @@ BYTES = WORDS | {"ingest.binlog", "ingest.ddl", "ingest.sources", "ingest.maskin
 INGEST = BYTES | {"ingest.warehouse", "ingest.landing", "ingest.follow", "ingest.quality"}
 LANDED = BYTES | {"ingest.warehouse", "ingest.landing"}
 UNDO = {f"recover.undo.{one}" for one in ("options", "tables", "rows", "select", "prove", "plan", "print")}
-RECOVER = {"recover", "recover.undo"} | UNDO
+RECOVER = {"recover", "recover.restore", "recover.undo"} | UNDO
 MAY_IMPORT = {
     "ingest": set(),
     "ingest.errors": set(),
@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "ingest.follow": BYTES | {"ingest.warehouse", "ingest.landing"},
     "ingest.quality": BYTES | {"ingest.warehouse", "ingest.landing"},
     "recover": LANDED,
+    "recover.restore": LANDED | {"recover"} | UNDO,
     "recover.undo": LANDED | {"recover"} | UNDO,
     "recover.undo.options": set(),
     "recover.undo.tables": LANDED | {"recover"},

@@ -158,9 +158,9 @@ def inserts_of(log: Log, state: State) -> Inserts:
             f"{table.text} is system-versioned: the server itself writes the rows of its history.",
             hint="Use --format csv, json or parquet.",
         )
-    if difference := _difference(log, state, table, definitions):
+    if reason := difference(log, state, table, definitions):
         raise DefinitionError(
-            f"The definition may not be that of {table.text} at that moment: {difference}.",
+            f"The definition may not be that of {table.text} at that moment: {reason}.",
             hint="Use --format csv, json or parquet, or give the definition from that time: --files with --ddl.",
         )
     masked = masked_tables(log, state.table.source_id).get(table.name)
@@ -175,7 +175,7 @@ def inserts_of(log: Log, state: State) -> Inserts:
     return Inserts(state, table, itself, rows, definitions.origins.get(name, ""), has_types)
 
 
-def _difference(log: Log, state: State, table: Table, definitions: Definitions) -> str | None:
+def difference(log: Log, state: State, table: Table, definitions: Definitions) -> str | None:
     """Return why a definition may differ from that of the moment."""
     # To the snapshot of a cluster, the statements since are not applied.
     for event in events_of(log.connection, state.table) if log.copies is not None else ():

@@ -1,0 +1,223 @@
+"""`binloom restore`: tables at a moment, from a dump and the log after it."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from binloom.answers.lacks import end
+from binloom.answers.named_files import binlogs
+from binloom.commands.open_log import report_notes, report_problems
+from binloom.commands.output import RestoreFormat, progress, say
+from binloom.commands.running import hide_pandas_from_arrow
+from ingest.errors import EXIT_DONE, UsageError
+from recover.restore.cascades import cascading_parents
+from recover.restore.choice import chosen, dumped_table, is_pattern, missing_parents, parents_first, with_parents
+from recover.restore.dumped_log import DumpedLog, log_after
+from recover.restore.refusal import RestoreRefusedError
+from recover.restore.rows import RestoredTable, described, restored_table
+from recover.restore.writing import sql_lines, write_csv, write_parquet
+from recover.sources.files import SOURCE
+from recover.timeline.as_of import Moment, moment_of
+from recover.undo.tables.table import TableName, foreign_keys_of_snapshot
+
+if TYPE_CHECKING:
+    from ingest.sources.baseline_tables import BaselineTable
+    from ingest.sources.dump import Dump
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The tables that a person wants, and how.
+
+    Attributes
+    ----------
+    tables
+        Names and patterns.
+    as_of
+        The moment; None: the end of the log.
+    schema
+        Schema of tables that the dump names without one.
+    position
+        `FILE:POSITION` of the dump; None: it names its position.
+    with_parents
+        Whether the tables that foreign keys refer to are restored, too.
+    is_rounded, is_locked
+        What a person says of the dump; see the options.
+    """
+
+    tables: Sequence[str]
+    as_of: str | None
+    schema: str | None = None
+    position: tuple[str, int] | None = None
+    with_parents: bool = False
+    is_rounded: bool = False
+    is_locked: bool = False
+
+
+def restore(dump_path: Path, files: Sequence[Path], wanted: Wanted, format: RestoreFormat, output: Path | None) -> int:
+    """Write tables as they were at a moment; the output exists only when it has all rows of all tables."""
+    from ingest.sources.dump import Dump
+
+    hide_pandas_from_arrow()
+    with progress(f"reading {dump_path}"):
+        dump = Dump(dump_path, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
+    if not dump.is_whole:
+        raise RestoreRefusedError(
+            f"{dump_path} has no end by which one can tell that it is whole: neither `-- Dump completed` nor the last"
+            " statements of mysqldump.",
+            hint="Write the dump without --compact.",
+        )
+    with tempfile.TemporaryDirectory(prefix="binloom-restore-") as folder:
+        spill = Path(folder)
+        names, source = _opened(dump, files, wanted, spill)
+        moment = _moment(source, wanted.as_of)
+        tables = _tables(source, names, moment, wanted)
+        if format is RestoreFormat.SQL:
+            _write_sql(tables, dump_path, spill, output)
+        else:
+            _write_files(tables, format, output)
+    for table in tables:
+        say(described(table))
+    for sentence in moment.remarks:
+        say(sentence)
+    if wanted.as_of is None:
+        report_notes(end(source.log))
+    report_problems(source.log)
+    return EXIT_DONE
+
+
+def _opened(dump: "Dump", files: Sequence[Path], wanted: Wanted, spill: Path) -> tuple[list[TableName], DumpedLog]:
+    """Return the tables of the dump that are wanted, and the log with what they need."""
+    named = binlogs(files, say)
+    keys = foreign_keys_of_snapshot(dump.snapshot.foreign_keys)
+    names = chosen(wanted.tables, dump.names)
+    if wanted.with_parents:
+        needed = with_parents(names, keys)
+        names = [name for name in dump.names if name in needed]
+    # A pattern may also name tables that were created since.
+    takes_all = any(map(is_pattern, wanted.tables))
+    read = [] if takes_all else [".".join(name) for name in {*names, *cascading_parents(names, keys)}]
+    is_given = wanted.position is not None
+    with progress("reading the log"):
+        source = log_after(dump, named, read, spill, is_position_given=is_given)
+    return names, source
+
+
+def _moment(source: DumpedLog, as_of: str | None) -> Moment:
+    connection = source.log.connection
+    moment = moment_of(connection, SOURCE, as_of)
+    if moment.place < source.place:
+        raise RestoreRefusedError(
+            f"The moment {moment} is before the dump, which was taken at {source.binlog_file}:{source.place.pos}.",
+            hint="Give an earlier dump.",
+        )
+    if source.log.problems and moment.place == moment_of(connection, SOURCE, None).place:
+        raise RestoreRefusedError(
+            f"The log is damaged before the moment, or the moment is not known to be before the damage:"
+            f" {source.log.problems[0].message}",
+            hint="Copy the file again, or give --as-of with a position before the damage.",
+        )
+    return moment
+
+
+def _tables(source: DumpedLog, names: list[TableName], moment: Moment, wanted: Wanted) -> list[RestoredTable]:
+    """Return the tables at the moment, parents first."""
+    known: dict[TableName, BaselineTable | None] = {
+        name: dumped_table(source.dump, name, is_locked=wanted.is_locked) for name in names
+    }
+    patterns = [text for text in wanted.tables if is_pattern(text)]
+    created = {(one.schema_name, one.table_name) for one in source.log.versions} - {*source.dump.names}
+    for pattern in patterns if created else ():
+        known |= dict.fromkeys(name for name in sorted(created) if fnmatchcase(".".join(name), pattern))
+    tables: dict[TableName, RestoredTable] = {}
+    for name, dumped in known.items():
+        table = restored_table(source, name, moment, dumped, is_optional=bool(patterns))
+        if table is None:
+            say(f"{'.'.join(name)} did not exist at {moment}.")
+        else:
+            tables[name] = table
+    if not tables:
+        raise RestoreRefusedError(f"None of the tables existed at {moment}.", hint="Choose another moment.")
+    keys = [key for table in tables.values() for key in table.foreign_keys if key.table == table.table.name]
+    for sentence in missing_parents(tables, keys):
+        say(sentence)
+    return [tables[name] for name in parents_first(tables, keys)]
+
+
+def _write_sql(tables: list[RestoredTable], dump: Path, spill: Path, output: Path | None) -> None:
+    moment, place = tables[0].moment, f"{tables[0].source.binlog_file}:{tables[0].source.place.pos}"
+    notes = [
+        f"binloom restore: {', '.join(table.table.text for table in tables)} as of {moment}",
+        f"from the dump {dump}, taken at {place}, and the log after it",
+        *(f"definition of {table.table.text}: from {table.origin}" for table in tables if table.origin),
+        "generated columns are left out: the server computes them",
+        "triggers of the tables run; the tables must exist, without these rows",
+        "run it with the mysql or mariadb client, without that client's option --force",
+    ]
+    if any(column.data_type == "json" for table in tables for column in table.table.stored):
+        notes.append(
+            "dates, times and decimals in JSON documents that did not change since the dump are texts, as in it"
+        )
+    lines = sql_lines(tables, notes)
+    if output is not None:
+        with _replaced(output) as part:
+            _write_lines(part, lines)
+        return
+    whole = spill / "restore.sql"
+    _write_lines(whole, lines)
+    with whole.open(encoding="utf-8", newline="\n") as file:
+        shutil.copyfileobj(file, sys.stdout)
+    sys.stdout.flush()
+
+
+def _write_lines(path: Path, lines: Iterator[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+def _write_files(tables: list[RestoredTable], format: RestoreFormat, output: Path | None) -> None:
+    """Write each table to a file: `output`, or one in the new folder `output`."""
+    if output is None:
+        raise UsageError(f"{format.value} is not written to stdout.", hint="Give --output FILE.")
+    write: Callable[[RestoredTable, Path], None] = write_csv if format is RestoreFormat.CSV else write_parquet
+    if len(tables) == 1:
+        with _replaced(output) as part:
+            write(tables[0], part)
+        return
+    if output.exists():
+        raise UsageError(
+            f"{output} exists, and several tables need a new folder.", hint="Give --output the name of a new folder."
+        )
+    with _replaced(output) as part:
+        part.mkdir()
+        for table in tables:
+            write(table, part / f"{table.table.text.replace('/', '%2F')}.{format.value}")
+
+
+@contextmanager
+def _replaced(output: Path) -> Iterator[Path]:
+    """Give a path beside an output, which replaces it if all goes well."""
+    if output.exists() and not output.is_file():
+        # A device, such as /dev/null.
+        yield output
+        return
+    part = output.with_name(f".{output.name}.part")
+    _remove(part)
+    try:
+        yield part
+        part.replace(output)
+    finally:
+        _remove(part)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

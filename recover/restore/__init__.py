@@ -1,0 +1,1 @@
+"""Tables at a moment, from a dump and the log after it."""

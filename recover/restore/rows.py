@@ -1,0 +1,296 @@
+"""The rows of a table at a moment: those of a dump, with the changes since.
+
+Most rows have not changed since the dump. They go from the dump to the answer as they are, in columns; only rows with
+a key that a change of the log has are followed through time. If a statement has altered the table since the dump, all
+rows are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from ingest.sources.baseline_tables import BaselineTable
+from ingest.words import counted, subject
+from recover.restore.cascades import LostKeys, lost_keys
+from recover.restore.dumped_log import BASELINE, DumpedLog
+from recover.restore.refusal import RestoreRefusedError
+from recover.sources.engine import literal, quoted, registered
+from recover.sources.files import SOURCE
+from recover.timeline.as_of import Moment
+from recover.timeline.events import Effect
+from recover.timeline.events import Table as LoggedTable
+from recover.timeline.state import Row, State, state_of
+from recover.timeline.table_log import events_of, events_since, note_changed_keys
+from recover.undo.print.inserts import difference
+from recover.undo.tables.definitions import Definitions
+from recover.undo.tables.table import ForeignKey, Table, TableName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS_AT_ONCE: Final = 10_000
+_OTHER_WAY: Final = "Restore the dump and the log on a scratch server."
+
+
+@dataclass
+class RestoredTable:
+    """A table at a moment. The counts are final when all rows were read.
+
+    Attributes
+    ----------
+    table
+        Its definition at the moment.
+    foreign_keys
+        All foreign keys that are known at the moment.
+    origin
+        Where its definition comes from, in words.
+    rows
+        Number of rows.
+    followed
+        Those of them that were followed through the log.
+    """
+
+    source: DumpedLog
+    moment: Moment
+    table: Table
+    foreign_keys: tuple[ForeignKey, ...]
+    origin: str
+    _changed: str
+    _dumped: BaselineTable | None
+    _rounded: tuple[str, ...]
+    _state: State
+    _is_altered: bool
+    _lost: Sequence[LostKeys]
+    rows: int = field(default=0, init=False)
+    followed: int = field(default=0, init=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose values are restored: all that no expression gives."""
+        return self.table.stored_names
+
+    def batches(self) -> Iterator[tuple["pa.Table", bool]]:
+        """Yield the rows, each column as texts, and whether the values are those of the log and not of the dump.
+
+        Raises
+        ------
+        RestoreRefusedError
+            It turns out that the log lacks something.
+        SnapshotInputError
+            The dump is damaged.
+        """
+        for rows in self._unchanged():
+            yield self._checked(rows), False
+        for rows in self._followed():
+            yield self._checked(rows), True
+
+    def _checked(self, rows: "pa.Table") -> "pa.Table":
+        for lost in self._lost:
+            lost.assert_unused(rows)
+        self.rows += rows.num_rows
+        return rows
+
+    def _unchanged(self) -> "Iterator[pa.Table]":
+        """Keep the rows of the dump that must be followed; yield the others."""
+        if self._dumped is None:
+            return
+        connection, dumped = self.source.log.connection, self._dumped
+        name = ", ".join(map(literal, self.table.name))
+        key = _key(dumped)
+        number = 0
+        places = {column: place for place, column in enumerate(dumped.column_names, 1)}
+        columns = ", ".join(f"row_values[{places[name]}] as {quoted(name)}" for name in self.columns if name in places)
+        exact = [places[name] for name in dumped.column_names if name not in self._rounded]
+        values = f"[{', '.join(f'row_values[{place}]' for place in exact)}]" if self._rounded else "row_values"
+        is_followed = "true" if self._follows_all else f'{key} in (select "key" from {self._changed})'
+        has_changes = self._follows_all or _has_rows(connection, self._changed)
+        for batch in self.source.dump.rows(dumped):
+            import pyarrow as pa
+
+            rows = pa.table([batch, pa.array(range(number, number + len(batch)))], ["row_values", "row_number"])
+            number += len(batch)
+            with registered(connection, "batch", rows):
+                if has_changes:
+                    kept = f"select {name}, row_number, {key}, {values} from batch where {is_followed}"
+                    connection.execute(f"insert into dump_rows {kept}").fetchall()
+                if not self._follows_all:
+                    condition = f"where not coalesce({is_followed}, false)" if has_changes else ""
+                    yield connection.sql(f"select {columns} from batch {condition}").to_arrow_table()
+
+    @property
+    def _follows_all(self) -> bool:
+        """Whether each row must be followed: a statement may have changed it, or no key tells which rows changed."""
+        has_key = self._dumped is not None and self._dumped.primary_key_ordinals is not None
+        return self._is_altered or (not has_key and _has_rows(self.source.log.connection, self._changed))
+
+    def _followed(self) -> "Iterator[pa.Table]":
+        import pyarrow as pa
+
+        rows = self._state.rows()
+        schema = pa.schema([(name, pa.string()) for name in self.columns])
+        while part := list(islice(rows, _ROWS_AT_ONCE)):
+            for row in part:
+                self._assert_known(row)
+            self.followed += len(part)
+            yield pa.table({name: [row.values[name] for row in part] for name in self.columns}, schema=schema)
+        if self._state.chain_breaks:
+            raise RestoreRefusedError(
+                f"{subject(self._state.chain_breaks, 'change', 'does', 'do')} not link to the values of the row before,"
+                f" in {self.table.text}: the dump is not of this log, or the log lacks writes.",
+                hint=_OTHER_WAY,
+            )
+
+    def _assert_known(self, row: Row) -> None:
+        unknown = [name for name in self.columns if name not in row.values]
+        if not (unknown or row.doubts):
+            return
+        key = ", ".join(f"{name} {row.values.get(name)}" for name in self.table.row_key or self.columns[:3])
+        reason = (
+            f"it may have changed without a trace: {'; '.join(map(str, row.doubts))}"
+            if row.doubts
+            else f"neither the dump nor the log has its {', '.join(unknown)}"
+        )
+        raise RestoreRefusedError(
+            f"The row {key} of {self.table.text} is not known exactly: {reason}.", hint=_OTHER_WAY
+        )
+
+
+def restored_table(
+    source: DumpedLog, name: TableName, moment: Moment, dumped: BaselineTable | None, *, is_optional: bool = False
+) -> RestoredTable | None:
+    """Return a table at a moment; its rows are read when they are asked for.
+
+    Parameters
+    ----------
+    dumped
+        The table in the dump; None if it was created since.
+    is_optional
+        Whether to return None if the table was dropped, or not created yet.
+
+    Raises
+    ------
+    RestoreRefusedError
+        The dump and the log do not tell its rows exactly.
+    """
+    connection = source.log.connection
+    logged = LoggedTable(SOURCE, *name)
+    definitions = Definitions.at(source.log, SOURCE, name, moment.place)
+    table = definitions.with_documents(source.log, {name}, json_as_text=True).tables.get(name)
+    if table is None and is_optional and _is_absent(source, logged, moment):
+        return None
+    if table is None:
+        raise RestoreRefusedError(
+            f"{'.'.join(name)} has no known definition at {moment}: it did not exist then, or a statement of the log"
+            " that changes it is not understood.",
+            hint="Choose an earlier moment; `binloom query` lists the changes of the table.",
+        )
+    if table.is_versioned:
+        raise RestoreRefusedError(
+            f"{table.text} is system-versioned: the server itself writes the rows of its history.", hint=_OTHER_WAY
+        )
+    rounded: tuple[str, ...] = ()
+    if dumped is not None:
+        rounded = source.dump.rounded_columns(dumped)
+        _add_baseline(source, dumped, rounded)
+    changed = quoted(f"changed keys of {table.text}")
+    note_changed_keys(connection, logged, source.place, moment.place, changed)
+    lost = [*lost_keys(connection, SOURCE, name, definitions.foreign_keys)]
+    # The rows themselves show whether a foreign key has changed them.
+    connection.execute(
+        "update binloom.foreign_keys set is_cascading = false where schema_name = ? and table_name = ?", list(name)
+    )
+    state = state_of(connection, logged, moment)
+    if state.gaps_in_knowledge:
+        raise RestoreRefusedError(
+            f"The rows of {table.text} at {moment} are not all known. {' '.join(state.gaps_in_knowledge)}",
+            hint=_OTHER_WAY,
+        )
+    if reason := difference(source.log, state, table, definitions):
+        raise RestoreRefusedError(
+            f"The definition of {table.text} at {moment} is not certain: {reason}.", hint=_OTHER_WAY
+        )
+    is_altered = state.baseline is None or len(events_since(connection, logged, state.baseline, moment.place)) > 1
+    if dumped is not None and table.primary_key and dumped.primary_key_ordinals is None:
+        raise RestoreRefusedError(
+            f"The dump does not have the exact values of the primary key of {table.text}.", hint=_OTHER_WAY
+        )
+    has_generated = any(column.is_generated for column in table.columns)
+    if not table.primary_key and (rounded or has_generated) and _has_rows(connection, changed):
+        raise RestoreRefusedError(
+            f"{table.text} has no primary key, and changed since the dump. Its rows cannot be told apart, because the"
+            " dump lacks the exact values of generated columns, FLOAT and DOUBLE(M,D).",
+            hint=_OTHER_WAY,
+        )
+    return RestoredTable(
+        source,
+        moment,
+        table,
+        definitions.foreign_keys,
+        definitions.origins.get(name, ""),
+        changed,
+        dumped if state.baseline is not None else None,
+        rounded,
+        state,
+        is_altered,
+        lost,
+    )
+
+
+def _is_absent(source: DumpedLog, table: LoggedTable, moment: Moment) -> bool:
+    """Return whether a statement dropped a table before a moment, or only one after it creates it."""
+    events = [event for event in events_of(source.log.connection, table) if event.effect is not Effect.OBSCURES]
+    before = [event for event in events if event.place < moment.place]
+    if before:
+        return any(action.startswith(("drop_table", "drop_database")) for action in before[-1].actions)
+    return any(action.startswith("create") for event in events[:1] for action in event.actions)
+
+
+def _add_baseline(source: DumpedLog, dumped: BaselineTable, rounded: Sequence[str]) -> None:
+    """Tell the engine of `state` of the rows of the dump, which follow."""
+    connection = source.log.connection
+    version = connection.execute(
+        """select table_version_id from binloom.table_versions
+        where schema_name = $schema and table_name = $table and evidence != 'table_map' and (
+            valid_from_pos is null or (
+                valid_from_epoch, try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint),
+                valid_from_pos
+            ) <= ($epoch, $sequence, $pos)
+        )
+        order by valid_from_epoch desc nulls last,
+            try_cast(regexp_extract(valid_from_binlog_file, '([0-9]+)$', 1) as bigint) desc, valid_from_pos desc
+        limit 1""",
+        {
+            "schema": dumped.schema_name,
+            "table": dumped.table_name,
+            "epoch": source.place.epoch,
+            "sequence": source.place.file_sequence,
+            "pos": source.place.pos,
+        },
+    ).fetchone()
+    values: list[Any] = [BASELINE, SOURCE, source.place.epoch, source.binlog_file, source.place.file_sequence]
+    values += [source.place.pos, dumped.schema_name, dumped.table_name, source.dump.snapshot.taken_at, True]
+    values += [[name for name in dumped.column_names if name not in rounded], version[0] if version else None]
+    connection.execute(f"insert into binloom.baselines values ({', '.join('?' * len(values))})", values)
+
+
+def _key(dumped: BaselineTable) -> str:
+    """Return the expression of a row's key, as the log has it; NULL without a primary key."""
+    parts = [
+        f"replace(replace(row_values[{place + 1}], '\\', '\\\\'), '|', '\\|')"
+        for place in dumped.primary_key_ordinals or ()
+    ]
+    return " || '|' || ".join(parts) if parts else "null"
+
+
+def _has_rows(connection: Any, table: str) -> bool:
+    found = connection.execute(f"select 1 from {table} limit 1").fetchall()
+    return bool(found)
+
+
+def described(table: RestoredTable) -> str:
+    """Return what was restored, in words."""
+    return (
+        f"{table.table.text} as of {table.moment}: {counted(table.rows, 'row')},"
+        f" {table.followed:,} of them followed through the log since the dump."
+    )
