@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,15 @@ from binloom.commands.output import RestoreFormat, progress, say
 from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
 from recover.restore.cascades import cascading_parents
-from recover.restore.choice import chosen, dumped_table, is_pattern, missing_parents, parents_first, with_parents
+from recover.restore.choice import (
+    chosen,
+    dumped_table,
+    is_pattern,
+    missing_parents,
+    parents_first,
+    unknown_name,
+    with_parents,
+)
 from recover.restore.dumped_log import DumpedLog, log_after
 from recover.restore.refusal import RestoreRefusedError
 from recover.restore.rows import RestoredTable, described, restored_table
@@ -96,12 +103,13 @@ def _opened(dump: "Dump", files: Sequence[Path], wanted: Wanted, spill: Path) ->
     """Return the tables of the dump that are wanted, and the log with what they need."""
     named = binlogs(files, say)
     keys = foreign_keys_of_snapshot(dump.snapshot.foreign_keys)
-    names = chosen(wanted.tables, dump.names)
+    found = {text: chosen(text, dump.names) for text in wanted.tables}
+    names = [*dict.fromkeys(name for those in found.values() for name in those)]
     if wanted.with_parents:
         needed = with_parents(names, keys)
         names = [name for name in dump.names if name in needed]
-    # A pattern may also name tables that were created since.
-    takes_all = any(map(is_pattern, wanted.tables))
+    # Further tables may have been created since.
+    takes_all = any(is_pattern(text) or not those for text, those in found.items())
     read = [] if takes_all else [".".join(name) for name in {*names, *cascading_parents(names, keys)}]
     is_given = wanted.position is not None
     with progress("reading the log"):
@@ -131,13 +139,15 @@ def _tables(source: DumpedLog, names: list[TableName], moment: Moment, wanted: W
     known: dict[TableName, BaselineTable | None] = {
         name: dumped_table(source.dump, name, is_locked=wanted.is_locked) for name in names
     }
-    patterns = [text for text in wanted.tables if is_pattern(text)]
-    created = {(one.schema_name, one.table_name) for one in source.log.versions} - {*source.dump.names}
-    for pattern in patterns if created else ():
-        known |= dict.fromkeys(name for name in sorted(created) if fnmatchcase(".".join(name), pattern))
+    created = sorted({(one.schema_name, one.table_name) for one in source.log.versions} - {*source.dump.names})
+    for text in wanted.tables:
+        own = chosen(text, created)
+        if not (own or chosen(text, source.dump.names)):
+            raise unknown_name(text, [*source.dump.names, *created])
+        known |= dict.fromkeys(own)
     tables: dict[TableName, RestoredTable] = {}
     for name, dumped in known.items():
-        table = restored_table(source, name, moment, dumped, is_optional=bool(patterns))
+        table = restored_table(source, name, moment, dumped, is_optional=any(map(is_pattern, wanted.tables)))
         if table is None:
             say(f"{'.'.join(name)} did not exist at {moment}.")
         else:

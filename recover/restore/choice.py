@@ -1,7 +1,7 @@
 """The tables of a dump that a person names, and those that their foreign keys need."""
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
@@ -20,29 +20,24 @@ def is_pattern(text: str) -> bool:
     return "*" in text or "?" in text
 
 
-def chosen(texts: Sequence[str], known: Collection[TableName]) -> list[TableName]:
-    """Return the tables that texts name, `schema.table` or a pattern with `*` and `?`, in the order of `known`.
+def chosen(text: str, known: Collection[TableName]) -> list[TableName]:
+    """Return the tables that a text names, `schema.table` or a pattern with `*` and `?`, in the order of `known`."""
+    if "." not in text:
+        raise UsageError(f"{text} has no schema.", hint=f"Write it as SCHEMA.{text}, or {text}.* for a whole schema.")
+    return (
+        [name for name in known if ".".join(name) == text]
+        or [name for name in known if is_pattern(text) and fnmatchcase(".".join(name), text)]
+        or [name for name in known if ".".join(name).lower() == text.lower()]
+    )
 
-    Raises
-    ------
-    UsageError
-        A text names none of them, or has no schema.
-    """
-    found: set[TableName] = set()
-    for text in texts:
-        if "." not in text:
-            raise UsageError(
-                f"{text} has no schema.", hint=f"Write it as SCHEMA.{text}, or {text}.* for a whole schema."
-            )
-        own = {name for name in known if ".".join(name) == text}
-        own = own or {name for name in known if is_pattern(text) and fnmatchcase(".".join(name), text)}
-        own = own or {name for name in known if ".".join(name).lower() == text.lower()}
-        if not own:
-            names = [".".join(name) for name in known]
-            near = difflib.get_close_matches(text, names, n=3) or names[:_MOST_NAMED]
-            raise UsageError(f"The dump has no table {text}.", hint=f"It has {', '.join(near)}.")
-        found |= own
-    return [name for name in known if name in found]
+
+def unknown_name(text: str, known: Iterable[TableName]) -> UsageError:
+    """Return the error for a text that names no table."""
+    names = [".".join(name) for name in known]
+    near = difflib.get_close_matches(text, names, n=3) or names[:_MOST_NAMED]
+    return UsageError(
+        f"Neither the dump nor the log after it has a table {text}.", hint=f"There are {', '.join(near)}."
+    )
 
 
 def with_parents(names: Iterable[TableName], keys: Iterable[ForeignKey]) -> set[TableName]:

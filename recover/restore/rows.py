@@ -14,6 +14,7 @@ from ingest.sources.baseline_tables import BaselineTable
 from ingest.words import counted, subject
 from recover.restore.cascades import LostKeys, lost_keys
 from recover.restore.dumped_log import BASELINE, DumpedLog
+from recover.restore.linked import last_images
 from recover.restore.refusal import RestoreRefusedError
 from recover.sources.engine import literal, quoted, registered
 from recover.sources.files import SOURCE
@@ -125,6 +126,20 @@ class RestoredTable:
         return self._is_altered or (not has_key and _has_rows(self.source.log.connection, self._changed))
 
     def _followed(self) -> "Iterator[pa.Table]":
+        connection = self.source.log.connection
+        if not (self._follows_all or _has_rows(connection, self._changed)):
+            return
+        linked = None
+        if not self._follows_all and self._dumped is not None:
+            exact = [name for name in self._dumped.column_names if name not in self._rounded]
+            linked = last_images(
+                connection, self._state.table, self.source.place, self.moment.place, exact, self.columns
+            )
+        for rows in linked if linked is not None else self._followed_one_by_one():
+            self.followed += rows.num_rows
+            yield rows
+
+    def _followed_one_by_one(self) -> "Iterator[pa.Table]":
         import pyarrow as pa
 
         rows = self._state.rows()
@@ -132,7 +147,6 @@ class RestoredTable:
         while part := list(islice(rows, _ROWS_AT_ONCE)):
             for row in part:
                 self._assert_known(row)
-            self.followed += len(part)
             yield pa.table({name: [row.values[name] for row in part] for name in self.columns}, schema=schema)
         if self._state.chain_breaks:
             raise RestoreRefusedError(

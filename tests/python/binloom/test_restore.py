@@ -1,15 +1,19 @@
 """`binloom restore` on real servers: tables from a dump and the log equal what the server had at that moment."""
 
 import gzip
+import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import csv, parquet
 
 from tests.servers import Server
 from tests.servers.dumped import dumped
 from tests.servers.marked import marked
-from tests.servers.rows import table_rows
+from tests.servers.rows import Row, table_rows
 from tests.support.binlog import workload
 from tests.support.binlog.workload_tables import server_charsets, tables
 from tests.support.depth import at_depth
@@ -119,3 +123,158 @@ def test_values_of_all_types(server: Server, tmp_path: Path) -> None:
             if table.name != "floats" or statements:
                 rows = table_rows(server, BACK, table.name)[1]
                 assert sorted(map(repr, rows)) == sorted(map(repr, table_rows(server, workload.SCHEMA, table.name)[1]))
+
+
+def refused(words: list[object], output: Path, reason: str) -> None:
+    """Assert that a restore is refused for a reason, and that it leaves nothing."""
+    done = binloom_here("restore", *words[:1], "--output", output, *words[1:])
+    assert done.returncode in (1, 2, 3), (reason, done.stderr)
+    assert re.search(reason, done.stderr), (reason, done.stderr)
+    assert "bug in binloom" not in done.stderr
+    assert [path for path in output.parent.iterdir() if output.name in path.name] == []
+
+
+SHOP = (
+    "drop database if exists kept",
+    "create database kept character set utf8mb4",
+    "create table kept.a (id int primary key, v varchar(20))",
+    "create table kept.child (id int primary key, a_id int,"
+    " foreign key (a_id) references kept.a (id) on delete cascade)",
+    "create table kept.old (id int primary key, v varchar(20)) engine=MyISAM",
+    "create table kept.measured (id int primary key, f float)",
+    "create table kept.stated (id int primary key, v varchar(20))",
+    "create table kept.gone (id int primary key)",
+    "insert into kept.a values (1, 'one'), (2, 'two'), (3, 'three'), (4, '=1+1')",
+    "insert into kept.child values (1, 1), (2, 2)",
+    "insert into kept.old values (1, 'x')",
+    "insert into kept.measured values (1, 3.14159274)",
+    "insert into kept.stated values (1, 'x')",
+)
+TWO = pytest.mark.parametrize("server", marked("mysql", "mariadb"), indirect=True)
+
+
+@TWO
+def test_what_is_not_known_exactly_is_refused(server: Server, tmp_path: Path) -> None:
+    server.flush()
+    server.execute(*SHOP)
+    taken = dump(server, tmp_path / "dump.sql")
+    began = position(server)
+    server.execute("update kept.a set v = 'changed' where id = 1")
+    server.flush()
+    server.execute("update kept.a set v = 'once more' where id = 2")
+    server.flush()
+    server.execute("set session binlog_format = STATEMENT", "update kept.stated set v = 'y'")
+    server.execute("drop table kept.gone", "update kept.a set v = 'last' where id = 3")
+    at = began.split(":")[0]
+    paths = [path for path in server.binlogs() if path.name >= at]
+    output = tmp_path / "restored.sql"
+    whole: list[object] = ["--from-dump", taken, "--files", *paths]
+    text = taken.read_text()
+    other = tmp_path / "other.sql"
+
+    def changed(old: str, new: str) -> list[object]:
+        assert old in text
+        other.write_text(text.replace(old, new))
+        return ["--from-dump", other, "--files", *paths]
+
+    refused(["kept.old", *whole], output, "engine MYISAM.*--locked")
+    refused(["kept.measured", *whole], output, "rounded values of f.*--rounded")
+    refused(["kept.stated", *whole], output, "a statement in the log")
+    refused(["kept.gone", *whole], output, "did not exist then")
+    refused(["kept.nothing", *whole], output, "has a table kept.nothing")
+    refused(["nothing", *whole], output, "has no schema")
+    refused(
+        ["kept.a", *whole, "--as-of", f"{paths[0].name}:{int(began.split(':')[1]) - 100}"], output, "before the dump"
+    )
+    refused(["kept.a", "--from-dump", taken, "--files", *paths[1:]], output, "do not have this position")
+    refused(["kept.a", "--from-dump", taken, "--files", paths[0], paths[2]], output, "missing files")
+    refused(["kept.a", *changed(f"_LOG_POS={began.split(':')[1]}", "_LOG_POS=999999999")], output, "ends at")
+    pos = int(began.split(":")[1])
+    refused(
+        ["kept.a", *changed(f"_LOG_POS={pos}", f"_LOG_POS={pos + 3}")], output, "no transaction of .* begins or ends"
+    )
+    refused(["kept.a", *changed("_LOG_POS=", "_LOG=")], output, "does not name its position")
+    refused(["kept.a", *changed("'one'", "'eins'")], output, "do(es)? not link")
+    if server.flavor == "mysql":
+        (uuid,) = set(re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=:)", text))
+        refused(["kept.a", *changed(uuid, f"{'0' * 8}{uuid[8:]}")], output, "another server")
+    else:
+        refused(["kept.a", *changed("gtid_slave_pos='0-1-", "gtid_slave_pos='0-1-9")], output, "another server")
+        other.write_text(re.sub("gtid_slave_pos", "gtid", text).replace("version\t10", "version\t9"))
+        refused(["kept.a", "--from-dump", other, "--files", *paths], output, "of a server of version 9")
+    damaged = tmp_path / paths[-1].name
+    damaged.write_bytes(paths[-1].read_bytes()[:-20])
+    refused(["kept.a", "--from-dump", taken, "--files", *paths[:-1], damaged], output, "The log is damaged")
+    step = len(text) // at_depth(12, 400)
+    for size in range(0, len(text) - 40, step):
+        other.write_text(text[:size])
+        refused(["kept.a", "--from-dump", other, "--files", *paths], output, "binloom: ")
+    restore("kept.a", "kept.old", *whole, "--locked", "-o", output)
+
+
+@TWO
+def test_altered_emptied_and_new_tables(server: Server, tmp_path: Path) -> None:
+    server.flush()
+    server.execute(*SHOP)
+    taken = dump(server, tmp_path / "dump.sql")
+    at = position(server).split(":")[0]
+    server.execute(
+        "alter table kept.a add column w int not null default 7 after id",
+        "update kept.a set w = 8 where id = 2",
+        "truncate table kept.stated",
+        "insert into kept.stated values (5, 'new')",
+        "drop table kept.gone",
+        "create table kept.made (id int primary key, v varchar(20) character set utf8mb4)",
+        "insert into kept.made values (1, 'it''s'), (2, null), (3, '🎁')",
+    )
+    paths = [path for path in server.binlogs() if path.name >= at]
+    output = tmp_path / "restored.sql"
+    words = ["kept.*", "--locked", "--rounded", "--from-dump", taken, "-o", output, "--files", *paths]
+    assert "kept.gone did not exist" in restore(*words).stderr
+    server.execute(f"drop database if exists {BACK}", f"create database {BACK} character set utf8mb4")
+    for name in ("a", "child", "old", "measured", "stated", "made"):
+        server.execute(f"create table {BACK}.{name} like kept.{name}")
+    expected = rows_of(server, "kept")
+    assert {**applied(server, output.read_text()), "measured": ROUNDED} == {**expected, "measured": ROUNDED}
+    for format in ("csv", "parquet"):
+        folder = tmp_path / format
+        restore(
+            *["kept.a", "kept.made", "--format", format, "--from-dump", taken, "-o", folder, "--files", *paths],
+            *["--with-parents"],
+        )
+        read = csv.read_csv if format == "csv" else parquet.read_table
+        options = {"convert_options": EXACT} if format == "csv" else {}
+        for name in ("a", "made"):
+            found = read(folder / f"kept.{name}.{format}", **options).cast(TEXTS[name]).to_pylist()
+            assert sorted(map(repr, (tuple(row.values()) for row in found))) == sorted(map(repr, expected[name]))
+
+
+# The dump has six digits, and the log none.
+ROUNDED: Counter[Row] = Counter()
+EXACT = csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""])
+TEXTS = {
+    "a": pa.schema([(name, pa.string()) for name in ("id", "w", "v")]),
+    "made": pa.schema([(name, pa.string()) for name in ("id", "v")]),
+}
+
+
+@TWO
+def test_rows_that_a_cascade_may_have_changed(server: Server, tmp_path: Path) -> None:
+    server.flush()
+    server.execute(*SHOP)
+    taken = dump(server, tmp_path / "dump.sql")
+    at = position(server).split(":")[0]
+    output = tmp_path / "restored.sql"
+    server.execute("delete from kept.a where id = 4", "insert into kept.child values (3, 3)")
+    words: list[object] = ["kept.child", "--from-dump", taken, "--files"]
+    restore(*words, *(path for path in server.binlogs() if path.name >= at), "-o", output)
+    assert output.read_text().count("\n(") == 3
+    output.unlink()
+    server.execute("delete from kept.a where id = 1")
+    words += [path for path in server.binlogs() if path.name >= at]
+    if server.flavor == "mysql":
+        # This server logs what its foreign keys change.
+        restore(*words, "-o", output)
+        assert output.read_text().count("\n(") == 2
+    else:
+        refused(words, output, "may have changed these rows")

@@ -1,0 +1,110 @@
+"""The last images of rows whose changes link, all at once.
+
+Most logs have whole images, and each begins with the values that the change before it, or the dump, left behind. Then
+the last image of a row is the row, and DuckDB finds all of them in one query. Anything else is left to the engine that
+follows row by row, which also knows what to tell a person.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from recover.sources.engine import literal, quoted
+from recover.timeline.events import Place, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection
+
+_ROWS_AT_ONCE: Final = 50_000
+_IN_ORDER: Final = "epoch, file_sequence, start_pos, payload_ordinal, row_ordinal"
+_BACKWARDS: Final = _IN_ORDER.replace(",", " desc,") + " desc"
+_CHANGES: Final = f"""
+    select
+        pk_values, event_type, before_values, after_values,
+        row_number() over of_row as number,
+        row_number() over (partition by pk_values order by {_BACKWARDS}) as number_from_end,
+        lag(event_type) over of_row as previous_type, lag(after_values) over of_row as previous_values
+    from row_images
+    where {{condition}}
+    window of_row as (partition by pk_values order by {_IN_ORDER})"""
+
+
+def last_images(
+    connection: "DuckDBPyConnection",
+    table: Table,
+    since: Place,
+    until: Place,
+    dumped: Sequence[str],
+    columns: Sequence[str],
+) -> "Iterator[pa.Table] | None":
+    """Return the rows at a place that changed since another one, if all of their changes link; otherwise None.
+
+    Parameters
+    ----------
+    connection
+        It has decoded files, and in `dump_rows` the rows of the dump with the keys of these changes.
+    table
+        The table. It has a primary key, and no statement has altered it in between.
+    since, until
+        The two places.
+    dumped
+        Names of the values of `dump_rows`.
+    columns
+        The columns that are wanted.
+    """
+    condition = " and ".join(
+        (
+            f"schema_name = {literal(table.schema_name)} and table_name = {literal(table.table_name)}",
+            f"(epoch, file_sequence, start_pos) >= ({since.epoch}, {since.file_sequence}, {since.pos})",
+            f"[epoch, file_sequence, start_pos] < [{until.epoch}, {until.file_sequence}, {until.pos}]",
+        )
+    )
+    names = _names_of_images(connection, condition)
+    if names is None or not {*dumped, *columns} <= {*names}:
+        return None
+    place = {name: number for number, name in enumerate(names, 1)}
+    shared = f"[{', '.join(f'before_values[{place[name]}]' for name in dumped)}]"
+    connection.execute(f"create or replace table linked as {_CHANGES.format(condition=condition)}").fetchall()
+    ((breaks,),) = connection.execute(
+        f"""select count(*)
+        from linked left join (
+            select pk_values, row_values from dump_rows
+            where schema_name = {literal(table.schema_name)} and table_name = {literal(table.table_name)}
+        ) as dumped on number = 1 and linked.pk_values = dumped.pk_values
+        where case
+            when number = 1 and event_type = 'INSERT' then dumped.row_values is not null
+            when number = 1 then dumped.row_values is distinct from {shared}
+            when event_type = 'INSERT' then previous_type != 'DELETE'
+            else previous_type = 'DELETE' or previous_values is distinct from before_values
+        end"""
+    ).fetchall()
+    if breaks:
+        connection.execute("drop table linked")
+        return None
+    values = ", ".join(f"after_values[{place[name]}] as {quoted(name)}" for name in columns)
+    return _read(connection, f"select {values} from linked where number_from_end = 1 and event_type != 'DELETE'")
+
+
+def _names_of_images(connection: "DuckDBPyConnection", condition: str) -> list[str] | None:
+    """Return the columns of the images; None if they differ, or if a change is not as it seems."""
+    found = connection.execute(
+        f"""select distinct
+            names, outcome, coalesce(pk_values_after, pk_values) is distinct from pk_values,
+            coalesce(len(undecoded_columns), 0) > 0
+        from (
+            select *, unnest([before_names, after_names]) as names from row_images where {condition}
+        ) where names is not null limit 2"""
+    ).fetchall()
+    prepared = connection.execute("select 1 from decoded_transactions where xa_xid is not null limit 1").fetchall()
+    if len(found) != 1 or prepared:
+        return None
+    names, outcome, has_moved, is_partial = found[0]
+    return None if outcome != "commit" or has_moved or is_partial else names.split("\0")
+
+
+def _read(connection: "DuckDBPyConnection", query: str) -> "Iterator[pa.Table]":
+    import pyarrow as pa
+
+    cursor = connection.cursor()
+    for batch in cursor.sql(query).to_arrow_reader(_ROWS_AT_ONCE):
+        yield pa.Table.from_batches([batch])
