@@ -84,7 +84,7 @@ def restore(dump_path: Path, files: Sequence[Path], wanted: Wanted, format: Rest
         spill = Path(folder)
         names, source = _opened(dump, files, wanted, spill)
         moment = _moment(source, wanted.as_of)
-        tables = _tables(source, names, moment, wanted)
+        tables = _tables(source, names, moment, wanted, needs_documents=format is RestoreFormat.SQL)
         if format is RestoreFormat.SQL:
             _write_sql(tables, dump_path, spill, output)
         else:
@@ -134,7 +134,9 @@ def _moment(source: DumpedLog, as_of: str | None) -> Moment:
     return moment
 
 
-def _tables(source: DumpedLog, names: list[TableName], moment: Moment, wanted: Wanted) -> list[RestoredTable]:
+def _tables(
+    source: DumpedLog, names: list[TableName], moment: Moment, wanted: Wanted, *, needs_documents: bool
+) -> list[RestoredTable]:
     """Return the tables at the moment, parents first."""
     known: dict[TableName, BaselineTable | None] = {
         name: dumped_table(source.dump, name, is_locked=wanted.is_locked) for name in names
@@ -147,7 +149,8 @@ def _tables(source: DumpedLog, names: list[TableName], moment: Moment, wanted: W
         known |= dict.fromkeys(own)
     tables: dict[TableName, RestoredTable] = {}
     for name, dumped in known.items():
-        table = restored_table(source, name, moment, dumped, is_optional=any(map(is_pattern, wanted.tables)))
+        is_optional = any(map(is_pattern, wanted.tables))
+        table = restored_table(source, name, moment, dumped, is_optional=is_optional, needs_documents=needs_documents)
         if table is None:
             say(f"{'.'.join(name)} did not exist at {moment}.")
         else:

@@ -52,13 +52,7 @@ def last_images(
     columns
         The columns that are wanted.
     """
-    condition = " and ".join(
-        (
-            f"schema_name = {literal(table.schema_name)} and table_name = {literal(table.table_name)}",
-            f"(epoch, file_sequence, start_pos) >= ({since.epoch}, {since.file_sequence}, {since.pos})",
-            f"[epoch, file_sequence, start_pos] < [{until.epoch}, {until.file_sequence}, {until.pos}]",
-        )
-    )
+    condition = _between(table, since, until)
     names = _names_of_images(connection, condition)
     if names is None or not {*dumped, *columns} <= {*names}:
         return None
@@ -85,6 +79,38 @@ def last_images(
     return _read(connection, f"select {values} from linked where number_from_end = 1 and event_type != 'DELETE'")
 
 
+def note_plain_keys(connection: "DuckDBPyConnection", table: Table, since: Place, until: Place, into: str) -> bool:
+    """Make a table of the keys of the changes between two places; return False if that needs a closer look.
+
+    `note_changed_keys` also knows tables without a key and prepared transactions. It makes a map of each image.
+    """
+    condition = _between(table, since, until)
+    odd = f"select 1 from row_images where {condition} and (pk_values is null or outcome != 'commit') limit 1"
+    if _has_prepared(connection) or connection.execute(odd).fetchall():
+        return False
+    connection.execute(
+        f"""create or replace table {into} as
+        select distinct unnest([pk_values, coalesce(pk_values_after, pk_values)]) as "key"
+        from row_images where {condition}"""
+    ).fetchall()
+    return True
+
+
+def _between(table: Table, since: Place, until: Place) -> str:
+    return " and ".join(
+        (
+            f"schema_name = {literal(table.schema_name)} and table_name = {literal(table.table_name)}",
+            f"(epoch, file_sequence, start_pos) >= ({since.epoch}, {since.file_sequence}, {since.pos})",
+            f"[epoch, file_sequence, start_pos] < [{until.epoch}, {until.file_sequence}, {until.pos}]",
+        )
+    )
+
+
+def _has_prepared(connection: "DuckDBPyConnection") -> bool:
+    found = connection.execute("select 1 from decoded_transactions where xa_xid is not null limit 1").fetchall()
+    return bool(found)
+
+
 def _names_of_images(connection: "DuckDBPyConnection", condition: str) -> list[str] | None:
     """Return the columns of the images; None if they differ, or if a change is not as it seems."""
     found = connection.execute(
@@ -95,8 +121,7 @@ def _names_of_images(connection: "DuckDBPyConnection", condition: str) -> list[s
             select *, unnest([before_names, after_names]) as names from row_images where {condition}
         ) where names is not null limit 2"""
     ).fetchall()
-    prepared = connection.execute("select 1 from decoded_transactions where xa_xid is not null limit 1").fetchall()
-    if len(found) != 1 or prepared:
+    if len(found) != 1 or _has_prepared(connection):
         return None
     names, outcome, has_moved, is_partial = found[0]
     return None if outcome != "commit" or has_moved or is_partial else names.split("\0")

@@ -14,7 +14,7 @@ from ingest.sources.baseline_tables import BaselineTable
 from ingest.words import counted, subject
 from recover.restore.cascades import LostKeys, lost_keys
 from recover.restore.dumped_log import BASELINE, DumpedLog
-from recover.restore.linked import last_images
+from recover.restore.linked import last_images, note_plain_keys
 from recover.restore.refusal import RestoreRefusedError
 from recover.sources.engine import literal, quoted, registered
 from recover.sources.files import SOURCE
@@ -171,7 +171,13 @@ class RestoredTable:
 
 
 def restored_table(
-    source: DumpedLog, name: TableName, moment: Moment, dumped: BaselineTable | None, *, is_optional: bool = False
+    source: DumpedLog,
+    name: TableName,
+    moment: Moment,
+    dumped: BaselineTable | None,
+    *,
+    is_optional: bool = False,
+    needs_documents: bool = True,
 ) -> RestoredTable | None:
     """Return a table at a moment; its rows are read when they are asked for.
 
@@ -181,6 +187,8 @@ def restored_table(
         The table in the dump; None if it was created since.
     is_optional
         Whether to return None if the table was dropped, or not created yet.
+    needs_documents
+        Whether the types in JSON documents are needed, which SQL has and texts have not.
 
     Raises
     ------
@@ -190,7 +198,9 @@ def restored_table(
     connection = source.log.connection
     logged = LoggedTable(SOURCE, *name)
     definitions = Definitions.at(source.log, SOURCE, name, moment.place)
-    table = definitions.with_documents(source.log, {name}, json_as_text=True).tables.get(name)
+    if needs_documents:
+        definitions = definitions.with_documents(source.log, {name}, json_as_text=True)
+    table = definitions.tables.get(name)
     if table is None and is_optional and _is_absent(source, logged, moment):
         return None
     if table is None:
@@ -208,7 +218,8 @@ def restored_table(
         rounded = source.dump.rounded_columns(dumped)
         _add_baseline(source, dumped, rounded)
     changed = quoted(f"changed keys of {table.text}")
-    note_changed_keys(connection, logged, source.place, moment.place, changed)
+    if not (table.primary_key and note_plain_keys(connection, logged, source.place, moment.place, changed)):
+        note_changed_keys(connection, logged, source.place, moment.place, changed)
     lost = [*lost_keys(connection, SOURCE, name, definitions.foreign_keys)]
     # The rows themselves show whether a foreign key has changed them.
     connection.execute(
