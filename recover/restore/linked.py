@@ -76,7 +76,20 @@ def last_images(
         connection.execute("drop table linked")
         return None
     values = ", ".join(f"after_values[{place[name]}] as {quoted(name)}" for name in columns)
-    return _read(connection, f"select {values} from linked where number_from_end = 1 and event_type != 'DELETE'")
+    connection.execute(
+        f"""create or replace table last_images as
+        select {values} from linked where number_from_end = 1 and event_type != 'DELETE'"""
+    ).fetchall()
+    connection.execute("drop table linked").fetchall()
+    return _read(connection, "select * from last_images")
+
+
+def keep_documents(connection: "DuckDBPyConnection", columns: Sequence[str], into: str) -> None:
+    """Make a table of the documents in the images that `last_images` has found."""
+    documents = f"[{', '.join(map(quoted, columns))}]"
+    connection.execute(
+        f"create or replace table {into} as select distinct unnest({documents}) as document from last_images"
+    ).fetchall()
 
 
 def note_plain_keys(connection: "DuckDBPyConnection", table: Table, since: Place, until: Place, into: str) -> bool:

@@ -14,7 +14,7 @@ from ingest.sources.baseline_tables import BaselineTable
 from ingest.words import counted, subject
 from recover.restore.cascades import LostKeys, lost_keys
 from recover.restore.dumped_log import BASELINE, DumpedLog
-from recover.restore.linked import last_images, note_plain_keys
+from recover.restore.linked import keep_documents, last_images, note_plain_keys
 from recover.restore.refusal import RestoreRefusedError
 from recover.sources.engine import literal, quoted, registered
 from recover.sources.files import SOURCE
@@ -57,6 +57,7 @@ class RestoredTable:
     table: Table
     foreign_keys: tuple[ForeignKey, ...]
     origin: str
+    _needs_documents: bool
     _changed: str
     _dumped: BaselineTable | None
     _rounded: tuple[str, ...]
@@ -135,9 +136,24 @@ class RestoredTable:
             linked = last_images(
                 connection, self._state.table, self.source.place, self.moment.place, exact, self.columns
             )
+        if self._needs_documents and self.table.has_documents:
+            self._add_documents(is_linked=linked is not None)
         for rows in linked if linked is not None else self._followed_one_by_one():
             self.followed += rows.num_rows
             yield rows
+
+    def _add_documents(self, *, is_linked: bool) -> None:
+        """Add the types in the documents of the log: those of the last images, if these are known, or all."""
+        find = self.source.log.documents
+        assert find is not None
+        only = None
+        if is_linked:
+            only = "restored_documents"
+            names = [column.name for column in self.table.stored if column.data_type == "json"]
+            keep_documents(self.source.log.connection, names, only)
+        types = find({self.table.name}, only)
+        types.otherwise = {}
+        self.table = self.table.with_documents(types)
 
     def _followed_one_by_one(self) -> "Iterator[pa.Table]":
         import pyarrow as pa
@@ -198,8 +214,6 @@ def restored_table(
     connection = source.log.connection
     logged = LoggedTable(SOURCE, *name)
     definitions = Definitions.at(source.log, SOURCE, name, moment.place)
-    if needs_documents:
-        definitions = definitions.with_documents(source.log, {name}, json_as_text=True)
     table = definitions.tables.get(name)
     if table is None and is_optional and _is_absent(source, logged, moment):
         return None
@@ -253,6 +267,7 @@ def restored_table(
         table,
         definitions.foreign_keys,
         definitions.origins.get(name, ""),
+        needs_documents,
         changed,
         dumped if state.baseline is not None else None,
         rounded,

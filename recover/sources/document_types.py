@@ -67,6 +67,7 @@ def document_types(
     connection: "DuckDBPyConnection",
     files: "Sequence[tuple[str, Callable[..., Binlog]]]",
     tables: Collection[tuple[str, str]],
+    only: str | None = None,
 ) -> DocumentTypes:
     """Return the types in the documents of some tables.
 
@@ -78,13 +79,15 @@ def document_types(
         Name of each file, and the function that opens it for the tables of a filter.
     tables
         Schema and name, as the files have them.
+    only
+        Table of the connection with the texts of the documents that are needed, in a column `document`; None: all.
     """
     from ingest.binlog.json_diff import JsonDiffError
     from ingest.binlog.json_types import OtherDocumentError, types_of
 
     found = DocumentTypes()
     for name, open_file in files:
-        for document, binary in _documents(connection, name, open_file(tables=_only(tables))):
+        for document, binary in _documents(connection, name, open_file(tables=_only(tables)), only):
             # The image after a partial update has the changes of a document instead of the document.
             with suppress(OtherDocumentError, JsonDiffError):
                 found.add(document, types_of(document, bytes.fromhex(binary.removeprefix("0x"))))
@@ -101,18 +104,20 @@ def _only(tables: Collection[tuple[str, str]]) -> "TableFilter":
     return Only()
 
 
-def _documents(connection: "DuckDBPyConnection", file: str, log: "Binlog") -> Iterator[tuple[str, str]]:
+def _documents(
+    connection: "DuckDBPyConnection", file: str, log: "Binlog", only: str | None
+) -> Iterator[tuple[str, str]]:
     """Yield the text and the binary form of the documents in a file."""
     log.json_as_bytes = True
     # The defects of a file were reported when its rows were decoded.
     with suppress(BinloomError):
         for batch in log.row_batches():
             for table_map in log.table_maps:
-                yield from _documents_of_map(connection, file, batch, table_map)
+                yield from _documents_of_map(connection, file, batch, table_map, only)
 
 
 def _documents_of_map(
-    connection: "DuckDBPyConnection", file: str, batch: "pa.RecordBatch", table_map: "TableMap"
+    connection: "DuckDBPyConnection", file: str, batch: "pa.RecordBatch", table_map: "TableMap", only: str | None
 ) -> Iterator[tuple[str, str]]:
     import pyarrow as pa
 
@@ -121,6 +126,8 @@ def _documents_of_map(
         for place in places:
             for side in ("before", "after"):
                 query = _QUERY.format(side=side)
+                if only is not None:
+                    query = f"select * from ({query}) where document in (select document from {only})"
                 parameters = {"file": file, "map": table_map.table_map_id, "place": place}
                 yield from connection.execute(query, parameters).fetchall()
 

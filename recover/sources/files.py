@@ -63,7 +63,7 @@ class DecodedFiles:
     last_file: str
     goes_on: bool
     history: "SchemaHistory"
-    documents: Callable[[Collection[tuple[str, str]]], DocumentTypes]
+    documents: Callable[..., DocumentTypes]
     scans: "Mapping[BinlogPath, Scan]"
     notes: tuple[str, ...] = ()
 

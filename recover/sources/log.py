@@ -4,7 +4,7 @@ Each is a connection of DuckDB with the same views and the same columns. The clu
 connection has only the rows that were copied.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -120,7 +120,7 @@ class Log:
     is_landed: bool = False
     beginnings: Mapping[str, Beginning] = field(default_factory=dict, repr=False)
     history: "SchemaHistory | None" = field(default=None, repr=False)
-    documents: "Callable[[Collection[tuple[str, str]]], DocumentTypes] | None" = field(default=None, repr=False)
+    documents: "Callable[..., DocumentTypes] | None" = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     unindexed: "Callable[[], Log] | None" = field(default=None, repr=False)
 

@@ -278,3 +278,28 @@ def test_rows_that_a_cascade_may_have_changed(server: Server, tmp_path: Path) ->
         assert output.read_text().count("\n(") == 2
     else:
         refused(words, output, "may have changed these rows")
+
+
+@pytest.mark.mysql
+def test_documents_of_the_log_keep_their_types(mysql_server: Server, tmp_path: Path) -> None:
+    server = mysql_server
+    create = "create table {}.documents (id int primary key, d json)"
+    for schema in (SCHEMA, BACK):
+        server.execute(f"drop database if exists {schema}", f"create database {schema}", create.format(schema))
+    server.flush()
+    server.execute(f"""insert into {SCHEMA}.documents values (1, '{{"a": [1, 2.5]}}'), (2, null)""")
+    taken = dump(server, tmp_path / "dump.sql")
+    at = position(server).split(":")[0]
+    server.execute(
+        f"insert into {SCHEMA}.documents values"
+        " (3, json_object('p', cast(1.50 as decimal(4,2)), 'd', date '2026-01-01'))",
+        f"update {SCHEMA}.documents set d = json_object('t', time '10:00:00', 'n', 9) where id = 2",
+    )
+    output = tmp_path / "restored.sql"
+    restore(
+        *[f"{SCHEMA}.documents", "--from-dump", taken, "-o", output, "--files"],
+        *(path for path in server.binlogs() if path.name >= at),
+    )
+    assert applied(server, output.read_text()) == rows_of(server, SCHEMA)
+    types = "select id, json_type(d->'$.p'), json_type(d->'$.d'), json_type(d->'$.t') from {}.documents order by id"
+    assert server.execute(types.format(BACK)) == server.execute(types.format(SCHEMA))
