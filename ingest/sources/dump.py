@@ -46,6 +46,11 @@ _GTIDS: Final = re.compile(
 )
 _CREATE: Final = re.compile(rb"(?i)CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?" + _NAME + rb"(?:\." + _NAME + rb")?")
 _ENGINE: Final = re.compile(rb"(?i)\).*?\bENGINE\s*=\s*(\w+)")
+_DATA: Final = re.compile(
+    rb"(?:-- Dumping data for table |LOCK TABLES |/\*!40000 ALTER TABLE )"
+    + _NAME
+    + rb"(?: WRITE;| DISABLE KEYS \*/;|\s*$)"
+)
 _DELIMITER: Final = re.compile(rb"(?i)DELIMITER\s+(\S+)")
 _SQL_MODE: Final = re.compile(rb"(?i)SQL_MODE\s*=\s*'?([\w,@]*)")
 _VERSION: Final = re.compile(r"(?m)^-- Server version\s+(?:5\.5\.5-(?=\d+\.))?(\S+)")
@@ -113,6 +118,7 @@ class Dump:
         self._facts: set[str] = set()
         self._inserts: dict[TableName, _Inserts] = {}
         self._has_end = False
+        self._with_data: set[TableName] = set()
         self.engines: dict[TableName, str] = {}
         """By table, the engine that its CREATE TABLE names, in upper case."""
         try:
@@ -167,6 +173,11 @@ class Dump:
         """Whether it has the end that mysqldump writes; without one, nobody can tell whether it is cut off."""
         return self._has_end
 
+    def has_data(self, table: BaselineTable) -> bool:
+        """Return whether the rows of a table were dumped: an empty table looks like one of --no-data."""
+        name = (table.schema_name, table.table_name)
+        return name in self._inserts or name in self._with_data
+
     def rounded_columns(self, table: BaselineTable) -> tuple[str, ...]:
         """Return the columns of a table that a dump has only with fewer digits than the server."""
         rows = self._columns[table.schema_name, table.table_name]
@@ -216,6 +227,8 @@ class Dump:
 
     def _note_table(self, line: bytes, created: TableName | None, schema: str | None) -> TableName | None:
         """Note the engine of a table; return the table whose CREATE TABLE goes on."""
+        if data := _DATA.match(line):
+            self._with_data.add((schema or "", _unquoted(data[1])))
         if begun := _CREATE.match(line):
             return _unquoted(begun[1]) if begun[2] else schema or "", _unquoted(begun[2] or begun[1])
         if created is not None and (engine := _ENGINE.match(line)):

@@ -92,6 +92,11 @@ def dumped_table(dump: Dump, name: TableName, *, is_locked: bool) -> BaselineTab
             hint="If the dump was written with --lock-all-tables, give --locked.",
         )
     table = dump.table(name)
+    if not dump.has_data(table):
+        raise RestoreRefusedError(
+            f"The dump has no rows of {table}, and does not show that the table was empty (--no-data).",
+            hint="Give a dump with the rows of the table.",
+        )
     if lacking := [one for one in dump.rounded_columns(table) if one not in table.column_names]:
         raise RestoreRefusedError(
             f"The dump has only rounded values of {', '.join(lacking)} of {table}: mysqldump writes six digits of a"

@@ -202,6 +202,8 @@ def test_what_is_not_known_exactly_is_refused(server: Server, tmp_path: Path) ->
         refused(["kept.a", *changed("gtid_slave_pos='0-1-", "gtid_slave_pos='0-1-9")], output, "another server")
         other.write_text(re.sub("gtid_slave_pos", "gtid", text).replace("version\t10", "version\t9"))
         refused(["kept.a", "--from-dump", other, "--files", *paths], output, "of a server of version 9")
+    bare = dump(server, tmp_path / "bare.sql", "--no-data")
+    refused(["kept.a", "--from-dump", bare, "--files", *paths], output, "has no rows of kept.a")
     damaged = tmp_path / paths[-1].name
     damaged.write_bytes(paths[-1].read_bytes()[:-20])
     refused(["kept.a", "--from-dump", taken, "--files", *paths[:-1], damaged], output, "The log is damaged")
