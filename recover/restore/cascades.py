@@ -5,7 +5,7 @@ still have the old value of the key. So if no row of the child has a value that 
 has changed a row.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -61,7 +61,11 @@ class LostKeys:
 
 
 def lost_keys(
-    connection: "DuckDBPyConnection", source_id: str, name: TableName, keys: Iterable[ForeignKey]
+    connection: "DuckDBPyConnection",
+    source_id: str,
+    name: TableName,
+    keys: Iterable[ForeignKey],
+    has_read: Callable[[TableName], bool],
 ) -> Iterator[LostKeys]:
     """Yield the values that parents of a table lost, by foreign key; only of keys whose parents lost any.
 
@@ -70,6 +74,12 @@ def lost_keys(
     """
     known = [key for key in keys if is_cascading(key)]
     for key in (one for one in known if one.table == name):
+        if not has_read(key.parent):
+            raise RestoreRefusedError(
+                f"Foreign key {key.name} of {'.'.join(name)} is not in the dump, and may have changed rows without the"
+                " log.",
+                hint=f"Name {'.'.join(key.parent)}, too; or give a dump that has the foreign key.",
+            )
         above = [one for one in known if one.table == key.parent and one.parent != key.parent]
         if grand := next((one for one in above if _loses(connection, source_id, one)), None):
             raise RestoreRefusedError(

@@ -5,11 +5,13 @@ transactions of these files, and what the dump tells about its server must fit t
 """
 
 import re
+import struct
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ingest.binlog.byte_files import open_bytes
 from ingest.sources.dump import Dump
 from recover.restore.refusal import RestoreRefusedError
 from recover.selection.filters import Filters
@@ -18,6 +20,7 @@ from recover.sources.files import SOURCE, decode, placed
 from recover.sources.log import Log
 from recover.timeline.baselines import sequence_of_file
 from recover.timeline.events import Place
+from recover.undo.tables.table import TableName
 
 if TYPE_CHECKING:
     from ingest.binlog import Scan
@@ -47,17 +50,24 @@ select
     map(baselines.column_names, dump_rows.row_values) as "row"
 from dump_rows inner join binloom.baselines as baselines using (schema_name, table_name);
 """
+# Its length and the position of the next event, without the rest.
+_EVENT_HEAD: Final = struct.Struct("<9xII2x")
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
 
 
 @dataclass(frozen=True)
 class DumpedLog:
-    """A log, and the place of a dump in it."""
+    """A log, and the place of a dump in it; `tables` are those whose rows were read, none: all."""
 
     log: Log
     dump: Dump
     place: Place
     binlog_file: str
+    tables: frozenset[str] = frozenset()
+
+    def has_read(self, name: TableName) -> bool:
+        """Return whether the log has the changes of a table."""
+        return not self.tables or ".".join(name) in self.tables
 
 
 def log_after(
@@ -102,39 +112,47 @@ def log_after(
         with_facts=True,
         spill=spill,
     )
-    scan = next(scan for file, scan in found.scans.items() if file.name == binlog_file)
-    _assert_position(found, scan, binlog_file, pos)
+    path, scan = next((file.path, scan) for file, scan in found.scans.items() if file.name == binlog_file)
+    _assert_position(found, path, scan, pos)
     if dump.snapshot.gtid_executed is not None:
         _assert_same_transactions(found, scan, dump, binlog_file, pos)
     elif not is_position_given:
         _assert_same_version(scan, dump, binlog_file)
     found.connection.execute(_TABLES)
     place = Place(0, sequence_of_file(binlog_file), pos)
-    return DumpedLog(Log.of_decoded(found, dump.snapshot), dump, place, binlog_file)
+    return DumpedLog(Log.of_decoded(found, dump.snapshot), dump, place, binlog_file, frozenset(tables))
 
 
 def _range(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
-def _assert_position(found: "DecodedFiles", scan: "Scan", binlog_file: str, pos: int) -> None:
-    places = found.connection.execute(
-        """select count(*) filter (start_pos < $pos and end_pos > $pos), count(*) filter ($pos in (start_pos, end_pos)),
-            min(start_pos) from decoded_transactions where binlog_file = $file""",
-        {"file": binlog_file, "pos": pos},
-    ).fetchone()
-    inside, beside, first = places or (0, 0, None)
-    is_before_all = pos <= (scan.complete_end if first is None else first)
-    if pos > scan.complete_end or inside or not (beside or is_before_all):
-        reason = (
-            f"{scan.path} ends at {scan.complete_end}"
-            if pos > scan.complete_end
-            else f"no transaction of {scan.path} begins or ends there"
-        )
-        raise RestoreRefusedError(
-            f"The dump was taken at {binlog_file}:{pos}, but {reason}.",
-            hint="Give the binlog files of the server that the dump was taken from.",
-        )
+def _assert_position(found: "DecodedFiles", path: "LogPath", scan: "Scan", pos: int) -> None:
+    inside = found.connection.execute(
+        "select 1 from decoded_transactions where binlog_file = ? and start_pos < ? and end_pos > ?",
+        [path.name, pos, pos],
+    ).fetchall()
+    if pos <= scan.complete_end and not inside and (pos == scan.complete_end or _is_begin_of_event(path, pos)):
+        return
+    reason = (
+        f"{path} ends at {scan.complete_end}"
+        if pos > scan.complete_end
+        else f"no transaction of {path} begins or ends there"
+    )
+    raise RestoreRefusedError(
+        f"The dump was taken at {path.name}:{pos}, but {reason}.",
+        hint="Give the binlog files of the server that the dump was taken from.",
+    )
+
+
+def _is_begin_of_event(path: "LogPath", pos: int) -> bool:
+    """Return whether an event begins at a position: its head has its length and the position behind it."""
+    with open_bytes(path) as source:
+        head = source.read(_EVENT_HEAD.size, pos)
+    if len(head) < _EVENT_HEAD.size:
+        return False
+    length, following = _EVENT_HEAD.unpack(head)
+    return bool(length >= _EVENT_HEAD.size and (pos + length) & 0xFFFFFFFF == following)
 
 
 def _assert_same_transactions(found: "DecodedFiles", scan: "Scan", dump: Dump, binlog_file: str, pos: int) -> None:

@@ -25,7 +25,7 @@ from recover.timeline.state import Row, State, state_of
 from recover.timeline.table_log import events_of, events_since, note_changed_keys
 from recover.undo.print.inserts import difference
 from recover.undo.tables.definitions import Definitions
-from recover.undo.tables.table import ForeignKey, Table, TableName
+from recover.undo.tables.table import ForeignKey, Table, TableName, foreign_keys_of_snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -234,7 +234,9 @@ def restored_table(
     changed = quoted(f"changed keys of {table.text}")
     if not (table.primary_key and note_plain_keys(connection, logged, source.place, moment.place, changed)):
         note_changed_keys(connection, logged, source.place, moment.place, changed)
-    lost = [*lost_keys(connection, SOURCE, name, definitions.foreign_keys)]
+    # A foreign key may have been dropped since.
+    keys = dict.fromkeys((*definitions.foreign_keys, *foreign_keys_of_snapshot(source.dump.snapshot.foreign_keys)))
+    lost = [*lost_keys(connection, SOURCE, name, keys, source.has_read)]
     # The rows themselves show whether a foreign key has changed them.
     connection.execute(
         "update binloom.foreign_keys set is_cascading = false where schema_name = ? and table_name = ?", list(name)
@@ -250,7 +252,8 @@ def restored_table(
             f"The definition of {table.text} at {moment} is not certain: {reason}.", hint=_OTHER_WAY
         )
     is_altered = state.baseline is None or len(events_since(connection, logged, state.baseline, moment.place)) > 1
-    if dumped is not None and table.primary_key and dumped.primary_key_ordinals is None:
+    has_key = dumped is not None and dumped.primary_key_ordinals is not None and not {*rounded} & {*table.primary_key}
+    if dumped is not None and table.primary_key and not has_key:
         raise RestoreRefusedError(
             f"The dump does not have the exact values of the primary key of {table.text}.", hint=_OTHER_WAY
         )

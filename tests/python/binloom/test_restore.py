@@ -280,6 +280,8 @@ def test_rows_that_a_cascade_may_have_changed(server: Server, tmp_path: Path) ->
         assert output.read_text().count("\n(") == 2
     else:
         refused(words, output, "may have changed these rows")
+        server.execute("alter table kept.child drop foreign key child_ibfk_1")
+        refused(words, output, "may have changed these rows")
 
 
 @pytest.mark.mysql
