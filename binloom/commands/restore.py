@@ -5,7 +5,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,7 +120,11 @@ def _opened(dump: "Dump", files: Sequence[Path], wanted: Wanted, spill: Path) ->
 def _moment(source: DumpedLog, as_of: str | None) -> Moment:
     connection = source.log.connection
     moment = moment_of(connection, SOURCE, as_of)
-    if moment.place < source.place:
+    is_earlier = moment.place < source.place
+    if is_earlier and as_of is None:
+        # Events that belong to no transaction may be between the last transaction and the dump.
+        return replace(moment, place=source.place, binlog_file=source.binlog_file)
+    if is_earlier:
         raise RestoreRefusedError(
             f"The moment {moment} is before the dump, which was taken at {source.binlog_file}:{source.place.pos}.",
             hint="Give an earlier dump.",
