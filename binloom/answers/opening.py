@@ -115,8 +115,6 @@ def open_full_log(
         The log cannot be read, or inputs do not fit each other.
     """
     if inputs.files:
-        if table is not None and Path(table).is_file():
-            raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
         named = binlogs(inputs.files, tell)
         found = origin(inputs, sources, named, tell)
         return _told(Log.of_whole_files(named, table, spill=spill, **found, index=inputs.index), tell)

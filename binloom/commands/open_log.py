@@ -72,6 +72,8 @@ def open_full_log(
     index_dir: Path | None = None,
 ) -> Log:
     """Return the log of the options with all row changes and the marts of `table_log`."""
+    if files and table is not None and Path(table).is_file():
+        raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
     inputs = indexed_inputs_of(files, more, given, index_dir)
     return opening.open_full_log(inputs, sources, table=table, spill=spill, tell=say)
 
