@@ -36,14 +36,18 @@ class Note(str):
     ----------
     kind
         What it means for the answer.
+    quotes_values
+        Whether values of rows are in it, such as keys: anybody who writes to the database may have chosen them.
     """
 
-    __slots__ = ("kind",)
+    __slots__ = ("kind", "quotes_values")
     kind: Kind
+    quotes_values: bool
 
-    def __new__(cls, sentence: str, kind: Kind = Kind.FACT) -> Self:
+    def __new__(cls, sentence: str, kind: Kind = Kind.FACT, *, quotes_values: bool = False) -> Self:
         note = super().__new__(cls, sentence)
         note.kind = kind
+        note.quotes_values = quotes_values
         return note
 
     @property

@@ -100,11 +100,11 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
     for sequence in plan.selected.sequences:
         yield Note(f"{'.'.join(sequence)} is a sequence, and is left alone: it never gives a number twice.")
     for problem in grouped(plan.problems):
-        yield Note(sentence(problem), Kind.REFUSED)
+        yield Note(sentence(problem), Kind.REFUSED, quotes_values=True)
     groups = plan.left.groups
     for group in groups[:_GROUPS_SHOWN]:
         kind = Kind.FACT if group.is_harmless else Kind.REFUSED
-        yield Note(sentence(f"{group}{_way_out(group, plan.options)}"), kind)
+        yield Note(sentence(f"{group}{_way_out(group, plan.options)}"), kind, quotes_values=True)
     if len(groups) > _GROUPS_SHOWN:
         rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
         yield Note(
