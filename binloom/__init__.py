@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ingest.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from binloom.api import changes, history, row, state, summary, transactions, undo
+    from binloom.api import changes, coverage, history, row, schema_changes, state, summary, transactions, undo
     from ingest.binlog import open_binlog
     from ingest.errors import BinloomError
     from ingest.landing.data_source import register
@@ -22,10 +22,12 @@ __all__ = [
     "BinloomError",
     "ServerAddress",
     "changes",
+    "coverage",
     "history",
     "open_binlog",
     "register",
     "row",
+    "schema_changes",
     "state",
     "summary",
     "transactions",
@@ -36,7 +38,13 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        **dict.fromkeys(("changes", "history", "row", "state", "summary", "transactions", "undo"), "binloom.api"),
+        **dict.fromkeys(
+            (
+                *("changes", "coverage", "history", "row", "schema_changes"),
+                *("state", "summary", "transactions", "undo"),
+            ),
+            "binloom.api",
+        ),
         "BinloomError": "ingest.errors",
         "ServerAddress": "ingest.sources.address",
         "open_binlog": "ingest.binlog.decoder",

@@ -17,10 +17,12 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack
 
 from binloom.answers.answer import Answer, NoteList, Row
 from binloom.answers.changes import RowChange, changes_of, sums_of
+from binloom.answers.coverage import Coverage, coverage_of
 from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.opening import Inputs, open_full_log
 from binloom.answers.opening import open_log as _open_log
 from binloom.answers.row_history import RowHistory, RowThen, row_history_of, row_then
+from binloom.answers.schema_changes import SchemaChange, schema_changes_of
 from binloom.answers.table_state import TableState, table_state_of
 from binloom.answers.transactions import Transaction, transactions_of
 from binloom.answers.undo import PlannedUndo, planned_undo
@@ -192,6 +194,46 @@ def state(
     return _with_notes(table_state_of(log, table, None if as_of is None else _moment(as_of), source), told)
 
 
+def schema_changes(
+    table: Several | None = None,
+    *,
+    schema: Several | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    source: Several | None = None,
+    **where: Unpack[Where],
+) -> Answer[SchemaChange]:
+    """Return the statements that define, alter or drop something, in the order of the log.
+
+    Parameters
+    ----------
+    table, schema
+        Patterns with `*` and `?`. Of a table, the statements on its whole schema are in the answer, too.
+
+    Raises
+    ------
+    BinloomError
+        The log cannot be read, or a time is none.
+    """
+    given = {"table": table, "schema": schema, "since": since, "until": until, "source": source}
+    filters, told = _filters({name: value for name, value in given.items() if value is not None}), NoteList()
+    log = open_full_log(_inputs(where), filters.sources, tell=told)
+    return _with_notes(schema_changes_of(log, filters), told)
+
+
+def coverage(source: Several | None = None, **where: Unpack[Where]) -> Coverage:
+    """Return which files of the log are known, its gaps, its quarantine, and the proofs of the last build.
+
+    Raises
+    ------
+    BinloomError
+        The log cannot be read, or there is no such source.
+    """
+    sources, told = [] if source is None else _listed(source), NoteList()
+    log = open_full_log(_inputs(where), sources, tell=told)
+    return _with_notes(coverage_of(log, sources), told)
+
+
 class Undo:
     """A proved script that takes transactions back or does them again, or the reasons why there is none.
 
@@ -225,6 +267,11 @@ class Undo:
         for (table, verb), count in sorted(self._planned.plan.counts.items()):
             found.setdefault(table, {})[verb] = count
         return found
+
+    @property
+    def rows_left_out(self) -> int:
+        """Number of selected rows that the script leaves as they are."""
+        return self._planned.plan.left.count
 
     @property
     def left_out(self) -> Iterator[str]:

@@ -88,6 +88,21 @@ def test_an_answer_has_the_rows_of_the_command(is_landed: bool, home: Path) -> N
     assert state.arrow().num_rows == len(expected)
 
 
+def test_files_and_a_home_have_the_same_schema_changes_and_coverage(home: Path) -> None:
+    of_files, of_home = binloom.schema_changes("shop.orders", **WHERE), binloom.schema_changes("shop.orders", home=home)
+    assert [one.sql_text for one in of_files] == [one.sql_text for one in of_home]
+    assert [one.statement_type for one in of_home] == ["CREATE DATABASE", "CREATE TABLE"]
+    assert next(iter(binloom.schema_changes(schema="s*", home=home))).table_name is None
+    assert [*binloom.schema_changes(since=datetime(2026, 11, 17, 9), home=home)] == []
+    for known in (binloom.coverage(**WHERE), binloom.coverage("shop", home=home)):
+        assert [(one.binlog_file, one.transactions, one.row_events) for one in known] == [
+            ("binlog.000001", 56, 253),
+            ("binlog.000002", 20, 144),
+        ]
+        assert known.gaps == known.quarantine == known.masked == () and known.proved is None
+    assert [(one.last_file, one.last_pos) for one in known.sources] == [("binlog.000002", 27067)]
+
+
 def test_an_undo_has_the_script_and_the_report_of_the_command(tmp_path: Path) -> None:
     done = binloom_here("undo", "--transaction", DAMAGE, *OPTIONS)
     with binloom.undo(transaction=DAMAGE, **WHERE) as undo:

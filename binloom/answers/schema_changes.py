@@ -1,0 +1,123 @@
+"""Statements that define, alter or drop something."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+
+from binloom.answers import lacks
+from binloom.answers.answer import Answer, Cells, known_fields
+from recover.notes import Kind, Note
+from recover.selection.condition import is_filtered_table, place_condition
+from recover.selection.filters import Filters
+from recover.sources.log import Log
+from recover.timeline.masked_columns import masked_tables
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_ORDER: Final = ("source_id", "epoch", "file_sequence", "start_pos", "payload_ordinal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaChange:
+    """A statement that defines, alters or drops something, as the mart `schema_changes` has it.
+
+    Attributes
+    ----------
+    tables
+        All tables that it names, as `schema.table`.
+    actions
+        Its steps, such as `add_column note varchar(20)`.
+    is_understood
+        Whether binloom knows what each step does.
+    destroys_rows
+        Whether it removes rows without listing them in the log, such as DROP TABLE or TRUNCATE.
+    """
+
+    source_id: str
+    epoch: int
+    binlog_file: str
+    start_pos: int
+    end_pos: int
+    gtid: str | None
+    thread_id: int | None
+    event_timestamp: datetime | None
+    statement_type: str
+    schema_name: str | None
+    table_name: str | None
+    tables: list[str]
+    actions: list[str]
+    default_schema: str | None
+    error_code: int | None
+    sql_text: str | None
+    is_understood: bool
+    destroys_rows: bool
+
+
+COLUMNS: Final = tuple(one.name for one in fields(SchemaChange))
+
+
+def schema_changes_of(log: Log, filters: Filters) -> Answer[SchemaChange]:
+    """Return the statements that changed the schema, in the order of the log.
+
+    Parameters
+    ----------
+    log
+        It has the marts of `table_log`.
+    filters
+        Of these, sources, schemas, tables, files and times select. Of a table, the statements on its whole schema are
+        selected, too.
+    """
+    from sqlglot import exp
+
+    query = exp.select(*COLUMNS).from_("binloom.schema_changes").where(_condition(filters)).order_by(*_ORDER)
+    notes = (
+        *lacks.beginning(log, filters.sources, filters.since),
+        *lacks.gaps(log, filters.sources),
+        *_masked(log, filters),
+        *lacks.end(log),
+        *lacks.damage(log),
+    )
+
+    def read() -> Iterator[Cells]:
+        for cells in log.rows(query):
+            if _concerns(dict(zip(COLUMNS, cells, strict=True)), filters):
+                yield cells
+
+    return Answer(COLUMNS, notes, read, known_fields(SchemaChange))
+
+
+def _condition(filters: Filters) -> "exp.Expr":
+    """Return the condition of place and time."""
+    from sqlglot import exp
+
+    conditions = [place_condition(Filters(sources=filters.sources, files=filters.files))]
+    for moment, compared in ((filters.since, exp.GTE), (filters.until, exp.LT)):
+        if moment is not None:
+            at = exp.cast(exp.Literal.string(f"{moment:%Y-%m-%d %H:%M:%S.%f+00:00}"), "timestamptz")
+            conditions.append(compared(this=exp.column("event_timestamp"), expression=at))
+    return exp.and_(*conditions)
+
+
+def _concerns(change: Mapping[str, Any], filters: Filters) -> bool:
+    """Return whether a statement names a table that filters select, or is about the whole schema of one."""
+    schema, table = change["schema_name"] or "", change["table_name"] or ""
+    named = [(schema, table), *map(_names, change["tables"] or ())]
+    if any(is_filtered_table(filters, *name) for name in named):
+        return True
+    if table or change["tables"] or not is_filtered_table(Filters(schemas=filters.schemas), schema, ""):
+        return False
+    return any(fnmatchcase(schema, _names(pattern)[0] or "*") for pattern in filters.tables)
+
+
+def _names(table: str) -> tuple[str, str]:
+    schema, _, name = table.rpartition(".")
+    return schema, name
+
+
+def _masked(log: Log, filters: Filters) -> Iterator[Note]:
+    for source in sorted({one.source_id for one in log.versions}):
+        if source in (filters.sources or (source,)) and masked_tables(log, source):
+            yield Note(f"the source {source} has masks: texts of its statements are masked, too.", Kind.MASKED)
