@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from binloom.cli_agents import commands as agents
 from binloom.cli_baseline import commands as baselines
 from binloom.cli_models import commands as models
 from binloom.cli_recover import commands as recovery
@@ -475,6 +476,7 @@ app.add_typer(baselines)
 app.add_typer(models)
 app.add_typer(retention)
 app.add_typer(recovery)
+app.add_typer(agents)
 
 
 def main() -> None:

@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "binloom.typed": INGEST | RECOVER,
     "binloom.answers": INGEST | RECOVER,
     "binloom.pages": INGEST | RECOVER | {"binloom.answers"},
+    "binloom.agents": INGEST | RECOVER | {"binloom.api", "binloom.answers", "binloom.commands"},
     "binloom.commands": INGEST
     | {"binloom", "binloom.answers", "binloom.doctor", "binloom.filter_options", "binloom.pages", "binloom.site"}
     | {"binloom.typed"}
@@ -58,6 +59,8 @@ MAY_IMPORT = {
     "binloom.options": {"ingest.errors", "binloom.commands"},
     "binloom.filter_options": {"binloom.options"} | RECOVER,
     "binloom.server_options": INGEST | {"binloom.options"},
+    "binloom.cli_agents": {"ingest.errors", "ingest.sources", "binloom.agents", "binloom.answers", "binloom.commands"}
+    | {"binloom.options", "binloom.server_options"},
     "binloom.cli_baseline": INGEST | {"binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli_recover": INGEST
     | {"binloom.answers", "binloom.commands", "binloom.options", "binloom.filter_options", "binloom.server_options"}
@@ -66,7 +69,13 @@ MAY_IMPORT = {
     "binloom.cli_retention": {"binloom.commands", "binloom.options"},
     "binloom.cli": INGEST
     | {"binloom.answers", "binloom.commands", "binloom.general_options", "binloom.options", "binloom.server_options"}
-    | {"binloom.cli_baseline", "binloom.cli_models", "binloom.cli_recover", "binloom.cli_retention"},
+    | {
+        "binloom.cli_agents",
+        "binloom.cli_baseline",
+        "binloom.cli_models",
+        "binloom.cli_recover",
+        "binloom.cli_retention",
+    },
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}
 

@@ -25,7 +25,7 @@ FILE = "=b'${env:HOME}{{ 1 }}\\\x1b[2J\u202e.%06d"
 FOLDER = "[red]\x1b[2J\n=d"
 
 
-def nasty_file(path: Path, number: int) -> None:
+def nasty_file(path: Path, number: int, text: str = VALUE) -> None:
     """Write one transaction that inserts a row, a DDL statement, an incident and a ROTATE, all with such names."""
     maker = forge.FileMaker(version=VERSION.encode())
     maker.begin()
@@ -37,7 +37,7 @@ def nasty_file(path: Path, number: int) -> None:
     body += forge.packed(3) + bytes(types) + forge.packed(4) + struct.pack("<HH", 400, 400) + b"\xff"
     body += forge.signedness(False) + forge.charset(forge.UTF8MB4) + forge.field_of(4, labels)
     maker.event(19, body + forge.field_of(8, b"\0"))
-    value = VALUE.encode()
+    value = text.encode()
     image = b"\0" + struct.pack("<I", number) + 2 * (struct.pack("<H", len(value)) + value)
     maker.rows(30, 3, image)
     maker.commit(number)

@@ -27,7 +27,7 @@ import json, sys
 
 class Refusing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("pyspark", "py4j", "dbt", "dbt_common", "great_expectations", "pyhive"):
+        if name.partition(".")[0] in ("pyspark", "py4j", "dbt", "dbt_common", "great_expectations", "pyhive", "mcp"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Refusing())
@@ -92,6 +92,14 @@ def test_commands_that_need_spark_say_what_to_install(tmp_path: Path) -> None:
     sentences = done.stderr.splitlines()[:-1]
     assert len(sentences) == len(commands) and all(map(WITH_SPARK.search, sentences)), done.stderr
     assert "`pip install 'binloom[spark]'`" in sentences[0]
+
+
+def test_the_server_for_agents_says_what_to_install(tmp_path: Path) -> None:
+    codes, done = exit_codes(tmp_path, ("mcp", *NAMED))
+    assert codes == [3] and done.stdout == ""
+    sentence = done.stderr.splitlines()[0]
+    assert "needs the SDK of the Model Context Protocol, and mcp is not installed" in sentence
+    assert "`pip install 'binloom[mcp]'`" in sentence
 
 
 @pytest.mark.slow
