@@ -112,7 +112,10 @@ def changes(*, limit: int | None = None, **selecting: Unpack[Selecting]) -> Answ
 
 
 def summary(
-    by: Literal["transaction", "table", "hour", "thread"], *, limit: int | None = None, **selecting: Unpack[Selecting]
+    by: Literal["transaction", "table", "hour", "thread", "app", "route", "digest"],
+    *,
+    limit: int | None = None,
+    **selecting: Unpack[Selecting],
 ) -> Answer[dict[str, Any]]:
     """Return sums of the selected row changes, as `binloom query --by`; the rest is as for `changes`."""
     log, filters, told = _selected(selecting)
