@@ -261,6 +261,8 @@ class Dump:
                 self._facts.add(fact)
 
     def _assert_usable(self) -> None:
+        if not (self._facts or self._inserts or self.engines):
+            raise self._failure("it is not a dump", "Give a file that mysqldump or mariadb-dump has written.")
         if "head" in self._facts and not self._has_end:
             raise self._failure("it has no end: the line `-- Dump completed` is missing", "Write it again.")
         if "where" in self._facts:

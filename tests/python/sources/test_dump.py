@@ -149,3 +149,12 @@ def test_a_dump_that_is_cut_anywhere_is_refused(server: Server, tmp_path: Path) 
             continue
         # The last statement is whole, and so are all rows.
         assert not found.is_whole or size > whole.rindex(b"SQL_NOTES=@OLD_") - 1, size
+
+
+@pytest.mark.parametrize("content", [b"\xfebin" + bytes(100), b"a,b\n1,2\n", b""])
+def test_a_file_that_is_no_dump_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "dump.sql"
+    path.write_bytes(content)
+    with pytest.raises(SnapshotInputError, match="it is not a dump") as refused:
+        Dump(path)
+    assert "mysqldump or mariadb-dump" in refused.value.hint
