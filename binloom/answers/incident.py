@@ -1,23 +1,18 @@
 """Everything about selected changes that a report shows: when, which transactions, which rows, and how to undo them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
-from typing import Final
+from itertools import groupby
 
 from binloom.answers import lacks
 from binloom.answers.changes import RowChange, changes_of
+from binloom.answers.shown_undo import ShownUndo, shown_undo
 from binloom.answers.timeline import Timeline, timeline_of
-from binloom.answers.undo import planned_undo
-from ingest.errors import UsageError
-from recover.notes import Kind, Note
+from recover.notes import Note
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 from recover.timeline.logged_statements import statements_of
 from recover.undo.options import UndoOptions
-from recover.undo.rows.operations import Verb
-
-_LINES: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +73,6 @@ class ShownTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownUndo:
-    """What an undo of whole transactions would do; nothing is executed.
-
-    Attributes
-    ----------
-    is_possible
-        Whether there is a script; it is proved.
-    statements
-        Number of statements by table and verb.
-    script
-        Its first lines.
-    lines
-        Number of all lines.
-    """
-
-    is_possible: bool
-    statements: Mapping[tuple[str, Verb], int]
-    notes: tuple[Note, ...]
-    script: tuple[str, ...] = ()
-    lines: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Incident:
     """Selected changes, and what is known about them.
 
@@ -145,11 +117,16 @@ def incident_of(log: Log, filters: Filters, rows: int) -> Incident:
     changes = [*found]
     notes = (*found.notes, *lacks.end(log))
     return Incident(
-        timeline_of(log, filters), tuple(_transactions(log, changes)), len(changes), _undo(log, filters), notes
+        timeline_of(log, filters),
+        tuple(shown_transactions(log, changes)),
+        len(changes),
+        shown_undo(log, filters, UndoOptions()),
+        notes,
     )
 
 
-def _transactions(log: Log, changes: Sequence[RowChange]) -> Iterator[ShownTransaction]:
+def shown_transactions(log: Log, changes: Sequence[RowChange]) -> Iterator[ShownTransaction]:
+    """Yield the transactions of changes, which are in commit order."""
     texts = dict[str, str]()
     if log.copies is None:
         for source, own in groupby(sorted(changes, key=_source), key=_source):
@@ -177,16 +154,3 @@ def _shown(change: RowChange) -> ShownRow:
     # Documents of which the log has only the changes are in neither image.
     cells += [Cell(name, None, None, False, False, True) for name in changed - {*before, *after}]
     return ShownRow(change, tuple(cells))
-
-
-def _undo(log: Log, filters: Filters) -> ShownUndo:
-    try:
-        with planned_undo(log, filters, UndoOptions()) as planned:
-            lines = planned.lines() if planned.is_possible else iter(())
-            script = tuple(islice(lines, _LINES))
-            rest = sum(1 for _ in lines)
-            counts = dict(sorted(planned.plan.counts.items()))
-            return ShownUndo(planned.is_possible, counts, planned.notes, script, len(script) + rest)
-    except UsageError as error:
-        refusal = Note(f"{error.message} {error.hint}".strip(), Kind.REFUSED)
-        return ShownUndo(False, {}, (refusal,))

@@ -1,0 +1,86 @@
+"""What an undo would do, without its script in memory; nothing is executed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from binloom.answers.undo import PlannedUndo, planned_undo
+from ingest.errors import UsageError
+from recover.notes import Kind, Note
+from recover.selection.filters import Filters
+from recover.sources.log import Log
+from recover.undo.options import UndoOptions
+from recover.undo.plan.left_rows import Group
+from recover.undo.rows.operations import Verb
+
+_LINES: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownUndo:
+    """What an undo would do; nothing is executed.
+
+    Attributes
+    ----------
+    is_possible
+        Whether there is a script; it is proved.
+    statements
+        Number of statements by table and verb.
+    script
+        Its first lines.
+    lines
+        Number of all lines.
+    transactions
+        Number of transactions that it takes back.
+    groups
+        Rows that get no statement, and why.
+    unknown
+        What the plan does not contain.
+    """
+
+    is_possible: bool
+    statements: Mapping[tuple[str, Verb], int]
+    notes: tuple[Note, ...]
+    script: tuple[str, ...] = ()
+    lines: int = 0
+    transactions: int = 0
+    groups: tuple[Group, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def shown_undo(
+    log: Log,
+    filters: Filters,
+    options: UndoOptions,
+    *,
+    rows_only: bool = False,
+    with_cascades: bool = False,
+    json_as_text: bool = False,
+) -> ShownUndo:
+    """Return what an undo would do; one that is refused is no error. The rest is as for `planned_undo`."""
+    try:
+        with planned_undo(
+            log, filters, options, rows_only=rows_only, with_cascades=with_cascades, json_as_text=json_as_text
+        ) as planned:
+            return _shown(planned)
+    except UsageError as error:
+        refusal = Note(f"{error.message} {error.hint or ''}".strip(), Kind.REFUSED)
+        return ShownUndo(False, {}, (refusal,))
+
+
+def _shown(planned: PlannedUndo) -> ShownUndo:
+    plan = planned.plan
+    lines = planned.lines() if planned.is_possible else iter(())
+    script = tuple(islice(lines, _LINES))
+    rest = sum(1 for _ in lines)
+    return ShownUndo(
+        is_possible=planned.is_possible,
+        statements=dict(sorted(plan.counts.items())),
+        notes=planned.notes,
+        script=script,
+        lines=len(script) + rest,
+        transactions=plan.selected.transactions,
+        groups=tuple(plan.left.groups),
+        unknown=tuple(plan.warnings),
+    )
