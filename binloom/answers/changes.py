@@ -59,7 +59,7 @@ class RowChange:
         return f"{self.source_id}/{self.epoch}/{self.binlog_file}/{self.transaction_pos}"
 
 
-def changes_of(log: Log, filters: Filters, limit: int | None = None) -> Answer[RowChange]:
+def changes_of(log: Log, filters: Filters, limit: int | None = None, offset: int = 0) -> Answer[RowChange]:
     """Return the row changes that filters select, in commit order.
 
     Parameters
@@ -68,13 +68,15 @@ def changes_of(log: Log, filters: Filters, limit: int | None = None) -> Answer[R
         It has the row changes that the filters select.
     limit
         At most this number of rows; None: all.
+    offset
+        Number of rows before the first one.
 
     Raises
     ------
     UsageError
         A name, place or time does not exist, or all rows are in quarantine.
     """
-    return _answer(log, filters, By.CHANGE, limit, known_fields(RowChange))
+    return _answer(log, filters, By.CHANGE, limit, known_fields(RowChange), offset)
 
 
 def sums_of(log: Log, filters: Filters, by: By, limit: int | None = None) -> Answer[dict[str, Any]]:
@@ -82,9 +84,10 @@ def sums_of(log: Log, filters: Filters, by: By, limit: int | None = None) -> Ans
     return _answer(log, filters, by, limit, dict)
 
 
-def _answer(log: Log, filters: Filters, by: By, limit: int | None, as_row: Any) -> Answer[Any]:
+def _answer(log: Log, filters: Filters, by: By, limit: int | None, as_row: Any, offset: int = 0) -> Answer[Any]:
     selection = log.select(filters)
-    return asked(log, selection, summary(selection, by, limit), as_row, explains_nothing=limit != 0)
+    query = summary(selection, by, limit, offset)
+    return asked(log, selection, query, as_row, explains_nothing=limit != 0 and not offset)
 
 
 def asked(log: Log, selection: Selection, query: "exp.Query", as_row: Any, *, explains_nothing: bool) -> Answer[Any]:
@@ -105,10 +108,7 @@ def asked(log: Log, selection: Selection, query: "exp.Query", as_row: Any, *, ex
     found = log.answer(query)
     columns = tuple(found.columns)
     first = next(found.rows, None)
-    notes = [*lacks.doubts(log, selection)]
-    is_explained = first is None and explains_nothing
-    notes += lacks.nothing(log, selection) if is_explained else lacks.quarantine(log, selection.filters)
-    notes += lacks.damage(log)
+    notes = lacks.of_selection(log, selection, is_explained=first is None and explains_nothing)
     begun = [chain([first] if first is not None else [], found.rows)]
 
     def read() -> Iterator[Cells]:

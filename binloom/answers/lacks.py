@@ -53,6 +53,19 @@ class Gap:
         return f"{place} of {self.source_id}: {self.reason}"
 
 
+def of_selection(log: Log, selection: Selection, *, is_explained: bool) -> Iterator[Note]:
+    """Yield what an answer about a selection lacks; if there is nothing to show and that `is_explained`, also why.
+
+    Raises
+    ------
+    UsageError
+        There is nothing to show because of a mistake.
+    """
+    yield from doubts(log, selection)
+    yield from nothing(log, selection) if is_explained else quarantine(log, selection.filters)
+    yield from damage(log)
+
+
 def doubts(log: Log, selection: Selection) -> Iterator[Note]:
     """Yield which of the filtered columns are masked or have other types, and which sources have lost older files."""
     filters = selection.filters

@@ -135,7 +135,7 @@ _QUERIES: Final = {
 }
 
 
-def summary(selection: Selection, by: By, limit: int | None = None) -> "exp.Query":
+def summary(selection: Selection, by: By, limit: int | None = None, offset: int = 0) -> "exp.Query":
     """Return the query of the selected changes by a unit.
 
     Parameters
@@ -146,6 +146,8 @@ def summary(selection: Selection, by: By, limit: int | None = None) -> "exp.Quer
         Unit of a row of the answer.
     limit
         At most this number of rows; None: all.
+    offset
+        Number of rows before the first one.
     """
     import sqlglot
     from sqlglot import exp
@@ -154,4 +156,5 @@ def summary(selection: Selection, by: By, limit: int | None = None) -> "exp.Quer
     if not isinstance(query, exp.Query):
         raise TypeError(by)
     query = query.with_("selected", as_=selection.query())
-    return query.limit(limit) if limit is not None else query
+    query = query.limit(limit) if limit is not None else query
+    return query.offset(offset) if offset else query
