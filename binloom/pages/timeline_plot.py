@@ -1,12 +1,12 @@
 """A timeline as SVG: a bar for each step, stacked by table, and the changes around the selected ones in grey."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Final
 
 from markupsafe import Markup, escape
 
-from binloom.answers.timeline import Timeline
+from binloom.answers.timeline import Step, Timeline
 from ingest.escapes import visible
 from ingest.words import counted
 
@@ -21,14 +21,21 @@ def classes(timeline: Timeline) -> dict[str, str]:
     return {table: f"table-{min(number, COLORS)}" for number, table in enumerate(timeline.tables)}
 
 
-def plot(timeline: Timeline) -> Markup:
-    """Return the timeline as SVG without text, which stretches to the width of the page."""
+def plot(timeline: Timeline, address_of: Callable[[Step], str] | None = None) -> Markup:
+    """Return the timeline as SVG without text, which stretches to the width of the page.
+
+    Parameters
+    ----------
+    address_of
+        Where the bar of a step leads to; None: bars are no links.
+    """
     if not timeline.steps:
         return Markup("")
     label = f"{counted(timeline.changes, 'row change')} over time"
+    role = "img" if address_of is None else "group"
     return Markup(
-        '<svg class="timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">{}</svg>'
-    ).format(_WIDTH, _HEIGHT, label, Markup("").join((*_bars(timeline), *_marks(timeline))))
+        '<svg class="timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">{}</svg>'
+    ).format(_WIDTH, _HEIGHT, role, label, Markup("").join((*_bars(timeline, address_of), *_marks(timeline))))
 
 
 def highest(timeline: Timeline) -> int:
@@ -55,7 +62,7 @@ def _marks(timeline: Timeline) -> Iterator[Markup]:
         )
 
 
-def _bars(timeline: Timeline) -> Iterator[Markup]:
+def _bars(timeline: Timeline, address_of: Callable[[Step], str] | None) -> Iterator[Markup]:
     top, width = highest(timeline), _WIDTH / len(timeline.steps)
     names = classes(timeline)
     for place, step in enumerate(timeline.steps):
@@ -64,7 +71,12 @@ def _bars(timeline: Timeline) -> Iterator[Markup]:
         if not parts:
             continue
         told = ", ".join(f"{name} {count:,}" for name, _, count in parts)
-        yield Markup("<g><title>{}</title>").format(f"{step.at:%Y-%m-%d %H:%M:%S} UTC: {told}")
+        title = f"{step.at:%Y-%m-%d %H:%M:%S} UTC: {told}"
+        if address_of is not None:
+            yield Markup('<a href="{}" aria-label="{}">').format(address_of(step), title)
+            # A low bar is hard to hit.
+            yield Markup(f'<rect class="target" x="{place * width:.2f}" y="0" width="{width:.2f}" height="{_HEIGHT}"/>')
+        yield Markup("<g><title>{}</title>").format(title)
         bottom = float(_HEIGHT)
         for _, name, count in parts:
             height = max(1.0, count / top * _HEIGHT)
@@ -73,4 +85,4 @@ def _bars(timeline: Timeline) -> Iterator[Markup]:
                 f'<rect class="{escape(name)}" x="{place * width:.2f}" y="{bottom:.2f}" width="{width * 0.86:.2f}"'
                 f' height="{height:.2f}"/>'
             )
-        yield Markup("</g>")
+        yield Markup("</g>") if address_of is None else Markup("</g></a>")
