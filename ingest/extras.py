@@ -10,11 +10,13 @@ _MODULES: Final = {
     **dict.fromkeys(("pyspark", "py4j", "dbt", "dbt_common", "great_expectations", "pyhive", "thrift"), "spark"),
     **dict.fromkeys(("numba", "llvmlite"), "compile"),
     **dict.fromkeys(("mcp", "mcp_types", "anyio", "pydantic"), "mcp"),
+    **dict.fromkeys(("starlette", "uvicorn"), "ui"),
 }
 _PURPOSE: Final = {
     "spark": "This command needs Spark, dbt and Great Expectations",
     "compile": "The decoder has to be compiled for this machine",
     "mcp": "This command needs the SDK of the Model Context Protocol",
+    "ui": "The pages need Starlette and uvicorn",
 }
 
 
