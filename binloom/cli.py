@@ -16,6 +16,7 @@ from binloom.cli_baseline import commands as baselines
 from binloom.cli_models import commands as models
 from binloom.cli_recover import commands as recovery
 from binloom.cli_retention import commands as retention
+from binloom.cli_ui import commands as pages
 from binloom.commands.output import Format, say
 from binloom.commands.running import end_with_the_pipe, hide_pandas_from_arrow, run_app
 from binloom.general_options import InstallCompletion, ShowCompletion, Version
@@ -477,6 +478,7 @@ app.add_typer(models)
 app.add_typer(retention)
 app.add_typer(recovery)
 app.add_typer(agents)
+app.add_typer(pages)
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ OPTIONS: Final[dict[str, tuple[Any, Any]]] = {
 
 
 def with_server(
-    *names: str, help: str, may_be_in_defaults: bool = False
+    *names: str, help: str, may_be_in_defaults: bool = False, has_port: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replace a parameter of a command by the options that name a server and the login there.
 
@@ -47,9 +47,12 @@ def with_server(
         The option that takes the host, such as `--against`, and its other names. The parameter has the first name.
     may_be_in_defaults
         A --defaults-file alone names a server too.
+    has_port
+        Whether --port is the server's. Without it, HOST:PORT has the port.
     """
     option = names[0]
     replaced = option.removeprefix("--").replace("-", "_")
+    login_options = {name: one for name, one in OPTIONS.items() if has_port or name != "port"}
     host = Annotated[str | None, typer.Option(*names, metavar="HOST[:PORT]", help=help)]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -58,7 +61,7 @@ def with_server(
         for name, parameter in signature.parameters.items():
             named = {name: (parameter.annotation, parameter.default)}
             if name == replaced:
-                named = {name: (host, None), **OPTIONS}
+                named = {name: (host, None), **login_options}
             parameters += [
                 inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
                 for key, (annotation, default) in named.items()
@@ -67,7 +70,7 @@ def with_server(
         @wraps(command)
         def served(**given: Any) -> None:
             place = given.pop(replaced, None)
-            login = {key: given.pop(key, default) for key, (_, default) in OPTIONS.items()}
+            login = {key: given.pop(key, default) for key, (_, default) in login_options.items()}
             is_named = place is not None or (may_be_in_defaults and login["defaults_file"] is not None)
             if not is_named:
                 _refuse_without_server(option, login)
@@ -88,7 +91,9 @@ def _refuse_without_server(option: str, login: dict[str, Any]) -> None:
             )
 
 
-def _address(option: str, place: str | None, port: int | None, ssl_mode: str | None, **given: Any) -> "ServerAddress":
+def _address(
+    option: str, place: str | None, port: int | None = None, *, ssl_mode: str | None, **given: Any
+) -> "ServerAddress":
     from ingest.sources.address import ServerAddress
 
     host, found = (None, None) if place is None else _host_and_port(option, place)

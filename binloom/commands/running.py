@@ -68,10 +68,6 @@ def run_app(app: typer.Typer, arguments: Sequence[str]) -> int:
         say(f"{place}{error.strerror or error}. Check that the path exists, may be used, and has space left.")
         return EXIT_SOURCE
     except Exception as error:
-        if _is_out_of_memory(error):
-            _flush()
-            say(f"the rows do not fit into memory: {_first_line(error)}. Ask for fewer: one table, a shorter time.")
-            return EXIT_SOURCE
         return _bug(error)
 
 
@@ -148,12 +144,19 @@ def _wrong_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
 
 def _bug(error: Exception) -> int:
     _flush()
+    say(unexpected(error))
+    return EXIT_SOURCE
+
+
+def unexpected(error: Exception) -> str:
+    """Return the sentence for an error that nobody expected; its traceback is in a file, but for a lack of memory."""
+    if _is_out_of_memory(error):
+        return f"the rows do not fit into memory: {_first_line(error)}. Ask for fewer: one table, a shorter time."
     trace = "".join(traceback.format_exception(error))
-    say(
+    return (
         f"this is a bug in binloom: {type(error).__name__}: {_first_line(error)}."
         f" The traceback is in {_log(trace)}; please report it with the command."
     )
-    return EXIT_SOURCE
 
 
 def _log(trace: str) -> Path:

@@ -76,6 +76,15 @@ def recorded(home: Path, schema: str, name: str) -> Recorded:
                 return Recorded(TableState.CUT_SHORT)
 
 
+def record_states(home: Path) -> list[tuple[str, int]]:
+    """Return name and time of the last change of each record: they change when a build changes a table."""
+    states = []
+    for path in sorted((home / _FOLDER).glob("[!.]*")):
+        with contextlib.suppress(FileNotFoundError):
+            states.append((path.name, path.stat().st_mtime_ns))
+    return states
+
+
 def tables_cut_short(home: Path) -> list[tuple[str, str]]:
     """Return schema and name of each table that a build was changing when it was killed, or failed."""
     tables = [tuple(path.name.split(".", 1)) for path in sorted((home / _FOLDER).glob("[!.]*"))]

@@ -51,9 +51,10 @@ MAY_IMPORT = {
     "binloom.answers": INGEST | RECOVER,
     "binloom.pages": INGEST | RECOVER | {"binloom.answers"},
     "binloom.agents": INGEST | RECOVER | {"binloom.api", "binloom.answers", "binloom.commands"},
+    "binloom.ui": INGEST | RECOVER | {"binloom.answers", "binloom.filter_options", "binloom.pages"},
     "binloom.commands": INGEST
     | {"binloom", "binloom.answers", "binloom.doctor", "binloom.filter_options", "binloom.pages", "binloom.site"}
-    | {"binloom.typed"}
+    | {"binloom.typed", "binloom.ui"}
     | RECOVER,
     "binloom.general_options": {"binloom.commands"},
     "binloom.options": {"ingest.errors", "binloom.commands"},
@@ -67,6 +68,7 @@ MAY_IMPORT = {
     | RECOVER,
     "binloom.cli_models": {"binloom.commands", "binloom.options"},
     "binloom.cli_retention": {"binloom.commands", "binloom.options"},
+    "binloom.cli_ui": INGEST | {"binloom.answers", "binloom.commands", "binloom.options", "binloom.server_options"},
     "binloom.cli": INGEST
     | {"binloom.answers", "binloom.commands", "binloom.general_options", "binloom.options", "binloom.server_options"}
     | {
@@ -75,6 +77,7 @@ MAY_IMPORT = {
         "binloom.cli_models",
         "binloom.cli_recover",
         "binloom.cli_retention",
+        "binloom.cli_ui",
     },
 }
 NOT_IN_BINLOG = {"pyspark", "pymysql", "pymysqlreplication", "dbt", "great_expectations", "typer", "rich"}

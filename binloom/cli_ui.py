@@ -1,0 +1,41 @@
+"""The command that serves pages. It is part of the same command line as those of `binloom.cli`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from binloom.options import SCHEMA_FROM, Ddl, FromFiles, MoreFiles, OneSource, SnapshotDir, not_empty
+from binloom.server_options import with_server
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(short_help="Look at the log in a browser.")
+@with_server("--schema-from", help=SCHEMA_FROM, has_port=False)
+def ui(
+    source: OneSource = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Address that is listened on.", callback=not_empty)
+    ] = "127.0.0.1",
+    page_port: Annotated[
+        int | None, typer.Option("--port", min=1, max=65535, metavar="N", help="Port; default: any that is free.")
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    from_files: FromFiles = None,
+    more_files: MoreFiles = None,
+    snapshot_dir: SnapshotDir = None,
+    ddl: Ddl = None,
+    schema_from: Any = None,
+) -> None:
+    """Show changes over time, transactions, rows, tables and undos as pages. Changes nothing. Needs no Java.
+
+    The command prints one address with a secret, opens it in a browser, and serves the pages until Ctrl-C. Only this
+    machine can reach them, unless --host says otherwise. Without --files, they show what has landed. Needs the extra
+    `ui`.
+    """
+    from binloom.answers.given_definitions import GivenDefinitions
+    from binloom.commands.open_log import inputs_of
+    from binloom.commands.ui import serve_pages
+
+    inputs = inputs_of(from_files, more_files, GivenDefinitions(snapshot_dir, ddl, schema_from))
+    raise typer.Exit(serve_pages(inputs, [source] if source is not None else [], host, page_port or 0, not no_browser))

@@ -1,0 +1,92 @@
+"""The log that the pages ask: opened once, and anew when it has changed on disk."""
+
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from binloom.answers.answer import NoteList
+from binloom.answers.opening import Inputs, open_full_log
+from ingest.warehouse.built import record_states
+from ingest.warehouse.raw_state import PLAIN_TABLES, raw_states
+from ingest.warehouse.tables import DERIVED_TABLES
+from recover.notes import Note
+from recover.sources.log import Log
+
+# The file with the good builds of a home.
+_BUILDS = "builds.json"
+
+
+class OpenedLog:
+    """A log that is opened when it is first asked. One question at a time may use it.
+
+    A home changes by landing, a build, an expiry, an erasure. Then the log is opened anew before the next question, so
+    that no answer has values that are not there any more.
+
+    Parameters
+    ----------
+    inputs
+        What is asked.
+    sources
+        Names of sources that were given.
+    """
+
+    def __init__(self, inputs: Inputs, sources: list[str]) -> None:
+        self.inputs = inputs
+        self.sources = sources
+        self._log: Log | None = None
+        self._state: object = None
+        self._told = NoteList()
+        self._folder = tempfile.TemporaryDirectory(prefix="binloom-ui-")
+
+    @property
+    def folder(self) -> Path:
+        """A folder for what does not fit into memory, and for files that are sent. Nobody else may read it."""
+        return Path(self._folder.name)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was told when the log was opened."""
+        return tuple(self._told)
+
+    def log(self) -> Log:
+        """Return the log as it is now.
+
+        Raises
+        ------
+        BinloomError
+            It cannot be read, or is not there any more.
+        """
+        state = self._state_now()
+        if self._log is None or state != self._state:
+            # The files of the log before are closed first.
+            self._log, self._told = None, NoteList()
+            self._log = open_full_log(self.inputs, self.sources, spill=self.folder, tell=self._told)
+            self._state = state
+        return self._log
+
+    def _state_now(self) -> object:
+        if self.inputs.files:
+            return [_state_of_file(one) for one in self.inputs.files]
+        home = self.inputs.folder
+        # Tables that follow from others are written by whoever first needs them: also by a question.
+        tables = (table for table in PLAIN_TABLES if table not in DERIVED_TABLES)
+        return raw_states(home, tables), record_states(home), _state_of_file(home / _BUILDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log = None
+        self._folder.cleanup()
+
+
+def _state_of_file(path: Path | str) -> tuple[int, int] | None:
+    """Return size and time of a file; None for a pipe, which is read once, or an object in a store."""
+    try:
+        found = Path(path).stat() if isinstance(path, Path) and path.is_file() else None
+    except OSError:
+        return None
+    return None if found is None else (found.st_size, found.st_mtime_ns)

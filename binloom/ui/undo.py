@@ -1,0 +1,89 @@
+"""What an undo would do, and its script. Nothing is executed."""
+
+from typing import Any, Final
+
+from binloom.answers.shown_undo import shown_undo
+from binloom.answers.undo import planned_undo
+from binloom.ui.opened_log import OpenedLog
+from binloom.ui.view import Download, View, new_file, show, write_lines
+from binloom.ui.words import FILTERS, Words
+from ingest.errors import UsageError
+from recover.selection.filters import Filters, separated
+from recover.sources.log import Log
+from recover.undo.options import Direction, Mode, UndoOptions
+
+_MODES: Final = {
+    Mode.REFUSE: "refuse the undo",
+    Mode.SKIP: "leave these rows out",
+    Mode.DEPENDENTS: "take the later transactions back, too",
+    Mode.FORCE: "overwrite the later changes",
+}
+_SWITCHES: Final = {
+    "rows-only": "only the selected row changes, not their whole transactions",
+    "by-transaction": "one block for each transaction, in the reverse of commit order",
+    "with-cascades": "also rows that foreign keys changed and the server did not log",
+    "json-as-text": "texts in JSON stay texts, even where they may be dates or bytes",
+}
+_OPTIONS: Final = ("conflicts", "columns", *_SWITCHES)
+_SHOWN: Final = 40
+
+
+def _page(log: Log, words: Words, opened: OpenedLog) -> str:
+    filters = words.filters()
+    options = _options(words)
+    is_selective = filters.is_selective
+    found = shown_undo(log, filters, options, **_switches(words)) if is_selective else None
+    return show(
+        "undo.html",
+        words=words,
+        filters=FILTERS,
+        selecting=words.selecting(),
+        found=found,
+        mode=options.mode.value,
+        modes={mode.value: text for mode, text in _MODES.items()},
+        switches=_SWITCHES,
+        groups=found.groups[:_SHOWN] if found else (),
+        notes=(*opened.notes, *(found.notes if found else ())),
+        shown_notes=found.notes if found else (),
+    )
+
+
+def _script(log: Log, words: Words, opened: OpenedLog) -> Download:
+    filters = words.filters()
+    _assert_selective(filters)
+    ending = words.one("end-with") or "commit"
+    if ending not in ("commit", "rollback"):
+        raise UsageError(f"A script cannot end with {ending!r}.", hint="Give commit or rollback.")
+    path = new_file(opened.folder)
+    try:
+        with planned_undo(log, filters, _options(words), **_switches(words)) as planned:
+            write_lines(path, (f"{line}\n" for line in planned.lines("rollback" if ending == "rollback" else "commit")))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return Download(path, "undo.sql" if ending == "commit" else "rehearsal.sql", "application/sql")
+
+
+def _assert_selective(filters: Filters) -> None:
+    if not filters.is_selective:
+        raise UsageError("No filter is set.", hint="Select the transactions that are to be taken back.")
+
+
+def _options(words: Words) -> UndoOptions:
+    given = words.one("conflicts") or Mode.REFUSE.value
+    try:
+        mode = Mode(given)
+    except ValueError:
+        modes = ", ".join(one.value for one in Mode)
+        raise UsageError(f"Conflicts cannot be met with {given!r}.", hint=f"Give {modes}.") from None
+    columns = words.one("columns")
+    names = None if columns is None else frozenset(separated([columns]))
+    return UndoOptions(Direction.UNDO, mode, names, words.has("by-transaction"))
+
+
+def _switches(words: Words) -> dict[str, Any]:
+    return {name.replace("-", "_"): words.has(name) for name in _SWITCHES if name != "by-transaction"}
+
+
+VIEW = View((*FILTERS, *_OPTIONS), _page)
+SCRIPT = View((*FILTERS, *_OPTIONS, "end-with"), _script)

@@ -1,0 +1,87 @@
+"""`binloom ui` as a process: its address, its log, its end, and the mistakes that it tells."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.command_line import COMMAND, assert_sentence, binloom
+from tests.support.pages import LOG
+from tests.support.patience import PATIENCE_SECONDS
+from tests.support.places import PROJECT
+
+FILES = ("--files", LOG / "binlog.000001", LOG / "binlog.000002", "--snapshot-dir", LOG / "schema")
+ADDRESS = re.compile(r"(http://127\.0\.0\.1:(\d+)/)\?token=([\w-]{43})\n")
+
+
+@contextmanager
+def served(*words: object, env: dict[str, str] | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """Start the command; end it at the latest at exit."""
+    process = subprocess.Popen(
+        [*COMMAND, "ui", *map(str, (*words, *FILES))],
+        cwd=PROJECT,
+        env={**os.environ, **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def address_of(process: "subprocess.Popen[str]") -> re.Match[str]:
+    assert process.stdout is not None
+    found = ADDRESS.fullmatch(process.stdout.readline())
+    assert found is not None
+    return found
+
+
+def test_it_serves_until_ctrl_c_and_logs_nothing(tmp_path: Path) -> None:
+    # There is no browser, and the temporary folder is the test's own.
+    env = {"BROWSER": str(tmp_path / "missing"), "TMPDIR": str(tmp_path), "PATH": str(tmp_path), "DISPLAY": ""}
+    with served(env=env) as process:
+        address = address_of(process)
+        with httpx2.Client(base_url=address[1]) as client:
+            assert client.get("/").status_code == 403
+            assert client.get("/", params={"token": address[3]}).status_code == 200
+            shown = client.get("/row", params={"table": "shop.orders", "key": "1042"})
+            assert shown.status_code == 200 and "Version 6 of 6" in shown.text
+            assert "server" not in shown.headers
+        process.send_signal(signal.SIGINT)
+        out, problems = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 0 and out == ""
+        assert all(line.startswith("binloom: ") for line in problems.splitlines()), problems
+        assert "1042" not in problems and address[3] not in problems and "GET" not in problems
+    assert [*tmp_path.glob("binloom-*")] == []
+
+
+def test_a_port_that_is_taken_is_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = binloom("ui", "--no-browser", "--port", taken.getsockname()[1], *FILES)
+    assert_sentence(done, 2, "cannot be served on 127.0.0.1:", "--port")
+
+
+@pytest.mark.parametrize(
+    ("words", "needle"),
+    [
+        ((), "There is no folder"),
+        (("--host", "203.0.113.7"), "cannot be served on 203.0.113.7.*--host"),
+        (("--host", " "), "--host is empty"),
+        (("--files", "/nonexistent/binlog.000001"), "/nonexistent/binlog.000001"),
+        (("--ddl", "x.sql"), "--ddl is for the tables of files"),
+    ],
+)
+def test_mistakes_are_told_before_an_address(words: tuple[str, ...], needle: str, tmp_path: Path) -> None:
+    done = binloom("ui", "--no-browser", *words, home=tmp_path / "missing")
+    assert_sentence(done, 2, needle)
+    assert done.stdout == ""

@@ -1,0 +1,120 @@
+"""The log under the pages of `binloom ui`: hostile names, masks, and a session that is open while the log changes."""
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from starlette.testclient import TestClient
+
+from binloom.answers.opening import Inputs
+from ingest.escapes import visible
+from ingest.warehouse.home import HOME_VARIABLE
+from tests.support.in_process import binloom_here
+from tests.support.nasty import SCHEMA, SCRIPT, TABLE, VALUE, nasty_file
+from tests.support.pages import DAMAGE, LOG, addresses, let_in, page
+
+
+def run(home: Path, *words: object) -> None:
+    done = binloom_here(*words, home=home)
+    assert done.returncode == 0, done.stderr
+
+
+def land(home: Path, folder: Path = LOG) -> None:
+    run(home, "snapshot", "--source", "shop", "--from-dir", LOG / "schema")
+    run(home, "ingest", "--source", "shop", "--binlog-dir", folder, "--all")
+
+
+def everything(client: TestClient, more: tuple[str, ...] = ()) -> str:
+    """Return all pages and files as one text."""
+    kinds = [
+        f"/table/file?table=shop.{one}&format={kind}" for one in ("orders", "customers") for kind in ("csv", "sql")
+    ]
+    script = f"/undo/script?transaction={DAMAGE}"
+    return "\n".join(client.get(one).text for one in (*addresses(), *kinds, script, *more))
+
+
+def test_names_and_values_are_data(tmp_path: Path) -> None:
+    nasty_file(tmp_path / "b.000001", 1)
+    own = {"table": f"{SCHEMA}.{TABLE}"}
+    paths = [
+        "/",
+        "/transactions",
+        "/transaction?id=b.000001%3A126",
+        "/table",
+        f"/table?{urlencode(own)}",
+        f"/row?{urlencode({**own, 'key': '1'})}",
+        f"/undo?{urlencode({'table': '*'})}",
+        f"/?{urlencode({'table': SCRIPT, 'where': SCRIPT})}",
+        f"/row?{urlencode({'table': SCRIPT, 'key': SCRIPT})}",
+    ]
+    with let_in(Inputs([tmp_path / "b.000001"])) as client:
+        listed = page(client, "/transactions")
+        paths[2] = next(link for link in listed.links.values() if link.startswith("/transaction?"))
+        paths.append(paths[2].replace("/transaction?", "/later?"))
+        texts = [client.get(path).text for path in paths]
+        for path, text in zip(paths, texts, strict=True):
+            assert page(client, path, client.get(path).status_code) and "<script" not in text, path
+            # A field has the text itself, which is sent again.
+            assert not {"\x1b", "\u202e", "\u2028", "\x9b"} & set(re.sub(r'value="[^"]*"', "", text)), path
+        for text in (texts[2], texts[4], texts[5]):
+            assert VALUE.partition("\x1b")[0] in text
+        assert visible(TABLE).replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;") in texts[3]
+        # A link with such a name leads to its page.
+        assert page(client, next(link for link in page(client, "/table").links.values() if "table=" in link))
+
+
+def test_masked_values_are_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "masks.yml").write_text('tags: {free: "null"}\nrules:\n  - {columns: shop.orders.note, tag: free}\n')
+    land(home)
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    with let_in(Inputs()) as client:
+        texts = everything(client, ("/transactions?page=2", "/table?table=shop.orders&as-of=binlog.000001:20000"))
+        assert "Fragile" not in texts and "cancelled" in texts and "masked" in texts
+
+
+def test_an_open_session_sees_an_erasure_and_what_lands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    folder = tmp_path / "binlogs"
+    folder.mkdir()
+    shutil.copy(LOG / "binlog.000001", folder)
+    land(home, folder)
+    with let_in(Inputs()) as client:
+        before = page(client, "/").text
+        shutil.copy(LOG / "binlog.000002", folder)
+        run(home, "ingest", "--source", "shop", "--binlog-dir", folder, "--all")
+        after = page(client, "/").text
+        assert "397 row changes" in after and "397 row changes" not in before
+        maker = page(client, "/row?table=shop.customers&key=3&version=1").links
+        made = next(link for link in maker.values() if link.startswith("/transaction?"))
+        places = [made, "/row?table=shop.customers&key=3", "/table/file?table=shop.customers&format=csv"]
+        address = re.findall(r"[\w.+-]+@[\w-]+\.[a-z]+", client.get(made).text)[2]
+        assert all(address in client.get(place).text for place in places)
+        run(home, "erase", "--source", "shop", "--table", "shop.customers", "--key", "3", "--apply")
+        assert not any(address in client.get(place).text for place in places)
+        assert "397 row changes" in page(client, "/").text
+
+
+def test_a_home_that_goes_away_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    land(home)
+    with let_in(Inputs()) as client:
+        assert "397 row changes" in page(client, "/").text
+        home.rename(tmp_path / "elsewhere")
+        assert "There is no folder" in page(client, "/", 400).text
+        (tmp_path / "elsewhere").rename(home)
+        assert "397 row changes" in page(client, "/").text
+
+
+def test_a_file_that_grows_is_read_again(tmp_path: Path) -> None:
+    nasty_file(tmp_path / "b.000001", 1)
+    with let_in(Inputs([tmp_path / "b.000001"])) as client:
+        assert "1 row change" in page(client, "/").text
+        whole = (LOG / "binlog.000001").read_bytes()
+        (tmp_path / "b.000001").write_bytes(whole)
+        assert "1 row change\n" not in page(client, "/").text

@@ -1,0 +1,151 @@
+"""`binloom ui`: what each page shows of the recorded shop, and that it leads on."""
+
+import io
+import re
+from collections.abc import Iterator
+
+import pyarrow.parquet as pq
+import pytest
+from starlette.testclient import TestClient
+
+from binloom.ui.words import FILTERS
+from tests.support.in_process import binloom_here
+from tests.support.pages import DAMAGE, LOG, let_in, page, sample_inputs
+
+FILES = ("--files", LOG / "binlog.000001", LOG / "binlog.000002", "--snapshot-dir", LOG / "schema")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with let_in(sample_inputs()) as found:
+        yield found
+
+
+def test_the_timeline_leads_to_the_changes(client: TestClient) -> None:
+    found = page(client, "/")
+    assert "397 row changes" in found.text and "the log goes on after binlog.000002" in found.text
+    # What a form has no field for would be lost when it is sent.
+    assert {name for name, _ in found.fields} == {*FILTERS}
+    assert "4 statements changed definitions of tables" in found.text
+    orders = page(client, found.links["shop.orders"])
+    assert "135 row changes" in orders.text and ("table", "shop.orders") in orders.fields
+    assert "other changes" in orders.text
+    bars = re.findall(r'<a href="(/\?since[^"]*)" aria-label="([^"]*)"', client.get("/").text)
+    assert len(bars) > 10
+    highest = next(address for address, label in bars if "shop.orders 54" in label)
+    zoomed = page(client, highest.replace("&amp;", "&"))
+    assert "57 row changes" in zoomed.text
+    listed = page(client, zoomed.links["Transactions with these changes"])
+    assert DAMAGE in listed.links
+
+
+def test_transactions_are_sorted_and_paged(client: TestClient) -> None:
+    first = page(client, "/transactions")
+    biggest = page(client, first.links["rows"])
+    assert next(text for text in biggest.links if text.startswith("binlog.")) == DAMAGE
+    both = [page(client, "/transactions"), page(client, first.links["Next"])]
+    assert "Next" not in both[1].links
+    names = [text for one in both for text in one.links if text.startswith("binlog.")]
+    done = binloom_here("query", "--by", "transaction", "--format", "csv", *FILES)
+    known = [line.split(",")[0].removeprefix("files/0/") for line in done.stdout.splitlines()[1:]]
+    assert names == [one.replace("/", ":") for one in known] and len(names) == 72
+    assert "There are no more transactions." in page(client, "/transactions?page=9").text
+
+
+def test_sums_of_a_selection_are_those_of_query(client: TestClient) -> None:
+    found = page(client, "/transactions?table=shop.orders&changed=status")
+    done = binloom_here(
+        "query", "--by", "transaction", "--format", "csv", "--table", "shop.orders", "--changed", "status", *FILES
+    )
+    names = [text for text in found.links if text.startswith("binlog.")]
+    assert len(names) == len(done.stdout.splitlines()) - 1
+
+
+def test_a_transaction_leads_to_its_rows_and_its_undo(client: TestClient) -> None:
+    found = page(client, f"/transaction?id={DAMAGE}")
+    assert "53 rows, 5,700 bytes" in found.text and re.search(r"status\npacked\ncancelled", found.text)
+    second = page(client, found.links["Next"])
+    assert found.text.count("UPDATE\n") == 50 and second.text.count("UPDATE\n") == 3
+    name, address = next((text, link) for text, link in second.links.items() if text.startswith("History of"))
+    assert f"Row\n{name.removeprefix('History of ')}\n" in page(client, address).text
+    later = page(client, found.links["Later changes of the same rows"])
+    assert (
+        re.search(r":76\nshop.orders\n1\n0\n1042", later.text)
+        and "/row?table=shop.orders&key=1042" in later.links.values()
+    )
+    assert "52 UPDATE of shop.orders; proved." in page(client, found.links["How to take it back"]).text
+
+
+def test_a_row_through_time(client: TestClient) -> None:
+    last = page(client, "/row?table=shop.orders&key=1042")
+    assert "Version 6 of 6" in last.text and re.search(r"status\ncancelled\nshipped\nversion 6", last.text)
+    assert ("version", "6") in last.fields and "Next" not in last.links
+    before = page(client, last.links["Previous"])
+    assert re.search(r"status\nshipped\ncancelled\nversion 5", before.text)
+    # The column was not changed since the row was made.
+    first = page(client, before.links["version 1"])
+    assert "Version 1 of 6" in first.text and "INSERT" in first.text
+    assert "no version 7" in page(client, "/row?table=shop.orders&key=1042&version=7", 400).text
+
+
+def test_a_table_at_a_moment_and_its_files(client: TestClient) -> None:
+    found = page(client, f"/table?table=shop.orders&as-of={DAMAGE}")
+    assert re.search(r"Rows\n53,\ncomplete", found.text) and "1042" in found.links
+    assert "shop.orders" in page(client, "/table").links
+    files = {kind: client.get(found.links[kind]) for kind in ("CSV", "Parquet", "SQL")}
+    for name, kind in (("csv", "CSV"), ("sql", "SQL")):
+        done = binloom_here("state", "shop.orders", "--as-of", DAMAGE, "--format", name, *FILES)
+        assert files[kind].content.decode() == done.stdout and done.stdout.count("\n") > 50
+        assert "attachment" in files[kind].headers["content-disposition"]
+    assert pq.read_table(io.BytesIO(files["Parquet"].content)).num_rows == 53
+
+
+def test_an_undo_and_its_script(client: TestClient) -> None:
+    found = page(client, f"/undo?transaction={DAMAGE}")
+    assert "There is a script" in found.text and re.search(r"shop.orders\nUPDATE\n52", found.text)
+    assert "its former values were set again" in found.text
+    done = binloom_here("undo", "--transaction", DAMAGE, *FILES)
+    assert client.get(found.links["Download the script"]).text == done.stdout
+    rehearsal = client.get(found.links["Download a rehearsal, which ends with ROLLBACK"]).text
+    assert "ROLLBACK" in rehearsal and rehearsal != done.stdout
+
+
+def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(client: TestClient) -> None:
+    refused = "/undo?table=shop.orders&key=1042&type=INSERT"
+    found = page(client, refused)
+    assert "There is no script as things are" in found.text and "This page does not show everything." in found.text
+    later = [address for text, address in found.links.items() if address.startswith("/transaction?id=")]
+    assert later and page(client, later[0])
+    forced = page(client, f"{refused}&conflicts=with-dependents&rows-only=yes")
+    assert ("rows-only", "yes") in forced.fields
+    assert "There is no script" in page(client, refused.replace("/undo", "/undo/script"), 400).text
+    assert "No filter is set." in page(client, "/undo/script", 400).text
+    assert "Select the transactions" in page(client, "/undo").text
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "needle"),
+    [
+        ("/?table=shop.nothing", 400, "no table 'shop.nothing'"),
+        ("/?tabel=shop.orders", 400, "This page has no 'tabel'"),
+        ("/?since=yesterday", 400, "is not a time"),
+        ("/?thread=x", 400, "which is no number"),
+        ("/?where=before.%27", 400, "No answer"),
+        ("/transactions?sort=size", 400, "cannot be sorted by 'size'"),
+        ("/transactions?page=0", 400, "Give 1 or more"),
+        ("/transaction", 400, "'id' is missing"),
+        ("/transaction?id=x", 400, "does not name a transaction"),
+        ("/transaction?id=binlog.000002:1", 400, ""),
+        ("/row?table=shop.orders&key=999999", 400, "999999"),
+        ("/row?table=shop.orders&table=shop.customers&key=1", 400, "has 2 values"),
+        ("/table?table=shop.orders&as-of=2020-01-01", 400, ""),
+        ("/table/file?table=shop.orders&format=exe", 400, "There is no format 'exe'"),
+        ("/undo?table=shop.orders&conflicts=ignore", 400, "Conflicts cannot be met with 'ignore'"),
+        ("/nothing", 404, "no page at this address"),
+        ("/../../etc/passwd", 404, "no page at this address"),
+        ("/table/file/..%2f..%2fetc%2fpasswd", 404, "no page at this address"),
+    ],
+)
+def test_mistakes_are_sentences(client: TestClient, address: str, status: int, needle: str) -> None:
+    found = page(client, address, status)
+    assert needle in found.text and "Traceback" not in found.text and "root:" not in found.text
