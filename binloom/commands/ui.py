@@ -1,10 +1,12 @@
 """`binloom ui`: serve the pages of a log to the browser of one person."""
 
+import os
 import signal
 import socket
 import sys
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from binloom.answers.opening import Inputs
 from binloom.commands.output import print_line, say
@@ -13,8 +15,12 @@ from binloom.pages.rendering import render
 from ingest.errors import EXIT_DONE, UsageError
 from recover.sources.cluster import is_cluster_target
 
-_LOCAL = ("127.0.0.1", "localhost", "::1")
-_SECONDS_TO_END = 1
+if TYPE_CHECKING:
+    import uvicorn
+
+_LOCAL: Final = ("127.0.0.1", "localhost", "::1")
+_SECONDS_TO_END: Final = 1
+_DISPLAYS: Final = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
 def serve_pages(inputs: Inputs, sources: list[str], host: str, port: int, opens_browser: bool) -> int:
@@ -68,7 +74,7 @@ def serve_pages(inputs: Inputs, sources: list[str], host: str, port: int, opens_
     return EXIT_DONE
 
 
-def _run(server: "uvicorn.Server", listening: socket.socket) -> None:  # type: ignore[name-defined]  # noqa: F821
+def _run(server: "uvicorn.Server", listening: socket.socket) -> None:
     """Run a server until a signal ends it. It raises the signal again afterwards, which then does nothing."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
@@ -94,6 +100,9 @@ def _open(address: str, folder: Path) -> None:
 
     It is in a file, because other users of the machine see the words that a browser is started with.
     """
+    if sys.platform == "linux" and not any(map(os.environ.get, _DISPLAYS)):
+        # A browser for text would take the terminal.
+        return
     page = folder / "open.html"
     page.write_text(render("ui/opening.html", address=address), "utf-8")
     try:

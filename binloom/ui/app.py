@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
-from binloom.ui import row, table, timeline, transaction, transactions, undo
+from binloom.ui import coverage, row, schema, table, timeline, transaction, transactions, undo
 from binloom.ui.opened_log import OpenedLog
 from binloom.ui.view import Download, View, show
 from binloom.ui.words import Words
@@ -29,6 +29,8 @@ VIEWS: Final[dict[str, View]] = {
     "/table/file": table.FILE,
     "/undo": undo.VIEW,
     "/undo/script": undo.SCRIPT,
+    "/schema": schema.VIEW,
+    "/coverage": coverage.VIEW,
 }
 
 
@@ -56,7 +58,10 @@ def application(opened: OpenedLog, failure_of: Callable[[Exception], str]) -> St
     def page(view: View) -> Callable[[Request], Any]:
         async def answered(request: Request) -> Response:
             words = Words(request.query_params.multi_items())
-            return await to_thread.run_sync(_answer, view, words, opened, failure_of, limiter=one_at_a_time)
+            # The end of the process does not wait for a long question.
+            return await to_thread.run_sync(
+                _answer, view, words, opened, failure_of, limiter=one_at_a_time, abandon_on_cancel=True
+            )
 
         return answered
 

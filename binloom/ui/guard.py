@@ -103,7 +103,7 @@ class Guard:
     def _without_cookie(self, request: Request) -> Response | None:
         """Return the answer to a request without the cookie, or one of another site; None for others."""
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return _refused("Another site asks for this page.")
+            return _refused("Another site asks for this page. If that was you, paste the address into the browser.")
         if not _is_equal(request.cookies.get(self._cookie, ""), self._session):
             return _refused("This browser was not let in. Open the address that `binloom ui` printed.")
         return None

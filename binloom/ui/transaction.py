@@ -1,24 +1,31 @@
 """One transaction: its rows before and after, and what changed the same rows later."""
 
 from itertools import islice
+from typing import Final
 
 from binloom.answers import lacks
 from binloom.answers.changes import changes_of, sums_of
 from binloom.answers.incident import shown_transactions
 from binloom.answers.transaction_list import later_changes, transactions_listed
 from binloom.ui.opened_log import OpenedLog
-from binloom.ui.view import PAGE, View, show
+from binloom.ui.view import PAGE, View, show, told
 from binloom.ui.words import Words
+from ingest.errors import UsageError
 from recover.questions.listed_transactions import Sort
 from recover.selection.filters import By, Filters
 from recover.sources.log import Log
+
+_MOST: Final = 5
 
 
 def _page(log: Log, words: Words, opened: OpenedLog) -> str:
     number = words.number("page", 1)
     whole = _filters(words)
     of_table = Filters.of(transactions=whole.transactions, tables=words.several("table"))
-    listed = transactions_listed(log, whole, Sort.TIME, 1)
+    listed = transactions_listed(log, whole, Sort.TIME, _MOST)
+    if len(listed.transactions) > 1:
+        names = ", ".join(one.transaction_id for one in listed.transactions)
+        raise UsageError("Several transactions have this name.", hint=f"Give one of {names}.")
     rows = changes_of(log, of_table, PAGE + 1, (number - 1) * PAGE)
     changes = list(rows)
     shown = list(shown_transactions(log, changes[:PAGE]))
@@ -33,7 +40,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         shown=shown,
         page=number,
         has_more=len(changes) > PAGE,
-        notes=(*opened.notes, *rows.notes, *lacks.end(log)),
+        notes=told(log, opened, rows.notes, ()),
     )
 
 
@@ -48,7 +55,7 @@ def _later(log: Log, words: Words, opened: OpenedLog) -> str:
         later=later[:PAGE],
         has_more=len(later) > PAGE,
         most=PAGE,
-        notes=(*opened.notes, *notes, *lacks.end(log)),
+        notes=told(log, opened, notes, ()),
     )
 
 

@@ -1,9 +1,8 @@
 """The transactions with selected changes, page by page."""
 
-from binloom.answers import lacks
 from binloom.answers.transaction_list import transactions_listed
 from binloom.ui.opened_log import OpenedLog
-from binloom.ui.view import PAGE, View, show
+from binloom.ui.view import PAGE, View, show, told
 from binloom.ui.words import FILTERS, Words
 from ingest.errors import UsageError
 from recover.questions.listed_transactions import Sort
@@ -23,7 +22,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         sort=sort.value,
         sorts=[one.value for one in Sort],
         page=number,
-        notes=(*opened.notes, *found.notes, *lacks.end(log)),
+        notes=told(log, opened, found.notes, words.several("source")),
     )
 
 

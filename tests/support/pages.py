@@ -109,5 +109,8 @@ def addresses() -> list[str]:
         "/table",
         "/table?table=shop.orders",
         "/undo",
+        "/schema",
+        "/schema?table=shop.orders",
+        "/coverage",
         f"/undo?transaction={DAMAGE}",
     ]

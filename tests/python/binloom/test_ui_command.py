@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import httpx2
 import pytest
 
 from tests.support.command_line import COMMAND, assert_sentence, binloom
+from tests.support.in_process import binloom_here
 from tests.support.pages import LOG
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
@@ -85,3 +87,12 @@ def test_mistakes_are_told_before_an_address(words: tuple[str, ...], needle: str
     done = binloom("ui", "--no-browser", *words, home=tmp_path / "missing")
     assert_sentence(done, 2, needle)
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "starlette.applications"])
+def test_without_the_extra_it_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [one for one in sys.modules if one.startswith("binloom.ui")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    done = binloom_here("ui", "--no-browser", *FILES)
+    assert_sentence(done, 3, "The pages need Starlette and uvicorn", r"pip install 'binloom\[ui\]'")

@@ -9,7 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from binloom.answers.opening import Inputs
+from binloom.ui.opened_log import OpenedLog
 from ingest.escapes import visible
+from ingest.warehouse.built import TableRecord
 from ingest.warehouse.home import HOME_VARIABLE
 from tests.support.in_process import binloom_here
 from tests.support.nasty import SCHEMA, SCRIPT, TABLE, VALUE, nasty_file
@@ -76,7 +78,9 @@ def test_masked_values_are_on_no_page(tmp_path: Path, monkeypatch: pytest.Monkey
         assert "Fragile" not in texts and "cancelled" in texts and "masked" in texts
 
 
-def test_an_open_session_sees_an_erasure_and_what_lands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_session_sees_what_lands_an_erasure_and_an_expiry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     folder = tmp_path / "binlogs"
@@ -97,6 +101,24 @@ def test_an_open_session_sees_an_erasure_and_what_lands(tmp_path: Path, monkeypa
         run(home, "erase", "--source", "shop", "--table", "shop.customers", "--key", "3", "--apply")
         assert not any(address in client.get(place).text for place in places)
         assert "397 row changes" in page(client, "/").text
+        run(home, "expire", "--source", "shop", "--before-file", "binlog.000002", "--apply")
+        expired = page(client, "/").text
+        assert "144 row changes" in expired and "This page does not show everything." in expired
+        assert "No answer" in page(client, made, 400).text
+
+
+def test_the_log_is_opened_anew_after_a_build_and_not_before(tmp_path: Path) -> None:
+    land(tmp_path)
+    with OpenedLog(Inputs(home=tmp_path), []) as opened:
+        first = opened.log()
+        assert opened.log() is first
+        # As a build does for each of its tables.
+        record = TableRecord(tmp_path, "binloom_quality", "lost_events")
+        with record.changing(hides=False):
+            second = opened.log()
+        assert second is not first
+        record.end(is_whole=True)
+        assert opened.log() is not second and opened.log() is opened.log()
 
 
 def test_a_home_that_goes_away_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_a_transaction_leads_to_its_rows_and_its_undo(client: TestClient) -> Non
     later = page(client, found.links["Later changes of the same rows"])
     assert (
         re.search(r":76\nshop.orders\n1\n0\n1042", later.text)
-        and "/row?table=shop.orders&key=1042" in later.links.values()
+        and "/row?table=shop.orders&key=1042&source=files" in later.links.values()
     )
     assert "52 UPDATE of shop.orders; proved." in page(client, found.links["How to take it back"]).text
 
@@ -123,6 +123,14 @@ def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(cl
     assert "Select the transactions" in page(client, "/undo").text
 
 
+def test_a_page_is_the_same_after_others(client: TestClient) -> None:
+    # A plan leaves temporary tables in the connection.
+    shown = ["/row?table=shop.orders&key=1042", "/table?table=shop.orders", f"/undo?transaction={DAMAGE}"]
+    before = [client.get(one).text for one in shown]
+    assert client.get("/undo?table=shop.customers").status_code == 200
+    assert [client.get(one).text for one in shown] == before
+
+
 @pytest.mark.parametrize(
     ("address", "status", "needle"),
     [
@@ -136,6 +144,7 @@ def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(cl
         ("/transaction", 400, "'id' is missing"),
         ("/transaction?id=x", 400, "does not name a transaction"),
         ("/transaction?id=binlog.000002:1", 400, ""),
+        ("/transaction?id=5ca1ab1e-0000-4000-8000-0000b1d1003e:52-53", 400, "Several transactions have this name"),
         ("/row?table=shop.orders&key=999999", 400, "999999"),
         ("/row?table=shop.orders&table=shop.customers&key=1", 400, "has 2 values"),
         ("/table?table=shop.orders&as-of=2020-01-01", 400, ""),
@@ -149,3 +158,21 @@ def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(cl
 def test_mistakes_are_sentences(client: TestClient, address: str, status: int, needle: str) -> None:
     found = page(client, address, status)
     assert needle in found.text and "Traceback" not in found.text and "root:" not in found.text
+
+
+def test_the_schema_shows_statements_and_definitions(client: TestClient) -> None:
+    found = page(client, "/schema")
+    assert found.text.count("CREATE TABLE") + found.text.count("create table") >= 3
+    orders = page(client, found.links["shop.orders"])
+    assert "Definitions of\nshop.orders" in orders.text and re.search(r"\nstatus\n", orders.text)
+    assert page(client, orders.links["Transactions of the minutes around it"])
+
+
+def test_coverage_shows_files_and_what_is_not_known(client: TestClient) -> None:
+    found = page(client, "/coverage")
+    assert "the log goes on after binlog.000002" in found.text and re.search(
+        r"binlog.000002\nfiles, epoch 0", found.text
+    )
+    first = page(client, found.links["binlog.000001"])
+    assert ("file", "binlog.000001") in first.fields
+    assert {text.partition(":")[0] for text in first.links if text.startswith("binlog.")} == {"binlog.000001"}
