@@ -46,7 +46,8 @@ EMPTY_MARTS = {
     "binloom_quality.db/stream_gaps": "source_id, from_epoch: bigint, from_pos: bigint, from_file",
     "binloom_quality.db/failed_segments": "source_id, epoch: bigint, segment_start: bigint, binlog_file",
     "binloom_quality.db/uncovered_bytes": "source_id, epoch: bigint, range_start: bigint, binlog_file, defect",
-    "binloom_quality.db/file_breaks": "source_id, following_epoch: bigint, following_binlog_file",
+    "binloom_quality.db/file_breaks": "source_id, epoch: bigint, binlog_file, following_epoch: bigint,"
+    " following_binlog_file",
     "binloom_quality.db/statement_format_changes": "source_id, schema_name, table_name, first_epoch: bigint,"
     " first_pos: bigint, first_binlog_file, last_epoch: bigint, last_pos: bigint, last_binlog_file",
 }
@@ -173,7 +174,8 @@ def _small_marts() -> Iterator[tuple[str, str]]:
         yield (
             name,
             f"""select '{SOURCE}' as source_id, 0 as epoch, '{FILE}' as binlog_file, 4 as segment_start,
-            4 as start_pos, 0 as payload_ordinal, 4 as transaction_pos, 'QUERY' as kind, '' as sql_text""",
+            4 as start_pos, 0 as payload_ordinal, 4 as transaction_pos, 'QUERY' as kind, '' as sql_text,
+            null::varchar as sql_mode""",
         )
     for name, names in EMPTY_MARTS.items():
         typed = (column.partition(":") for column in names.split(","))
