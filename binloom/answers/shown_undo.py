@@ -1,6 +1,6 @@
 """What an undo would do, without its script in memory; nothing is executed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -15,6 +15,7 @@ from recover.undo.plan.left_rows import Group
 from recover.undo.rows.operations import Verb
 
 _LINES: Final = 2_000
+_CHARACTERS: Final = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,20 @@ def shown_undo(
         return ShownUndo(False, {}, (refusal,))
 
 
+def _first(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the first lines, not many and not much."""
+    left = _CHARACTERS
+    for line in islice(lines, _LINES):
+        yield line
+        left -= len(line)
+        if left < 0:
+            return
+
+
 def _shown(planned: PlannedUndo) -> ShownUndo:
     plan = planned.plan
     lines = planned.lines() if planned.is_possible else iter(())
-    script = tuple(islice(lines, _LINES))
+    script = tuple(_first(lines))
     rest = sum(1 for _ in lines)
     return ShownUndo(
         is_possible=planned.is_possible,

@@ -12,6 +12,8 @@ from ingest.escapes import visible
 
 LONGEST: Final = 300
 """Characters of a value that is shown at once; the rest unfolds."""
+MOST: Final = 20_000
+"""Characters of a value or a text that a page has at most: a log has values of a gigabyte."""
 
 
 def render(template: str, **names: Any) -> str:
@@ -33,7 +35,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"seen": _seen, "time": _time, "cell": _cell, "count": _count}
+    environment.filters |= {"seen": _seen, "time": _time, "cell": _cell, "count": _count, "text": _text}
     environment.globals["style"] = lambda name: Markup(style(name))
     return environment
 
@@ -49,6 +51,13 @@ def _time(value: datetime | None) -> str:
     return text.removesuffix(".000000")
 
 
+def _text(value: str) -> str:
+    """Return a text, which is cut if it is very long; it says so."""
+    if len(value) <= MOST:
+        return _seen(value)
+    return f"{_seen(value[:MOST])}… (the first {MOST:,} of {len(value):,} characters)"
+
+
 def _count(value: int) -> str:
     return f"{value:,}"
 
@@ -57,10 +66,10 @@ def _cell(value: str | None) -> Markup:
     """Return a value as HTML: NULL is not the text NULL, and a long text unfolds."""
     if value is None:
         return Markup('<span class="null">NULL</span>')
-    text = _seen(value)
-    if len(text) <= LONGEST:
+    text = _text(value)
+    if len(value) <= LONGEST:
         return Markup('<span class="value">{}</span>').format(text)
     return Markup(
         '<details class="long"><summary><span class="value">{}</span>… {} characters</summary>'
         '<span class="value">{}</span></details>'
-    ).format(text[:LONGEST], f"{len(text):,}", text)
+    ).format(_seen(value[:LONGEST]), f"{len(value):,}", text)
