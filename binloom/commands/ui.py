@@ -5,7 +5,9 @@ import signal
 import socket
 import sys
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from binloom.answers.opening import Inputs
@@ -105,7 +107,10 @@ def _open(address: str, folder: Path) -> None:
         return
     page = folder / "open.html"
     page.write_text(render("ui/opening.html", address=address), "utf-8")
-    try:
+    # Some browsers run until they are closed.
+    Thread(target=_open_file, args=(page,), daemon=True).start()
+
+
+def _open_file(page: Path) -> None:
+    with suppress(webbrowser.Error, OSError):
         webbrowser.open(page.as_uri())
-    except (webbrowser.Error, OSError):
-        return

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 
 import httpx2
 import pytest
@@ -65,6 +66,23 @@ def test_it_serves_until_ctrl_c_and_logs_nothing(tmp_path: Path) -> None:
         assert all(line.startswith("binloom: ") for line in problems.splitlines()), problems
         assert "1042" not in problems and address[3] not in problems and "GET" not in problems
     assert [*tmp_path.glob("binloom-*")] == []
+
+
+def test_a_browser_gets_the_address_in_a_file_that_nobody_else_can_read(tmp_path: Path) -> None:
+    seen, browser = tmp_path / "seen", tmp_path / "browser"
+    # A browser for text, which runs until it is closed.
+    tell = f'printf "%s\\n" "$*" > {seen}.part; mv {seen}.part {seen}'
+    browser.write_text(f"#!/bin/sh\n{tell}; exec sleep 5 > /dev/null 2>&1\n")
+    browser.chmod(0o755)
+    with served(env={"BROWSER": f"{browser} %s", "TMPDIR": str(tmp_path)}) as process:
+        address = address_of(process)
+        end = monotonic() + PATIENCE_SECONDS
+        while not seen.exists() and monotonic() < end:
+            sleep(0.05)
+        page = Path(seen.read_text().strip().removeprefix("file://"))
+        assert address[3] in page.read_text() and address[3] not in seen.read_text()
+        assert page.parent.stat().st_mode & 0o077 == 0
+        assert httpx2.get(address[1], params={"token": address[3]}).status_code == 200
 
 
 def test_a_port_that_is_taken_is_a_sentence() -> None:
