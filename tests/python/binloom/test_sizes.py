@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from binloom.commands import state
+from binloom.answers import state_files
 from binloom.commands.query import _TEXT_ROWS as QUERY_TEXT
 from binloom.commands.sql import _TEXT_ROWS as SQL_TEXT
 from ingest.binlog.buffers import INDEX_CAPACITY, ROW_CAPACITY
@@ -36,7 +36,7 @@ HOUR = 3600
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the batches of fetched rows, of Parquet, of INSERT statements and of undone changes small."""
-    for module in (engine, state, inserts, changes):
+    for module in (engine, state_files, inserts, changes):
         monkeypatch.setattr(module, "_ROWS_AT_ONCE", SMALL)
 
 
