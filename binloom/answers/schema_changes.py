@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from binloom.answers import lacks
@@ -70,9 +71,6 @@ def schema_changes_of(log: Log, filters: Filters) -> Answer[SchemaChange]:
         Of these, sources, schemas, tables, files and times select. Of a table, the statements on its whole schema are
         selected, too.
     """
-    from sqlglot import exp
-
-    query = exp.select(*COLUMNS).from_("binloom.schema_changes").where(_condition(filters)).order_by(*_ORDER)
     notes = (
         *lacks.beginning(log, filters.sources, filters.since),
         *lacks.gaps(log, filters.sources),
@@ -80,13 +78,22 @@ def schema_changes_of(log: Log, filters: Filters) -> Answer[SchemaChange]:
         *lacks.end(log),
         *lacks.damage(log),
     )
+    return Answer(COLUMNS, notes, partial(_cells, log, filters), known_fields(SchemaChange))
 
-    def read() -> Iterator[Cells]:
-        for cells in log.rows(query):
-            if _concerns(dict(zip(COLUMNS, cells, strict=True)), filters):
-                yield cells
 
-    return Answer(COLUMNS, notes, read, known_fields(SchemaChange))
+def found_schema_changes(log: Log, filters: Filters) -> Iterator[SchemaChange]:
+    """Yield the statements of `schema_changes_of`, without what is not known of them."""
+    for cells in _cells(log, filters):
+        yield SchemaChange(**dict(zip(COLUMNS, cells, strict=True)))
+
+
+def _cells(log: Log, filters: Filters) -> Iterator[Cells]:
+    from sqlglot import exp
+
+    query = exp.select(*COLUMNS).from_("binloom.schema_changes").where(_condition(filters)).order_by(*_ORDER)
+    for cells in log.rows(query):
+        if _concerns(dict(zip(COLUMNS, cells, strict=True)), filters):
+            yield cells
 
 
 def _condition(filters: Filters) -> "exp.Expr":

@@ -1,17 +1,14 @@
 """Row changes over time, those that filters select beside all others."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from binloom.answers.schema_changes import SchemaChange, found_schema_changes
 from recover.questions.timeline import span_query, step_of, timeline_query
 from recover.selection.condition import Selection
 from recover.selection.filters import Filters
 from recover.sources.log import Log
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 _LEAST_AROUND: Final = timedelta(minutes=5)
 
@@ -33,17 +30,6 @@ class Step:
     at: datetime
     selected: dict[str, int]
     others: int
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A statement that changes definitions of tables."""
-
-    at: datetime
-    binlog_file: str
-    start_pos: int
-    thread_id: int | None
-    sql_text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +55,7 @@ class Timeline:
     changes: int
     step: timedelta
     steps: tuple[Step, ...]
-    definitions: tuple[Definition, ...] = ()
+    definitions: tuple[SchemaChange, ...] = ()
 
     @property
     def tables(self) -> dict[str, int]:
@@ -109,30 +95,7 @@ def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
         own = selected.get(number, {})
         others = sum(everything.get(number, {}).values()) - sum(own.values())
         steps.append(Step(_time(number, step), own, max(0, others)))
-    return Timeline(first, last, changes, step, tuple(steps), tuple(_definitions(log, near)))
-
-
-def _definitions(log: Log, near: Filters) -> Iterator[Definition]:
-    from sqlglot import exp
-
-    at = exp.column("event_timestamp")
-    query = (
-        exp.select("event_timestamp", "binlog_file", "start_pos", "thread_id", "sql_text")
-        .from_("binloom.schema_changes")
-        .where(at >= _literal(near.since), at < _literal(near.until))
-        .order_by("source_id", "epoch", "file_sequence", "start_pos")
-    )
-    if near.sources:
-        query = query.where(exp.column("source_id").isin(*near.sources))
-    for row in log.rows(query):
-        yield Definition(row[0].astimezone(UTC), *row[1:])
-
-
-def _literal(time: datetime | None) -> "exp.Expression":
-    from sqlglot import exp
-
-    assert time is not None
-    return exp.cast(exp.Literal.string(f"{time:%Y-%m-%d %H:%M:%S}+00:00"), "timestamptz")
+    return Timeline(first, last, changes, step, tuple(steps), tuple(found_schema_changes(log, near)))
 
 
 def _sums(log: Log, selection: Selection, step: timedelta) -> dict[int, dict[str, int]]:

@@ -56,9 +56,12 @@ def _marks(timeline: Timeline) -> Iterator[Markup]:
     """Yield a line for each statement that changes definitions."""
     begin, end = timeline.steps[0].at, timeline.steps[-1].at + timeline.step
     for one in timeline.definitions:
-        place = (one.at - begin) / (end - begin) * _WIDTH
+        # Its time selected it.
+        assert one.event_timestamp is not None
+        place = (one.event_timestamp - begin) / (end - begin) * _WIDTH
+        told = f"{one.event_timestamp:%Y-%m-%d %H:%M:%S} UTC: {visible((one.sql_text or '')[:200])}"
         yield Markup('<g><title>{}</title><line class="definition" x1="{}" x2="{}" y1="0" y2="{}"/></g>').format(
-            f"{one.at:%Y-%m-%d %H:%M:%S} UTC: {visible(one.sql_text[:200])}", f"{place:.2f}", f"{place:.2f}", _HEIGHT
+            told, f"{place:.2f}", f"{place:.2f}", _HEIGHT
         )
 
 

@@ -1,11 +1,14 @@
 """`binloom incident`: one file that shows what was selected, and loads nothing."""
 
 import re
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from binloom.pages.rendering import _environment
 from tests.support.browser import browser, complaints
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom_here
@@ -78,6 +81,20 @@ def test_more_rows_than_are_shown_are_told(tmp_path: Path) -> None:
     page = Page(path)
     assert "This page does not show everything." in page.texts and "This report shows the first 20 of 397" in page.text
     assert "4 statements that changed definitions of tables in this time" in page.texts
+
+
+def test_statements_that_are_not_shown_are_told() -> None:
+    listed = _environment().get_template("parts.html").module
+    at = datetime(2026, 11, 28, tzinfo=UTC)
+    statements = [
+        SimpleNamespace(
+            event_timestamp=at, binlog_file="b", start_pos=pos, thread_id=None, sql_text=f"drop table t{pos}"
+        )
+        for pos in range(51)
+    ]
+    assert "These are the first 50." not in listed.definitions(statements[:50])  # type: ignore[attr-defined]
+    shown = listed.definitions(statements)  # type: ignore[attr-defined]
+    assert "These are the first 50." in shown and shown.count("drop table") == 50
 
 
 def test_an_undo_that_is_refused_has_its_reason(tmp_path: Path) -> None:
