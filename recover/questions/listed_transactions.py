@@ -5,6 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from recover.questions.statistics import SECONDS
 from recover.selection.condition import Selection, place_condition
 from recover.selection.filters import Filters
 
@@ -31,19 +32,16 @@ _ORDERS: Final = {
     Sort.BYTES: f"bytes_in_file desc, {_PLACE}",
 }
 # In Spark's SQL. `found` are the places of transactions with the number of their selected changes.
-_LIST: Final = """
+_LIST: Final = f"""
     select
         transaction_id, source_id, binlog_file, start_pos, gtid, thread_id, started_at, committed_at, outcome,
-        case when
-            committed_at >= started_at and unix_micros(committed_at) - unix_micros(started_at) < 86400000000
-            then (unix_micros(committed_at) - unix_micros(started_at)) / 1000000
-        end as seconds,
+        {SECONDS} as seconds,
         end_pos - start_pos as bytes_in_file,
-        row_events, inserts, updates, deletes, {changes} as selected_changes
+        row_events, inserts, updates, deletes, {{changes}} as selected_changes
     from binloom.transactions
-    {found}
-    order by {order}
-    limit {limit} offset {offset}"""
+    {{found}}
+    order by {{order}}
+    limit {{limit}} offset {{offset}}"""
 _FOUND: Final = """
     inner join (
         select

@@ -33,6 +33,12 @@ class Least:
     seconds: float | None = None
 
 
+_IS_PLAUSIBLE: Final = (
+    "committed_at >= started_at and unix_micros(committed_at) - unix_micros(started_at) < 86400000000"
+)
+SECONDS: Final = f"case when {_IS_PLAUSIBLE} then (unix_micros(committed_at) - unix_micros(started_at)) / 1000000 end"
+"""Expression on `binloom.transactions`: how long a transaction lasted; NULL if its session has set its own time."""
+
 # In Spark's SQL; `selected` are the row changes that the filters select. A transaction counts with all of its rows.
 _TRANSACTIONS: Final = """
     select
@@ -52,13 +58,8 @@ _TRANSACTIONS: Final = """
                 transaction_id, gtid, thread_id, started_at, committed_at, outcome, source_id, epoch, file_sequence,
                 start_pos, row_events, inserts, updates, deletes, selected_changes, tables,
                 end_pos - start_pos as bytes_in_file,
-                case when committed_at is not null then
-                    committed_at >= started_at and unix_micros(committed_at) - unix_micros(started_at) < 86400000000
-                end as is_plausible,
-                case when
-                    committed_at >= started_at and unix_micros(committed_at) - unix_micros(started_at) < 86400000000
-                    then (unix_micros(committed_at) - unix_micros(started_at)) / 1000000
-                end as seconds
+                case when committed_at is not null then {is_plausible} end as is_plausible,
+                {seconds} as seconds
             from binloom.transactions
             inner join (
                 select
@@ -138,7 +139,7 @@ def transactions_query(selection: "Selection", top: int, least: Least) -> "exp.Q
     thresholds = {"row_events": least.rows, "bytes_in_file": least.bytes, "seconds": least.seconds}
     given = [f"{name} >= {value}" for name, value in thresholds.items() if value is not None]
     wanted = " or ".join(given) if given else f"rank_by_rows <= {top} or rank_by_seconds <= {top}"
-    return _query(_TRANSACTIONS.format(wanted=wanted), selection)
+    return _query(_TRANSACTIONS.format(wanted=wanted, seconds=SECONDS, is_plausible=_IS_PLAUSIBLE), selection)
 
 
 def tables_query(selection: "Selection", unit: Unit) -> "exp.Query":
