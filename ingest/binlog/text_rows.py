@@ -16,6 +16,7 @@ from ingest.binlog.kernel import split_rows, write_singles
 from ingest.binlog.kernel import text_row_layout as kernel
 from ingest.binlog.kernel.guard import address_of
 from ingest.binlog.kernel.layout import PADDING
+from ingest.binlog.text_arrays import text_array
 from ingest.errors import BrokenStreamError
 
 SOURCE_BYTES: Final = 20 << 20
@@ -113,13 +114,7 @@ class TextRows:
 
     def _rows(self) -> pa.ListArray:
         values, size = self._get("VALUES"), self._get("TEXT_END")
-        present = pa.array(self._present[:values].view(bool))
-        texts = pa.StringArray.from_buffers(
-            values,
-            pa.py_buffer(self._offsets[: values + 1].copy()),
-            pa.py_buffer(self._text[:size].tobytes()),
-            present.buffers()[1],
-        )
+        texts = text_array(values, self._present, self._offsets, self._text, size)
         self._set("VALUES", 0)
         self._set("TEXT_END", 0)
         return self._lists(texts)
