@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from binloom.answers import lacks
 from binloom.answers.answer import Answer, Cells, known_fields
-from binloom.answers.lacks import Gap, gaps_of
+from binloom.answers.lacks import Gap, gap_notes, gaps_of
 from ingest.words import subject
 from recover.notes import Kind, Note
 from recover.selection.filters import Filters
@@ -152,10 +152,11 @@ def coverage_of(log: Log, sources: Sequence[str] = ()) -> Coverage:
     landed = [] if home is None else _landed(home, sources)
     files = [*_files(log, sources, landed)]
     quarantine = log.quarantined(Filters(sources=tuple(sources)))
+    gaps = gaps_of(log, sources)
     proved = None if home is None else _proved(home, sources)
     notes = (
         *lacks.beginning(log, sources),
-        *lacks.gaps(log, sources),
+        *gap_notes(gaps),
         *_on_quarantine(quarantine),
         *_on_proofs(home, proved),
         *lacks.end(log),
@@ -168,7 +169,7 @@ def coverage_of(log: Log, sources: Sequence[str] = ()) -> Coverage:
         as_row=known_fields(CoveredFile),
         sources=tuple(map(_source, landed)),
         quarantine=tuple(quarantine),
-        gaps=tuple(gaps_of(log, sources)),
+        gaps=tuple(gaps),
         masked=tuple(_masked(log, sources)),
         proved=proved,
     )
