@@ -17,7 +17,7 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
     yield ",".join(csv_cell(name) for name in (*columns, UNKNOWN, UNCERTAIN)) + "\n"
     for row in rows:
         cells = [_csv_value(row.values.get(name)) for name in columns]
-        own_marks = [_csv_value("; ".join(marks_of(row).get(name, ())) or None) for name in (UNKNOWN, UNCERTAIN)]
+        own_marks = [_csv_value("; ".join(reasons) or None) for reasons in marks(row)]
         yield ",".join((*cells, *own_marks)) + "\n"
 
 
@@ -31,7 +31,8 @@ def write_parquet(columns: Sequence[str], rows: Iterator[Row], output: Path) -> 
     with pq.ParquetWriter(output, schema, compression="zstd") as writer:
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
             values = {name: [row.values.get(name) for row in part] for name in columns}
-            own_marks = {name: [marks_of(row).get(name) for row in part] for name in lists}
+            known = [marks_of(row) for row in part]
+            own_marks = {name: [one.get(name) for one in known] for name in lists}
             writer.write_table(pa.table({**values, **own_marks}, schema=schema))
 
 
