@@ -346,13 +346,9 @@ def undo(
         The log cannot be read, the filters select nothing, or options contradict each other. An undo that is refused
         is no error: it has no script, and tells why.
     """
-    modes = {Mode.SKIP: skip_conflicts, Mode.DEPENDENTS: with_dependents, Mode.FORCE: force}
-    chosen = [mode for mode, is_chosen in modes.items() if is_chosen]
-    if len(chosen) > 1:
-        raise UsageError("skip_conflicts, with_dependents and force contradict each other.", hint="Give one of them.")
     options = UndoOptions(
         Direction.REDO if redo else Direction.UNDO,
-        chosen[0] if chosen else Mode.REFUSE,
+        Mode.of(skip_conflicts=skip_conflicts, with_dependents=with_dependents, force=force),
         None if columns is None else frozenset(separated(_listed(columns))),
         by_transaction,
     )

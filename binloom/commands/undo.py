@@ -32,20 +32,9 @@ def undo_options(
     by_transaction: bool,
 ) -> UndoOptions:
     """Return what the options ask for."""
-    chosen = [
-        mode
-        for mode, is_chosen in (
-            (Mode.SKIP, skip_conflicts),
-            (Mode.DEPENDENTS, with_dependents),
-            (Mode.FORCE, force),
-        )
-        if is_chosen
-    ]
-    if len(chosen) > 1:
-        names = " and ".join(f"--{mode.value}" for mode in chosen)
-        raise UsageError(f"{names} contradict each other.", hint="Give one of them.")
+    mode = Mode.of(skip_conflicts=skip_conflicts, with_dependents=with_dependents, force=force)
     names_of_columns = None if columns is None else frozenset(separated([columns]))
-    return UndoOptions(direction, chosen[0] if chosen else Mode.REFUSE, names_of_columns, by_transaction)
+    return UndoOptions(direction, mode, names_of_columns, by_transaction)
 
 
 def report_selection(filters: Filters, direction: Direction) -> None:

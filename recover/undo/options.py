@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import Self
+
+from ingest.errors import UsageError
 
 
 class Mode(Enum):
@@ -12,6 +15,22 @@ class Mode(Enum):
     SKIP = "skip-conflicts"
     DEPENDENTS = "with-dependents"
     FORCE = "force"
+
+    @classmethod
+    def of(cls, *, skip_conflicts: bool = False, with_dependents: bool = False, force: bool = False) -> Self:
+        """Return the treatment that is asked for.
+
+        Raises
+        ------
+        UsageError
+            More than one is asked for.
+        """
+        asked = {cls.SKIP: skip_conflicts, cls.DEPENDENTS: with_dependents, cls.FORCE: force}
+        chosen = [mode for mode, is_asked in asked.items() if is_asked]
+        if len(chosen) > 1:
+            names = " and ".join(f"--{mode.value}" for mode in chosen)
+            raise UsageError(f"{names} contradict each other.", hint="Give one of them.")
+        return cls(chosen[0] if chosen else cls.REFUSE)
 
 
 class Direction(Enum):
