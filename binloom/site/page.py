@@ -17,7 +17,7 @@ from binloom.site.table_pages import TablePages, badge, section
 from ingest.escapes import json_in_script
 from ingest.words import counted
 
-_SCRIPTS: Final = ("routes.js", "way.js", "columns.js", "search.js")
+_SCRIPTS: Final = ("routes.js", "zoom.js", "way.js", "columns.js", "search.js")
 _MOST_PLOTS: Final = 24
 
 

@@ -7,6 +7,7 @@ from binloom.site.areas import area_of, feeding_areas, tables_by_area
 from binloom.site.facts import Facts
 from binloom.site.lineage import Lineage, Table
 from binloom.site.markup import anchor, inline, link, prose, rows, text
+from binloom.site.table_graph import TableGraph
 from ingest.words import counted
 
 _KINDS: Final = {"source": "raw table", "seed": "seed", "model": "model"}
@@ -19,10 +20,7 @@ class TablePages:
         self._lineage = lineage
         self._facts = facts
         self._tables = {table.name: table for table in lineage.tables}
-        self._children: dict[str, list[str]] = {table.name: [] for table in lineage.tables}
-        for table in lineage.tables:
-            for parent in table.parents:
-                self._children.setdefault(parent, []).append(table.name)
+        self._graph = TableGraph(lineage)
 
     def is_table(self, name: str) -> bool:
         """Return whether a name is that of a table."""
@@ -73,12 +71,12 @@ class TablePages:
             ("Schema", [f"<code>{text(table.schema)}</code>"] if table.schema else []),
             ("File", [f"<code>{text(table.path)}</code>"] if table.path else []),
             ("Reads", [self._link(name) for name in sorted(table.parents)]),
-            ("Feeds", [self._link(name) for name in sorted(set(self._children[table.name]))]),
+            ("Feeds", [self._link(name) for name in sorted(self._graph.children[table.name])]),
         ]
         return section(
             f"<p class='path'>{link('The way of the data', 'start')} / {link(area.title, 'area', area.folder)}</p>"
             f"<h1>{text(table.name)}</h1>{prose(table.description, self.is_table)}{_facts_of(place)}"
-            f"{self._columns(table)}{self._tests(table)}{_sql(table)}",
+            f"{self._way(table)}{self._columns(table)}{self._tests(table)}{_sql(table)}",
             table.name,
             "table",
             table.name,
@@ -100,11 +98,29 @@ class TablePages:
             f"{untyped}</p>" + rows(["column", "type", "description"], cells, f"Columns of {table.name}")
         )
 
-    def _tests(self, table: Table) -> str:
-        if not table.tests:
+    def _way(self, table: Table) -> str:
+        drawing = self._graph.drawing(table.name)
+        if not drawing:
             return ""
-        cells = [[f"<code>{text(name)}</code>", self._result(name)] for name in sorted(table.tests)]
-        return f"<h2>Tests</h2>{rows(['test', 'last result'], cells, f'Tests of {table.name}')}"
+        return (
+            "<h2>The way of the data</h2><p class='quiet'>The tables that it is made of are on the left, back to the "
+            "raw tables; those that are made of it are on the right.</p>"
+            f'<div class="drawing" role="region" tabindex="0" aria-label="Drawing">{drawing}</div>'
+        )
+
+    def _tests(self, table: Table) -> str:
+        """Return the tests of a table. A fault in it also shows in the tests of the tables that are made of it."""
+        cells = [
+            [f"<code>{text(name)}</code>", self._link(one), self._result(name)]
+            for one in [table.name, *self._graph.made_of(table.name)]
+            for name in sorted(self._tables[one].tests)
+        ]
+        if not cells:
+            return ""
+        return (
+            "<h2>Tests</h2><p class='quiet'>The tests of this table, and of the tables that are made of it.</p>"
+            f"{rows(['test', 'of table', 'last result'], cells, f'Tests of {table.name}')}"
+        )
 
     def _result(self, name: str) -> str:
         result = self._facts.tests.get(name)

@@ -164,7 +164,7 @@ function drawn(start, sources, targets) {
   addLines(new Set([start, ...sources]));
   addLines(new Set([start, ...targets]));
   const size = place(boxes, [...lines.values()].map((line) => [line.from.box.table, line.to.box.table]));
-  const svg = shape("svg", { width: size.width, height: size.height, role: "group", "aria-label": "Way of the column" });
+  const svg = shape("svg", { viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, role: "group", "aria-label": "Way of the column" });
   const paths = [];
   for (const { from, to, isExact, ends } of lines.values()) {
     const middle = (row) => row.box.y + PADDING / 2 + (row.index + 0.5) * ROW;
@@ -241,6 +241,7 @@ function drawColumn(address) {
       element("p", "The sources of the column are on the left, the columns that are made of it on the right.", { class: "quiet" }),
       element("div", drawn(start, sources, targets), { class: "drawing", tabindex: "0", role: "region", "aria-label": "Drawing" }),
     );
+    addZoom(page.querySelector(".drawing"));
   }
   if (isInexact) {
     page.append(element("p", "A dashed line: the SQL could be followed to the table only, not to its columns.", { class: "quiet" }));
@@ -256,13 +257,4 @@ function drawColumn(address) {
     element("p", "The conditions of joins and filters decide which rows a table has. They are not sources of its columns.", { class: "quiet" }),
   );
   return true;
-}
-
-// A broad drawing begins where the chosen column is.
-function centreColumn() {
-  const drawing = document.querySelector("#column .drawing");
-  const chosen = drawing?.querySelector(".chosen rect");
-  if (!chosen) return;
-  drawing.scrollLeft = Number(chosen.getAttribute("x")) - drawing.clientWidth / 2 + Number(chosen.getAttribute("width")) / 2;
-  drawing.scrollTop = Number(chosen.getAttribute("y")) - drawing.clientHeight / 2;
 }

@@ -30,7 +30,6 @@ function show(isFirst) {
   else target.scrollIntoView();
   // A reader of the screen begins at the new page, not at the link that was followed.
   if (!isFirst) page.focus({ preventScroll: true });
-  if (isColumn) centreColumn();
   drawWay();
 }
 

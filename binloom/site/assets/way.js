@@ -42,7 +42,7 @@ function drawWay() {
   way.querySelector("svg")?.remove();
   const boxes = new Map([...way.querySelectorAll(".box")].map((box) => [box.dataset.area, box]));
   const frame = way.getBoundingClientRect();
-  const stages = [...way.querySelectorAll("li")];
+  const stages = [...way.querySelectorAll("li")].filter((stage) => stage.querySelector(".box"));
   const stageOf = (box) => stages.indexOf(box.closest("li"));
   const passages = stages.map((stage) => passage(stage, frame));
   const drawing = shape("svg", { "aria-hidden": "true" });

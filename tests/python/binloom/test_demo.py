@@ -78,7 +78,8 @@ STREAMING = "org.apache.spark.sql.execution.streaming"
 # Follows the links of the site, to a tenth of the columns; gives the page that each has shown.
 OPEN_ALL_PAGES = """
 const done = arguments[0];
-const anchors = new Set([...document.querySelectorAll("a[href^='#']")].map((link) => link.hash.slice(1)));
+const links = [...document.querySelectorAll("a[href^='#']")];
+const anchors = new Set(links.map((link) => link.getAttribute("href").slice(1)));
 let columns = 0;
 for (const anchor of anchors) if (anchor.startsWith("column/") && columns++ % 10) anchors.delete(anchor);
 (async () => {

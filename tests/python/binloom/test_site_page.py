@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tomllib
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -16,59 +16,29 @@ import duckdb
 import pytest
 
 from binloom.site.areas import AREAS, area_of
-from binloom.site.facts import Activity, Facts, Outcome, Proof, Source, read_facts, read_tests
-from binloom.site.lineage import Column, Edge, Lineage, Table
+from binloom.site.facts import Activity, Facts, Outcome, Proof, read_facts, read_tests
+from binloom.site.lineage import Column, Lineage
 from binloom.site.markup import prose
 from binloom.site.page import index_page
 from binloom.site.plots import plots
+from tests.support.lineages import (
+    CHANGES,
+    FACTS,
+    HOSTILE,
+    HOSTILE_COLUMN,
+    HOSTILE_TABLE,
+    LINEAGE,
+    NOON,
+    PROOFS,
+    RAW,
+    STAGED,
+    table,
+)
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.places import PROJECT
 
-NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
 ASSETS = PROJECT / "binloom" / "site" / "assets"
 BESIDE = {"dbt.html", "manifest.json", "catalog.json", "lineage.json", "lineage.dot"}
-
-HOSTILE_TABLE = "</script><script>alert(1)</script>"
-HOSTILE_COLUMN = """"'><img src=x onerror=alert(1)> größe 𝄞 %41 {{content}}"""
-
-
-def table(name: str, group: str, parents: tuple[str, ...] = (), columns: tuple[str, ...] = ("id", "value")) -> Table:
-    kind = "source" if group == "raw" else "seed" if group == "seeds" else "model"
-    described = tuple(Column(column, "string", f"Description of `{column}`.") for column in columns)
-    sql = None if kind == "source" else f"select * from {' '.join(parents)}"
-    return Table(name, "binloom", kind, f"Rows of {name}. More.", described, sql, f"{name}.sql", parents, (), group)
-
-
-RAW = table("binlog_raw.row_events", "raw", columns=("id", "value", "after_values"))
-STAGED = table("stg_row_events", "staging/binlog", (RAW.name,))
-CHANGES = table("row_changes", "marts", (STAGED.name,))
-PROOFS = table("uncovered_bytes", "marts/quality/bytes", (CHANGES.name,))
-LINEAGE = Lineage(
-    (RAW, STAGED, CHANGES, PROOFS, table("event_types", "seeds")),
-    (
-        Edge((RAW.name, "id"), (STAGED.name, "id"), True),
-        Edge((RAW.name, "after_values"), (STAGED.name, "value"), False),
-        Edge((STAGED.name, "value"), (CHANGES.name, "value"), True),
-        Edge((STAGED.name, "id"), (CHANGES.name, "value"), True),
-        Edge((CHANGES.name, "value"), (PROOFS.name, "not_described"), True),
-    ),
-)
-HOSTILE = Lineage(
-    (RAW, table(HOSTILE_TABLE, "marts", (RAW.name,), (HOSTILE_COLUMN, "half \ud800", "back\u202ewards"))),
-    (Edge((RAW.name, "id"), (HOSTILE_TABLE, HOSTILE_COLUMN), True),),
-)
-FACTS = Facts(
-    sources=(Source("shop", "mysql 9.7", 3, 1, 5000, 70, 8, NOON, NOON + timedelta(hours=2), NOON, 1.5),),
-    proofs=(
-        Proof("uncovered_bytes", "A range of `bytes`", "uncovered_bytes", "error", 0, 5000, "bytes", {}),
-        Proof("late_sources", "A source", "late_sources", "warn", 2, 1, "sources", {"shop": 2}),
-    ),
-    proofs_built_at=NOON,
-    activity=(Activity("shop", "shop", HOSTILE_TABLE, ((NOON, 3, 2, 1), (NOON + timedelta(hours=1), 0, 7, 0))),),
-    quiet_tables=4,
-    tests={"not_null_id": Outcome("fail", 12)},
-    tested_at=NOON,
-)
 
 
 class Page(HTMLParser):
@@ -185,6 +155,16 @@ def test_facts_are_on_the_first_page() -> None:
     )
     assert "Row events of 4 more tables are not shown." in text
     assert "fail, 12 rows" in text and "no result is recorded" in text
+
+
+def test_a_table_shows_the_tests_of_what_is_made_of_it() -> None:
+    lineage = Lineage((RAW, STAGED, CHANGES, replace(PROOFS, tests=("not_null_id", "unique_id"))), LINEAGE.edges)
+    document, _ = page_of(lineage)
+    pages = {name: document.split(f'id="table/{name}"')[1].split("</section>")[0] for name in ("row_changes", RAW.name)}
+    for page in pages.values():
+        text = normalized(Page(page).text)
+        assert "not_null_iduncovered_bytesfail, 12 rows unique_iduncovered_bytesno result is recorded" in text
+    assert "<h2>Tests</h2>" not in page_of()[0]
 
 
 def test_absent_marts_are_explained(tmp_path: Path) -> None:
