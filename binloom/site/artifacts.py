@@ -32,6 +32,7 @@ class Artifacts:
         try:
             self._nodes: dict[str, Node] = manifest["nodes"]
             self._sources: dict[str, Node] = manifest["sources"]
+            self._docs: dict[str, Node] = manifest.get("docs", {})
             self._stored: dict[str, Node] = {**catalog.get("nodes", {}), **catalog.get("sources", {})}
         except KeyError as error:
             raise StoreError(f"{target / 'manifest.json'} has no {error}.", hint=_HINT) from error
@@ -59,6 +60,10 @@ class Artifacts:
         """Return the columns of a table in the warehouse by name; none if it is not built, or is no table."""
         columns = self._stored.get(id, {}).get("columns", {}).values()
         return {column["name"]: column for column in sorted(columns, key=lambda column: int(column["index"]))}
+
+    def overview(self) -> str:
+        """Return the page with which binloom describes its tables, in Markdown; nothing if the project lacks it."""
+        return str(self._docs.get("doc.binloom.__overview__", {}).get("block_contents", ""))
 
     def tests(self) -> dict[str, list[str]]:
         """Return the names of the tests of each table by its id. Unit tests are not among them."""

@@ -29,6 +29,7 @@ def write_site(site: Path, home: Path) -> Path:
     OSError
         A file cannot be read or written.
     """
+    from binloom.site.artifacts import Artifacts
     from binloom.site.exports import to_dot, to_openlineage
     from binloom.site.facts import read_facts
     from binloom.site.lineage import read_lineage
@@ -37,7 +38,7 @@ def write_site(site: Path, home: Path) -> Path:
     target = home / "target"
     lineage = read_lineage(target)
     guide = _GUIDE if (site / _GUIDE).exists() else None
-    page = index_page(lineage, read_facts(home), datetime.now(UTC), guide)
+    page = index_page(lineage, read_facts(home), datetime.now(UTC), guide, Artifacts(target).overview())
     site.mkdir(parents=True, exist_ok=True)
     for artifact in _ARTIFACTS:
         shutil.copyfile(target / artifact, site / artifact)

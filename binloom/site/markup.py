@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from ingest.escapes import visible
 
-# On a phone the cells of a row are below each other; a table with more columns is moved sideways.
+# On a phone the cells of a row are below each other. With more columns each cell begins with the title of its column.
 _FEW_COLUMNS: Final = 4
-_INLINE: Final = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)")
+_INLINE: Final = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*(\w(?:[^*]*\w)?)\*|\[([^\]]+)\]\(([^)\s]+)\)")
 _DBT_LINK: Final = re.compile(r"#!/(?:model|seed|source)/(?:[^/]*\.)?([^./]+)")
 _LIST_ITEM: Final = re.compile(r"(?:[-*]|\d+\.)\s+")
 
@@ -33,12 +33,17 @@ def link(label: object, *parts: str, attributes: str = "") -> str:
 def rows(titles: Iterable[str], cells: Iterable[Iterable[str]], name: str) -> str:
     """Return a table. Titles are text, cells are HTML; a title that begins with `#` is that of a column of numbers."""
     titles = list(titles)
-    head = "".join(f'<th scope="col"{_cell(title)}>{text(title.removeprefix("#"))}</th>' for title in titles)
+    are_many = len(titles) > _FEW_COLUMNS
+    head = "".join(f'<th scope="col"{_kind(title)}>{text(title.removeprefix("#"))}</th>' for title in titles)
+    begins = [
+        f"<td{_kind(title)}{_label(title) if title.startswith('#') or (are_many and at) else ''}>"
+        for at, title in enumerate(titles)
+    ]
     body = "".join(
-        "<tr>" + "".join(f"<td{_cell(title)}>{cell}</td>" for cell, title in zip(row, titles, strict=True)) + "</tr>\n"
+        "<tr>" + "".join(f"{begin}{cell}</td>" for begin, cell in zip(begins, row, strict=True)) + "</tr>\n"
         for row in cells
     )
-    breadth = "many" if len(titles) > _FEW_COLUMNS else "few"
+    breadth = "many stacked" if are_many else "stacked"
     return (
         f'<div class="wide" role="region" aria-label="{text(name)}" tabindex="0"><table class="{breadth}">'
         f"<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>"
@@ -69,11 +74,13 @@ def inline(line: str, is_table: Callable[[str], bool]) -> str:
 
 
 def _piece(match: "re.Match[str]", is_table: Callable[[str], bool]) -> str:
-    code, bold, label, target = match.groups()
+    code, bold, stressed, label, target = match.groups()
     if code is not None:
         return f"<code>{link(code, 'table', code) if is_table(code) else text(code)}</code>"
     if bold is not None:
         return f"<strong>{text(bold)}</strong>"
+    if stressed is not None:
+        return f"<em>{text(stressed)}</em>"
     table = _DBT_LINK.fullmatch(target)
     if table is not None and is_table(table[1]):
         return link(label, "table", table[1])
@@ -130,5 +137,9 @@ def _items(lines: list[str]) -> list[str]:
     return items
 
 
-def _cell(title: str) -> str:
-    return f' class="number" data-title="{text(title[1:])}"' if title.startswith("#") else ""
+def _kind(title: str) -> str:
+    return ' class="number"' if title.startswith("#") else ""
+
+
+def _label(title: str) -> str:
+    return f' data-title="{text(title.removeprefix("#"))}"'

@@ -21,7 +21,9 @@ _SCRIPTS: Final = ("routes.js", "zoom.js", "way.js", "columns.js", "search.js")
 _MOST_PLOTS: Final = 24
 
 
-def index_page(lineage: Lineage, facts: Facts, written_at: datetime, guide: str | None = None) -> str:
+def index_page(
+    lineage: Lineage, facts: Facts, written_at: datetime, guide: str | None = None, overview: str = ""
+) -> str:
     """Return the whole site as one HTML document that loads nothing but itself.
 
     Parameters
@@ -34,10 +36,18 @@ def index_page(lineage: Lineage, facts: Facts, written_at: datetime, guide: str 
         The time that the page shows as its own.
     guide
         Address of the pages of documentation, as seen from this page, if they are beside it.
+    overview
+        The project's description of itself, with the questions that its tables answer.
     """
     lineage = _with_all_columns(lineage)
     pages = TablePages(lineage, facts)
-    content = [_first_page(lineage, facts, pages), pages.list_of_all(), *pages.areas(), *pages.tables()]
+    content = [
+        _first_page(lineage, facts, pages),
+        pages.questions(overview),
+        pages.list_of_all(),
+        *pages.areas(),
+        *pages.tables(),
+    ]
     parts = {
         "styles": f"{style('base.css')}\n{_asset('page.css')}",
         "scripts": "\n".join(map(_asset, _SCRIPTS)),
@@ -102,7 +112,7 @@ def _first_page(lineage: Lineage, facts: Facts, pages: TablePages) -> str:
         f"""<h1>The way of the data</h1>
 <p class="lead">binloom reads the binary logs of MySQL and MariaDB servers, and turns them into tables that show who
 changed which row, when, and its values before and after. Each box is a step on the way; choose one to see its
-tables.</p>
+tables, or begin with a question: <a href="#look">where to look</a>.</p>
 {_way(lineage, facts)}
 <h2 id="sources">Sources</h2>
 {_sources(facts, pages)}
@@ -194,16 +204,13 @@ def _behind(source: Source) -> str:
 def _proofs(pages: TablePages, facts: Facts) -> str:
     if reason := facts.missing.get("proofs"):
         return f'<p class="note">No result of a proof can be shown. {inline(reason, pages.is_table)}</p>'
-    cells = [
-        [
-            link(one.name, "table", one.model) if pages.is_table(one.model) else text(one.name),
-            badge("good", "holds") if not one.violations else badge(_kind(one), f"violated ({one.severity})"),
-            "<br>".join([f"{one.violations:,}", *_by_source(one)]),
-            f"{one.checked:,} {text(one.unit.replace('_', ' '))}",
-            inline(one.violation, pages.is_table),
-        ]
-        for one in facts.proofs
-    ]
+    shown = folded = ""
+    if violated := [one for one in facts.proofs if one.violations]:
+        shown = _rows_of_proofs(violated, pages, "Violated proofs")
+    if holding := [one for one in facts.proofs if not one.violations]:
+        # They are many, and a person must see what is below them.
+        table = _rows_of_proofs(holding, pages, "Proofs that hold")
+        folded = f"<details><summary>Proofs that hold</summary>{table}</details>"
     built = f" These results are of {_time(facts.proofs_built_at)} UTC." if facts.proofs_built_at else ""
     tested = ""
     if facts.tested_at is not None:
@@ -212,9 +219,22 @@ def _proofs(pages: TablePages, facts: Facts) -> str:
         tested = f" dbt ran {counted(len(facts.tests), 'test')} at {_time(facts.tested_at)} UTC, and {outcome}."
     return (
         "<p>A proof uses the logs themselves to show that nothing is missing from the tables and that they are right. "
-        f"{_holding(facts.proofs)}.{built}{tested}</p>"
-        + rows(["proof", "result", "#violations", "#looked at", "a violation is"], cells, "Proofs")
+        f"{_holding(facts.proofs)}.{built}{tested}</p>{shown}{folded}"
     )
+
+
+def _rows_of_proofs(proofs: Iterable[Proof], pages: TablePages, name: str) -> str:
+    cells = [
+        [
+            link(one.name, "table", one.model) if pages.is_table(one.model) else text(one.name),
+            badge("good", "holds") if not one.violations else badge(_kind(one), f"violated ({one.severity})"),
+            "<br>".join([f"{one.violations:,}", *_by_source(one)]),
+            f"{one.checked:,} {text(one.unit.replace('_', ' '))}",
+            inline(one.violation, pages.is_table),
+        ]
+        for one in proofs
+    ]
+    return rows(["proof", "result", "#violations", "#looked at", "a violation is"], cells, name)
 
 
 def _by_source(proof: Proof) -> Iterable[str]:

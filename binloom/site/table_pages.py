@@ -10,6 +10,9 @@ from binloom.site.markup import anchor, inline, link, prose, rows, text
 from binloom.site.table_graph import TableGraph
 from ingest.words import counted
 
+# Parts of docs/overview.md.
+_QUESTIONS: Final = "Where to look"
+_RULES: Final = "Rules for all tables"
 _KINDS: Final = {"source": "raw table", "seed": "seed", "model": "model"}
 
 
@@ -25,6 +28,14 @@ class TablePages:
     def is_table(self, name: str) -> bool:
         """Return whether a name is that of a table."""
         return name in self._tables
+
+    def questions(self, overview: str) -> str:
+        """Return the page of questions and the tables that answer them, and the rules for all tables."""
+        _, *sections = overview.split("\n## ")
+        texts = {title: content for title, _, content in (one.partition("\n") for one in sections)}
+        questions = prose(texts.get(_QUESTIONS, "This project lists no questions."), self.is_table)
+        rules = f"<h2>{_RULES}</h2>{prose(texts[_RULES], self.is_table)}" if _RULES in texts else ""
+        return section(f"<h1>{_QUESTIONS}</h1>{questions}{rules}", _QUESTIONS, "look")
 
     def list_of_all(self) -> str:
         """Return the page of all tables, by area."""

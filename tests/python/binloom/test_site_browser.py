@@ -23,6 +23,10 @@ MIDDLE = """
 const [a, b] = [frame.getBoundingClientRect(), svg.querySelector('.chosen rect').getBoundingClientRect()];
 return Math.hypot(a.left + a.right - b.left - b.right, a.top + a.bottom - b.top - b.bottom) / 2;
 """
+TABLES_MOVED_SIDEWAYS = """
+return [...document.querySelectorAll(".shown .wide")]
+  .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.getAttribute("aria-label"));
+"""
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +91,13 @@ def show(driver: "Chrome", page: str) -> None:
 def test_no_page_is_broader_than_the_window(driver: "Chrome", tmp_path: Path, lineage: Lineage) -> None:
     open_site(driver, tmp_path, lineage)
     pages = driver.execute_script("return [...document.querySelectorAll('section.page')].map((one) => one.id)")
+    driver.execute_script("for (const one of document.querySelectorAll('details')) one.open = true")
     for width in (1280, 400):
         for scheme in ("light", "dark"):
             resize(driver, width, scheme)
             for page in pages:
                 show(driver, page)
                 assert driver.execute_script("return document.documentElement.scrollWidth") <= width, (page, width)
+                # No table is moved sideways, which would leave rows as high as their hidden cells.
+                assert driver.execute_script(TABLES_MOVED_SIDEWAYS) == [], (page, width)
     assert complaints(driver) == []

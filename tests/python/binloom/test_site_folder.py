@@ -11,6 +11,7 @@ from ingest.errors import StoreError
 from tests.support.manifests import write_project
 
 NAME_THAT_ENDS_SCRIPTS = "</script><script>alert(1)"
+OVERVIEW = "# Demo\n\n## Where to look\n\n|question|table|\n|---|---|\n|Why?|[it](#!/model/model.demo.changes)|\n"
 
 
 @pytest.fixture
@@ -23,6 +24,9 @@ def home(tmp_path: Path) -> Path:
         {"events": {"id": "int"}},
         {"changes": f"select id as `{NAME_THAT_ENDS_SCRIPTS}` from raw.events"},
     )
+    described = json.loads((target / "manifest.json").read_text())
+    described["docs"] = {"doc.binloom.__overview__": {"block_contents": OVERVIEW}}
+    (target / "manifest.json").write_text(json.dumps(described))
     manifest, catalog = ((target / name).read_text() for name in ("manifest.json", "catalog.json"))
     tracker = "//d1fc8wv8zag5ca.cloudfront.net/2.9.0/sp.js"
     (target / "static_index.html").write_text(f"<script>track('{tracker}'); show({manifest}, {catalog})</script>")
@@ -34,7 +38,8 @@ def test_the_site_has_every_file(home: Path, tmp_path: Path) -> None:
     assert write_site(site, home) == site / "index.html"
     names = {"index.html", "dbt.html", "manifest.json", "catalog.json", "lineage.json", "lineage.dot"}
     assert {path.name for path in site.iterdir()} == names
-    assert 'id="column/changes/' in (site / "index.html").read_text()
+    page = (site / "index.html").read_text()
+    assert 'id="column/changes/' in page and '<td>Why?</td><td><a href="#table/changes">it</a></td>' in page
     assert "changes" in json.dumps(json.loads((site / "lineage.json").read_text()))
     assert (site / "manifest.json").read_bytes() == (home / "target" / "manifest.json").read_bytes()
 

@@ -157,6 +157,23 @@ def test_facts_are_on_the_first_page() -> None:
     assert "fail, 12 rows" in text and "no result is recorded" in text
 
 
+def test_questions_lead_to_the_tables_that_answer_them() -> None:
+    overview = (PROJECT / "docs" / "overview.md").read_text()
+    document = index_page(LINEAGE, FACTS, NOON, overview=overview)
+    page = Page(document.split('id="look"')[1].split("</section>")[0])
+    assert "What happened to a row?row_changes" in normalized(page.text) and "Rules for all tables" in page.text
+    # The other tables that the overview names are not in this small project.
+    assert page.values("href") == ["#table/row_changes", "#table/event_types"]
+    assert "This project lists no questions." in page_of()[1].text
+
+
+def test_proofs_that_hold_hide_nothing_below_them() -> None:
+    proofs = page_of()[0].split('id="proofs"')[1].split('id="activity"')[0]
+    shown, _, folded = proofs.partition("<details>")
+    assert "late_sources" in shown and "uncovered_bytes" not in shown
+    assert "uncovered_bytes" in folded and "late_sources" not in folded
+
+
 def test_a_table_shows_the_tests_of_what_is_made_of_it() -> None:
     lineage = Lineage((RAW, STAGED, CHANGES, replace(PROOFS, tests=("not_null_id", "unique_id"))), LINEAGE.edges)
     document, _ = page_of(lineage)
@@ -271,12 +288,14 @@ def test_plots_contain_every_row_event(days: int) -> None:
 
 def test_descriptions_keep_their_form() -> None:
     shown = prose(
-        "# A\nSee `row_changes`,\n**b** <i>.\n\n- one\n  more\n- two\n\n| x | y |\n|--|--|\n| `<` |",
+        "# A\nSee `row_changes`,\n**b** <i>, *c* of count(*) or sum(*).\n\n"
+        "- one\n  more\n- two\n\n| x | y |\n|--|--|\n| `<` |",
         {"row_changes"}.__contains__,
     )
     assert "<h3>A</h3>" in shown
     assert (
-        '<p>See <code><a href="#table/row_changes">row_changes</a></code>, <strong>b</strong> &lt;i&gt;.</p>' in shown
+        '<p>See <code><a href="#table/row_changes">row_changes</a></code>, <strong>b</strong> &lt;i&gt;, <em>c</em> '
+        "of count(*) or sum(*).</p>" in shown
     )
     assert "<ul><li>one more</li><li>two</li></ul>" in shown
     assert "<td><code>&lt;</code></td><td></td>" in shown
