@@ -86,8 +86,8 @@ class TablePages:
         ]
         return section(
             f"<p class='path'>{link('The way of the data', 'start')} / {link(area.title, 'area', area.folder)}</p>"
-            f"<h1>{text(table.name)}</h1>{prose(table.description, self.is_table)}{_facts_of(place)}"
-            f"{self._way(table)}{self._columns(table)}{self._tests(table)}{_sql(table)}",
+            f"<h1>{text(table.name)}</h1><div class='about'>{prose(table.description, self.is_table)}</div>"
+            f"{_facts_of(place)}{self._way(table)}{self._columns(table)}{self._tests(table)}{_sql(table)}",
             table.name,
             "table",
             table.name,

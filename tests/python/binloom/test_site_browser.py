@@ -1,6 +1,7 @@
 """The lineage site in a browser: layout in two widths and schemes, and the keyboard alone."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,15 @@ import pytest
 from binloom.site.lineage import Lineage
 from binloom.site.page import index_page
 from tests.support.browser import ENTER, browser, complaints, wait
-from tests.support.lineages import FACTS, HOSTILE, LINEAGE, LONG_WAY, NOON
+from tests.support.lineages import FACTS, HOSTILE, LINEAGE, LONG_WAY, NOON, table
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
+    from selenium.webdriver.remote.webelement import WebElement
 
 pytestmark = pytest.mark.browser
 
-TAB = "\ue004"
+TAB, ESCAPE = "\ue004", "\ue00c"
 MOST_TABS = 60
 FRAME_OF_DRAWING = "const frame = document.querySelector('.shown .drawing'); const svg = frame.querySelector('svg');"
 MIDDLE = """
@@ -80,6 +82,33 @@ def press(driver: "Chrome", label: str) -> None:
             driver.switch_to.active_element.send_keys(ENTER)
             return
     raise AssertionError(f"no {label} within {MOST_TABS} keys")
+
+
+def test_a_search_finds_names_first_and_then_descriptions(driver: "Chrome", tmp_path: Path) -> None:
+    resize(driver, 1280)
+    described = replace(table("quiet", "marts"), description="Rows that VALUE has.\n\nWhich fox jumps?")
+    scattered = replace(table("loud", "marts"), description="Jumps of a fox.")
+    open_site(driver, tmp_path, Lineage((*LINEAGE.tables, scattered, described), LINEAGE.edges))
+    driver.find_element("css selector", "body").send_keys("/", "value")
+    assert driver.switch_to.active_element.get_attribute("id") == "search"
+
+    def options() -> "list[WebElement]":
+        return driver.find_elements("css selector", "#found [role=option]")
+
+    found = [one.text for one in options()]
+    assert (
+        found[0].startswith("value\n")
+        and found[-1] == "quiet\nChanges and files: Rows that VALUE has. Which fox jumps?"
+    )
+    driver.switch_to.active_element.send_keys(" fox", ENTER)
+    wait(driver, lambda: driver.title.startswith("quiet"))
+    # The words as they were typed come first, although the name is longer.
+    driver.find_element("css selector", "body").send_keys("/", "fox jumps")
+    assert [one.text.partition("\n")[0] for one in options()] == ["quiet", "loud"]
+    driver.switch_to.active_element.send_keys(ESCAPE)
+    driver.find_element("css selector", "body").send_keys("/", "jumps high")
+    assert driver.find_element("id", "found").text == "No name and no description has these words."
+    assert complaints(driver) == []
 
 
 def show(driver: "Chrome", page: str) -> None:
