@@ -5,7 +5,7 @@ inline(
         named_struct(
             'proof_number', {{ loop.index }},
             'proof', '{{ proof.name }}',
-            'violation', {{ text_literal(first_sentence(proof.get('model', proof.name))) }},
+            'violation', {{ text_literal(first_sentence(proof.get('test', proof.name))) }},
             'quality_model', '{{ proof.get('model', proof.name) }}',
             'severity', '{{ severity_of_test(proof.get('test', 'is_empty_' ~ proof.name ~ '_')) }}',
             'unit', '{{ proof.unit }}'

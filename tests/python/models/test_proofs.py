@@ -322,6 +322,8 @@ def test_proofs_count_what_was_found_and_looked_at(story: Story, spark: Any, pro
             assert proof.violations_by_source == dict(violations(spark, proof.proof))
         assert proof.violations == sum(proof.violations_by_source.values())
         assert proof.violation and proof.checked > 0
+    # Two proofs of one model say what each finds.
+    assert len({proof.violation for proof in proofs.values()}) == len(proofs)
     assert proofs["failed_segments"].violations_by_source == {"mysql_byte_flipped": 1, "mariadb_byte_flipped": 1}
     files = [data for one in story.sources.values() for data in one.data]
     assert proofs["file_breaks"].checked == len(files)
