@@ -62,12 +62,21 @@ def project_dir() -> Path:
     return clone_dir() or own_project()
 
 
+def using_project() -> Path | None:
+    """Return the dbt project around the current folder if `dbt deps` has installed binloom in it as a package."""
+    here = Path.cwd()
+    project = next((one for one in (here, *here.parents) if (one / "dbt_project.yml").is_file()), None)
+    return project if project and (project / "dbt_packages" / "binloom").is_dir() else None
+
+
 def site_dir() -> Path:
-    """Return the default folder of the lineage site: in a clone its own, elsewhere in the current folder."""
-    return (clone_dir() or Path.cwd()) / "site"
+    """Return the default folder of the lineage site: in a project its own, elsewhere in the current folder."""
+    return (using_project() or clone_dir() or Path.cwd()) / "site"
 
 
-def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None) -> DbtRun:
+def run_dbt(
+    arguments: Sequence[str], home: Path, advance: Advance | None = None, project: Path | None = None
+) -> DbtRun:
     """Run a dbt command in this process, so that it uses the open Spark session.
 
     Parameters
@@ -78,6 +87,8 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
         Folder for dbt's artifacts (`target/`) and log.
     advance
         Progress callback: gets the index of the node that starts, and the number of nodes.
+    project
+        A project that uses binloom as a package, with a `target/` of its own; by default that of binloom.
 
     Raises
     ------
@@ -92,9 +103,13 @@ def run_dbt(arguments: Sequence[str], home: Path, advance: Advance | None = None
         if advance is not None and event.info.name == "LogStartLine":
             advance(event.data.index - 1, event.data.total)
 
-    project = project_dir()
-    share_parsed(project / "target", home / "target")
-    places = ["--project-dir", project, "--profiles-dir", project, "--target-path", home / "target"]
+    own = project_dir()
+    if project is None:
+        share_parsed(own / "target", home / "target")
+        places = ["--project-dir", own, "--profiles-dir", own, "--target-path", home / "target"]
+    else:
+        profiles = project if (project / "profiles.yml").is_file() else own
+        places = ["--project-dir", project, "--profiles-dir", profiles, "--target-path", project / "target"]
     quiet = ["--log-path", home / "logs", "--log-level", "none", "--log-level-file", "debug", "--no-use-colors"]
     # dbt's libraries print unrelated warnings to stdout and stderr.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -133,7 +148,9 @@ def share_parsed(known: Path, target: Path) -> None:
         shutil.copyfile(parsed, target / _PARSED)
 
 
-def build_site(site: Path, home: Path, advance: Advance | None = None, compile: bool = True) -> Path:
+def build_site(
+    site: Path, home: Path, advance: Advance | None = None, compile: bool = True, project: Path | None = None
+) -> Path:
     """Build the lineage site, which opens from the disk and needs no network.
 
     Parameters
@@ -142,6 +159,8 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
         Folder of the site; it is created.
     compile
         False to use the manifest of a build that was just made with the same `home`.
+    project
+        A project that uses binloom as a package: the site has its models, too.
 
     Returns
     -------
@@ -155,16 +174,19 @@ def build_site(site: Path, home: Path, advance: Advance | None = None, compile: 
     """
     from binloom.site.folder import write_site
 
+    target = (project or home) / "target"
+    # A project that uses binloom may select only its own models by default; the site has all.
+    chosen = ["--select", "fqn:*"] if compile else ["--no-compile"]
     try:
-        with _kept(home / "target" / "run_results.json"):
-            run = run_dbt(["docs", "generate", "--static", *([] if compile else ["--no-compile"])], home, advance)
+        with _kept(target / "run_results.json"):
+            run = run_dbt(["docs", "generate", "--static", *chosen], home, advance, project)
         if not run.success:
             raise StoreError(
                 f"dbt could not describe the project: {'; '.join(run.failures) or 'the reason is in its log'}.",
                 hint=f"Its log is {home / 'logs' / 'dbt.log'}.",
             )
         with contextlib.nullcontext() if site.is_relative_to(home) else persons_umask():
-            return write_site(site, home)
+            return write_site(site, home, target)
     except OSError as error:
         raise StoreError(
             f"The site could not be written to {site}: {error.strerror} ({error.filename}).",

@@ -108,13 +108,13 @@ AREAS: Final = (
 
 
 def area_of(table: Table) -> Area:
-    """Return the area of a table: that of the nearest folder. A folder without one becomes an area with its name."""
+    """Return the area of a table: that of the nearest folder. A project that uses binloom is an area with its name."""
     parts = table.group.split("/")
     for length in range(len(parts), 0, -1):
         folder = "/".join(parts[:length])
         if found := next((area for area in AREAS if area.folder == folder), None):
             return found
-    return Area(table.group, STAGES.index("Marts"), table.group or "Other tables", "")
+    return Area(parts[0], STAGES.index("Marts"), parts[0] or "Other tables", "Models that read those of binloom.")
 
 
 def tables_by_area(lineage: Lineage) -> dict[Area, list[Table]]:

@@ -115,10 +115,18 @@ class Facts:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def read_facts(home: Path) -> Facts:
-    """Return the facts of a home. Nothing is written, and marts that were not built are no error."""
+def read_facts(home: Path, target: Path) -> Facts:
+    """Return the facts of a home. Nothing is written, and marts that were not built are no error.
+
+    Parameters
+    ----------
+    target
+        Folder of dbt's last results in a project that uses binloom; those of binloom itself are in the home.
+    """
     missing: dict[str, str] = {}
-    tests, tested_at = read_tests(home / "target")
+    runs = [read_tests(folder) for folder in dict.fromkeys((home / "target", target))]
+    tests = {name: outcome for results, _ in runs for name, outcome in results.items()}
+    tested_at = max((at for _, at in runs if at), default=None)
     activity, quiet_tables = _rows(home, ("binloom", "table_activity_hourly"), _activity, missing) or ((), 0)
     return Facts(
         sources=_rows(home, ("binloom", "binlog_files"), _sources, missing) or (),

@@ -16,13 +16,15 @@ _ARTIFACTS: Final = ("manifest.json", "catalog.json")
 _GUIDE: Final = "guide/index.html"
 
 
-def write_site(site: Path, home: Path) -> Path:
+def write_site(site: Path, home: Path, target: Path) -> Path:
     """Write the site to a folder, which is created, and return its page.
 
     Parameters
     ----------
     home
-        Folder of all data of binloom; its `target/` has the results of `dbt docs generate --static`.
+        Folder of all data of binloom.
+    target
+        Folder of the results of `dbt docs generate --static`: that of the home, or of a project that uses binloom.
 
     Raises
     ------
@@ -35,10 +37,9 @@ def write_site(site: Path, home: Path) -> Path:
     from binloom.site.lineage import read_lineage
     from binloom.site.page import index_page
 
-    target = home / "target"
     lineage = read_lineage(target)
     guide = _GUIDE if (site / _GUIDE).exists() else None
-    page = index_page(lineage, read_facts(home), datetime.now(UTC), guide, Artifacts(target).overview())
+    page = index_page(lineage, read_facts(home, target), datetime.now(UTC), guide, Artifacts(target).overview())
     site.mkdir(parents=True, exist_ok=True)
     for artifact in _ARTIFACTS:
         shutil.copyfile(target / artifact, site / artifact)

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from binloom.site.origins import ANY_COLUMN, NotFollowedError, Outputs, TableColumn, column_of, stored
 
 Kind = Literal["source", "seed", "model"]
+
+# The package of binloom's own models.
+_OWN: Final = "binloom"
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Table:
     tests
         Names of its tests in dbt, without unit tests.
     group
-        The folder of a model below `models`, such as `intermediate/chain`; `raw` for a source, `seeds` for a seed.
+        The folder of a model below `models`, such as `intermediate/chain`; `raw` for a source, `seeds` for a seed. For
+        a model of a project that uses binloom, the name of the project comes first, except for typed tables.
     """
 
     name: str
@@ -143,7 +147,9 @@ def _kind(node: Mapping[str, Any]) -> Kind:
 def _group(node: Mapping[str, Any]) -> str:
     if node["resource_type"] == "source":
         return "raw"
-    folder = PurePosixPath(node["path"]).parent
+    package, folder = node.get("package_name", _OWN), PurePosixPath(node["path"]).parent
+    if package != _OWN and folder.parts[:1] != ("tables",):
+        return str(PurePosixPath(package) / folder)
     return "seeds" if node["resource_type"] == "seed" else str(folder) if folder.name else "models"
 
 

@@ -216,7 +216,9 @@ def _proofs(pages: TablePages, facts: Facts) -> str:
     if facts.tested_at is not None:
         failed = sum(result.status != "pass" for result in facts.tests.values())
         outcome = f"{failed:,} of them did not pass" if failed else "all of them passed"
-        tested = f" dbt ran {counted(len(facts.tests), 'test')} at {_time(facts.tested_at)} UTC, and {outcome}."
+        tested = (
+            f" dbt ran {counted(len(facts.tests), 'test')}, the last at {_time(facts.tested_at)} UTC, and {outcome}."
+        )
     return (
         "<p>A proof uses the logs themselves to show that nothing is missing from the tables and that they are right. "
         f"{_holding(facts.proofs)}.{built}{tested}</p>{shown}{folded}"

@@ -706,6 +706,15 @@ def test_a_project_that_init_begins_is_built(
     # The models of binloom are built already, by its own command.
     assert set(states.values()) == {"success", "pass"} and {"changes_per_day"} <= {*states}, states
     assert "row_changes" not in states
+    monkeypatch.chdir(project / "models")
+    described = binloom_here("docs", home=home / "demo")
+    assert described.stdout == f"{project / 'site' / 'index.html'}\n", described.stderr
+    lineage = read_lineage(project / "site")
+    assert {edge.target for edge in lineage.edges if not edge.is_exact} == set()
+    groups = {table.name: table.group for table in lineage.tables}
+    assert (groups["changes_per_day"], groups["row_changes"]) == ("shop_models", "marts")
+    # The selector of the project restricts its own commands, and not what the site describes.
+    assert all(table.sql for table in lineage.tables if table.kind == "model")
 
 
 @pytest.mark.deep

@@ -33,6 +33,18 @@ def test_a_clone_around_the_current_folder_is_the_project(work: Path, monkeypatc
     assert project.project_dir() == PROJECT and project.site_dir() == PROJECT / "site"
 
 
+def test_a_project_that_uses_binloom_has_a_site_of_its_own(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (work / "dbt_project.yml").write_text("name: shop\n")
+    # Any project of dbt, which `dbt deps` has not given binloom.
+    assert project.using_project() is None
+    (work / "dbt_packages" / "binloom").mkdir(parents=True)
+    (work / "models" / "tables").mkdir(parents=True)
+    monkeypatch.chdir(work / "models" / "tables")
+    assert project.using_project() == work and project.site_dir() == work / "site"
+    # Its models are described, and not built, by commands of binloom.
+    assert project.project_dir() == project.own_project()
+
+
 def test_models_are_generated_into_a_project_of_ones_own_and_not_into_the_package(work: Path) -> None:
     assert _own_project() is None
     with pytest.raises(UsageError, match=r"no dbt project in .*work or above it.*`binloom init DIR`"):

@@ -35,7 +35,7 @@ def home(tmp_path: Path) -> Path:
 
 def test_the_site_has_every_file(home: Path, tmp_path: Path) -> None:
     site = tmp_path / "new" / "site"
-    assert write_site(site, home) == site / "index.html"
+    assert write_site(site, home, home / "target") == site / "index.html"
     names = {"index.html", "dbt.html", "manifest.json", "catalog.json", "lineage.json", "lineage.dot"}
     assert {path.name for path in site.iterdir()} == names
     page = (site / "index.html").read_text()
@@ -46,14 +46,14 @@ def test_the_site_has_every_file(home: Path, tmp_path: Path) -> None:
 
 def test_the_page_leads_to_the_guide_beside_it(home: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    assert "guide" not in write_site(site, home).read_text()
+    assert "guide" not in write_site(site, home, home / "target").read_text()
     (site / "guide").mkdir()
     (site / "guide" / "index.html").touch()
-    assert '<a href="guide/index.html">Guide</a>' in write_site(site, home).read_text()
+    assert '<a href="guide/index.html">Guide</a>' in write_site(site, home, home / "target").read_text()
 
 
 def test_the_page_of_dbt_has_no_tracker_and_no_name_that_ends_its_script(home: Path, tmp_path: Path) -> None:
-    write_site(tmp_path / "site", home)
+    write_site(tmp_path / "site", home, home / "target")
     page = (tmp_path / "site" / "dbt.html").read_text()
     assert "cloudfront" not in page
     assert page.count("</script>") == 1 and "\\u003c/script>" in page

@@ -430,3 +430,17 @@ def test_a_manifest_that_nothing_was_compiled_for_is_refused(tmp_path: Path) -> 
     write_project(tmp_path, SOURCES, {"model": "", "other": ""})
     with pytest.raises(StoreError, match=r"has no compiled SQL of any model\. Run `binloom docs`"):
         read_lineage(tmp_path)
+
+
+def test_models_of_a_project_that_uses_binloom_are_grouped_by_its_name(tmp_path: Path) -> None:
+    folder = write_project(tmp_path, SOURCES, dict.fromkeys(("own", "typed", "ours"), "select id from raw.events"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name, package, path in (
+        ("own", "shop", "own.sql"),
+        ("typed", "shop", "tables/t.sql"),
+        ("ours", "binloom", "marts/o.sql"),
+    ):
+        manifest["nodes"][f"model.demo.{name}"] |= {"package_name": package, "path": path}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    lineage = read_lineage(folder)
+    assert [table_of(lineage, name).group for name in ("own", "typed", "ours")] == ["shop", "tables", "marts"]

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import duckdb
 import pytest
 
-from binloom.site.areas import AREAS, area_of
+from binloom.site.areas import AREAS, STAGES, area_of
 from binloom.site.facts import Activity, Facts, Outcome, Proof, read_facts, read_tests
 from binloom.site.lineage import Column, Lineage
 from binloom.site.markup import prose
@@ -145,7 +145,7 @@ def test_facts_are_on_the_first_page() -> None:
     lineage = Lineage((RAW, STAGED, CHANGES, replace(PROOFS, tests=("not_null_id", "unique_id"))), LINEAGE.edges)
     text = normalized(page_of(lineage)[1].text)
     assert "1 of 2 proofs hold. These results are of 2026-11-17 12:00 UTC." in text
-    assert "dbt ran 1 test at 2026-11-17 12:00 UTC, and 1 of them did not pass." in text
+    assert "dbt ran 1 test, the last at 2026-11-17 12:00 UTC, and 1 of them did not pass." in text
     assert (
         "violated (warn)" in text
         and "2shop: 2" in text
@@ -185,7 +185,7 @@ def test_a_table_shows_the_tests_of_what_is_made_of_it() -> None:
 
 
 def test_absent_marts_are_explained(tmp_path: Path) -> None:
-    _, page = page_of(facts=read_facts(tmp_path))
+    _, page = page_of(facts=read_facts(tmp_path, tmp_path / "target"))
     text = normalized(page.text)
     for subject in ("No source", "No result of a proof", "No activity"):
         assert re.search(rf"{subject} can be shown\. There are no marts in \S+: nothing was landed there yet\.", text)
@@ -231,7 +231,7 @@ def test_facts_are_read_from_the_marts(tmp_path: Path) -> None:
         from range(1, 203) as tables (number), (values ('2026-11-17-13'), ('2026-11-17-12')) as hours (hour)
         """,
     )
-    facts = read_facts(tmp_path)
+    facts = read_facts(tmp_path, tmp_path / "target")
     late, shop = facts.sources
     assert (shop.server, shop.files, shop.incomplete_files, shop.bytes, shop.events) == ("mysql 9.7.1", 2, 1, 200, 20)
     assert (shop.hours_behind, late.hours_behind, late.first_event_at) == (0, 3, None)
@@ -243,7 +243,7 @@ def test_facts_are_read_from_the_marts(tmp_path: Path) -> None:
     assert facts.proofs_built_at is not None and facts.missing == {}
     # A build that was killed leaves a mart that is not read.
     (tmp_path / "warehouse" / "binloom_quality.db" / "proofs" / "_SUCCESS").unlink()
-    facts = read_facts(tmp_path)
+    facts = read_facts(tmp_path, tmp_path / "target")
     assert facts.proofs == () and facts.proofs_built_at is None and facts.sources == (late, shop)
     assert "The last build of binloom_quality.proofs has not ended" in facts.missing["proofs"]
 
@@ -271,6 +271,22 @@ def test_results_of_tests_are_those_of_a_build(tmp_path: Path) -> None:
     # `dbt docs` compiles the tests and does not run them.
     (tmp_path / "run_results.json").write_text(json.dumps({**run, "args": {"which": "generate"}}))
     assert read_tests(tmp_path) == ({}, None)
+
+
+def test_results_of_a_project_that_uses_binloom_are_beside_those_of_binloom(tmp_path: Path) -> None:
+    own = tmp_path / "project" / "target"
+    for folder, name, day in ((tmp_path / "target", "unique_id", 17), (own, "not_null_total", 18)):
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text(json.dumps({"nodes": {"test.a": {"name": name}}}))
+        run = {
+            "metadata": {"generated_at": f"2026-11-{day}T12:00:00.000000Z"},
+            "args": {"which": "build"},
+            "results": [{"unique_id": "test.a", "status": "pass", "failures": 0}],
+        }
+        (folder / "run_results.json").write_text(json.dumps(run))
+    facts = read_facts(tmp_path, own)
+    assert {*facts.tests} == {"unique_id", "not_null_total"} and facts.tested_at == NOON + timedelta(days=1)
+    assert {*read_facts(tmp_path, tmp_path / "target").tests} == {"unique_id"}
 
 
 @pytest.mark.parametrize("days", [1, 20, 400, 4000])
@@ -308,6 +324,11 @@ def test_descriptions_keep_their_form() -> None:
 def test_every_folder_of_models_has_an_area() -> None:
     folders = {path.parent.relative_to(PROJECT / "models").as_posix() for path in (PROJECT / "models").rglob("*.sql")}
     assert {area_of(table("x", folder)) for folder in folders} <= set(AREAS)
+
+
+def test_a_project_that_uses_binloom_is_an_area_with_its_name() -> None:
+    areas = {area_of(table("x", folder)) for folder in ("shop_models", "shop_models/reports", "shop_models/marts")}
+    assert {(area.title, STAGES[area.stage or 0]) for area in areas} == {("shop_models", "Marts")}
 
 
 def test_a_package_contains_the_assets() -> None:
