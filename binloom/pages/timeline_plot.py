@@ -34,7 +34,7 @@ def plot(timeline: Timeline, address_of: Callable[[Step], str] | None = None) ->
     label = f"{counted(timeline.changes, 'row change')} over time"
     role = "img" if address_of is None else "group"
     return Markup(
-        '<svg class="timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">{}</svg>'
+        '<svg class="bars timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">{}</svg>'
     ).format(_WIDTH, _HEIGHT, role, label, Markup("").join((*_bars(timeline, address_of), *_marks(timeline))))
 
 

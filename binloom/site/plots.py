@@ -46,7 +46,7 @@ def _plot(activity: Activity, first: datetime, step: int, count: int) -> str:
 <figcaption><strong>{text(name)}</strong> <span class="quiet">{text(activity.source)} ·
 {activity.row_events:,} row events</span></figcaption>
 <div class="scale quiet">{highest:,} in {_duration(step)}</div>
-<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{text(label)}">
+<svg class="bars" viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="{text(label)}">
 {"".join(_bars(sums, first, step, highest))}</svg>
 <div class="axis quiet"><span>{first:%Y-%m-%d %H:%M}</span><span>{last:%Y-%m-%d %H:%M}</span></div>
 </figure>"""

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import duckdb
 import pytest
 
+from binloom.pages.rendering import style
 from binloom.site.areas import AREAS, STAGES, area_of
 from binloom.site.facts import Activity, Facts, Outcome, Proof, read_facts, read_tests
 from binloom.site.lineage import Column, Lineage
@@ -361,6 +362,15 @@ def test_the_script_follows_columns_in_both_directions() -> None:
         ["column/uncovered_bytes/not_described"],
         [["binlog_raw.row_events", 2], ["row_changes", 0], ["stg_row_events", 1]],
     ]
+
+
+def test_the_site_says_nothing_again_about_the_look_that_it_shares() -> None:
+    def selectors(sheet: str) -> set[str]:
+        return {line.strip() for line in re.findall(r"^([^{}@]+)\{", sheet, re.MULTILINE)}
+
+    shared = selectors(style("base.css")) | selectors(style("report.css"))
+    assert len(shared) > 50
+    assert selectors((ASSETS / "page.css").read_text()) & shared == set()
 
 
 def test_every_asset_is_on_the_page() -> None:
