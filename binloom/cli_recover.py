@@ -283,6 +283,7 @@ def top(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     schema_from: Any = None,
 ) -> None:
     """Print which tables, transactions, connections and rows changed most, and when. Needs no Java and no build.
@@ -324,6 +325,7 @@ def incident(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     schema_from: Any = None,
 ) -> None:
     """Write a report of the selected changes: timeline, transactions, rows, undo, and what is not known.
@@ -332,6 +334,7 @@ def incident(
     and executes nothing.
     """
     from binloom.answers.given_definitions import GivenDefinitions
+    from binloom.answers.incident import parts_of_incident
     from binloom.commands.incident import undo_command, write_report
     from binloom.commands.open_log import problems_first, spilling_log
 
@@ -339,7 +342,8 @@ def incident(
         raise UsageError("A report is a file.", hint="Give --output incident.html.")
     given = GivenDefinitions(snapshot_dir, ddl, schema_from)
     files = [*(from_files or ()), *(more_files or ())]
-    with spilling_log(filters.sources, from_files, more_files, given) as log, problems_first(log):
+    parts = parts_of_incident(filters)
+    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log, problems_first(log):
         raise typer.Exit(write_report(log, filters, title, rows, output, undo_command(filters, files, given)))
 
 
@@ -404,6 +408,7 @@ def undo(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     against: Any = None,
 ) -> None:
     """Print a script for the mysql client that takes back the transactions of the selected changes. Runs nothing.
@@ -413,6 +418,7 @@ def undo(
     refused.
     """
     from binloom.answers.given_definitions import GivenDefinitions
+    from binloom.answers.undo import parts_of
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.options import Direction
@@ -420,7 +426,8 @@ def undo(
     report_selection(filters, Direction.UNDO)
     options = undo_options(Direction.UNDO, skip_conflicts, with_dependents, force, columns, by_transaction)
     given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
-    with spilling_log(filters.sources, from_files, more_files, given) as log:
+    parts = parts_of(filters, options, given, against, with_cascades=with_cascades)
+    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
         raise typer.Exit(
             print_script(
                 log,
@@ -451,6 +458,7 @@ def redo(
     more_files: MoreFiles = None,
     snapshot_dir: SnapshotDir = None,
     ddl: Ddl = None,
+    index_dir: IndexDir = None,
     against: Any = None,
 ) -> None:
     """Print a script for the mysql client that does the transactions of the selected changes again. Runs nothing.
@@ -459,6 +467,7 @@ def redo(
     all transactions of the log are selected.
     """
     from binloom.answers.given_definitions import GivenDefinitions
+    from binloom.answers.undo import parts_of
     from binloom.commands.open_log import spilling_log
     from binloom.commands.undo import print_script, report_selection, undo_options
     from recover.undo.options import Direction
@@ -466,7 +475,8 @@ def redo(
     report_selection(filters, Direction.REDO)
     options = undo_options(Direction.REDO, skip_conflicts, False, False, None, False)
     given = GivenDefinitions.or_of_server(snapshot_dir, ddl, against if from_files and not filters.sources else None)
-    with spilling_log(filters.sources, from_files, more_files, given) as log:
+    parts = parts_of(filters, options, given, against, with_cascades=with_cascades)
+    with spilling_log(filters.sources, from_files, more_files, given, index_dir, parts) as log:
         raise typer.Exit(
             print_script(
                 log,

@@ -7,12 +7,14 @@ from itertools import groupby
 from binloom.answers import lacks
 from binloom.answers.changes import RowChange, changes_of
 from binloom.answers.shown_undo import ShownUndo, shown_undo
-from binloom.answers.timeline import Timeline, timeline_of
+from binloom.answers.timeline import Timeline, rest_of_timeline, timeline_of
 from recover.notes import Note
 from recover.selection.filters import Filters
-from recover.sources.log import Log
+from recover.sources.log import Log, Parts
+from recover.sources.more_rows import Rest
 from recover.timeline.logged_statements import statements_of
 from recover.undo.options import UndoOptions
+from recover.undo.select.parts import rest_of_undo
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,17 @@ class Incident:
     def lacks(self) -> tuple[Note, ...]:
         """Why the report is not the whole truth; empty if it is."""
         return tuple(note for note in self.notes if note.is_lack)
+
+
+def parts_of_incident(filters: Filters) -> Parts:
+    """Return the parts of indexed files that a report about selected changes reads."""
+
+    def rest(log: Log) -> list[Rest]:
+        more = rest_of_undo(filters, log)
+        # Without an undo, all rows are read, and tell why.
+        return more if more == [Rest()] else [*more, *rest_of_timeline(log, filters)]
+
+    return Parts(filters, rest)
 
 
 def incident_of(log: Log, filters: Filters, rows: int) -> Incident:

@@ -17,7 +17,7 @@ from recover.selection.filters import Filters
 from recover.sources.cluster import is_cluster_target
 from recover.sources.kept_files import ignored
 from recover.sources.landed_marts import is_built_in_parts, is_unbuilt
-from recover.sources.log import VIEWS, Log
+from recover.sources.log import VIEWS, Log, Parts
 from recover.timeline.baselines import VIEWS as BASELINE_VIEWS
 from recover.timeline.table_log import MARTS
 
@@ -95,6 +95,7 @@ def open_full_log(
     sources: Sequence[str] = (),
     *,
     table: str | None = None,
+    parts: Parts | None = None,
     spill: Path | None = None,
     tell: Tell = ignored,
 ) -> Log:
@@ -106,6 +107,8 @@ def open_full_log(
         Names of sources that were given.
     table
         The only table of files whose rows are needed.
+    parts
+        The only parts of indexed files that are needed.
     spill
         Folder for what does not fit into memory.
 
@@ -117,7 +120,8 @@ def open_full_log(
     if inputs.files:
         named = binlogs(inputs.files, tell)
         found = origin(inputs, sources, named, tell)
-        return _told(Log.of_whole_files(named, table, spill=spill, **found, index=inputs.index), tell)
+        log = Log.of_whole_files(named, table, spill=spill, **found, index=inputs.index, parts=parts)
+        return _told(log, tell)
     if is_cluster_target():
         return Log.of_cluster()
     return _warehouse(inputs, (*VIEWS, *MARTS, *BASELINE_VIEWS), tell, spill=spill)

@@ -1,5 +1,6 @@
 """Row changes over time, those that filters select beside all others."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -9,6 +10,7 @@ from recover.questions.timeline import span_query, step_of, timeline_query
 from recover.selection.condition import Selection
 from recover.selection.filters import Filters
 from recover.sources.log import Log
+from recover.sources.more_rows import Rest
 
 _LEAST_AROUND: Final = timedelta(minutes=5)
 
@@ -82,10 +84,7 @@ def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
     if first is None:
         return Timeline(None, None, changes, timedelta(seconds=1), ())
     first, last = first.astimezone(UTC), last.astimezone(UTC)
-    # A change alone says little: what others did in the minutes around it may be the reason.
-    around = max((last - first) / 4, _LEAST_AROUND)
-    step = step_of(first - around, last + around, most)
-    begin, end = _number(first - around, step), _number(last + around, step)
+    step, begin, end = _steps(first, last, most)
     selected = _sums(log, selection, step)
     # The filters of place stay: changes of other sources are of other servers.
     near = Filters(sources=filters.sources, since=_time(begin, step), until=_time(end + 1, step))
@@ -96,6 +95,22 @@ def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
         others = sum(everything.get(number, {}).values()) - sum(own.values())
         steps.append(Step(_time(number, step), own, max(0, others)))
     return Timeline(first, last, changes, step, tuple(steps), tuple(found_schema_changes(log, near)))
+
+
+def rest_of_timeline(log: Log, filters: Filters, *, most: int = 120) -> Iterator[Rest]:
+    """Yield the rows that `timeline_of` needs besides the selected ones; the parameters are the same."""
+    first, last, _ = next(log.rows(span_query(log.select(filters))))
+    if first is not None:
+        step, begin, end = _steps(first.astimezone(UTC), last.astimezone(UTC), most)
+        yield Rest(since=_time(begin, step), until=_time(end + 1, step))
+
+
+def _steps(first: datetime, last: datetime, most: int) -> tuple[timedelta, int, int]:
+    """Return the length of a step, and the numbers of the first and the last one, around selected changes."""
+    # A change alone says little: what others did in the minutes around it may be the reason.
+    around = max((last - first) / 4, _LEAST_AROUND)
+    step = step_of(first - around, last + around, most)
+    return step, _number(first - around, step), _number(last + around, step)
 
 
 def _sums(log: Log, selection: Selection, step: timedelta) -> dict[int, dict[str, int]]:

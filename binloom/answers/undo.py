@@ -3,23 +3,29 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from binloom.answers import lacks
 from binloom.answers.answer import NoteList
+from binloom.answers.given_definitions import GivenDefinitions
+from binloom.answers.opening import NOTHING_GIVEN
 from ingest.errors import UsageError
 from ingest.words import counted, sentence, subject
 from recover.notes import Kind, Note
 from recover.selection.condition import is_filtered_table
 from recover.selection.filters import Filters
-from recover.sources.log import Log
+from recover.sources.log import Log, Parts
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.classify import Refusal
 from recover.undo.plan.left_rows import Group, grouped
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.print.script import Ending, Heading, described_baseline, script
 from recover.undo.prove.against import LiveServer
+from recover.undo.select.parts import parts_of_undo
 from recover.undo.undoing import planned
+
+if TYPE_CHECKING:
+    from ingest.sources.address import ServerAddress
 
 _GROUPS_SHOWN: Final = 40
 _TRANSACTIONS_SHOWN: Final = 20
@@ -63,6 +69,28 @@ class PlannedUndo:
         if not self.is_possible:
             raise UsageError("There is no script.", hint=self.notes[-1] if self.notes else "")
         return script(self.planner, self.plan, self.heading, ending)
+
+
+def parts_of(
+    filters: Filters,
+    options: UndoOptions,
+    given: GivenDefinitions = NOTHING_GIVEN,
+    against: "ServerAddress | None" = None,
+    *,
+    with_cascades: bool = False,
+) -> Parts | None:
+    """Return the parts of indexed files that an undo of a selection reads; None: all of them.
+
+    Parameters
+    ----------
+    given
+        What defines the tables of the files.
+    against
+        The server that rows are compared with. It may have other foreign keys than what defines the tables.
+    """
+    if against is not None and given.server != against:
+        return None
+    return parts_of_undo(filters, options, with_cascades=with_cascades)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ingest.errors import EXIT_DONE, UsageError
 from recover.index.opened import Index
 from recover.notes import Kind, Note
 from recover.selection.filters import Filters
-from recover.sources.log import Log
+from recover.sources.log import Log, Parts
 
 
 def inputs_of(files: Sequence[Path] | None, more: Sequence[Path] | None, given: GivenDefinitions) -> Inputs:
@@ -68,6 +68,7 @@ def open_full_log(
     given: GivenDefinitions,
     *,
     table: str | None = None,
+    parts: Parts | None = None,
     spill: Path | None = None,
     index_dir: Path | None = None,
 ) -> Log:
@@ -75,7 +76,7 @@ def open_full_log(
     if files and table is not None and Path(table).is_file():
         raise UsageError(f"{table} is a file, not a table.", hint="Give the table before --files.")
     inputs = indexed_inputs_of(files, more, given, index_dir)
-    return opening.open_full_log(inputs, sources, table=table, spill=spill, tell=say)
+    return opening.open_full_log(inputs, sources, table=table, parts=parts, spill=spill, tell=say)
 
 
 @contextmanager
@@ -84,10 +85,12 @@ def spilling_log(
     files: Sequence[Path] | None = None,
     more: Sequence[Path] | None = None,
     given: GivenDefinitions = NOTHING_GIVEN,
+    index_dir: Path | None = None,
+    parts: Parts | None = None,
 ) -> Iterator[Log]:
     """Give the log of `open_full_log` with all that an undo needs. What does not fit into memory goes to files."""
     with tempfile.TemporaryDirectory(prefix="binloom-undo-") as spill:
-        yield open_full_log(sources, files, more, given, spill=Path(spill))
+        yield open_full_log(sources, files, more, given, parts=parts, spill=Path(spill), index_dir=index_dir)
 
 
 def report_problems(log: Log) -> int:

@@ -130,6 +130,8 @@ class Needed:
 
     def _is_in_place(self, segment: IndexedSegment, file: "BinlogPath") -> bool:
         filters = self._filters
+        if filters.files and file.name not in filters.files:
+            return False
         if filters.from_pos is not None and segment.end <= filters.from_pos:
             return False
         if filters.to_pos is not None and segment.start >= filters.to_pos:

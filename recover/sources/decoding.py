@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.binlog import Scan, SchemaHints, TableFilter
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.directory import BinlogPath
+    from recover.sources.more_rows import Rest
 
 _PLACE: Final = "$source as source_id, $epoch as epoch, $file as binlog_file"
 _SEQUENCE: Final = "$sequence as file_sequence"
@@ -79,14 +80,25 @@ class Decoding:
             )
 
     def take_all(
-        self, files: "Sequence[BinlogPath]", scans: "Mapping[BinlogPath, Scan]", hints: "SchemaHints | None"
+        self,
+        files: "Sequence[BinlogPath]",
+        scans: "Mapping[BinlogPath, Scan]",
+        hints: "SchemaHints | None",
+        first: Filters | None = None,
     ) -> None:
-        """Decode files: those without an index up to the end of their last complete transaction."""
-        needed = Needed(self._filters, self._table_filter(), self._names, hints, with_facts=self.facts is not None)
+        """Decode files: those without an index up to the end of their last complete transaction.
+
+        Parameters
+        ----------
+        first
+            Of files with an index, only the parts that may have a row that these filters select; see `take_rest`.
+        """
+        needed = self._needed(self._filters, hints, self._only)
+        chosen = needed if first is None else self._needed(first, hints, None)
         for file in files:
             if file in self.indexed:
                 with self.indexed.using(file):
-                    self._take_needed(file, needed, hints)
+                    self._take_needed(file, needed, chosen, hints)
                 continue
             scan = scans[file]
             with self._reported(file):
@@ -100,12 +112,23 @@ class Decoding:
             self.indexed.add_ends(self.connection, needed, hints, self._add_transactions)
             self._add_known_transactions()
 
-    def _take_needed(self, file: "BinlogPath", needed: Needed, hints: "SchemaHints | None") -> None:
-        """Decode the parts of an indexed file that the question needs."""
+    def take_rest(self, files: "Iterable[BinlogPath]", hints: "SchemaHints | None", rest: "Rest") -> None:
+        """Decode the other parts of indexed files that may have rows which are needed."""
+        needed = self._needed(replace(self._filters, since=rest.since, until=rest.until), hints, rest.tables)
+        for file in files:
+            if file in self.indexed:
+                with self.indexed.using(file):
+                    self._take_ranges(file, needed, hints)
+
+    def _needed(self, filters: Filters, hints: "SchemaHints | None", only: frozenset[str] | None) -> Needed:
+        tables = self._table_filter(filters, only)
+        return Needed(filters, tables, self._names, hints, with_facts=self.facts is not None)
+
+    def _take_needed(self, file: "BinlogPath", needed: Needed, chosen: Needed, hints: "SchemaHints | None") -> None:
+        """Decode the chosen parts of an indexed file, and note what the question needs of all others."""
         for table_map in needed.table_maps(file, self.indexed.sidecar(file)):
             self._bind(file, table_map, has_rows=False)
-        for start, end in self.indexed.ranges(file, needed):
-            self._take(file, start, end, hints)
+        self._take_ranges(file, chosen, hints)
         if self.facts is not None:
             # The parts that are skipped have transactions, too.
             sidecar = self.indexed.sidecar(file)
@@ -113,11 +136,17 @@ class Decoding:
                 self._add_transactions(file, batch)
             sidecar.close()
 
+    def _take_ranges(self, file: "BinlogPath", needed: Needed, hints: "SchemaHints | None") -> None:
+        for start, end in self.indexed.ranges(file, needed):
+            self._take(file, start, end, hints)
+
     def _take(self, file: "BinlogPath", start: int | None, end: int, hints: "SchemaHints | None") -> None:
         from ingest.binlog import open_binlog
         from ingest.warehouse.landed import landed_batches
 
-        log = open_binlog(file.path, hints=hints, tables=self._table_filter(), start=start, end=end)
+        log = open_binlog(
+            file.path, hints=hints, tables=self._table_filter(self._filters, self._only), start=start, end=end
+        )
         place = self._place(file)
         for kind, batch in log.batches() if self.facts is None else landed_batches(log):
             match kind:
@@ -161,10 +190,10 @@ class Decoding:
             ).fetchone()
             self.failed[file.name] = decoded[0] if decoded is not None else 4
 
-    def _table_filter(self) -> "TableFilter":
+    def _table_filter(self, filters: Filters, only: frozenset[str] | None) -> "TableFilter":
         from ingest.binlog import TableFilter
 
-        seen, only = self.tables, self._only
+        seen = self.tables
 
         class Seen(TableFilter):
             def takes(self, schema: str, table: str) -> bool:
@@ -173,7 +202,7 @@ class Decoding:
                     return False
                 return TableFilter.takes(self, schema, table)
 
-        return Seen(self._filters.schemas, self._filters.tables)
+        return Seen(filters.schemas, filters.tables)
 
     def _start(self, scan: "Scan") -> int | None:
         """Return the start of the segment that the first position of the filters is in: rows need its table maps."""

@@ -21,11 +21,12 @@ from recover.sources.landed_snapshot import newest_snapshot
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from ingest.binlog import Scan, SchemaHints
+    from ingest.binlog import Binlog, Scan, SchemaHints
     from ingest.binlog.byte_files import LogPath
     from ingest.landing.schema_history import SchemaHistory
     from ingest.sources.directory import BinlogPath
     from ingest.sources.snapshot import SchemaSnapshot
+    from recover.sources.more_rows import RestOf
 
 SOURCE: Final = "files"
 """Source of files for which no other name is given."""
@@ -79,6 +80,8 @@ def decode(
     with_facts: bool = False,
     spill: Path | None = None,
     index: Index | None = None,
+    first: Filters | None = None,
+    rest: "RestOf[DecodedFiles] | None" = None,
 ) -> DecodedFiles:
     """Decode the row changes of files that filters select.
 
@@ -102,6 +105,10 @@ def decode(
         Folder for data that does not fit into memory (`engine.in_memory`). None: the memory of DuckDB has no limit.
     index
         Where the sidecars of files are. None: files are read whole.
+    first, rest
+        With an index and `with_facts`, only some parts of indexed files are read, but with all of their rows: first
+        those with a row that the filters `first` select. `rest` gets what was read then, and tells which other rows
+        are needed.
 
     Raises
     ------
@@ -115,7 +122,9 @@ def decode(
     with closing(Sidecars.of(files, index)) as sidecars:
         while True:
             try:
-                return _decoded(files, sidecars, filters, source_id, snapshot, home, tables, with_facts, spill)
+                return _decoded(
+                    files, sidecars, filters, source_id, snapshot, home, tables, with_facts, spill, first, rest
+                )
             except SidecarFailedError as failed:
                 sidecars.drop(failed.file, failed.reason)
 
@@ -130,20 +139,38 @@ def _decoded(
     tables: Collection[str],
     with_facts: bool,
     spill: Path | None,
+    first: Filters | None,
+    rest: "RestOf[DecodedFiles] | None",
 ) -> DecodedFiles:
-    from ingest.binlog import open_binlog
-
     scans = scans_of(files, sidecars)
     history = definitions_of_log(source_id, snapshot, home)
     for file in files:
         history.add_scan(0, file.name, scans[file])
     only = with_former_names(tables, scans.values())
+    last = scans[files[-1]]
+
+    def found(work: Decoding, hints: "SchemaHints | None") -> DecodedFiles:
+        return DecodedFiles(
+            connection=work.connection,
+            problems=tuple(work.problems),
+            tables=frozenset(work.tables),
+            last_file=files[-1].name,
+            goes_on=last.is_closed,
+            history=history,
+            documents=partial(document_types, work.connection, _opened(files, scans, work.indexed, hints)),
+            scans=scans,
+            notes=work.indexed.notes(files),
+        )
 
     def decoded() -> tuple[Decoding, "SchemaHints | None"]:
         work = Decoding(filters, source_id, only, with_facts, spill, IndexedFiles(sidecars))
         hints = history.hints(0)
         work.use(history, files)
-        work.take_all([file for file in files if not filters.files or file.name in filters.files], scans, hints)
+        some = [file for file in files if not filters.files or file.name in filters.files]
+        work.take_all(some, scans, hints, first)
+        if rest is not None and sidecars.by_file:
+            for one in rest(found(work, hints)):
+                work.take_rest(some, hints, one)
         return work, hints
 
     work, hints = decoded()
@@ -163,12 +190,26 @@ def _decoded(
         connection.execute("drop view resolved; alter table found rename to resolved")
         facts.add_missing_parts([*scans.items()], work.failed)
         facts.add_foreign_keys(_foreign_keys(source_id, snapshot, home))
-    last = scans[files[-1]]
-    seen = frozenset(work.tables)
-    again = [(file.name, partial(open_binlog, file.path, hints=hints, end=scans[file].complete_end)) for file in files]
-    documents = partial(document_types, connection, again)
-    problems, notes = tuple(work.problems), work.indexed.notes(files)
-    return DecodedFiles(connection, problems, seen, files[-1].name, last.is_closed, history, documents, scans, notes)
+    return found(work, hints)
+
+
+def _opened(
+    files: "Iterable[BinlogPath]",
+    scans: "Mapping[BinlogPath, Scan]",
+    indexed: IndexedFiles,
+    hints: "SchemaHints | None",
+) -> "list[tuple[str, Callable[..., Binlog]]]":
+    """Return name and opening function of each part of the files that was read."""
+    from ingest.binlog import open_binlog
+
+    found: list[tuple[str, Callable[..., Binlog]]] = []
+    for file in files:
+        opening = partial(open_binlog, file.path, hints=hints)
+        if file in indexed:
+            found += [(file.name, partial(opening, start=start, end=end)) for start, end in indexed.read_ranges(file)]
+        else:
+            found.append((file.name, partial(opening, end=scans[file].complete_end)))
+    return found
 
 
 def placed(paths: "Sequence[LogPath]") -> "list[BinlogPath]":

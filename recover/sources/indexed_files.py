@@ -62,12 +62,17 @@ class IndexedFiles:
             raise SidecarFailedError(file, error) from error
 
     def ranges(self, file: "BinlogPath", needed: "Needed") -> list[tuple[int, int]]:
-        """Return the ranges of a file that a question has to read."""
-        segments = needed.segments(file, self.sidecar(file))
+        """Return the ranges of a file that a question has to read, and that were not returned before."""
+        read = self._read.setdefault(file, [])
+        segments = [one for one in needed.segments(file, self.sidecar(file)) if one not in read]
         self.sidecar(file).close()
-        self._read[file] = segments
+        read += segments
         _assert_unchanged(file, self.sidecar(file), segments)
         return list(_joined(segments))
+
+    def read_ranges(self, file: "BinlogPath") -> list[tuple[int, int]]:
+        """Return the ranges of a file that were read."""
+        return list(_joined(sorted(self._read.get(file, ()), key=lambda one: one.start)))
 
     def add_ends(
         self, connection: "DuckDBPyConnection", needed: "Needed", hints: "SchemaHints | None", add: AddTransactions

@@ -24,6 +24,7 @@ from recover.sources.kept_files import all_partitions, ignored
 from recover.sources.key_parts import key_parts
 from recover.sources.landed_marts import STATEMENTS
 from recover.sources.marts import open_marts
+from recover.sources.more_rows import Rest, RestOf
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -71,6 +72,22 @@ def listed(missing: Sequence[Quarantined]) -> str:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """How the parts of indexed files are chosen.
+
+    Attributes
+    ----------
+    filters
+        The parts with a row that these select are read first.
+    rest
+        Tells by what was read then which other rows are needed.
+    """
+
+    filters: Filters
+    rest: "RestOf[Log]"
+
+
+@dataclass(frozen=True)
 class Log:
     """A log that can be asked.
 
@@ -106,6 +123,8 @@ class Log:
         Sentences on the index of files: which sidecars were not used, and how much was read.
     unindexed
         Returns the same log, of the whole files; None if their index was not used.
+    read_tables
+        The tables of which it has all rows, `schema.table` in lower case; None: all tables.
     """
 
     connection: "DuckDBPyConnection"
@@ -123,6 +142,7 @@ class Log:
     documents: "Callable[..., DocumentTypes] | None" = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     unindexed: "Callable[[], Log] | None" = field(default=None, repr=False)
+    read_tables: frozenset[str] | None = None
 
     @classmethod
     def of_warehouse(
@@ -221,10 +241,11 @@ class Log:
         home: Path | None = None,
         spill: Path | None = None,
         index: "Index | None" = None,
+        parts: Parts | None = None,
     ) -> "Log":
         """Return all row changes of binlog files, or those of one table, and the facts of `decoded_facts`.
 
-        An index helps only for one table.
+        An index helps only for one table, or with `parts` of the files.
 
         Raises
         ------
@@ -236,6 +257,12 @@ class Log:
         source = source_id or SOURCE
         if home is not None:
             _assert_one_epoch(source, home)
+        more: list[Rest] = []
+
+        def rest(found: "DecodedFiles") -> list[Rest]:
+            more[:] = () if parts is None else parts.rest(cls.of_decoded(found, snapshot, home))
+            return more
+
         found = decode(
             paths,
             Filters(),
@@ -245,9 +272,11 @@ class Log:
             tables=() if table is None else (table,),
             with_facts=True,
             spill=spill,
-            index=index if table is not None else None,
+            index=None if table is None and parts is None else index,
+            first=None if parts is None else parts.filters,
+            rest=None if parts is None else rest,
         )
-        return cls.of_decoded(found, snapshot, home)
+        return replace(cls.of_decoded(found, snapshot, home), read_tables=_all_rows_of(more))
 
     @classmethod
     def of_decoded(
@@ -358,6 +387,13 @@ class Log:
     def rows(self, query: "exp.Query") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the answer, read while they are used."""
         return self.answer(query).rows
+
+
+def _all_rows_of(more: Iterable[Rest]) -> frozenset[str] | None:
+    """Return the tables of which all rows were read; None: all tables."""
+    tables = [one.tables for one in more if one.since is None and one.until is None]
+    known = [names for names in tables if names is not None]
+    return frozenset[str]().union(*known) if len(known) == len(tables) > 0 else None
 
 
 def _assert_one_epoch(source_id: str, home: Path) -> None:

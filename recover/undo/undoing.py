@@ -29,6 +29,7 @@ from recover.undo.select.copied import copy_selected
 from recover.undo.select.incomplete import left_out, never_landed
 from recover.undo.select.masked import masked_obstacles
 from recover.undo.select.obstacles import harms, obstacles, warnings
+from recover.undo.select.parts import assert_read
 from recover.undo.select.selected import EmptySelectionError, Selected, is_selected, select
 from recover.undo.tables.definitions import Definitions
 from recover.undo.tables.table import TableName
@@ -93,6 +94,7 @@ def planned(
     definitions = altered.defined(definitions)
     definitions = definitions.with_documents(log, names | {*selected.tables}, json_as_text=json_as_text)
     _assert_known(options, selected, definitions)
+    assert_read(log, selected.tables, definitions)
     missing: dict[TableName, int] = {}
     if with_cascades:
         missing = _add_cascades(connection, selected, definitions)

@@ -86,3 +86,24 @@ def questions_through_time(
         moment = chance.choice([gtid or "binlog.000001:2000", "2026-11-17 09:30", "binlog.000001:4"])
         as_of = ("--as-of", moment) if number % 3 else ()
         yield ("history", table, key, *as_of) if number % 2 else ("state", table, *as_of)
+
+
+def undos(whole: Log, chance: random.Random, rounds: int) -> Iterator[tuple[str, ...]]:
+    """Yield commands that take changes of a log back, with filters of every kind."""
+    query = "select schema_name || '.' || table_name, pk_values, event_timestamp, gtid, binlog_file, transaction_pos"
+    changes = whole.connection.execute(f"{query} from binloom.row_changes").fetchall()
+    yield "undo", "--table", "no_such_table"
+    for number in range(rounds if changes else 0):
+        of_table = chance.choice(sorted({one[0] for one in changes}))
+        table, key, moment, gtid, file, position = chance.choice([one for one in changes if one[0] == of_table])
+        filters = chance.choice(
+            [
+                ("--transaction", gtid or f"{file}:{position}"),
+                ("--gtid", gtid) if gtid is not None else ("--file", file, "--from-pos", str(position)),
+                ("--table", table, "--key", key or "1"),
+                ("--table", table, "--since", f"{moment:%F %T}"),
+                ("--table", chance.choice(changes)[0]),
+            ]
+        )
+        options = [(), ("--skip-conflicts",), ("--with-cascades",), ("--with-dependents",), ("--rows-only",)]
+        yield ("redo" if number % 5 == 4 else "undo", *filters, *options[number % len(options)])
