@@ -25,14 +25,15 @@ from binloom.answers.row_history import RowHistory, RowThen, row_history_of, row
 from binloom.answers.schema_changes import SchemaChange, schema_changes_of
 from binloom.answers.table_state import TableState, table_state_of
 from binloom.answers.transactions import Transaction, transactions_of
-from binloom.answers.undo import PlannedUndo, planned_undo
+from binloom.answers.undo import PlannedUndo, parts_of, planned_undo
 from binloom.commands.build_record import has_built_everything
 from ingest.errors import UsageError
 from ingest.sources.address import ServerAddress
+from recover.index.opened import Index
 from recover.notes import Note
 from recover.questions.statistics import Least
 from recover.selection.filters import By, Filters, separated
-from recover.sources.log import Log
+from recover.sources.log import NO_ROWS, Log
 from recover.undo.options import Direction, Mode, UndoOptions
 from recover.undo.prove.against import LiveServer
 
@@ -52,6 +53,9 @@ class Where(TypedDict, total=False):
     snapshot_dir, ddl, schema_from
         One of: a folder with a schema snapshot, a file of CREATE TABLE statements, or a server. They define the tables
         of files, as far as these do not.
+    index_dir
+        Folder that `binloom index --to` wrote; without it, the index of each file is beside it. A note of the answer
+        tells how much was read.
     home
         Folder of all data of binloom; by default that of `BINLOOM_HOME`.
     """
@@ -60,6 +64,7 @@ class Where(TypedDict, total=False):
     snapshot_dir: File
     ddl: File
     schema_from: ServerAddress
+    index_dir: File
     home: File
 
 
@@ -220,7 +225,7 @@ def schema_changes(
     """
     given = {"table": table, "schema": schema, "since": since, "until": until, "source": source}
     filters, told = _filters({name: value for name, value in given.items() if value is not None}), NoteList()
-    log = open_full_log(_inputs(where), filters.sources, tell=told)
+    log = open_full_log(_inputs(where), filters.sources, parts=NO_ROWS, tell=told)
     return _with_notes(schema_changes_of(log, filters), told)
 
 
@@ -358,7 +363,8 @@ def undo(
         inputs = replace(inputs, given=GivenDefinitions(server=against))
     with ExitStack() as opening:
         spill = Path(opening.enter_context(tempfile.TemporaryDirectory(prefix="binloom-undo-")))
-        log = open_full_log(inputs, filters.sources, spill=spill, tell=told)
+        parts = parts_of(filters, options, inputs.given, against, with_cascades=with_cascades)
+        log = open_full_log(inputs, filters.sources, parts=parts, spill=spill, tell=told)
         server = None if against is None else opening.enter_context(LiveServer(against))
         planned = opening.enter_context(
             planned_undo(
@@ -392,7 +398,10 @@ def _inputs(where: Mapping[str, Any]) -> Inputs:
     named = [one if isinstance(one, str) and "://" in one else Path(one) for one in paths]
     if given.options and not named:
         raise UsageError("Definitions are for the tables of files.", hint="Give `files` too.")
-    return Inputs(named, given, _path(where.get("home")), has_built_everything)
+    index_dir = _path(where.get("index_dir"))
+    if index_dir is not None and not named:
+        raise UsageError("index_dir is for files.", hint="Give `files` too.")
+    return Inputs(named, given, _path(where.get("home")), has_built_everything, Index(index_dir))
 
 
 def _filters(selecting: Mapping[str, Any]) -> Filters:

@@ -6,6 +6,7 @@ connection has only the rows that were copied.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -85,6 +86,10 @@ class Parts:
 
     filters: Filters
     rest: "RestOf[Log]"
+
+
+NO_ROWS: Final = Parts(Filters(until=datetime.min.replace(tzinfo=UTC)), lambda log: ())
+"""For a question about statements: of indexed files, only the parts with these are read."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import binloom
 from recover.selection.filters import Filters
 from tests.servers import Server
 from tests.servers.marked import marked
@@ -124,3 +126,30 @@ def test_an_index_changes_no_report(filters: tuple[str, ...], logs: Logs, tmp_pa
         text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "now", page.read_text()) if page.exists() else ""
         pages.append((done.returncode, told, text))
     assert pages[0] == pages[1]
+
+
+def test_an_index_changes_no_object(logs: Logs) -> None:
+    def answers(**where: Any) -> list[list[str]]:
+        where["files"] = logs.files
+        with binloom.undo(table="apart.c", type="DELETE", **where) as undo:
+            script = [*undo.script()]
+        found = [
+            binloom.changes(table="apart.p", key=1, **where),
+            binloom.transactions(table="apart.c", **where),
+            binloom.history("apart.latter", 1, **where),
+            binloom.state("apart.c", **where),
+            binloom.schema_changes("apart.latter", **where),
+        ]
+        noted = [[str(note) for note in one.notes] for one in (*found, undo)]
+        told = [[note for note in notes if note.startswith("read ")] for notes in noted]
+        assert all(len(notes) == len(where) - 1 for notes in told)
+        shares.extend(share(note) for notes in told for note in notes)
+        return [
+            *([note for note in notes if not note.startswith("read ")] for notes in noted),
+            *([repr(row) for row in one] for one in found),
+            script,
+        ]
+
+    shares = list[float]()
+    assert answers(index_dir=logs.index) == answers()
+    assert max(shares) < 0.6
