@@ -306,8 +306,8 @@ def top(
             raise UsageError(
                 "--every is about what lands, and files do not change.", hint="Give --files or --every, not both."
             )
-        raise typer.Exit(print_top_of_files([*from_files, *(more_files or ())], wanted, given, format))
-    assert_files(more_files, given)
+        raise typer.Exit(print_top_of_files([*from_files, *(more_files or ())], wanted, given, format, index_dir))
+    assert_files(more_files, given, index_dir)
     raise typer.Exit(print_top_of_home(binloom_home(), wanted, pause, format))
 
 

@@ -45,8 +45,8 @@ def indexed_inputs_of(
     files: Sequence[Path] | None, more: Sequence[Path] | None, given: GivenDefinitions, index_dir: Path | None
 ) -> Inputs:
     """Return what the options of a command name that uses the index of files, in a folder or beside them."""
-    if not files and index_dir is not None:
-        raise UsageError("--index-dir is for files.", hint="Give it with --files.")
+    if not files:
+        assert_files(more, given, index_dir)
     return replace(inputs_of(files, more, given), index=Index(index_dir))
 
 
@@ -123,9 +123,11 @@ def report_writer(home: Path) -> None:
         say(note)
 
 
-def assert_files(more: Sequence[Path] | None, given: GivenDefinitions) -> None:
+def assert_files(more: Sequence[Path] | None, given: GivenDefinitions, index_dir: Path | None = None) -> None:
     """Refuse options that belong to --files, and words that are no options."""
     if more:
         raise UsageError(f"{more[0]} is not an option of this command.", hint="Give binlog files with --files.")
     if given.options:
         raise UsageError(f"{given.options[0]} is for the tables of files.", hint="Give it with --files.")
+    if index_dir is not None:
+        raise UsageError("--index-dir is for files.", hint="Give it with --files.")

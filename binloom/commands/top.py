@@ -67,24 +67,28 @@ class Wanted:
                 raise unknown_table(pattern, activity.tables)
 
 
-def print_top_of_files(files: Sequence[Path], wanted: Wanted, given: "GivenDefinitions", format: ReportFormat) -> int:
+def print_top_of_files(
+    files: Sequence[Path], wanted: Wanted, given: "GivenDefinitions", format: ReportFormat, index_dir: Path | None
+) -> int:
     """Print the activity in binlog files; return the exit code, that of damage if a file is damaged."""
     from binloom.answers.named_files import binlogs
     from binloom.answers.opening import Inputs, origin
+    from recover.index.opened import Index
     from recover.sources.activity_of_files import count_files
 
     named = binlogs(files, say)
-    activity = wanted.activity()
     with waiting("reading the files"):
         found = origin(Inputs(files, given), wanted.filters.sources, named, say)
-        problems, lacks = count_files(activity, named, **found)
-    if not problems:
-        wanted.check_tables(activity)
-    _print(activity.answer(lacks), format)
+        read = count_files(wanted.activity, named, wanted.filters, **found, index=Index(index_dir))
+    if not read.problems:
+        wanted.check_tables(read.activity)
+    for note in read.notes:
+        say(note)
+    _print(read.activity.answer(read.lacks), format)
     sys.stdout.flush()
-    for problem in problems:
+    for problem in read.problems:
         say(str(problem))
-    return max((problem.exit_code for problem in problems), default=EXIT_DONE)
+    return max((problem.exit_code for problem in read.problems), default=EXIT_DONE)
 
 
 def print_top_of_home(home: Path, wanted: Wanted, every: float | None, format: ReportFormat) -> int:

@@ -98,11 +98,19 @@ class Needed:
         for segment in sidecar.contents.segments:
             if self._filters.from_pos is not None and segment.end <= self._filters.from_pos:
                 continue
-            for one in segment.maps:
-                known = self._known(one, segment, file, sidecar)
-                if known.is_asked and known.row is not None and known.row["table_map_id"] not in told:
-                    told.add(known.row["table_map_id"])
-                    yield known.row
+            for row in self.table_maps_in(segment, file, sidecar):
+                if row["table_map_id"] not in told:
+                    told.add(row["table_map_id"])
+                    yield row
+
+    def table_maps_in(
+        self, segment: IndexedSegment, file: "BinlogPath", sidecar: Sidecar, *, with_rows: bool = False
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows of `table_maps` of a segment; `with_rows`: only of table maps with rows."""
+        for one in segment.maps:
+            known = self._known(one, segment, file, sidecar)
+            if known.is_asked and known.row is not None and (one.rows or not with_rows):
+                yield known.row
 
     def prepared(self, sidecar: Sidecar, xids: Sequence[str]) -> list[IndexedSegment]:
         """Return the segments that may have parts of prepared transactions, by their identifiers."""

@@ -166,6 +166,10 @@ class Activity:
         self._add_counts(batch, place, rows, tables[rows], kinds, idle, times[rows])
         self._add_keys(batch, rows, codes[rows], of_map, kinds, [known(one) for one in maps])
 
+    def add_table(self, source_id: str, known: KnownMap) -> None:
+        """Note a table of which other rows are not added, because none of them counts."""
+        self._table(source_id, known)
+
     def add_transactions(self, batch: pa.RecordBatch, place: Place) -> None:
         """Count a batch of `TRANSACTIONS`."""
         starts, ends = _numbers(batch.column("start_pos")), _numbers(batch.column("end_pos"))
@@ -352,19 +356,20 @@ class Activity:
         pairs = _grouped(_numbers(batch.column("transaction_pos"))[rows], tables)
         self._open.append(pairs)
         count = len(self._names)
-        self._of_table.add(
-            {
-                "table": np.arange(count),
-                "changes": np.bincount(tables, minlength=count),
-                **{
-                    name: np.bincount(tables[kinds == kind], minlength=count)
-                    for name, kind in (("inserts", 0), ("updates", 1), ("deletes", 2))
-                },
-                "transactions": self._new_transactions(place, pairs, count),
-                "bytes": np.bincount(tables, np.where(is_first, ends - starts, 0), count).astype(np.int64),
-                "idle": np.bincount(tables[idle], minlength=count),
-            }
-        )
+        sums = {
+            "table": np.arange(count),
+            "changes": np.bincount(tables, minlength=count),
+            **{
+                name: np.bincount(tables[kinds == kind], minlength=count)
+                for name, kind in (("inserts", 0), ("updates", 1), ("deletes", 2))
+            },
+            "transactions": self._new_transactions(place, pairs, count),
+            "bytes": np.bincount(tables, np.where(is_first, ends - starts, 0), count).astype(np.int64),
+            "idle": np.bincount(tables[idle], minlength=count),
+        }
+        # A table that was only seen outside of the time has no row in the answer.
+        seen = np.flatnonzero(sums["changes"])
+        self._of_table.add({name: values[seen] for name, values in sums.items()})
         of_step = _grouped(times // self._step.microseconds, tables)
         self._of_step.add({"step": of_step.positions, "table": of_step.tables, "changes": of_step.counts})
 

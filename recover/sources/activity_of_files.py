@@ -1,14 +1,21 @@
 """The activity in binlog files, for `top`: each file is walked, then decoded once; no row is kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.binlog.filters import TableFilter
 from ingest.errors import BinloomError
 from ingest.landing.bindings import TableNames
+from recover.index.needed import Needed
+from recover.index.opened import Index, Sidecars
 from recover.questions.activity import Activity, Key, KnownMap, Place
+from recover.selection.filters import Filters
 from recover.sources.decoding import damage, offsets
 from recover.sources.files import SOURCE, definitions_of_log, placed, scans_of
+from recover.sources.indexed_files import IndexedFiles, SidecarFailedError
 
 if TYPE_CHECKING:
     from ingest.binlog import Scan, SchemaHints
@@ -17,23 +24,47 @@ if TYPE_CHECKING:
     from ingest.sources.snapshot import SchemaSnapshot
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted in files.
+
+    Attributes
+    ----------
+    problems
+        The damage of files.
+    lacks
+        Sentences on what is missing.
+    notes
+        Sentences on the index of the files: which sidecars were not used, and how much was read.
+    """
+
+    activity: Activity
+    problems: Sequence[BinloomError]
+    lacks: Sequence[str]
+    notes: Sequence[str]
+
+
 def count_files(
-    activity: Activity,
+    begun: Callable[[], Activity],
     paths: "Sequence[LogPath]",
+    filters: Filters,
     *,
     source_id: str | None = None,
     snapshot: "SchemaSnapshot | None" = None,
     home: Path | None = None,
-) -> tuple[list[BinloomError], list[str]]:
-    """Add the whole transactions of files; return the damage of files, and in sentences what else is missing.
+    index: Index | None = None,
+) -> Counted:
+    """Count the whole transactions of files.
 
     Parameters
     ----------
-    activity
-        What is added to.
+    begun
+        Returns sums of nothing yet. They count what the filters select.
     paths
         The files of one log, in any order.
-    source_id, snapshot, home
+    filters
+        Of schemas, tables and times.
+    source_id, snapshot, home, index
         As in `recover.sources.files.decode`.
 
     Raises
@@ -43,52 +74,101 @@ def count_files(
     UsageError
         The files are not of one log.
     """
-    source = source_id or SOURCE
     files = placed(paths)
-    scans = scans_of(files)
-    history = definitions_of_log(source, snapshot, home)
-    for file in files:
-        history.add_scan(0, file.name, scans[file])
-    names, hints = TableNames(source, history, history.named_versions()), history.hints(0)
-    problems: list[BinloomError] = []
-    for file in files:
-        try:
-            _count(activity, file, scans[file], names, hints, source)
-        except BinloomError as error:
-            problems.append(error)
-        if scans[file].defect is not None:
-            problems.append(damage(file, scans[file]))
-    last = scans[files[-1]]
-    lacks = [f"The log goes on after {files[-1].name}, in files that were not given."] if last.is_closed else []
-    return problems, [*lacks, *(f"Rows are missing: {problem.message}" for problem in problems)]
+    # Without a filter, every row counts.
+    is_narrow = filters.schemas or filters.tables or filters.since is not None or filters.until is not None
+    with closing(Sidecars.of(files, index if is_narrow else None)) as sidecars:
+        while True:
+            indexed = IndexedFiles(sidecars)
+            counting = _Counting(begun(), filters, indexed, source_id or SOURCE)
+            try:
+                return counting.counted(files, scans_of(files, sidecars), snapshot, home)
+            except SidecarFailedError as failed:
+                sidecars.drop(failed.file, failed.reason)
 
 
-def _count(
-    activity: Activity,
-    file: "BinlogPath",
-    scan: "Scan",
-    names: TableNames,
-    hints: "SchemaHints | None",
-    source: str,
-) -> None:
-    from ingest.binlog import open_binlog
-    from ingest.ddl.dml_batches import TargetReader
+class _Counting:
+    """Adds files to sums."""
 
-    place, known = Place(source, 0, file.name), {}
-    targets = TargetReader(scan.format.flavor, scan.format.server_version)
-    for kind, batch in open_binlog(file.path, hints=hints, end=scan.complete_end).batches():
-        match kind:
-            case "table_maps":
-                for table_map in batch.to_pylist():
-                    known[table_map["table_map_id"]] = known_map(table_map, names, 0, file.sequence or 0)
-            case "row_events":
-                activity.add_rows(batch, place, known.__getitem__)
-            case "transactions":
-                activity.add_transactions(batch, place)
-            case "statements":
-                activity.add_statement_targets(targets.column(batch))
-            case "unsupported_events":
-                activity.add_undecoded(batch)
+    def __init__(self, activity: Activity, filters: Filters, indexed: IndexedFiles, source: str) -> None:
+        self._activity = activity
+        self._filters = filters
+        self._indexed = indexed
+        self._source = source
+
+    def counted(
+        self,
+        files: "Sequence[BinlogPath]",
+        scans: "Mapping[BinlogPath, Scan]",
+        snapshot: "SchemaSnapshot | None",
+        home: Path | None,
+    ) -> Counted:
+        history = definitions_of_log(self._source, snapshot, home)
+        for file in files:
+            history.add_scan(0, file.name, scans[file])
+        names, hints = TableNames(self._source, history, history.named_versions()), history.hints(0)
+        every = Needed(Filters(), TableFilter(), names, hints, with_facts=True)
+        tables = TableFilter(self._filters.schemas, self._filters.tables)
+        needed = Needed(self._filters, tables, names, hints, with_facts=True)
+        problems: list[BinloomError] = []
+        for file in files:
+            if file in self._indexed:
+                with self._indexed.using(file):
+                    self._add_needed(file, needed, every, names, hints)
+                continue
+            try:
+                self._add(file, scans[file], names, hints, None, scans[file].complete_end)
+            except BinloomError as error:
+                problems.append(error)
+            if scans[file].defect is not None:
+                problems.append(damage(file, scans[file]))
+        last = scans[files[-1]]
+        lacks = [f"The log goes on after {files[-1].name}, in files that were not given."] if last.is_closed else []
+        lacks += [f"Rows are missing: {problem.message}" for problem in problems]
+        return Counted(self._activity, problems, lacks, self._indexed.notes(files))
+
+    def _add_needed(
+        self, file: "BinlogPath", needed: Needed, every: Needed, names: TableNames, hints: "SchemaHints | None"
+    ) -> None:
+        """Add the parts of an indexed file whose rows may count, and the tables of the others, in their order."""
+        sidecar = self._indexed.sidecar(file)
+        ranges = dict(self._indexed.ranges(file, needed))
+        end = 0
+        for segment in sidecar.contents.segments:
+            if segment.start in ranges:
+                end = ranges[segment.start]
+                self._add(file, sidecar.contents.scan, names, hints, segment.start, end)
+            if segment.start >= end:
+                for table_map in every.table_maps_in(segment, file, sidecar, with_rows=True):
+                    self._activity.add_table(self._source, known_map(table_map, names, 0, file.sequence or 0))
+
+    def _add(
+        self,
+        file: "BinlogPath",
+        scan: "Scan",
+        names: TableNames,
+        hints: "SchemaHints | None",
+        start: int | None,
+        end: int,
+    ) -> None:
+        from ingest.binlog import open_binlog
+        from ingest.ddl.dml_batches import TargetReader
+
+        place, known = Place(self._source, 0, file.name), dict[str, KnownMap]()
+        targets = TargetReader(scan.format.flavor, scan.format.server_version)
+        for kind, batch in open_binlog(file.path, hints=hints, start=start, end=end).batches():
+            match kind:
+                case "table_maps":
+                    for table_map in batch.to_pylist():
+                        known[table_map["table_map_id"]] = known_map(table_map, names, 0, file.sequence or 0)
+                case "row_events":
+                    self._activity.add_rows(batch, place, known.__getitem__)
+                case "transactions":
+                    self._activity.add_transactions(batch, place)
+                case "statements":
+                    self._activity.add_statement_targets(targets.column(batch))
+                case "unsupported_events":
+                    self._activity.add_undecoded(batch)
 
 
 def known_map(table_map: Mapping[str, Any], names: TableNames, epoch: int, sequence: int) -> KnownMap:

@@ -153,3 +153,15 @@ def test_an_index_changes_no_object(logs: Logs) -> None:
     shares = list[float]()
     assert answers(index_dir=logs.index) == answers()
     assert max(shares) < 0.6
+
+
+@pytest.mark.parametrize("filters", [("--table", "apart.former"), ("--schema", "apart"), ("--since", "{middle}"), ()])
+def test_an_index_changes_no_sums(filters: tuple[str, ...], logs: Logs) -> None:
+    _, whole = answer(logs.files, Filters())
+    assert whole is not None
+    (middle,) = whole.connection.execute("select max(event_timestamp) from binloom.row_changes").fetchone() or ("",)
+    question = [one.format(middle=f"{middle:%F %T}") for one in filters]
+    told = asked(logs, "top", "--format", "json", *question)
+    assert bool(told) == bool(filters)
+    if "apart.former" in filters:
+        assert 0 < share(told) < 0.6
