@@ -11,7 +11,6 @@ from binloom.answers.given_definitions import GivenDefinitions
 from binloom.answers.opening import NOTHING_GIVEN, Inputs, writer_of
 from binloom.commands.build_record import has_built_everything
 from binloom.commands.output import say
-from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
 from recover.index.opened import Index
 from recover.notes import Kind, Note
@@ -37,7 +36,6 @@ def inputs_of(files: Sequence[Path] | None, more: Sequence[Path] | None, given: 
     if not files:
         assert_files(more, given)
         return Inputs(has_built_everything=has_built_everything)
-    hide_pandas_from_arrow()
     return Inputs([*files, *(more or ())], given)
 
 

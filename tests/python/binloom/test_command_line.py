@@ -82,6 +82,17 @@ def test_inspect_and_decode_load_only_what_they_need() -> None:
     assert result.returncode == 0 and result.stderr.strip() == "[]"
 
 
+def test_a_question_to_files_loads_only_what_it_needs() -> None:
+    words = ["query", "--files", str(SAMPLE), "--snapshot-dir", str(SAMPLE.parent / "schema"), "--limit", "1"]
+    script = (
+        "import sys; from binloom.commands.running import run_app; from binloom.cli import app;"
+        f"run_app(app, {words!r});"
+        "print([m for m in ('pyspark', 'dbt', 'numba', 'pandas') if m in sys.modules], file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=PROJECT, capture_output=True, text=True)
+    assert result.returncode == 0 and result.stderr.strip().endswith("[]")
+
+
 def test_help_is_there_at_once() -> None:
     script = (
         "import sys; from binloom.cli import app; from binloom.commands.running import run_app\n"
