@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from ingest.errors import BinlogNotFoundError, BinlogNotReadableError
 
+_SMALL: Final = 64 << 10
 OPEN_END: Final = 1 << 62
 """An offset behind every file: the end of a file whose size is not known yet."""
 
@@ -69,6 +70,12 @@ class FileBytes(Bytes):
 
     def wait_for(self, end: int) -> int:
         return os.fstat(self._descriptor).st_size
+
+    def read(self, size: int, offset: int) -> bytes:
+        # A question may read ten thousands of small parts. One that is cut needs the size of the file.
+        if 0 < size <= _SMALL and len(found := os.pread(self._descriptor, size, offset)) == size:
+            return found
+        return super().read(size, offset)
 
     def read_into(self, view: memoryview, offset: int) -> int:
         return os.preadv(self._descriptor, [view], offset)

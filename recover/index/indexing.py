@@ -124,10 +124,10 @@ class _Transactions:
         if known is None or (time < known[0] if sign < 0 else time > known[0]):
             self._found[name] = time, row
 
-    def remarkable(self) -> pa.RecordBatch:
+    def remarkable(self) -> tuple[dict[str, Any], ...]:
         """Return them, each once, in their order."""
         rows = {row["start_pos"]: row for _, row in self._found.values()}
-        return pa.RecordBatch.from_pylist([rows[start] for start in sorted(rows)], schema=TRANSACTIONS)
+        return tuple(rows[start] for start in sorted(rows))
 
     def packed(self) -> bytes:
         """Return all of them as a Parquet file, in a tenth of their size."""

@@ -79,17 +79,24 @@ class Needed:
         self._parsed_maps: dict[tuple[bytes, Flavor, str | None], TableMap] = {}
         self._texts: dict[str, KeyTexts] = {}
         self._hashes: dict[tuple[str, str], int] = {}
+        # Of the file that is asked about: the places where definitions change, and without any the known table maps.
+        self._file: BinlogPath | None = None
+        self._changes: Mapping[int, set[tuple[str, str]]] = {}
+        self._by_body: dict[int, _KnownMap] = {}
 
     def segments(self, file: "BinlogPath", sidecar: Sidecar) -> list[IndexedSegment]:
         """Return the segments to read."""
-        changes = self._hints.changes_in(file.name) if self._hints is not None else {}
-        return [
-            one for one in sidecar.contents.segments if self._is_needed(one, file, sidecar, self._inside(one, changes))
-        ]
+        self._turn_to(file)
+        return [one for one in sidecar.contents.segments if self._is_needed(one, file, sidecar, self._inside(one))]
 
-    def _inside(self, segment: IndexedSegment, changes: Mapping[int, set[tuple[str, str]]]) -> set[tuple[str, str]]:
+    def _turn_to(self, file: "BinlogPath") -> None:
+        if self._file is not file:
+            self._file, self._by_body = file, {}
+            self._changes = self._hints.changes_in(file.name) if self._hints is not None else {}
+
+    def _inside(self, segment: IndexedSegment) -> set[tuple[str, str]]:
         """Return the tables whose definition changes in the middle of a segment, in small letters."""
-        inside = (tables for place, tables in changes.items() if segment.start < place < segment.end)
+        inside = (tables for place, tables in self._changes.items() if segment.start < place < segment.end)
         return {(schema.lower(), table.lower()) for tables in inside for schema, table in tables}
 
     def table_maps(self, file: "BinlogPath", sidecar: Sidecar) -> Iterator[Mapping[str, Any]]:
@@ -217,6 +224,15 @@ class Needed:
 
     def _known(self, one: IndexedMap, segment: IndexedSegment, file: "BinlogPath", sidecar: Sidecar) -> _KnownMap:
         """Return a table map as the decoder would give it at the start of a segment."""
+        self._turn_to(file)
+        if (same := self._by_body.get(one.body)) is not None:
+            return same
+        found = self._found(one, segment, file, sidecar)
+        if not self._changes:
+            self._by_body[one.body] = found
+        return found
+
+    def _found(self, one: IndexedMap, segment: IndexedSegment, file: "BinlogPath", sidecar: Sidecar) -> _KnownMap:
         body, format = sidecar.contents.bodies[one.body], sidecar.contents.scan.format
         try:
             parsed = self._parsed(body, sidecar)

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -38,8 +38,8 @@ class UnfitSidecarError(BinloomError):
     """A sidecar is not of its file, or is damaged. The file is then read as without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedMap:
+# Tuples, because a question may read some ten thousand of them.
+class IndexedMap(NamedTuple):
     """A table map in a segment.
 
     Attributes
@@ -57,8 +57,7 @@ class IndexedMap:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedSegment:
+class IndexedSegment(NamedTuple):
     """A range of a file, from the start of a transaction to the end of one.
 
     Attributes
@@ -129,7 +128,7 @@ class Contents:
     segments
         The segments, one after the other.
     transactions
-        Some transactions, among them the first and the last by the clock: rows of `TRANSACTIONS`.
+        Some transactions, among them the first and the last by the clock: the rows of a batch of `TRANSACTIONS`.
     """
 
     identity: Identity
@@ -137,7 +136,7 @@ class Contents:
     scan: Scan
     bodies: tuple[bytes, ...]
     segments: tuple[IndexedSegment, ...]
-    transactions: pa.RecordBatch
+    transactions: tuple[Mapping[str, Any], ...]
 
 
 def encoded(contents: Contents, filters: bytes, transactions: bytes) -> bytes:
@@ -161,7 +160,7 @@ def encoded(contents: Contents, filters: bytes, transactions: bytes) -> bytes:
         "scan": {name: getattr(scan, name) for name in _OF_SCAN},
         "times": {name: _micros(getattr(scan, name)) for name in _TIMES_OF_SCAN},
         "statements": [_plain(row) for batch in scan.ddl_statements for row in batch.to_pylist()],
-        "transactions": [_plain(row) for row in contents.transactions.to_pylist()],
+        "transactions": [_plain(row) for row in contents.transactions],
         "bodies": [base64.b64encode(body).decode() for body in contents.bodies],
         "segments": [_fields(one) for one in contents.segments],
         "log": [len(filters), len(transactions), zlib.crc32(transactions)],
@@ -298,14 +297,13 @@ def _contents(head: Mapping[str, Any], path: LogPath) -> Contents:
     scan.segments = [SegmentRange(one.start, one.end) for one in segments]
     if head["statements"]:
         scan.ddl_statements = [pa.RecordBatch.from_pylist(head["statements"], schema=STATEMENTS)]
-    transactions = pa.RecordBatch.from_pylist(head["transactions"], schema=TRANSACTIONS)
     bodies = tuple(base64.b64decode(body) for body in head["bodies"])
     # A range that no segment has would never be read.
     if [*(one.start for one in segments), scan.complete_end] != [4, *(one.end for one in segments)]:
         raise ValueError(segments)
     if any(not 0 <= map.body < len(bodies) for one in segments for map in one.maps):
         raise ValueError(bodies)
-    return Contents(Identity(**head["identity"]), first, scan, bodies, segments, transactions)
+    return Contents(Identity(**head["identity"]), first, scan, bodies, segments, tuple(head["transactions"]))
 
 
 def _fields(one: IndexedSegment) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ingest.binlog.batches import TRANSACTIONS
 from ingest.binlog.byte_files import size_of
 from ingest.errors import BinloomError
 from ingest.sources.sidecars import stored
@@ -103,18 +104,16 @@ class IndexedFiles:
 
         With the columns `binlog_file` and `file_sequence`; None without any.
         """
-        found = []
-        for file, segments in self._read.items():
-            known = self.sidecar(file).contents.transactions
-            starts = known["start_pos"].to_pylist()
-            rows = [
-                number for number, at in enumerate(starts) if not any(one.start <= at < one.end for one in segments)
-            ]
-            some = pa.Table.from_batches([known]).take(pa.array(rows, pa.int64()))
-            names, numbers = [file.name] * len(rows), [file.sequence or 0] * len(rows)
-            some = some.append_column("binlog_file", pa.array(names, pa.string()))
-            found.append(some.append_column("file_sequence", pa.array(numbers, pa.int64())))
-        return pa.concat_tables(found).combine_chunks() if found else None
+        if not self._read:
+            return None
+        rows = [
+            {**row, "binlog_file": file.name, "file_sequence": file.sequence or 0}
+            for file, segments in self._read.items()
+            for row in self.sidecar(file).contents.transactions
+            if not any(one.start <= row["start_pos"] < one.end for one in segments)
+        ]
+        place = [pa.field("binlog_file", pa.string()), pa.field("file_sequence", pa.int64())]
+        return pa.Table.from_pylist(rows, schema=pa.schema([*TRANSACTIONS, *place]))
 
     def notes(self, files: "Iterable[BinlogPath]") -> tuple[str, ...]:
         """Return what is to tell: sidecars that were not used, and how much was read of how much."""
