@@ -17,16 +17,22 @@ class PartOfFile(StoredFile):
         Name of the part; with the place of the other file, it is its place.
     start, size
         The range.
+
+    Attributes
+    ----------
+    whole
+        The other file.
     """
 
     def __init__(self, whole: LogPath, name: str, start: int, size: int) -> None:
         super().__init__(name.rpartition("/")[2], f"{whole}/{name}", folder_of(whole))
         self.is_here = isinstance(whole, StoredFile) and whole.is_here
-        self._part = (whole.absolute() if isinstance(whole, Path) else whole, name, start, size)
+        self.whole: LogPath = whole.absolute() if isinstance(whole, Path) else whole
+        self._part = (self.whole, name, start, size)
 
     def open(self) -> Bytes:
-        whole, _, start, size = self._part
-        return _Range(open_bytes(whole), start, size)
+        _, _, start, size = self._part
+        return _Range(open_bytes(self.whole), start, size)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PartOfFile, self._part

@@ -1,4 +1,4 @@
-"""Where the sidecar of a binlog file is: beside the file, or in a folder of its own. They are written whole."""
+"""Where the sidecar of a binlog file is: beside the file or its archive, or in a folder. They are written whole."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ from ingest.binlog.byte_files import LogPath
 from ingest.errors import StoreError
 from ingest.sources.compressed import CompressedFile
 from ingest.sources.objects import ObjectFile
+from ingest.sources.ranges import PartOfFile
 
 SUFFIX: Final = ".binloom-index"
 
@@ -25,10 +26,20 @@ def has_sidecar(file: LogPath) -> bool:
     return isinstance(place, Path) and place.exists()
 
 
-def stored(file: LogPath) -> Path | ObjectFile | None:
-    """Return a file as it is stored: the compressed one. None for one in an archive, or in a pipe."""
+def stored(file: LogPath) -> Path | ObjectFile | PartOfFile | None:
+    """Return a file as it is stored: the compressed one. None for one in a compressed archive, or in a pipe."""
     found = file.origin if isinstance(file, CompressedFile) else file
+    if isinstance(found, PartOfFile):
+        return found if isinstance(found.whole, Path | ObjectFile) else None
     return found if isinstance(found, Path | ObjectFile) else None
+
+
+def _archive_and_name(found: Path | ObjectFile | PartOfFile) -> tuple[Path | ObjectFile, str]:
+    """Return the file of this machine or of a store that has the bytes, and the name of a sidecar beside it."""
+    if isinstance(found, PartOfFile):
+        assert isinstance(found.whole, Path | ObjectFile)
+        return found.whole, f"{found.whole.name}.{found.name}{SUFFIX}"
+    return found, f"{found.name}{SUFFIX}"
 
 
 def sidecar_of(file: LogPath, folder: Path | None = None) -> Path | ObjectFile | None:
@@ -44,9 +55,8 @@ def sidecar_of(file: LogPath, folder: Path | None = None) -> Path | ObjectFile |
     found = stored(file)
     if found is None:
         return None
-    if folder is not None:
-        return folder / f"{found.name}{SUFFIX}"
-    return found.with_name(f"{found.name}{SUFFIX}")
+    beside, name = _archive_and_name(found)
+    return beside.with_name(name) if folder is None else folder / name
 
 
 def write_sidecar(file: LogPath, place: Path | ObjectFile, data: bytes) -> None:
@@ -70,8 +80,8 @@ def write_sidecar(file: LogPath, place: Path | ObjectFile, data: bytes) -> None:
                 written.write(data)
                 written.flush()
                 os.fsync(written.fileno())
-            if isinstance(origin := stored(file), Path):
-                shutil.copymode(origin, name)
+            if (origin := stored(file)) is not None and isinstance(archive := _archive_and_name(origin)[0], Path):
+                shutil.copymode(archive, name)
             Path(name).replace(place)
         except BaseException:
             Path(name).unlink(missing_ok=True)

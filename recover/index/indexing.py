@@ -57,7 +57,9 @@ def index_of(path: LogPath, segment_bytes: int = SEGMENT_BYTES) -> bytes:
     """
     place = stored(path)
     if place is None:
-        raise NotIndexedError(f"{path} is in an archive or a pipe.", hint="Index the file itself.", path=str(path))
+        raise NotIndexedError(
+            f"{path} is in a compressed archive or a pipe.", hint="Index the file itself.", path=str(path)
+        )
     with open_bytes(place) as source:
         identity = Identity.of(source)
     scan = scan_binlog(path, segment_bytes=segment_bytes)

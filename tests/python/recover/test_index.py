@@ -1,8 +1,10 @@
 """An index lets questions read less of binlog files, and changes no answer."""
 
+import gzip
 import os
 import random
 import shutil
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,6 +181,26 @@ def test_a_compressed_file_is_opened_only_for_an_answer(tmp_path: Path) -> None:
     assert log.notes[0].startswith("read 0 bytes of ")
     expected = answer([SHOP_FILES[0]], ORDER)[0]
     assert answer(log_files([packed]), ORDER, index=Index())[0] == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_files_in_an_archive_have_an_index_beside_it(suffix: str, tmp_path: Path) -> None:
+    archive = tmp_path / "backup.tar"
+    with tarfile.open(archive, "w") as tar:
+        for file in SHOP_FILES:
+            tar.add(compressed(file, tmp_path, suffix) if suffix else file, f"db1/{file.name}{suffix}")
+    assert binloom_here("index", archive).returncode == 0
+    assert (tmp_path / f"backup.tar.binlog.000001{suffix}.binloom-index").is_file()
+    assert "2 files had an index already." in binloom_here("index", archive).stderr
+    question = ("query", "--table", "shop.orders", "--key", "1007", "--format", "json", "--files")
+    asked, plain = binloom_here(*question, archive), binloom_here(*question, *SHOP_FILES)
+    assert (asked.returncode, asked.stdout) == (0, plain.stdout)
+    assert "of the index." in asked.stderr
+    nothing = binloom_here("query", "--since", "2099-01-01", "--files", archive)
+    assert "read 0 bytes of " in nothing.stderr
+    packed = tmp_path / "packed.tar.gz"
+    packed.write_bytes(gzip.compress(archive.read_bytes()))
+    assert_sentence(binloom_here("index", packed), 1, "is in a compressed archive or a pipe")
 
 
 def test_files_without_an_index(tmp_path: Path) -> None:
