@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "recover": LANDED,
     "recover.restore": LANDED | {"recover"} | UNDO,
     "recover.undo": LANDED | {"recover"} | UNDO,
-    "recover.undo.options": set(),
+    "recover.undo.options": {"ingest.errors"},
     "recover.undo.tables": LANDED | {"recover"},
     "recover.undo.rows": LANDED | {"recover", "recover.undo.tables"},
     "recover.undo.select": LANDED | {"recover", "recover.undo.options", "recover.undo.tables", "recover.undo.rows"},
