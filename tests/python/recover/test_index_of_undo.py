@@ -4,7 +4,7 @@ import random
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def asked(logs: Logs, *question: object) -> str:
     expected = binloom_here(*question, "--files", *logs.files)
     found = binloom_here(*question, "--index-dir", logs.index, "--files", *logs.files)
     lines = found.stderr.splitlines(keepends=True)
-    told = [line for line in lines if line.startswith("binloom: read ")]
+    told = [line for line in lines if line.startswith(("binloom: read ", "binloom: the index of "))]
     others = "".join(line for line in lines if line not in told)
     assert (found.stdout, found.returncode, others) == (expected.stdout, expected.returncode, expected.stderr), question
     return "".join(told)
@@ -111,6 +111,23 @@ def test_an_index_changes_no_undo(logs: Logs) -> None:
 )
 def test_an_undo_reads_only_its_tables(filters: tuple[str, ...], most: float, logs: Logs) -> None:
     assert 0 < share(asked(logs, "undo", *filters)) <= most
+
+
+@pytest.mark.parametrize(
+    "question", [("undo", "--table", "apart.p", "--type", "DELETE"), ("top", "--table", "apart.c")]
+)
+def test_a_file_whose_index_is_missing_or_fails_is_read_whole(
+    question: tuple[str, ...], logs: Logs, tmp_path: Path
+) -> None:
+    some = shutil.copytree(logs.index, tmp_path / "index")
+    (some / f"{logs.files[2].name}.binloom-index").unlink()
+    assert 0.2 < share(asked(replace(logs, index=some), *question)) < 1
+    damaged = [Path(shutil.copy(file, tmp_path)) for file in logs.files]
+    data = bytearray(damaged[0].read_bytes())
+    for place in range(600, len(data) - 600, 100):
+        data[place] ^= 0xFF
+    damaged[0].write_bytes(data)
+    assert f"the index of {damaged[0]} is not used" in asked(replace(logs, files=damaged), *question)
 
 
 @pytest.mark.parametrize(
