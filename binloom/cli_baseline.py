@@ -20,7 +20,11 @@ def baseline(
     server: Any,
     from_dump: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", readable=False, help="File of mysqldump or mariadb-dump, with --source-data."),
+        typer.Option(
+            metavar="DUMP",
+            readable=False,
+            help="File of mysqldump or mariadb-dump, with --source-data; folder of mydumper or MySQL Shell.",
+        ),
     ] = None,
     schema: Annotated[
         str | None,

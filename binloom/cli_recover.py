@@ -142,7 +142,9 @@ def restore(
     ],
     from_dump: Annotated[
         Path,
-        typer.Option(metavar="FILE", readable=False, help="Dump of mysqldump or mariadb-dump; also compressed."),
+        typer.Option(
+            metavar="DUMP", readable=False, help="Dump of mysqldump or mariadb-dump; folder of mydumper or MySQL Shell."
+        ),
     ],
     from_files: Annotated[
         list[Any],

@@ -66,10 +66,10 @@ def baseline_from_dump(
 ) -> int:
     """Land the rows of tables from a file of mysqldump."""
     from ingest.landing.baselines import land_baseline
-    from ingest.sources.dump import Dump
+    from ingest.sources.dumps import open_dump
 
     with progress(f"reading the definitions in {path}"):
-        dump = Dump(path, schema, tables)
+        dump = open_dump(path, schema, tables)
     with _rows_bar(f"reading {len(dump.tables)} tables of {path}", 0) as advance:
         landed = land_baseline(
             source, dump.snapshot, dump.tables, dump.rows, content=dump.content, progress=advance, masks=masks

@@ -69,11 +69,11 @@ class Wanted:
 
 def restore(dump_path: Path, files: Sequence[Path], wanted: Wanted, format: RestoreFormat, output: Path | None) -> int:
     """Write tables as they were at a moment; the output exists only when it has all rows of all tables."""
-    from ingest.sources.dump import Dump
+    from ingest.sources.dumps import open_dump
 
     hide_pandas_from_arrow()
     with progress(f"reading {dump_path}"):
-        dump = Dump(dump_path, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
+        dump = open_dump(dump_path, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
     if not dump.is_whole:
         raise RestoreRefusedError(
             f"{dump_path} has no end by which one can tell that it is whole: neither `-- Dump completed` nor the last"

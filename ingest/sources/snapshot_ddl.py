@@ -63,7 +63,11 @@ def read_snapshot_ddl(
 
 
 def snapshot_of_ddl(
-    path: Path, script: str, schema: str | None = None, binlog_file: str | None = None, binlog_pos: int | None = None
+    path: Path | str,
+    script: str,
+    schema: str | None = None,
+    binlog_file: str | None = None,
+    binlog_pos: int | None = None,
 ) -> SchemaSnapshot:
     """Return the snapshot from the text of DDL statements; `path` is their file in messages."""
     dialect = _dialect(script)
@@ -101,7 +105,7 @@ def _dialect(script: str) -> Dialect:
     return Dialect(flavor, version_of(flavor, found[1] if found else None))
 
 
-def _carried_out(path: Path, script: str, schema: str | None, dialect: Dialect) -> Shapes:
+def _carried_out(path: Path | str, script: str, schema: str | None, dialect: Dialect) -> Shapes:
     shapes, sql_mode = Shapes(begins_empty=True), 0
     for statement in statements_of(script, quotes_with_dollars(dialect.flavor, dialect.version)):
         if used := _USE.match(statement.text):
@@ -128,7 +132,7 @@ def _carried_out(path: Path, script: str, schema: str | None, dialect: Dialect) 
     return shapes
 
 
-def _failure(path: Path, statement: Statement, message: str, hint: str) -> SnapshotInputError:
+def _failure(path: Path | str, statement: Statement, message: str, hint: str) -> SnapshotInputError:
     return SnapshotInputError(f"{path}, line {statement.line}: {message}.", hint=hint, path=str(path))
 
 

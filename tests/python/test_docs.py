@@ -32,7 +32,7 @@ NAMING = sorted(
         "samples",
     )
     for path in (PROJECT / folder).rglob("*")
-    if path.suffix in {".py", ".sql", ".yml", ".md", ".csv", ".html", ".js"}
+    if path.suffix in {".py", ".sql", ".yml", ".md", ".csv", ".html", ".js"} and "fixtures" not in path.parts
 ) + [
     path.relative_to(PROJECT) for path in (*PROJECT.glob("*.yml"), *PROJECT.glob("*.toml"), *PROJECT.glob("docs/*.md"))
 ]

@@ -1,7 +1,8 @@
 """Splits the rows of INSERT statements, as programs write them into dumps, into texts.
 
 A row is `(value,value)`. A value is NULL, a number, 0x and hex, b'0101', or a string in single or double quotes with
-the escapes of mysql_real_escape_string, which `_binary` may precede. Source: MySQL's manual, "String Literals".
+the escapes of mysql_real_escape_string, which `_binary` may precede. mydumper also writes texts as 0x and hex, and JSON
+documents as `CONVERT("..." USING UTF8MB4)`. Source: MySQL's manual, "String Literals".
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,misc,untyped-decorator"
 
@@ -121,12 +122,12 @@ def _split_value(ctx, at, end, kind):
         return _string(ctx, at + 1, end, sign, kind)
     if kind == NUMBER:
         return _number(ctx, at, end)
-    if kind == TEXT:
-        return _IS_BAD
     if sign == 0x5F:
         return _introduced(ctx, at, end, kind)
     if sign == 0x30:
-        return _hex(ctx, at, end)
+        return _hex_text(ctx, at, end) if kind == TEXT else _hex(ctx, at, end)
+    if kind == TEXT:
+        return _converted(ctx, at, end, kind) if sign == 0x43 else _IS_BAD
     if kind == BITS and (sign == 0x62 or sign == 0x42):
         return _bits(ctx, at, end)
     return _IS_BAD
@@ -262,6 +263,39 @@ def _introduced(ctx, at, end, kind):
 
 
 @njit
+def _converted(ctx, at, end, kind):
+    """Split a string in `CONVERT("..." USING UTF8MB4)`."""
+    if end - at < 9:
+        return _NEEDS_MORE
+    # `CONVERT(` as two numbers.
+    if load_u32(at) != 0x564E4F43 or load_u32(at + 4) != 0x28545245:
+        return _IS_BAD
+    quote = load_u8(at + 8)
+    if quote != 0x27 and quote != 0x22:
+        return _IS_BAD
+    values, filled = load_64(ctx + _VALUES), load_64(ctx + _TEXT_END)
+    at = _string(ctx, at + 9, end, quote, kind)
+    if at < 0:
+        return at
+    following = _IS_BAD
+    if end - at < 15:
+        following = _NEEDS_MORE
+    elif (
+        load_u32(at) == 0x49535520
+        and load_u32(at + 4) == 0x5520474E
+        and load_u32(at + 8) == 0x4D384654
+        and load_u8(at + 12) == 0x42
+        and load_u8(at + 13) == 0x34
+        and load_u8(at + 14) == 0x29
+    ):
+        following = at + 15
+    if following < 0:
+        store_64(ctx + _VALUES, values)
+        store_64(ctx + _TEXT_END, filled)
+    return following
+
+
+@njit
 def _hex(ctx, at, end):
     """Split 0x and hex digits, of which there may be an odd number."""
     if end - at < 3:
@@ -287,6 +321,39 @@ def _hex(ctx, at, end):
         return _NEEDS_MORE
     if (at - begin) & 1:
         return _IS_BAD
+    _append(ctx, 1, filled)
+    return at
+
+
+@njit
+def _nibble(sign):
+    """Return the number of a hex digit; -1 if it is none."""
+    if 0x30 <= sign <= 0x39:
+        return sign - 0x30
+    sign |= 0x20
+    return sign - 0x57 if 0x61 <= sign <= 0x66 else -1
+
+
+@njit
+def _hex_text(ctx, at, end):
+    """Split 0x and hex digits that are the bytes of a text."""
+    if end - at < 3:
+        return _NEEDS_MORE
+    if load_u8(at + 1) | 0x20 != 0x78:
+        return _IS_BAD
+    at += 2
+    text, filled = load_64(ctx + _TEXT), load_64(ctx + _TEXT_END)
+    while at + 1 < end:
+        high, low = _nibble(load_u8(at)), _nibble(load_u8(at + 1))
+        if high < 0:
+            break
+        if low < 0:
+            return _IS_BAD
+        store_8(text + filled, high << 4 | low)
+        filled += 1
+        at += 2
+    if at + 1 >= end:
+        return _NEEDS_MORE
     _append(ctx, 1, filled)
     return at
 

@@ -2,6 +2,7 @@
 
 import gzip
 from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from ingest.errors import SnapshotInputError, UsageError
 from ingest.sources.address import ServerAddress
 from ingest.sources.consistent_read import ConsistentRead
 from ingest.sources.dump import Dump
+from ingest.sources.dump_file import SqlDump
 from tests.servers import Server
 from tests.servers.dumped import dumped
 from tests.servers.marked import marked
@@ -69,7 +71,9 @@ def rows_of(read: "Dump | ConsistentRead") -> "dict[str, Counter[tuple[tuple[str
     return {
         str(table): Counter(
             tuple(
-                pair for pair in zip(table.column_names, row, strict=True) if pair[0] not in ("f", "rounded", "doubled")
+                pair
+                for pair in sorted(zip(table.column_names, row, strict=True), key=itemgetter(0))
+                if pair[0] not in ("f", "rounded", "doubled")
             )
             for batch in read.rows(table)
             for row in batch.to_pylist()
@@ -81,7 +85,7 @@ def rows_of(read: "Dump | ConsistentRead") -> "dict[str, Counter[tuple[tuple[str
 def test_rows_are_those_that_the_server_gives(server: Server, tmp_path: Path) -> None:
     wanted = TableFilter.of(schemas=["dumped", "dumped_too"])
     for number, options in enumerate(OPTIONS):
-        found = Dump(dump(server, tmp_path / f"{number}.sql", *options))
+        found = SqlDump(dump(server, tmp_path / f"{number}.sql", *options))
         with ConsistentRead(ServerAddress("127.0.0.1", server.port, "root"), wanted) as read:
             assert rows_of(found) == rows_of(read), options
             snapshot = read.snapshot
@@ -106,25 +110,25 @@ def test_a_dump_that_does_not_show_its_rows_is_refused(server: Server, tmp_path:
     ):
         path.write_bytes(changed)
         with pytest.raises(SnapshotInputError, match=reason):
-            _ = Dump(path).tables
+            _ = SqlDump(path).tables
     path.write_bytes(whole.replace(b"(1,'a')", b"(1,'a','b')", 1))
     line = path.read_bytes().split(b"(1,'a','b')")[0].count(b"\n") + 1
-    refused = Dump(path)
+    refused = SqlDump(path)
     with pytest.raises(SnapshotInputError, match=rf"refused\.sql, line {line}: a row is not in a form"):
         rows_of(refused)
     path.write_bytes(whole)
     with pytest.raises(UsageError, match="No table of"):
-        _ = Dump(path, wanted=TableFilter.of(tables=["other"])).tables
+        _ = SqlDump(path, wanted=TableFilter.of(tables=["other"])).tables
 
 
 def test_a_compressed_dump_has_the_same_rows(server: Server, tmp_path: Path) -> None:
     whole = dump(server, tmp_path / "whole.sql")
     packed = tmp_path / "whole.sql.gz"
     packed.write_bytes(gzip.compress(whole.read_bytes()))
-    assert rows_of(Dump(packed)) == rows_of(Dump(whole))
+    assert rows_of(SqlDump(packed)) == rows_of(SqlDump(whole))
     packed.write_bytes(packed.read_bytes()[:-500])
     with pytest.raises(SnapshotInputError, match="compressed data is cut off"):
-        Dump(packed)
+        SqlDump(packed)
 
 
 def test_numbers_have_no_zeros_of_zerofill(server: Server, tmp_path: Path) -> None:
@@ -132,7 +136,7 @@ def test_numbers_have_no_zeros_of_zerofill(server: Server, tmp_path: Path) -> No
         "create table dumped_too.filled (a int(6) zerofill primary key, b decimal(6,2) zerofill)",
         "insert into dumped_too.filled values (0, 0), (42, 1.5)",
     )
-    found = Dump(dump(server, tmp_path / "dump.sql"), wanted=TableFilter.of(tables=["filled"]))
+    found = SqlDump(dump(server, tmp_path / "dump.sql"), wanted=TableFilter.of(tables=["filled"]))
     (table,) = found.tables
     assert [row for batch in found.rows(table) for row in batch.to_pylist()] == [["0", "0.00"], ["42", "1.50"]]
 
@@ -144,7 +148,7 @@ def test_a_dump_that_is_cut_anywhere_is_refused(server: Server, tmp_path: Path) 
     for size in (*range(0, end, 97), *range(end - 40, end + 17)):
         path.write_bytes(whole[:size])
         try:
-            found = Dump(path)
+            found = SqlDump(path)
         except (SnapshotInputError, UsageError):
             continue
         # The last statement is whole, and so are all rows.
@@ -156,5 +160,5 @@ def test_a_file_that_is_no_dump_is_refused(content: bytes, tmp_path: Path) -> No
     path = tmp_path / "dump.sql"
     path.write_bytes(content)
     with pytest.raises(SnapshotInputError, match="it is not a dump") as refused:
-        Dump(path)
+        SqlDump(path)
     assert "mysqldump or mariadb-dump" in refused.value.hint
