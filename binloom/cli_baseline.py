@@ -1,12 +1,11 @@
 """The command `binloom baseline`. It is part of the same command line as those of `binloom.cli`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from binloom.commands.units import size
-from binloom.options import ExcludeTables, MasksFile, Schemas, Source, Tables
+from binloom.options import ExcludeTables, FromDump, MasksFile, Schemas, Source, Tables
 from binloom.server_options import with_server
 from ingest.errors import UsageError
 
@@ -18,14 +17,7 @@ commands = typer.Typer(rich_markup_mode=None)
 def baseline(
     source: Source,
     server: Any,
-    from_dump: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DUMP",
-            readable=False,
-            help="File of mysqldump or mariadb-dump, with --source-data; folder of mydumper or MySQL Shell.",
-        ),
-    ] = None,
+    from_dump: FromDump = None,
     schema: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Schema of the tables in --from-dump whose names contain no schema."),

@@ -14,6 +14,7 @@ from binloom.options import (
     Ddl,
     FileOrAddress,
     FormatOption,
+    FromDump,
     FromFiles,
     HistoryAsOf,
     IndexDir,
@@ -140,12 +141,7 @@ def restore(
         list[str],
         typer.Argument(metavar="TABLE ...", help="Tables as SCHEMA.TABLE; SCHEMA.* for all of a schema."),
     ],
-    from_dump: Annotated[
-        Path,
-        typer.Option(
-            metavar="DUMP", readable=False, help="Dump of mysqldump or mariadb-dump; folder of mydumper or MySQL Shell."
-        ),
-    ],
+    from_dump: FromDump,
     from_files: Annotated[
         list[Any],
         typer.Option(

@@ -84,6 +84,16 @@ FromFiles = Annotated[
 MoreFiles = Annotated[
     list[Any] | None, typer.Argument(metavar="[--files FILE ...]", click_type=FileOrAddress(), hidden=True)
 ]
+FromDump = Annotated[
+    Any,
+    typer.Option(
+        "--from-dump",
+        metavar="DUMP",
+        click_type=FileOrAddress(),
+        help="Dump of mysqldump or mariadb-dump, or a folder of mydumper or MySQL Shell; also compressed, in a tar"
+        " archive, s3://..., or - for a mysqldump.",
+    ),
+]
 IndexDir = Annotated[
     Path | None,
     typer.Option(

@@ -62,7 +62,7 @@ def baseline_from_server(
 
 
 def baseline_from_dump(
-    source: str, path: Path, schema: str | None, tables: "TableFilter | None", masks: Path | None = None
+    source: str, path: "Path | str", schema: str | None, tables: "TableFilter | None", masks: Path | None = None
 ) -> int:
     """Land the rows of tables from a file of mysqldump."""
     from ingest.landing.baselines import land_baseline

@@ -15,6 +15,7 @@ from binloom.commands.open_log import report_notes, report_problems
 from binloom.commands.output import RestoreFormat, progress, say
 from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
+from ingest.sources.piped import STANDARD_INPUT
 from recover.restore.cascades import cascading_parents
 from recover.restore.choice import (
     chosen,
@@ -67,16 +68,22 @@ class Wanted:
     is_locked: bool = False
 
 
-def restore(dump_path: Path, files: Sequence[Path], wanted: Wanted, format: RestoreFormat, output: Path | None) -> int:
+def restore(
+    named: Path | str, files: Sequence[Path], wanted: Wanted, format: RestoreFormat, output: Path | None
+) -> int:
     """Write tables as they were at a moment; the output exists only when it has all rows of all tables."""
     from ingest.sources.dumps import open_dump
 
+    if str(named) == STANDARD_INPUT and Path(STANDARD_INPUT) in files:
+        raise UsageError(
+            "- is the dump and a binlog file, but standard input can be read only once.", hint="Name files."
+        )
     hide_pandas_from_arrow()
-    with progress(f"reading {dump_path}"):
-        dump = open_dump(dump_path, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
+    with progress("reading the dump"):
+        dump = open_dump(named, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
     if not dump.is_whole:
         raise RestoreRefusedError(
-            f"{dump_path} has no end by which one can tell that it is whole: neither `-- Dump completed` nor the last"
+            f"{dump.place} has no end by which one can tell that it is whole: neither `-- Dump completed` nor the last"
             " statements of mysqldump.",
             hint="Write the dump without --compact.",
         )
@@ -86,7 +93,7 @@ def restore(dump_path: Path, files: Sequence[Path], wanted: Wanted, format: Rest
         moment = _moment(source, wanted.as_of)
         tables = _tables(source, names, moment, wanted, needs_documents=format is RestoreFormat.SQL)
         if format is RestoreFormat.SQL:
-            _write_sql(tables, dump_path, spill, output)
+            _write_sql(tables, dump.place, spill, output)
         else:
             _write_files(tables, format, output)
     for table in tables:
@@ -167,7 +174,7 @@ def _tables(
     return [tables[name] for name in parents_first(tables, keys)]
 
 
-def _write_sql(tables: list[RestoredTable], dump: Path, spill: Path, output: Path | None) -> None:
+def _write_sql(tables: list[RestoredTable], dump: str, spill: Path, output: Path | None) -> None:
     moment, place = tables[0].moment, f"{tables[0].source.binlog_file}:{tables[0].source.place.pos}"
     notes = [
         f"binloom restore: {', '.join(table.table.text for table in tables)} as of {moment}",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.binlog import TableFilter
 from ingest.binlog.byte_files import Bytes, LogPath, open_bytes
-from ingest.errors import BinlogError, SnapshotInputError, UsageError
+from ingest.errors import BinlogError, SnapshotInputError
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.sources.compressed import Sequential
 from ingest.sources.dump import Dump, TableName
@@ -31,7 +31,7 @@ from ingest.sources.dump_statements import (
     used_schema,
 )
 from ingest.sources.dump_values import kind, taken_columns
-from ingest.sources.named import recognised
+from ingest.sources.named import uncompressed
 from ingest.sources.snapshot_ddl import snapshot_of_ddl
 from ingest.sources.spill import DamagedStreamError
 
@@ -114,7 +114,7 @@ class SqlDump(Dump):
         self._with_data: set[TableName] = set()
         self._found_engines: dict[TableName, str] = {}
         try:
-            self._file = _dump_file(path)
+            self._file = uncompressed(path)
             script = self._read(schema)
             written_at = datetime.fromtimestamp(path.stat().st_mtime, UTC) if isinstance(path, Path) else None
         except (OSError, BinlogError) as error:
@@ -301,14 +301,6 @@ def _stays_open(line: bytes, is_open: bool) -> bool:
     if not text or text.startswith((b"--", _SANDBOX)):
         return is_open
     return not text.endswith(b";") and _DELIMITER.match(line) is None
-
-
-def _dump_file(path: LogPath) -> LogPath:
-    """Return the file with the text of a dump, which may be compressed."""
-    found = recognised(path)
-    if len(found) != 1:
-        raise UsageError(f"{path} has {len(found)} files.", hint="Unpack it, and give the file of mysqldump.")
-    return found[0]
 
 
 def _head_size(statement: bytes) -> int | None:

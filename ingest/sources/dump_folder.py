@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ingest.binlog.byte_files import LogPath, open_bytes
 from ingest.errors import BinlogError, SnapshotInputError
 from ingest.sources.compressed import Sequential, without_suffix
-from ingest.sources.named import recognised
+from ingest.sources.named import uncompressed
 from ingest.sources.spill import DamagedStreamError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class DumpFolder:
                 f"{place} is missing, so rows of the dump may be.", hint="Copy the dump again, all of it.", path=place
             )
         try:
-            (file,) = recognised(self._files[name], is_member=True)
+            file = uncompressed(self._files[name])
             with io.BufferedReader(Sequential(open_bytes(file)), _BLOCK) as opened:
                 yield opened
         except (DamagedStreamError, BinlogError, OSError) as error:

@@ -33,14 +33,10 @@ def log_files(names: Iterable[Path | str]) -> list[LogPath]:
         raise UsageError(f"{named[0]} is the index of a binlog, not a binlog.", hint="Give the binlog beside it.")
     if given.count(Path(STANDARD_INPUT)) > 1:
         raise UsageError("- is named twice, but standard input can be read only once.", hint="Name it once.")
-    files = [file for name in given for file in recognised(_opened_once(name))]
+    files = [file for name in given for file in recognised(opened_once(name))]
     if files and isinstance(files[0], CompressedFile) and not has_sidecar(files[0]):
         files[0].begin()
     return files
-
-
-def _opened_once(file: LogPath) -> LogPath:
-    return PipedFile(file) if isinstance(file, Path) and is_piped(file) else file
 
 
 def first_bytes(path: LogPath, size: int) -> bytes:
@@ -57,6 +53,24 @@ def first_bytes(path: LogPath, size: int) -> bytes:
         return source.read(size, 0)
 
 
+def uncompressed(path: LogPath) -> LogPath:
+    """Return a file, or the file that it is when it is decompressed.
+
+    Raises
+    ------
+    BinlogError
+        The file cannot be read.
+    """
+    with open_bytes(path) as source:
+        method = None if is_binlog(source.read(4, 0)) else compression(source)
+    return path if method is None else CompressedFile(path, method)
+
+
+def opened_once(file: LogPath) -> LogPath:
+    """Return a file whose bytes are kept if they can be read only once."""
+    return PipedFile(file) if isinstance(file, Path) and is_piped(file) else file
+
+
 def recognised(path: LogPath, is_member: bool = False) -> list[LogPath]:
     """Return the binlog files in a file: itself, what it contains, or itself if its first bytes tell nothing.
 
@@ -66,12 +80,10 @@ def recognised(path: LogPath, is_member: bool = False) -> list[LogPath]:
         The file is an archive that is damaged, or that contains what binloom does not read.
     """
     try:
-        with open_bytes(path) as source:
-            method = None if is_binlog(source.read(4, 0)) else compression(source)
+        found = uncompressed(path)
     except BinlogError:
         # Reading it later tells the reason.
         return [path]
-    found: LogPath = path if method is None else CompressedFile(path, method)
     if not is_tar(first_bytes(found, HEADER_SIZE)):
         return [found]
     if is_member:

@@ -60,7 +60,7 @@ def objects(address: str) -> "list[ObjectFile | Path]":
     )
     if not found:
         raise BinlogNotFoundError(f"{place}: no object fits.", hint="Check the address.", path=place)
-    return [ObjectFile(beside(address, name)) for name in found]
+    return [ObjectFile(beside(address, quote(name))) for name in found]
 
 
 def beside(address: str, name: str) -> str:

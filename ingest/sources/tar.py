@@ -39,7 +39,7 @@ def binlogs_of_tar(archive: LogPath) -> list[PartOfFile]:
     with open_bytes(archive) as source:
         found = [
             part
-            for part, start, size in _files(archive, source)
+            for _, part, start, size in _files(archive, source)
             if _NUMBERED.search(without_suffix(part.name)) or _may_be_binlog(source, start, size)
         ]
     if not found:
@@ -51,13 +51,22 @@ def binlogs_of_tar(archive: LogPath) -> list[PartOfFile]:
     return found
 
 
+def files_of_tar(archive: LogPath) -> dict[str, PartOfFile]:
+    """Return all files in a tar archive by their paths there. Raises like `binlogs_of_tar`."""
+    with open_bytes(archive) as source:
+        return {path: part for path, part, _, _ in _files(archive, source)}
+
+
 def _may_be_binlog(source: Bytes, start: int, size: int) -> bool:
     head = source.read(min(size, 8), start)
     return bool(head) and (is_binlog(head[:4]) or compression(source, start) is not None)
 
 
-def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[PartOfFile, int, int]]:
-    """Yield each file with its range. A file that is cut off is the last one; reading it tells that it is damaged."""
+def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[str, PartOfFile, int, int]]:
+    """Yield each file with its path and its range.
+
+    A file that is cut off is the last one; reading it tells that it is damaged.
+    """
     import tarfile
 
     end = count = 0
@@ -71,7 +80,8 @@ def _files(archive: LogPath, source: Bytes) -> Iterator[tuple[PartOfFile, int, i
                 if member.isdir():
                     continue
                 _check(archive, member)
-                yield PartOfFile(archive, member.name, member.offset_data, member.size), member.offset_data, member.size
+                part = PartOfFile(archive, member.name, member.offset_data, member.size)
+                yield member.name, part, member.offset_data, member.size
             end = max(tar.offset, end)
     except (tarfile.TarError, DamagedStreamError):
         pass  # The bytes behind the last file tell whether any may be missing.

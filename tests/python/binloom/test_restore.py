@@ -17,6 +17,7 @@ from tests.servers.marked import marked
 from tests.servers.rows import Row, table_rows
 from tests.support.binlog import workload
 from tests.support.binlog.workload_tables import server_charsets, tables
+from tests.support.command_line import COMMAND
 from tests.support.depth import at_depth
 from tests.support.in_process import binloom_here
 from tests.support.recover.undo_servers import Rows, is_new, rows_of, run
@@ -214,6 +215,10 @@ def test_what_is_not_known_exactly_is_refused(server: Server, tmp_path: Path) ->
         other.write_text(text[:size])
         refused(["kept.a", "--from-dump", other, "--files", *paths], output, "binloom: ")
     restore("kept.a", "kept.old", *whole, "--locked", "-o", output)
+    words = [*COMMAND, "restore", "kept.a", "--from-dump", "-", "--files"]
+    piped = subprocess.run([*words, *paths], input=taken.read_bytes(), capture_output=True, check=True)
+    assert piped.stdout.decode() == restore("kept.a", *whole).stdout.replace(str(taken), "standard input")
+    refused(["kept.a", "--from-dump", "-", "--files", "-"], output.with_name("none.sql"), "read only once")
 
 
 @TWO

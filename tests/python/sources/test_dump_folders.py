@@ -1,8 +1,10 @@
 """Rows of dumps that are folders: those of mydumper and of MySQL Shell."""
 
+import gzip
 import json
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from tests.python.sources.test_dump import SCHEMA, rows_of
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.depth import at_depth
+from tests.support.object_store import BUCKET, running_store
 from tests.support.shell_dump import shell_dump
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -225,3 +228,52 @@ def test_a_dump_of_mysql_shell_that_lacks_something_is_refused(mysql_server: Ser
     refused(folder, "@.json is cut off or damaged")
     with pytest.raises(UsageError, match="names its schemas"):
         open_dump(whole, "shop")
+
+
+def test_a_dump_in_an_archive(tmp_path: Path) -> None:
+    for name in ("mydumper-0.10-mariadb", "mydumper-1.0-mariadb"):
+        folder = FIXTURES / name
+        expected, place = rows_of(open_dump(folder)), tmp_path / "dump.tar"
+        for inside in (name, ""):
+            with tarfile.open(place, "w") as archive:
+                for file in folder.iterdir():
+                    archive.add(file, f"{inside}/{file.name}" if inside else f"./{file.name}")
+            assert rows_of(open_dump(place)) == expected
+            packed = tmp_path / "dump.tar.gz"
+            packed.write_bytes(gzip.compress(place.read_bytes()))
+            assert rows_of(open_dump(packed)) == expected
+            packed.write_bytes(packed.read_bytes()[:-100])
+            refused(packed, "cut off")
+    with tarfile.open(place, "w") as archive:
+        archive.add(folder, "one")
+        archive.add(folder, "two")
+    with pytest.raises(UsageError, match="several dumps"):
+        open_dump(place)
+    with tarfile.open(place, "w") as archive:
+        archive.add(folder / "dumped_too.plain-schema.sql.zst", "a")
+        archive.add(folder / "dumped_too.plain-schema.sql.zst", "b")
+    with pytest.raises(UsageError, match="an archive of 2 files"):
+        open_dump(place)
+
+
+def test_a_dump_in_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Names of its files have spaces and parentheses.
+    folder, other = FIXTURES / "mydumper-0.10-mariadb", tmp_path / "x.tar"
+    expected = rows_of(open_dump(folder))
+    with tarfile.open(other, "w") as archive:
+        archive.add(folder, "x")
+    with running_store() as store:
+        for name, value in store.environment.items():
+            monkeypatch.setenv(name, value)
+        for file in folder.iterdir():
+            store.put(file, f"dumps/of-monday/{file.name}")
+        packed = store.put(other, "x.tar")
+        for address in (f"s3://{BUCKET}/dumps/of-monday/", f"s3://{BUCKET}/dumps/of-monday", packed):
+            found = open_dump(address)
+            assert rows_of(found) == expected, address
+            assert (found.snapshot.binlog_file, found.snapshot.binlog_pos) == ("binlog.000001", 4250)
+        with pytest.raises(SnapshotInputError, match="missing: no such object"):
+            open_dump(f"s3://{BUCKET}/missing")
+        store.refuses = True
+        with pytest.raises(SnapshotInputError, match="cannot be read"):
+            open_dump(f"s3://{BUCKET}/dumps/of-monday/")
