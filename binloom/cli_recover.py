@@ -136,6 +136,7 @@ def state(
 
 
 @commands.command(short_help="Bring tables back from a dump and the log after it.")
+@with_server("--compare-with", help="Write only the statements that make the tables of this server so again.")
 def restore(
     tables: Annotated[
         list[str],
@@ -183,10 +184,12 @@ def restore(
         bool,
         typer.Option("--locked", help="The dump was written with --lock-all-tables: take engines other than InnoDB."),
     ] = False,
+    compare_with: Any = None,
 ) -> None:
     """Write tables as they were at a moment, from a dump and the log after it. No server is needed, and no Java.
 
-    Rows that did not change since the dump come from the dump. The exit code is 1, and nothing is written, if the dump
+    With --compare-with, the SQL only changes the rows in which a live server differs; nothing is executed. Rows that
+    did not change since the dump come from the dump. The exit code is 1, and nothing is written, if the dump
     and the log do not tell exactly which rows the tables had. Give the tables before --files.
     """
     from binloom.commands.restore import Wanted
@@ -195,7 +198,7 @@ def restore(
     end_with_the_pipe()
     names, more = _tables_and_files(tables)
     position = None if from_position is None else _position(from_position)
-    wanted = Wanted(names, as_of, schema, position, with_parents, rounded, locked)
+    wanted = Wanted(names, as_of, schema, position, with_parents, rounded, locked, compare_with)
     raise typer.Exit(restore_tables(from_dump, [*from_files, *more], wanted, format, output))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from binloom.answers.lacks import end
 from binloom.answers.named_files import binlogs
 from binloom.commands.open_log import report_notes, report_problems
-from binloom.commands.output import RestoreFormat, progress, say
+from binloom.commands.output import RestoreFormat, progress, say, write_script
 from binloom.commands.running import hide_pandas_from_arrow
 from ingest.errors import EXIT_DONE, UsageError
 from ingest.sources.piped import STANDARD_INPUT
@@ -35,6 +35,7 @@ from recover.timeline.as_of import Moment, moment_of
 from recover.undo.tables.table import TableName, foreign_keys_of_snapshot
 
 if TYPE_CHECKING:
+    from ingest.sources.address import ServerAddress
     from ingest.sources.baseline_tables import BaselineTable
     from ingest.sources.dump import Dump
 
@@ -57,6 +58,8 @@ class Wanted:
         Whether the tables that foreign keys refer to are restored, too.
     is_rounded, is_locked
         What a person says of the dump; see the options.
+    live
+        The server that the rows are compared with; None to write all rows.
     """
 
     tables: Sequence[str]
@@ -66,6 +69,7 @@ class Wanted:
     with_parents: bool = False
     is_rounded: bool = False
     is_locked: bool = False
+    live: "ServerAddress | None" = None
 
 
 def restore(
@@ -78,6 +82,8 @@ def restore(
         raise UsageError(
             "- is the dump and a binlog file, but standard input can be read only once.", hint="Name files."
         )
+    if wanted.live is not None and format is not RestoreFormat.SQL:
+        raise UsageError("--compare-with writes SQL.", hint=f"Leave --format {format.value} out.")
     hide_pandas_from_arrow()
     with progress("reading the dump"):
         dump = open_dump(named, wanted.schema, position=wanted.position, with_rounded=wanted.is_rounded)
@@ -92,7 +98,9 @@ def restore(
         names, source = _opened(dump, files, wanted, spill)
         moment = _moment(source, wanted.as_of)
         tables = _tables(source, names, moment, wanted, needs_documents=format is RestoreFormat.SQL)
-        if format is RestoreFormat.SQL:
+        if wanted.live is not None:
+            _write_comparison(tables, dump.place, wanted.live, output)
+        elif format is RestoreFormat.SQL:
             _write_sql(tables, dump.place, spill, output)
         else:
             _write_files(tables, format, output)
@@ -174,20 +182,42 @@ def _tables(
     return [tables[name] for name in parents_first(tables, keys)]
 
 
-def _write_sql(tables: list[RestoredTable], dump: str, spill: Path, output: Path | None) -> None:
+def _notes(tables: list[RestoredTable], dump: str) -> list[str]:
     moment, place = tables[0].moment, f"{tables[0].source.binlog_file}:{tables[0].source.place.pos}"
     notes = [
         f"binloom restore: {', '.join(table.table.text for table in tables)} as of {moment}",
         f"from the dump {dump}, taken at {place}, and the log after it",
         *(f"definition of {table.table.text}: from {table.origin}" for table in tables if table.origin),
         "generated columns are left out: the server computes them",
-        "triggers of the tables run; the tables must exist, without these rows",
         "run it with the mysql or mariadb client, without that client's option --force",
     ]
     if any(column.data_type == "json" for table in tables for column in table.table.stored):
         notes.append(
             "dates, times and decimals in JSON documents that did not change since the dump are texts, as in it"
         )
+    return notes
+
+
+def _write_comparison(tables: list[RestoredTable], dump: str, address: "ServerAddress", output: Path | None) -> None:
+    """Write the statements that make the tables of a server as they were."""
+    from ingest.sources.live_read import LiveRead
+    from recover.restore.comparison import compared
+
+    live_address = replace(address, warn=lambda sentence: say(f"warning: {sentence}"))
+    with progress("comparing"), LiveRead(live_address, [table.table.name for table in tables]) as live:
+        found = compared(tables, live)
+    notes = [*_notes(tables, dump), f"compared with the server at {address}", "triggers of the tables run"]
+    # A value that cannot be written is found only now; until then nothing is printed.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as whole:
+        whole.writelines(f"{line}\n" for line in found.lines(notes))
+        whole.seek(0)
+        write_script((line.removesuffix("\n") for line in whole), output)
+    if found.is_empty:
+        say("nothing to do: all rows are as they were at the moment.")
+
+
+def _write_sql(tables: list[RestoredTable], dump: str, spill: Path, output: Path | None) -> None:
+    notes = [*_notes(tables, dump), "triggers of the tables run; the tables must exist, without these rows"]
     lines = sql_lines(tables, notes)
     if output is not None:
         with _replaced(output) as part:

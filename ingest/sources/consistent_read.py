@@ -44,7 +44,7 @@ LOCK_SECONDS: Final = 30
 RECEIVE_BYTES: Final = 1 << 18
 
 _TABLE_DEFINITION_CHANGED: Final = 1412
-_GONE: Final = (ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, _TABLE_DEFINITION_CHANGED)
+GONE: Final = (ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, _TABLE_DEFINITION_CHANGED)
 _NOTICES_TRUNCATE: Final = {"mysql": (8, 0, 0), "mariadb": (10, 3, 0)}
 """Older servers show a truncated table as empty to a transaction that began before."""
 
@@ -86,7 +86,7 @@ class ConsistentRead:
         self._without_lock = without_lock
         self.refused_lock: str | None = None
         self._server = Server(address)
-        self._reader: _Reader | None = None
+        self._reader: TransactionReader | None = None
         try:
             self._identity = server_identity(self._server)
             self._begin(wanted)
@@ -126,7 +126,7 @@ class ConsistentRead:
         try:
             yield from self.beginning.rows(table, self._reader.stream(table))
         except pymysql.MySQLError as error:
-            if error.args and error.args[0] in _GONE:
+            if error.args and error.args[0] in GONE:
                 raise self._changed(table) from None
             raise source_error(self._address, error, "select") from None
 
@@ -155,7 +155,7 @@ class ConsistentRead:
         reason = last = ""
         for attempt in range(ATTEMPTS):
             self.tables = choose_tables(self._server, before, wanted)
-            reader = self._reader = _Reader(self._address, self._throttle)
+            reader = self._reader = TransactionReader(self._address, self._throttle)
             try:
                 self.beginning = self._begin_at(reader, before)
             except Unproved as error:
@@ -183,7 +183,7 @@ class ConsistentRead:
             "server", taken_at, name, offset, gtids, columns, keys, foreign_keys, logged, defaults
         )
 
-    def _begin_at(self, reader: "_Reader", definitions: Definitions) -> Beginning:
+    def _begin_at(self, reader: "TransactionReader", definitions: Definitions) -> Beginning:
         """Begin the transaction, with the position of its snapshot or near it."""
         server, identity = self._server, self._identity
         reader.prepare(identity)
@@ -212,15 +212,24 @@ class ConsistentRead:
             ) from None
 
 
-class _Reader:
-    """The connection of the transaction."""
+class TransactionReader:
+    """The connection of a transaction that reads tables.
 
-    def __init__(self, address: ServerAddress, throttle: Callable[[int], None]) -> None:
+    Parameters
+    ----------
+    address
+        The server.
+    throttle
+        Called with the number of bytes each time that some came.
+    """
+
+    def __init__(self, address: ServerAddress, throttle: Callable[[int], None] = lambda _: None) -> None:
         self._address = address
         self._throttle = throttle
         self._connection: Any = connect(address, kind=GuardedConnection, autocommit=True)
 
     def close(self) -> None:
+        """End the transaction and the connection."""
         if self._connection.open:
             self._connection._force_close()
 
@@ -279,6 +288,7 @@ class _Reader:
             raise source_error(self._address, error, sql) from None
 
     def stream(self, table: BaselineTable) -> "Iterator[pa.ListArray]":
+        """Yield the rows of a table, each a list of texts. Raises the errors of pymysql, too."""
         from ingest.binlog.text_rows import TextRows
 
         connection = self._connection

@@ -46,7 +46,7 @@ class LostKeys:
 
     def assert_unused(self, rows: "pa.Table") -> None:
         """Refuse rows that have such a value."""
-        values = [_comparable(quoted(name)) for name in self.key.columns]
+        values = [comparable(quoted(name)) for name in self.key.columns]
         with registered(self.connection, "batch", rows):
             found = self.connection.execute(
                 f"select 1 from batch where [{', '.join(values)}] in (select lost from {self.name}) limit 1"
@@ -109,11 +109,11 @@ def _lost(key: ForeignKey) -> str:
         f"(map_contains(row_after, {literal(name)}) and {one} is distinct from {other})"
         for name, one, other in zip(key.parent_columns, before, after, strict=True)
     )
-    return f"""select distinct [{", ".join(map(_comparable, before))}] as lost from binloom.row_changes
+    return f"""select distinct [{", ".join(map(comparable, before))}] as lost from binloom.row_changes
         where source_id = $source and schema_name = $schema and table_name = $table and outcome != 'rollback'
             and (event_type = 'DELETE' or (event_type = 'UPDATE' and ({changed})))"""
 
 
-def _comparable(text: str) -> str:
+def comparable(text: str) -> str:
     """Return an expression that is equal for texts that a collation may take for equal."""
     return f"strip_accents(lower(rtrim({text})))"

@@ -72,6 +72,11 @@ class RestoredTable:
         """The columns whose values are restored: all that no expression gives."""
         return self.table.stored_names
 
+    @property
+    def has_rounded(self) -> bool:
+        """Whether values of the dump may have fewer digits than the server had."""
+        return not {*self._rounded}.isdisjoint(self.columns)
+
     def batches(self) -> Iterator[tuple["pa.Table", bool]]:
         """Yield the rows, each column as texts, and whether the values are those of the log and not of the dump.
 
