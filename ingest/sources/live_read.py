@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import pymysql
 
+from ingest.ddl.hashed_keys import is_hash
 from ingest.errors import SourceError, UsageError
 from ingest.sources.address import ServerAddress
 from ingest.sources.baseline_tables import ENGINES, BaselineTable, Definitions, read_definitions
@@ -126,5 +127,7 @@ class LiveRead:
 
 
 def _stored(definitions: Definitions, name: TableName) -> list[dict[str, Any]]:
-    rows = [row for row in definitions.schema[0] if (row["schema_name"], row["table_name"]) == name]
-    return [row for row in rows if not row["is_generated"]]
+    rows = (row for row in definitions.schema[0] if (row["schema_name"], row["table_name"]) == name)
+    # MariaDB does not show the columns of hashes to any query.
+    shown = (row for row in rows if not (row["is_generated"] or is_hash(row["column_name"], row["extra"])))
+    return sorted(shown, key=lambda row: int(row["ordinal_position"]))

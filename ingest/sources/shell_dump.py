@@ -37,6 +37,8 @@ _DIALECT: Final = {
     "linesTerminatedBy": "\n",
 }
 _NUMBER: Final = r"^-?[0-9]*\.?[0-9]+(?:e[-+]?[0-9]+)?$"
+_CAPABILITIES: Final = frozenset({"partition_awareness"})
+"""What a reader of a dump may need, as a dump tells it."""
 _COPY: Final = "Copy the dump again, or write it again."
 
 
@@ -76,6 +78,9 @@ class ShellDump(Dump):
             )
         if self._about.get("consistent") is not True:
             raise self._failure("its tables are of different moments", "Write it with consistent: true.")
+        needed = {one.get("id") for one in self._about.get("capabilities", ())} - _CAPABILITIES
+        if needed:
+            raise self._failure(f"to read it, a program needs {', '.join(map(str, needed))}", "Use another dump.")
         named: Any = position or (self._about.get("binlogFile") or None, self._about.get("binlogPosition"))
         self._tables: dict[TableName, dict[str, Any]] = {}
         engines: dict[TableName, str] = {}

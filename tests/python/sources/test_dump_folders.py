@@ -209,6 +209,7 @@ def test_a_dump_of_mysql_shell_that_lacks_something_is_refused(mysql_server: Ser
         refused(folder, reason)
     described("@.json", "binlogFile", "", "does not name its position")
     described("@.json", "consistent", False, "different moments")
+    described("@.json", "capabilities", [{"id": "telepathy"}], "a program needs telepathy")
     described("@.json", "tzUtc", False, "time zone")
     described(about, "where", "a = 1", "only some rows")
     described(about, "fieldsTerminatedBy", ",", "another fieldsTerminatedBy")
