@@ -48,7 +48,9 @@ def made(chance: random.Random) -> tuple[bytes, list[Row]]:
             escaped = "".join(ESCAPES.get(sign, sign) for sign in text)
             hexed = f"0x{data.hex()}" if data else "''"
             rows.append([number, text, f"0x{data.hex().upper()}", str(bits)])
-            written.append(f"({number},'{escaped}',{hexed},b'{bits:b}')")
+            forms = [f"'{escaped}'", f"_binary '{escaped}'", f"CONVERT('{escaped}' USING UTF8MB4)"]
+            forms += [f"0x{text.encode().hex()}"] if text else []
+            written.append(f"({number},{chance.choice(forms)},{hexed},b'{bits:b}')")
             if chance.random() < 0.3:
                 rows.append([None] * 4)
                 written.append("(NULL,NULL,NULL,NULL)")
