@@ -118,10 +118,22 @@ class _Parts:
         # MariaDB converts the columns, and gives the table another default if the statement has one.
         is_last = self._dialect.is_mariadb and self._converted_to[0] is not None
         first, last = ([], self._defaults) if is_last else (self._defaults, [])
-        found = [*first, *self._dropped, *columns, *self._keys, *others, *last, *hashes, *self._renamed]
+        found = [*first, *self._dropped, *columns, *self._added_keys(), *others, *last, *hashes, *self._renamed]
         if self.parts == 1 and found and found[0].action == "convert_character_set":
             found = [replace(found[0], detail=_CONVERSIONS[self._dialect.skips_a_conversion])]
         return found or [self._action("other", detail="nothing")]
+
+    def _added_keys(self) -> list[Action]:
+        """Return the primary key that the statement adds, if it is sure to do so or depends on the table alone.
+
+        MariaDB adds none if there is one before the statement, also if the statement drops that.
+        """
+        certain = [key for key in self._keys if not key.is_conditional]
+        if len(certain) == len(self._keys) or any(one.action == "drop_primary_key" for one in self._dropped):
+            return certain
+        if any(one.action == "drop_column" for one in self._dropped):
+            raise self._cursor.not_understood("a primary key that depends on the dropped columns")
+        return self._keys
 
     def _converted(self, column: Column) -> Column:
         """Return a column that the statement defines, in the character set that the statement converts the table to."""
@@ -234,7 +246,7 @@ class _Parts:
         for definition in elements.definitions:
             self._add_column(definition, is_conditional)
         if elements.primary_key:
-            self._keys.append(self._action("add_primary_key", key_columns=elements.primary_key))
+            self._add_primary_key(elements.primary_key, is_conditional=elements.is_key_conditional)
         if elements.period:
             self._other("add period", key_columns=elements.period)
         if elements.keys or not (elements.definitions or elements.primary_key or elements.period):
@@ -254,7 +266,10 @@ class _Parts:
             )
         )
         if definition.is_primary_key:
-            self._keys.append(self._action("add_primary_key", key_columns=(column.name,)))
+            self._add_primary_key((column.name,), is_conditional=is_conditional)
+
+    def _add_primary_key(self, columns: tuple[str, ...], *, is_conditional: bool) -> None:
+        self._keys.append(self._action("add_primary_key", key_columns=columns, is_conditional=is_conditional))
 
     def _column(self, definition: Definition) -> Column:
         return definition.in_table(None, self._dialect, is_stamped=stamped([definition]) is not None)
@@ -316,7 +331,7 @@ class _Parts:
         )
         (self._placed if definition.place else self._changed).append(changed)
         if definition.is_primary_key:
-            self._keys.append(self._action("add_primary_key", key_columns=(new_name,)))
+            self._add_primary_key((new_name,), is_conditional=is_conditional)
 
     def _rename(self) -> None:
         cursor = self._cursor

@@ -89,6 +89,7 @@ class Elements:
 
     definitions: list[Definition] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
+    is_key_conditional: bool = False
     period: tuple[str, ...] = ()
     keys: list[Key] = field(default_factory=list)
 
@@ -347,7 +348,7 @@ def read_key(cursor: Cursor, elements: Elements, dialect: Dialect, table_name: T
         elements.period += tuple(cursor.list_of(cursor.name))
         return "period"
     if cursor.take_words("PRIMARY", "KEY"):
-        _skip_condition(cursor)
+        elements.is_key_conditional = _skip_condition(cursor)
         _name_and_algorithm(cursor)
         elements.primary_key = _key_columns(cursor)
         _skip_key_options(cursor)

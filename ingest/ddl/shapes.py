@@ -341,7 +341,9 @@ class Shapes:
     # --- keys and character sets ---
 
     def _add_primary_key(self, action: Action) -> None:
-        if shape := self._table(action):
+        shape = self._table(action)
+        # A condition of a column is also one of its key: MariaDB, sql/sql_table.cc, `handle_if_exists_options`.
+        if shape and not (action.is_conditional and shape.primary_key):
             shape.primary_key = _set_not_null(shape, action.key_columns)
 
     def _drop_primary_key(self, action: Action) -> None:

@@ -277,6 +277,14 @@ ROUTINES = [
 ]
 
 
+CONDITIONAL_KEYS = (
+    "modify column if exists a int primary key",
+    "change if exists a c int key, add a int",
+    "add column if not exists d int primary key",
+    "add column if not exists (d int primary key)",
+    "add primary key if not exists (a)",
+)
+
 OF_MARIADB = [
     ["create sequence db.t0 as smallint unsigned", "alter sequence if exists db.t0 as int unsigned"],
     ["create sequence db.t1 as bigint unsigned", "alter sequence db.t1 increment by 2"],
@@ -292,6 +300,20 @@ OF_MARIADB = [
         "alter table db.t13 add period if not exists for p (s, e), add x int",
         "alter table db.t13 drop period if exists for p, add y int",
     ],
+    *(
+        [
+            f"create table db.t{number} (k int{key}, a int, b int)",
+            f"alter table db.t{number} {alter}",
+            f"alter table db.t{number} modify k int, modify a int",
+        ]
+        for number, (key, alter) in enumerate(
+            (
+                *((key, alter) for key in ("", " primary key") for alter in CONDITIONAL_KEYS),
+                *((" primary key", f"drop primary key, {alter}") for alter in CONDITIONAL_KEYS),
+            ),
+            14,
+        )
+    ),
     *(
         [
             f"create table db.t{number} (k int, a text, b varchar(9) charset latin2) charset latin1",

@@ -135,7 +135,8 @@ def test_each_row_has_its_names_and_values_or_a_reason(kind: str, seed: int, tmp
             raise AssertionError(f"{finding(servers.play(lines))}\n\n" + ";\n".join(lines))
     alone = rows_of(story.files[-1], None)
     assert len(alone) > STEPS / 3
-    assert sum(row.reason is not None for row in alone) < len(alone) / 10
+    # One conversion of a table can make labels that nobody knows, and many rows may follow.
+    assert sum(row.reason is not None and "labels" not in row.reason for row in alone) < len(alone) / 10
 
 
 def without_place(step: Callable[..., Any]) -> Callable[..., Any]:
