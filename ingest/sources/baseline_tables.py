@@ -1,7 +1,7 @@
 """The tables whose rows a baseline contains, and the definitions of all tables of a server."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -44,6 +44,8 @@ class BaselineTable:
         Number of rows as the server estimates it, None if it does not.
     is_versioned
         Whether the table keeps older versions of its rows. The binlog has them too, as rows of their own.
+    filled
+        Columns with ZEROFILL. The server prints zeros before their numbers, which the binlog does not have.
     """
 
     schema_name: str
@@ -53,6 +55,7 @@ class BaselineTable:
     primary_key_ordinals: tuple[int, ...] | None = None
     estimated_rows: int | None = None
     is_versioned: bool = False
+    filled: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.schema_name}.{self.table_name}"
@@ -60,7 +63,10 @@ class BaselineTable:
     @property
     def query(self) -> str:
         """A query of all rows, with columns that print in the decoder's text form."""
-        expressions = ", ".join(map(_printed, self.column_names, self.data_types))
+        expressions = ", ".join(
+            _printed(name, data_type, is_filled=name in self.filled)
+            for name, data_type in zip(self.column_names, self.data_types, strict=True)
+        )
         versions = " for system_time all" if self.is_versioned else ""
         return f"select {expressions} from {self.quoted_name}{versions}"
 
@@ -70,12 +76,17 @@ class BaselineTable:
         return f"{_quoted(self.schema_name)}.{_quoted(self.table_name)}"
 
 
-def _printed(name: str, data_type: str) -> str:
+def _printed(name: str, data_type: str, *, is_filled: bool) -> str:
     """Return the expression whose text is the decoder's text of a column, or for a FLOAT a number with its bits."""
-    if data_type == "bit":
-        return f"{_quoted(name)} + 0"
     # The text of a DOUBLE(10,2) has two decimals, and that of a FLOAT has six digits; a product has all digits.
-    return f"{_quoted(name)} * 1e0" if data_type in ("float", "double") else _quoted(name)
+    if data_type in ("float", "double"):
+        return f"{_quoted(name)} * 1e0"
+    return f"{_quoted(name)} + 0" if data_type == "bit" or is_filled else _quoted(name)
+
+
+def filled_columns(columns: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the names of the columns with ZEROFILL."""
+    return frozenset(row["column_name"] for row in columns if "zerofill" in row["column_type"].lower())
 
 
 def _quoted(name: str) -> str:
@@ -154,6 +165,7 @@ def choose_tables(server: Server, definitions: Definitions, wanted: TableFilter 
             or None,
             estimated_rows=estimates.get(name),
             is_versioned=facts[name][0] == "SYSTEM VERSIONED",
+            filled=filled_columns(columns[name]),
         )
         for name in chosen
     )

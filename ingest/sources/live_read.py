@@ -9,9 +9,8 @@ import pymysql
 from ingest.ddl.hashed_keys import is_hash
 from ingest.errors import SourceError, UsageError
 from ingest.sources.address import ServerAddress
-from ingest.sources.baseline_tables import ENGINES, BaselineTable, Definitions, read_definitions
+from ingest.sources.baseline_tables import ENGINES, BaselineTable, Definitions, filled_columns, read_definitions
 from ingest.sources.consistent_read import GONE, TransactionReader
-from ingest.sources.dump_values import taken_columns
 from ingest.sources.server import Server, server_identity, source_error
 from ingest.sources.snapshot import SchemaSnapshot
 
@@ -94,10 +93,8 @@ class LiveRead:
             The table was altered or replaced since the transaction began, or the connection broke.
         """
         assert self._reader is not None
-        columns = self._columns[name]
         try:
-            for rows in self._reader.stream(self._tables[name]):
-                yield taken_columns(rows, columns, range(len(columns)), is_raw=False)
+            yield from self._reader.stream(self._tables[name])
         except pymysql.MySQLError as error:
             if error.args and error.args[0] in GONE:
                 raise self._changed(self._tables[name]) from None
@@ -116,7 +113,10 @@ class LiveRead:
             raise UsageError(f"{text} {what} on the server at {self._address}.", hint=_OTHER_WAY)
         columns = self._columns[name]
         return BaselineTable(
-            *name, tuple(row["column_name"] for row in columns), tuple(row["data_type"] for row in columns)
+            *name,
+            column_names=tuple(row["column_name"] for row in columns),
+            data_types=tuple(row["data_type"] for row in columns),
+            filled=filled_columns(columns),
         )
 
     def _changed(self, table: BaselineTable) -> SourceError:

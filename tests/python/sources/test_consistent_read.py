@@ -51,6 +51,8 @@ def _all_types(server: Server) -> list[Table]:
         (
             make_column("two", "double(10,2)", "double", ["1.10", "-0.05", "99999999.99"]),
             make_column("one", "float(7,1)", "float", ["1.10", "123456.7"]),
+            make_column("filled", "bigint unsigned zerofill", "int", ["0", "42", "18446744073709551615"]),
+            make_column("filled_too", "decimal(8,2) zerofill", "decimal", ["0.50", "123456.78"]),
         ),
     )
     long_rows = Table(
