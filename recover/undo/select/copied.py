@@ -41,7 +41,8 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
         groups = [*_children(definitions)]
         if with_dependents:
             groups += _tables_of_transactions(copies, source_id)
-        copy_changes(copies, source_id, _closure(tables, groups))
+        found = _closure(tables, groups)
+        copy_changes(copies, source_id, sorted(found | _parents(definitions, found)))
         copy_events(copies, source_id, all_transactions=False)
         schema, name = STATEMENTS
         of_source = exp.and_(exp.column("source_id").eq(source_id), "size(dml_targets) > 0", dialect="spark")
@@ -69,6 +70,11 @@ def _children(definitions: Definitions) -> Iterable[tuple[set[TableName], set[Ta
         yield {key.parent}, {key.table}
 
 
+def _parents(definitions: Definitions, tables: set[TableName]) -> set[TableName]:
+    """Return the parents of tables: a row that the undo brings back may refer to a row that is gone."""
+    return {key.parent for key in definitions.foreign_keys if key.table in tables}
+
+
 def _tables_of_transactions(copies: Copies, source_id: str) -> Iterable[tuple[set[TableName], set[TableName]]]:
     """Yield the sets of tables that transactions of a source changed together."""
     from sqlglot import exp
@@ -80,9 +86,9 @@ def _tables_of_transactions(copies: Copies, source_id: str) -> Iterable[tuple[se
         yield names, names
 
 
-def _closure(tables: set[TableName], groups: list[tuple[set[TableName], set[TableName]]]) -> list[TableName]:
+def _closure(tables: set[TableName], groups: list[tuple[set[TableName], set[TableName]]]) -> set[TableName]:
     """Return tables and all that the groups add: one of the first set of a group adds the second set."""
     found = set(tables)
     while added := {name for some, others in groups if some & found for name in others} - found:
         found |= added
-    return sorted(found)
+    return found
