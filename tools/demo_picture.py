@@ -1,81 +1,54 @@
-"""The picture of the README: the incident of the demo, drawn from what `binloom demo` printed.
+"""The picture of the README: the beginning of the report that the demo writes about its incident.
 
-`binloom demo | python -m tools.demo_picture` records docs/images/incident.txt again and draws it; `make generate`
-draws what is recorded.
+`python -m tools.demo_picture REPORT` records docs/images/incident.txt from a report, such as
+`.binloom/demo/incident-shop-mysql.html`; `make generate` draws what is recorded.
 """
 
-import io
 import re
 import sys
-import textwrap
+from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-from rich.terminal_theme import MONOKAI
-from rich.text import Text
-
+from binloom.pages.rendering import style
 from tests.support.places import PROJECT
 
 RECORDED: Final = PROJECT / "docs" / "images" / "incident.txt"
 PICTURE: Final = RECORDED.with_suffix(".svg")
-_WIDTH: Final = 112
-_STYLES: Final = {
-    r"(?m)^\$ .*$|^ +\$ .*$": "bold",
-    r"(?m)^(Which|What|SQL) .*$": "bold cyan",
-    r"'cancelled'|cancelled": "red",
-    r"→|─+": "bright_black",
-    r"(?<=; )proved|\bcancelled → shipped\b": "bold green",
-    r"\b(UPDATE|SET|WHERE|AND|CAST|CONVERT|USING|AS BINARY)\b": "magenta",
-}
-# Rich's own frame loads a font from the network.
+_WIDTH: Final = 1000
+_HEIGHT: Final = 1320
+_ROW: Final = '<details class="row"'
+# A picture in a page loads nothing; browsers draw the HTML in it with the fonts that they have.
 _FRAME: Final = """\
-<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
-<style>
-.{unique_id}-matrix {{ font-family: monospace; font-size: {char_height}px; line-height: {line_height}px; }}
-.{unique_id}-title {{ font: bold 18px sans-serif; }}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal">
-<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/>
-</clipPath>
-{lines}
-</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">
+<foreignObject width="{width}" height="{height}">
+<body xmlns="http://www.w3.org/1999/xhtml" style="height: {height}px">
+<style><![CDATA[
+{style}
+]]></style>
+<main>
+{report}
+</main>
+</body>
+</foreignObject>
 </svg>
 """
 
 
-def recorded(printed: str) -> str:
-    """Return the part of what the demo printed that shows the incident, without the folders of a machine."""
-    start = printed.index("Which transaction did the damage")
-    end = printed.index("\n", printed.index("    UPDATE "))
-    return re.sub(r"--output \S+/", "--output ", f"$ binloom demo\n...\n{printed[start:end]}\n")
+def recorded(report: str) -> str:
+    """Return the part of a report that the picture shows, as XML, without the time at which it was written."""
+    second_row = report.index(_ROW, report.index(_ROW) + 1)
+    change = report[report.index("<h1>") : second_row].rstrip()
+    undo = report[report.index('<h2 id="undo">') : report.index("<details><summary>The script")].rstrip()
+    parts = re.sub(r"<div><dt>Written</dt>.*</div>\n", "", f"{change}\n</article>\n\n{undo}\n")
+    # An attribute of XML has a value, and elements of SVG are in a space of their own.
+    return parts.replace(" open>", ' open="">').replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')
 
 
-def picture(text: str) -> str:
-    """Return a text as the picture of a terminal."""
-    console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    lines = Text("\n".join(map(_wrapped, text.splitlines())))
-    for pattern, style in _STYLES.items():
-        lines.highlight_regex(pattern, style)
-    console.print(lines)
-    drawn = console.export_svg(title="binloom", theme=MONOKAI, code_format=_FRAME, unique_id="incident")
-    return "\n".join(line.strip() for line in drawn.splitlines() if line.strip()) + "\n"
-
-
-def _wrapped(line: str) -> str:
-    """Return a line in parts that fit, each further one behind the margin of the first."""
-    margin = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.fill(line, _WIDTH, subsequent_indent=margin, break_on_hyphens=False, break_long_words=False)
+def picture(report: str) -> str:
+    """Return the recorded part of a report as SVG, in the look of now."""
+    styles = "\n".join(map(style, ("base.css", "report.css")))
+    return _FRAME.format(width=_WIDTH, height=_HEIGHT, style=styles, report=report)
 
 
 if __name__ == "__main__":
-    RECORDED.write_text(recorded(sys.stdin.read()))
-    PICTURE.write_text(picture(RECORDED.read_text()))
+    RECORDED.write_text(recorded(Path(sys.argv[1]).read_text()))
