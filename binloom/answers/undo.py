@@ -17,7 +17,7 @@ from recover.selection.filters import Filters
 from recover.sources.log import Log, Parts
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.classify import Refusal
-from recover.undo.plan.left_rows import Group, grouped
+from recover.undo.plan.left_rows import Group, Treatment, grouped
 from recover.undo.plan.planner import Plan, Planner
 from recover.undo.print.script import Ending, Heading, described_baseline, script
 from recover.undo.prove.against import LiveServer
@@ -131,7 +131,7 @@ def _report(plan: Plan, heading: Heading) -> Iterator[Note]:
         yield Note(sentence(problem), Kind.REFUSED, quotes_values=True)
     groups = plan.left.groups
     for group in groups[:_GROUPS_SHOWN]:
-        kind = Kind.FACT if group.is_harmless else Kind.REFUSED
+        kind = Kind.REFUSED if group.treatment is Treatment.LEFT else Kind.FACT
         yield Note(sentence(f"{group}{_way_out(group, plan.options)}"), kind, quotes_values=True)
     if len(groups) > _GROUPS_SHOWN:
         rows = sum(group.rows for group in groups[_GROUPS_SHOWN:])
@@ -157,7 +157,19 @@ def _on_script(plan: Plan) -> Iterator[Note]:
         for (table, kind), count in sorted(plan.counts.items())
     )
     selected = counted(plan.selected.transactions, "transaction")
+    if plan.selected.is_whole and plan.selected.filtered < plan.selected.changes and not plan.added:
+        whole = "their whole transactions have" if plan.selected.transactions > 1 else "the whole transaction has"
+        yield Note(
+            f"the filters select {counted(plan.selected.filtered, 'row change')}; {whole}"
+            f" {plan.selected.changes:,}, and the {plan.options.direction.value} is of all of them."
+            " --rows-only is for the selected row changes alone."
+        )
     yield Note(f"{plan.options.direction.value} of {selected}: {counts or 'no statement'}; proved.")
+    if plan.disjoint:
+        yield Note(
+            f"later transactions changed other columns of {counted(plan.disjoint, 'of these row')}; the script keeps"
+            " these changes."
+        )
     if plan.added:
         shown = ", ".join(plan.added[:_TRANSACTIONS_SHOWN]) + (", …" if len(plan.added) > _TRANSACTIONS_SHOWN else "")
         yield Note(f"of these, {counted(len(plan.added), 'transaction')} changed the same rows later: {shown}.")
@@ -199,7 +211,7 @@ def _refusal(plan: Plan) -> str:
 
 def _on_other_tables(plan: Plan, filters: Filters, rows_only: bool) -> Iterator[Note]:
     """Yield why rows of tables are left out that the filters do not name."""
-    tables = {group.first.table.name for group in plan.left.groups if not group.is_harmless}
+    tables = {group.first.table.name for group in plan.left.groups if group.treatment is Treatment.LEFT}
     others = sorted(".".join(name) for name in tables if not is_filtered_table(filters, *name))
     if others and not rows_only:
         yield Note(
@@ -211,7 +223,9 @@ def _on_other_tables(plan: Plan, filters: Filters, rows_only: bool) -> Iterator[
 
 def _way_out(group: Group, options: UndoOptions) -> str:
     """Return the options that go on without the rows of a group."""
-    if group.is_harmless or options.mode is Mode.SKIP or options.by_transaction:
+    if group.treatment is Treatment.OVERWRITTEN:
+        return "; the script overwrites the later changes"
+    if group.treatment is Treatment.DONE or options.mode is Mode.SKIP or options.by_transaction:
         return ""
     column = group.first.column if isinstance(group.first, Refusal) else ""
     other = f", and --columns with other columns than {column}" if column else ""

@@ -29,6 +29,7 @@ VIEWS: Final[dict[str, View]] = {
     "/table/file": table.FILE,
     "/undo": undo.VIEW,
     "/undo/script": undo.SCRIPT,
+    "/undo/left-out": undo.LEFT_OUT,
     "/schema": schema.VIEW,
     "/coverage": coverage.VIEW,
 }

@@ -1,9 +1,11 @@
 """What an undo would do, and its script. Nothing is executed."""
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
-from binloom.answers.shown_undo import shown_undo
-from binloom.answers.undo import planned_undo
+from binloom.answers.shown_undo import ShownUndo, shown_undo
+from binloom.answers.undo import PlannedUndo, planned_undo
 from binloom.ui.opened_log import OpenedLog
 from binloom.ui.view import Download, View, new_file, show, write_lines
 from binloom.ui.words import FILTERS, Words
@@ -11,6 +13,7 @@ from ingest.errors import UsageError
 from recover.selection.filters import Filters, separated
 from recover.sources.log import Log
 from recover.undo.options import Direction, Mode, UndoOptions
+from recover.undo.plan.left_rows import Treatment
 
 _MODES: Final = {
     Mode.REFUSE: "refuse the undo",
@@ -18,13 +21,13 @@ _MODES: Final = {
     Mode.DEPENDENTS: "take the later transactions back, too",
     Mode.FORCE: "overwrite the later changes",
 }
+_ROWS_ONLY: Final = "rows-only"
 _SWITCHES: Final = {
-    "rows-only": "only the selected row changes, not their whole transactions",
     "by-transaction": "one block for each transaction, in the reverse of commit order",
     "with-cascades": "also rows that foreign keys changed and the server did not log",
     "json-as-text": "texts in JSON stay texts, even where they may be dates or bytes",
 }
-_OPTIONS: Final = ("conflicts", "columns", *_SWITCHES)
+_OPTIONS: Final = ("conflicts", "columns", _ROWS_ONLY, *_SWITCHES)
 _SHOWN: Final = 40
 
 
@@ -41,27 +44,45 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         found=found,
         mode=options.mode.value,
         modes={mode.value: text for mode, text in _MODES.items()},
+        rows_only="leave them alone: take back only the selected row changes, not their whole transactions",
         switches=_SWITCHES,
         groups=found.groups[:_SHOWN] if found else (),
+        left_out=_rows(found, Treatment.LEFT),
+        overwritten=_rows(found, Treatment.OVERWRITTEN),
         notes=(*opened.notes, *(found.notes if found else ())),
         shown_notes=found.notes if found else (),
     )
 
 
+def _rows(found: ShownUndo | None, treatment: Treatment) -> int:
+    return sum(group.rows for group in found.groups if group.treatment is treatment) if found else 0
+
+
 def _script(log: Log, words: Words, opened: OpenedLog) -> Download:
-    filters = words.filters()
-    _assert_selective(filters)
     ending = words.one("end-with") or "commit"
     if ending not in ("commit", "rollback"):
         raise UsageError(f"A script cannot end with {ending!r}.", hint="Give commit or rollback.")
+    path = _written(log, words, opened, lambda planned: planned.lines("rollback" if ending == "rollback" else "commit"))
+    return Download(path, "undo.sql" if ending == "commit" else "rehearsal.sql", "application/sql")
+
+
+def _left_out(log: Log, words: Words, opened: OpenedLog) -> Download:
+    path = _written(log, words, opened, lambda planned: planned.plan.left.lines())
+    return Download(path, "left-out.txt", "text/plain")
+
+
+def _written(log: Log, words: Words, opened: OpenedLog, lines: Callable[[PlannedUndo], Iterator[str]]) -> Path:
+    """Write lines of the plan to a new file."""
+    filters = words.filters()
+    _assert_selective(filters)
     path = new_file(opened.folder)
     try:
         with planned_undo(log, filters, _options(words), **_switches(words)) as planned:
-            write_lines(path, (f"{line}\n" for line in planned.lines("rollback" if ending == "rollback" else "commit")))
+            write_lines(path, (f"{line}\n" for line in lines(planned)))
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    return Download(path, "undo.sql" if ending == "commit" else "rehearsal.sql", "application/sql")
+    return path
 
 
 def _assert_selective(filters: Filters) -> None:
@@ -82,8 +103,10 @@ def _options(words: Words) -> UndoOptions:
 
 
 def _switches(words: Words) -> dict[str, Any]:
-    return {name.replace("-", "_"): words.has(name) for name in _SWITCHES if name != "by-transaction"}
+    names = (_ROWS_ONLY, *_SWITCHES)
+    return {name.replace("-", "_"): words.has(name) for name in names if name != "by-transaction"}
 
 
 VIEW = View((*FILTERS, *_OPTIONS), _page)
+LEFT_OUT = View((*FILTERS, *_OPTIONS), _left_out)
 SCRIPT = View((*FILTERS, *_OPTIONS, "end-with"), _script)

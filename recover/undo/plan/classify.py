@@ -1,6 +1,6 @@
 """The class of each row: taken back, left alone, in conflict with other transactions, or refused."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
 from recover.undo.options import Direction, Mode, UndoOptions
@@ -144,7 +144,7 @@ def plan_chain(table: Table, chain: Sequence[Change], options: UndoOptions) -> C
             forced.add(id(history))
         planned.append(history)
     _leave_taken_keys(table, histories, planned, options, plan)
-    _add_operations(table, histories, planned, options, plan)
+    _add_operations(table, histories, planned, forced, options, plan)
     plan.left_alone = _left_alone(histories, planned, options)
     # Change by change, a transaction with a conflict is not taken back at all.
     is_refused = (options.by_transaction and plan.conflicts) or (plan.refusals and not plan.operations)
@@ -313,7 +313,12 @@ def _leave(conflict: Conflict, options: UndoOptions, plan: ChainPlan) -> None:
 
 
 def _add_operations(
-    table: Table, histories: Sequence[History], planned: list[History], options: UndoOptions, plan: ChainPlan
+    table: Table,
+    histories: Sequence[History],
+    planned: list[History],
+    forced: Set[int],
+    options: UndoOptions,
+    plan: ChainPlan,
 ) -> None:
     make = undo_of if options.direction is Direction.UNDO else redo_of
     operations: list[Operation] = []
@@ -330,7 +335,7 @@ def _add_operations(
             planned.remove(history)
             continue
         operations.append(operation)
-        plan.disjoint += bool(history.other_updates)
+        plan.disjoint += bool(history.other_updates) and id(history) not in forced
         before = history.row_before
         rows = (history.row, before) if options.direction is Direction.UNDO else (before, _redone(history))
         plan.effects.append((history.key, *rows))

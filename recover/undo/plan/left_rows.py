@@ -1,9 +1,10 @@
-"""Rows that get no statement: one group for each reason, table and columns, and a file with every row."""
+"""Rows with something in their way: one group for each reason, table and columns, and a file of those left out."""
 
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from io import TextIOWrapper
 from typing import Final
 
@@ -13,6 +14,15 @@ from recover.undo.plan.classify import Conflict, Refusal
 from recover.undo.prove.against import Difference, in_words
 
 LeftRow = Conflict | Refusal | Difference
+
+
+class Treatment(StrEnum):
+    """What happens to rows that later transactions changed, or that no statement can change."""
+
+    LEFT = "left as it is"
+    DONE = "nothing to do"
+    OVERWRITTEN = "overwritten"
+
 
 _SHOWN: Final = 5
 # Reasons of two rows that differ only in these are one reason.
@@ -24,14 +34,14 @@ _SINCE: Final = re.compile(r", since \S+")
 
 @dataclass
 class Group:
-    """Rows of one table that get no statement for one reason.
+    """Rows of one table that have one thing in their way.
 
     Attributes
     ----------
     first
         The first of them.
-    is_harmless
-        Whether the rows need no statement.
+    treatment
+        What happens to the rows.
     has_one_reason
         Whether the reasons do not even differ in values.
     keys, transactions
@@ -39,7 +49,7 @@ class Group:
     """
 
     first: LeftRow
-    is_harmless: bool
+    treatment: Treatment
     rows: int = 0
     has_one_reason: bool = True
     keys: dict[str, None] = field(default_factory=dict)
@@ -71,13 +81,13 @@ class LeftRows:
         self._groups: dict[tuple[object, ...], Group] = {}
         self._file: TextIOWrapper | None = None
 
-    def add(self, row: LeftRow, *, is_harmless: bool = False) -> None:
+    def add(self, row: LeftRow, treatment: Treatment = Treatment.LEFT) -> None:
         """Add a row, which is not kept in memory."""
-        identity = (type(row), row.table.name, _VALUE.sub("…", row.reason), _columns(row), is_harmless)
+        identity = (type(row), row.table.name, _VALUE.sub("…", row.reason), _columns(row), treatment)
         if identity not in self._groups:
-            self._groups[identity] = Group(row, is_harmless)
+            self._groups[identity] = Group(row, treatment)
         self._groups[identity].add(row)
-        if not is_harmless:
+        if treatment is Treatment.LEFT:
             if self._file is None:
                 # It is open as long as the plan is there.
                 opened = tempfile.TemporaryFile(prefix="binloom-undo-")  # noqa: SIM115
@@ -87,12 +97,12 @@ class LeftRows:
     @property
     def groups(self) -> list[Group]:
         """The groups: first those of rows that an undo would have to change."""
-        return sorted(self._groups.values(), key=lambda group: group.is_harmless)
+        return sorted(self._groups.values(), key=lambda group: [*Treatment].index(group.treatment))
 
     @property
     def count(self) -> int:
         """Number of rows that an undo would have to change."""
-        return sum(group.rows for group in self._groups.values() if not group.is_harmless)
+        return sum(group.rows for group in self._groups.values() if group.treatment is Treatment.LEFT)
 
     def lines(self) -> Iterator[str]:
         """Yield each of these rows and its reason, in one line."""

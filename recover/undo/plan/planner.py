@@ -15,7 +15,7 @@ from recover.undo.options import Mode, UndoOptions
 from recover.undo.plan.carried import CarriedRows, CarryError, RunningRows, Turn
 from recover.undo.plan.chains import END, ChainPlanner, Effect, Findings, PlannedChain, ProvedStatements, Task
 from recover.undo.plan.classify import Conflict, Refusal, inverse_of, key_text
-from recover.undo.plan.left_rows import LeftRows
+from recover.undo.plan.left_rows import LeftRows, Treatment
 from recover.undo.plan.order import ORDERS, ORDERS_THAT_CARRY, Claims, Obstacle, Step
 from recover.undo.plan.processes import PlanningProcesses, number_of_processes
 from recover.undo.prove.against import Difference, LiveServer, OtherTableError
@@ -125,11 +125,12 @@ class Plan:
         self.done += found.done
         self.disjoint += found.disjoint
         for conflict in found.conflicts:
-            self.left.add(conflict, is_harmless=self.options.mode is Mode.FORCE)
+            is_overwritten = self.options.mode is Mode.FORCE
+            self.left.add(conflict, Treatment.OVERWRITTEN if is_overwritten else Treatment.LEFT)
         for refusal in found.refusals:
             self.left.add(refusal)
         for done in found.already:
-            self.left.add(done, is_harmless=True)
+            self.left.add(done, Treatment.DONE)
         for conflict in found.conflicts:
             self.transactions_in_conflict.update(conflict.transactions)
 

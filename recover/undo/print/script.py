@@ -115,7 +115,8 @@ def _head(plan: Plan, heading: Heading, ending: Ending) -> Iterator[str]:
     verb = "takes back" if plan.options.direction is Direction.UNDO else "does again"
     selected = plan.selected
     what = f"{counted(selected.changes, 'row change')} of {counted(selected.transactions, 'transaction')}"
-    yield f"binloom {plan.options.direction.value}: {verb} {what}"
+    but = ", but not all of their rows" if plan.left.count else ""
+    yield f"binloom {plan.options.direction.value}: {verb} {what}{but}"
     yield f"source: {selected.source_id}"
     yield f"known up to: {heading.head}"
     yield f"selection: {heading.selection or 'everything'}"

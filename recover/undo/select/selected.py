@@ -1,7 +1,7 @@
 """The selected changes: which transactions and rows an undo takes back, kept in tables of the connection."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import UsageError
@@ -33,6 +33,8 @@ class Selected:
         Their source.
     transactions, changes
         How many of each.
+    filtered
+        How many changes the filters select. Those that are not in `changes` are of the same transactions.
     tables
         Their tables, with the number of selected changes.
     is_whole
@@ -50,6 +52,7 @@ class Selected:
     is_whole: bool
     rolled_back: tuple[str, ...] = ()
     sequences: tuple[TableName, ...] = ()
+    filtered: int = field(kw_only=True)
 
 
 def select(
@@ -151,7 +154,10 @@ def described(connection: "DuckDBPyConnection", is_whole: bool) -> Selected:
             f"The selection was rolled back, so it changed nothing: {', '.join(rolled_back)}.",
             hint="Select a transaction that was committed.",
         )
-    return Selected(source, transactions, sum(tables.values()), tables, is_whole, rolled_back, sequences)
+    chosen = connection.execute("select count(*) from selected_changes where outcome = 'commit'").fetchone()
+    (filtered,) = chosen or (0,)
+    changes = sum(tables.values())
+    return Selected(source, transactions, changes, tables, is_whole, rolled_back, sequences, filtered=filtered)
 
 
 def first_selected(connection: "DuckDBPyConnection", selected: Selected, table: TableName) -> tuple[Any, ...]:

@@ -113,7 +113,7 @@ def test_an_undo_and_its_script(client: TestClient) -> None:
 def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(client: TestClient) -> None:
     refused = "/undo?table=shop.orders&key=1042&type=INSERT"
     found = page(client, refused)
-    assert "There is no script as things are" in found.text and "This page does not show everything." in found.text
+    assert "There is no script as things are" in found.text and "Not all of it can be done." in found.text
     later = [address for text, address in found.links.items() if address.startswith("/transaction?id=")]
     assert later and page(client, later[0])
     forced = page(client, f"{refused}&conflicts=with-dependents&rows-only=yes")
@@ -121,6 +121,26 @@ def test_an_undo_that_is_refused_has_its_reason_and_who_changed_the_row_later(cl
     assert "There is no script" in page(client, refused.replace("/undo", "/undo/script"), 400).text
     assert "No filter is set." in page(client, "/undo/script", 400).text
     assert "Select the transactions" in page(client, "/undo").text
+
+
+def test_an_undo_of_one_row_tells_how_many_its_transactions_have(client: TestClient) -> None:
+    found = page(client, "/undo?table=shop.orders&key=1001&changed=status&where=after.status='cancelled'")
+    assert "the filters select 1 row change; the whole transaction has 53" in found.text
+    alone = page(client, "/undo?table=shop.orders&key=1001&changed=status&where=after.status='cancelled'&rows-only=yes")
+    assert "the whole transaction has" not in alone.text and re.search(r"shop.orders\nUPDATE\n1\n", alone.text)
+
+
+def test_rows_that_are_left_out_or_overwritten_are_told(client: TestClient) -> None:
+    # Later transactions shipped some of these orders.
+    packed = "/undo?table=shop.orders&where=after.status='packed'&rows-only=yes&conflicts="
+    left = page(client, f"{packed}skip-conflicts")
+    (text,) = (text for text in left.links if "left as" in text)
+    names = client.get(left.links[text]).text.splitlines()
+    assert len(names) == int(re.search(r"(\d+) row", text)[1]) > 0  # type: ignore[index]
+    assert all(name.startswith("shop.orders ") for name in names)
+    forced = page(client, f"{packed}force")
+    assert f"but for {len(names)} row" in forced.text and "overwritten" in forced.text
+    assert "the script overwrites the later changes" in forced.text and "left as it is" not in forced.text
 
 
 def test_a_page_is_the_same_after_others(client: TestClient) -> None:

@@ -15,7 +15,7 @@ from recover.sources.log import Log
 from recover.undo.select.incomplete import left_out, never_landed
 from recover.undo.select.selected import Selected
 
-SELECTED = Selected("s", 1, 1, {("db", "t"): 1}, True)
+SELECTED = Selected("s", 1, 1, {("db", "t"): 1}, True, filtered=1)
 
 
 def reasons(
@@ -80,7 +80,7 @@ def test_rows_in_quarantine_are_named(
 ) -> None:
     (reason,) = reasons(quarantined)
     assert reason.startswith(beginning)
-    assert reasons(quarantined, selected=Selected("s", 1, 1, {("db", "t"): 1}, False)) == []
+    assert reasons(quarantined, selected=Selected("s", 1, 1, {("db", "t"): 1}, False, filtered=1)) == []
 
 
 def test_statements_are_named() -> None:
