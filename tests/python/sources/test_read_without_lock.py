@@ -22,7 +22,7 @@ from ingest.sources import settled_position
 from ingest.sources.address import ServerAddress
 from ingest.sources.baseline_tables import choose_tables, read_definitions
 from ingest.sources.beginnings import Beginning, begin_between
-from ingest.sources.consistent_read import ConsistentRead, _Reader
+from ingest.sources.consistent_read import ConsistentRead, TransactionReader
 from ingest.sources.logged_changes import Unproved
 from ingest.sources.server import Server as Connection
 from ingest.sources.server import server_identity
@@ -292,7 +292,7 @@ def _between(
     with Connection(address(server)) as connection:
         identity, definitions = server_identity(connection), read_definitions(connection)
         chosen = choose_tables(connection, definitions, TableFilter.of(tables=tables))
-        reader = _Reader(address(server), lambda _: None)
+        reader = TransactionReader(address(server), lambda _: None)
         try:
             reader.prepare(identity)
 
@@ -307,7 +307,7 @@ def _between(
             reader.close()
 
 
-def _counted(beginning: Beginning, table: Any, reader: _Reader) -> Counter[Any]:
+def _counted(beginning: Beginning, table: Any, reader: TransactionReader) -> Counter[Any]:
     rows = beginning.rows(table, reader.stream(table))
     return Counter(tuple(row) for batch in rows for row in batch.to_pylist())
 
