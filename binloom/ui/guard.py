@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from binloom.pages.rendering import render
+from binloom.ui.words import joined
 
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -96,7 +97,8 @@ class Guard:
             return _refused("The token is wrong. Each start of `binloom ui` prints another one: use the newest.")
         # The page leads on: a redirect would still count as a request of the site that the address was opened from,
         # to which a browser gives no strict cookie.
-        opened = HTMLResponse(render("ui/entrance.html"))
+        words = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+        opened = HTMLResponse(render("ui/entrance.html", to=joined("/", words)))
         opened.set_cookie(self._cookie, self._session, httponly=True, samesite="strict", path="/")
         return opened
 

@@ -17,15 +17,15 @@ from recover.undo.plan.left_rows import Treatment
 
 _MODES: Final = {
     Mode.REFUSE: "refuse the undo",
-    Mode.SKIP: "leave these rows out",
-    Mode.DEPENDENTS: "take the later transactions back, too",
-    Mode.FORCE: "overwrite the later changes",
+    Mode.SKIP: "leave these rows out (--skip-conflicts)",
+    Mode.DEPENDENTS: "take the later transactions back, too (--with-dependents)",
+    Mode.FORCE: "overwrite the later changes (--force)",
 }
 _ROWS_ONLY: Final = "rows-only"
 _SWITCHES: Final = {
-    "by-transaction": "one block for each transaction, in the reverse of commit order",
-    "with-cascades": "also rows that foreign keys changed and the server did not log",
-    "json-as-text": "texts in JSON stay texts, even where they may be dates or bytes",
+    "by-transaction": "one block for each transaction, in the reverse of commit order (--by-transaction)",
+    "with-cascades": "also rows that foreign keys changed and the server did not log (--with-cascades)",
+    "json-as-text": "texts in JSON stay texts, even where they may be dates or bytes (--json-as-text)",
 }
 _OPTIONS: Final = ("conflicts", "columns", _ROWS_ONLY, *_SWITCHES)
 _SHOWN: Final = 40
@@ -44,7 +44,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         found=found,
         mode=options.mode.value,
         modes={mode.value: text for mode, text in _MODES.items()},
-        rows_only="leave them alone: take back only the selected row changes, not their whole transactions",
+        rows_only="leave them alone: take back only the selected row changes (--rows-only)",
         switches=_SWITCHES,
         groups=found.groups[:_SHOWN] if found else (),
         left_out=_rows(found, Treatment.LEFT),

@@ -90,7 +90,7 @@ class Words:
         """Return an address with the same words, except for some; None leaves a word out. `_` stands for `-`."""
         other = {word.replace("_", "-"): value for word, value in changed.items()}
         kept = [(word, value) for word, value in self._pairs if word not in other]
-        return _joined(path, [*kept, *((word, str(value)) for word, value in other.items() if value is not None)])
+        return joined(path, [*kept, *((word, str(value)) for word, value in other.items() if value is not None)])
 
 
 def address(path: str, words: Mapping[str, object] | None = None, **more: object) -> str:
@@ -102,10 +102,11 @@ def address(path: str, words: Mapping[str, object] | None = None, **more: object
         for value in (given if isinstance(given, list) else [given])
         if value is not None
     ]
-    return _joined(path, pairs)
+    return joined(path, pairs)
 
 
-def _joined(path: str, pairs: list[tuple[str, str]]) -> str:
+def joined(path: str, pairs: list[tuple[str, str]]) -> str:
+    """Return an address of words and values."""
     # Names of a log may have halves of surrogate pairs, which no address can have.
     return f"{path}?{urlencode(pairs, errors='replace')}" if pairs else path
 

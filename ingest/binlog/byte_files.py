@@ -169,7 +169,7 @@ def open_bytes(path: LogPath) -> Bytes:
         os.close(descriptor)
         raise BinlogNotFoundError(
             f"{path} is a directory, not a binlog file.",
-            hint="Name its files, or land it with `binloom ingest --binlog-dir`.",
+            hint=f"Name the files in it, such as {path}/binlog.0*, or land it with `binloom ingest --binlog-dir`.",
             path=str(path),
         )
     return FileBytes(descriptor)

@@ -1,5 +1,6 @@
 """Who may see the pages of `binloom ui`."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -54,6 +55,12 @@ def test_another_token_is_refused(guard: Guard, token: str) -> None:
     both = stranger(guard).get(f"/?token={guard.token}&token=x")
     elsewhere = stranger(guard).get(f"/transactions?token={guard.token}")
     assert both.status_code == elsewhere.status_code == 403
+
+
+def test_the_address_with_the_token_keeps_its_other_words(guard: Guard) -> None:
+    opened = stranger(guard).get("/", params={"table": 'shop."><b', "token": guard.token, "key": "1|2"})
+    assert opened.status_code == 200
+    assert re.findall(r'(?:url=|href=")(/[^"]*)"', opened.text) == ["/?table=shop.%22%3E%3Cb&amp;key=1%7C2"] * 2
 
 
 @pytest.mark.parametrize(
