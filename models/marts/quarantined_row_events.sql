@@ -36,7 +36,8 @@ event_types as (
 
 ),
 
--- Only these segments are read; without problems there are none.
+-- Only these segments are read; without problems there are none. A table map may have no names before its CREATE TABLE:
+-- that matters only to segments with rows there.
 suspect_segments as (
 
     select distinct
@@ -45,10 +46,20 @@ suspect_segments as (
         row_event_counts.binlog_file,
         row_event_counts.segment_start
     from row_event_counts
+    inner join completed_segments
+        on {{ same_segment('row_event_counts', 'completed_segments') }}
     left join bindings
         on
             row_event_counts.source_id = bindings.source_id
             and row_event_counts.table_map_id = bindings.table_map_id
+            and {{ position_reached(
+                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
+                'bindings.valid_from'
+            ) }}
+            and {{ position_before(
+                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
+                'bindings.valid_to'
+            ) }}
     where
         bindings.table_map_id is null
         or bindings.reason is not null

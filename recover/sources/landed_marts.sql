@@ -1317,9 +1317,40 @@ WITH row_events AS (
     row_event_counts.binlog_file,
     row_event_counts.segment_start
   FROM row_event_counts
+  INNER JOIN completed_segments
+    ON row_event_counts.source_id = completed_segments.source_id
+    AND row_event_counts.epoch = completed_segments.epoch
+    AND row_event_counts.binlog_file = completed_segments.binlog_file
+    AND row_event_counts.segment_start = completed_segments.segment_start
   LEFT JOIN bindings
     ON row_event_counts.source_id = bindings.source_id
     AND row_event_counts.table_map_id = bindings.table_map_id
+    AND (
+      row_event_counts.epoch > bindings.valid_from_epoch
+      OR (
+        row_event_counts.epoch = bindings.valid_from_epoch
+        AND (
+          completed_segments.file_sequence > bindings.valid_from_file_sequence
+          OR (
+            completed_segments.file_sequence = bindings.valid_from_file_sequence
+            AND row_event_counts.last_pos >= bindings.valid_from_pos
+          )
+        )
+      )
+    )
+    AND (
+      row_event_counts.epoch < bindings.valid_to_epoch
+      OR (
+        row_event_counts.epoch = bindings.valid_to_epoch
+        AND (
+          completed_segments.file_sequence < bindings.valid_to_file_sequence
+          OR (
+            completed_segments.file_sequence = bindings.valid_to_file_sequence
+            AND row_event_counts.first_pos < bindings.valid_to_pos
+          )
+        )
+      )
+    )
   WHERE
     bindings.table_map_id IS NULL
     OR NOT bindings.reason IS NULL

@@ -9,8 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlglot
+from sqlglot import exp
 
 from recover.questions.sql import ask
+from recover.sources.log import VIEWS, Log
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom, binloom_here
 from tests.support.masking.shop import sample_files
@@ -75,6 +78,22 @@ def test_rows_are_those_of_the_files(home: Path, flavor: str, command: tuple[str
     own = {"file_part", "table_version_id"}
     rows, expected = ([{name: one[name] for name in one.keys() - own} for one in found] for found in (landed, decoded))
     assert rows == expected
+
+
+def test_rows_with_names_are_not_read_for_the_quarantine(tmp_path: Path) -> None:
+    # Before its CREATE TABLE, nothing is known of a table, and nothing can be: that is no reason to read its rows.
+    binloom(tmp_path, "ingest", "--source", "shop", "--binlog-dir", str(SAMPLES / "shop-mysql"), "--all")
+    connection = Log.of_warehouse(tmp_path, dict.fromkeys(VIEWS)).connection
+    ((text,),) = connection.execute(
+        "select sql from duckdb_views() where view_name = 'quarantined_row_events' and schema_name = 'binloom'"
+    ).fetchall()
+    parts = sqlglot.parse_one(text, read="duckdb").find_all(exp.CTE)
+    suspects = exp.select("*").from_("suspect_segments")
+    for part in parts:
+        suspects = suspects.with_(part.alias, part.this)
+    unknown = connection.execute("select count(*) from binlog_raw.table_bindings where reason is not null").fetchall()
+    assert unknown[0][0] > 0
+    assert connection.execute(suspects.sql("duckdb")).fetchall() == []
 
 
 def test_sources_are_told_apart(home: Path) -> None:
