@@ -19,6 +19,7 @@ from recover.sources.log import Log
 from recover.sources.marts import open_marts
 from recover.sources.statement_digests import add_digest_function, with_digests
 from tests.servers import Server
+from tests.servers.marked import marked
 from tests.support.command_line import assert_sentence
 from tests.support.in_process import binloom, binloom_here
 from tests.support.older_warehouse import FOLLOWED, unpack
@@ -42,7 +43,7 @@ def statements() -> Iterator[list[str]]:
     yield [f"{DROP.format(2)} {HOSTILE}"]
 
 
-@pytest.fixture(scope="module", params=["mysql", "mariadb"])
+@pytest.fixture(scope="module", params=marked("mysql", "mariadb"))
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a binlog in which the statements of all changes are logged."""
     server: Server = request.getfixturevalue(f"{request.param}_server")
@@ -158,6 +159,7 @@ def test_transactions_have_digests_and_tags(folder: Path, home: Path) -> None:
     assert landed[3][2] == {"service": "worker"}
 
 
+@pytest.mark.mysql
 def test_statements_that_are_not_logged_are_told(mysql_server: Server, tmp_path: Path) -> None:
     mysql_server.execute("create database if not exists digests")
     mysql_server.flush()
