@@ -129,10 +129,13 @@ class _Parts:
         MariaDB adds none if there is one before the statement, also if the statement drops that.
         """
         certain = [key for key in self._keys if not key.is_conditional]
-        if len(certain) == len(self._keys) or any(one.action == "drop_primary_key" for one in self._dropped):
+        if len(certain) == len(self._keys):
             return certain
-        if any(one.action == "drop_column" for one in self._dropped):
-            raise self._cursor.not_understood("a primary key that depends on the dropped columns")
+        dropped = {(one.action, one.is_conditional) for one in self._dropped}
+        if ("drop_primary_key", False) in dropped:
+            return certain
+        if dropped:
+            raise self._cursor.not_understood("a primary key that does not depend on what is dropped")
         return self._keys
 
     def _converted(self, column: Column) -> Column:

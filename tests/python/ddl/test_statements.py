@@ -300,6 +300,17 @@ BOTH = [
         ["not_understood d.t <a part of ALTER TABLE was expected at offset 25: frobnicate>"],
     ),
     ("alter table t add a wonder", ["not_understood d.t <a type was expected at offset 20: wonder>"]),
+    (
+        "alter table t drop primary key, add primary key if not exists (a)",
+        ["drop_primary_key d.t"],
+    ),
+    *(
+        (
+            f"alter table t {dropping}, add primary key if not exists (a)",
+            ["not_understood d.t <it ends where a primary key that does not depend on what is dropped was expected>"],
+        )
+        for dropping in ("drop column b", "drop index if exists `PRIMARY`")
+    ),
     # --- the other statements ---
     ("rename table a to b, s.c to d", ["rename_table d.a → d.b", "rename_table s.c → d.d"]),
     (
