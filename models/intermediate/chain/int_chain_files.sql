@@ -60,14 +60,7 @@ held_bindings as (
         on
             table_maps_by_file.source_id = bindings.source_id
             and table_maps_by_file.table_map_id = bindings.table_map_id
-            and {{ position_reached(
-                'table_maps_by_file.epoch', 'landed_files.file_sequence', 'table_maps_by_file.last_pos',
-                'bindings.valid_from'
-            ) }}
-            and {{ position_before(
-                'table_maps_by_file.epoch', 'landed_files.file_sequence', 'table_maps_by_file.first_pos',
-                'bindings.valid_to'
-            ) }}
+            and {{ holds_for_rows('bindings', 'table_maps_by_file', 'landed_files') }}
 
 ),
 

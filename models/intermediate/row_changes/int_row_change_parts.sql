@@ -77,14 +77,7 @@ ingredients as (
         on
             row_event_counts.source_id = bindings.source_id
             and row_event_counts.table_map_id = bindings.table_map_id
-            and {{ position_reached(
-                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
-                'bindings.valid_from'
-            ) }}
-            and {{ position_before(
-                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
-                'bindings.valid_to'
-            ) }}
+            and {{ holds_for_rows('bindings', 'row_event_counts', 'completed_segments') }}
 
 ),
 

@@ -163,14 +163,7 @@ with_wrong_maps as (
             wrong_maps.source_id = described.source_id
             and wrong_maps.table_map_id = described.table_map_id
             and wrong_maps.table_version_id = described.table_version_id
-            and {{ position_reached(
-                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.last_pos',
-                'described.valid_from'
-            ) }}
-            and {{ position_before(
-                'row_event_counts.epoch', 'completed_segments.file_sequence', 'row_event_counts.first_pos',
-                'described.valid_to'
-            ) }}
+            and {{ holds_for_rows('described', 'row_event_counts', 'completed_segments') }}
     group by
         row_event_counts.source_id,
         row_event_counts.epoch,
