@@ -3,6 +3,8 @@
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -76,9 +78,14 @@ class DumpFolder:
                 f"{place} cannot be read: {reason.rstrip('.')}.", hint=_DAMAGED, path=place
             ) from None
 
-    def hash(self, name: str, digest: "_Hash") -> None:
-        """Add the bytes of a file, as it is, to a hash."""
-        hash_file(self._files[name], digest)
+    @cached_property
+    def content(self) -> str:
+        """Hash of the names and the bytes of the files, as they are."""
+        digest = sha256()
+        for name in self.names:
+            digest.update(name.encode())
+            hash_file(self._files[name], digest)
+        return digest.hexdigest()
 
 
 def hash_file(file: LogPath, digest: "_Hash") -> None:

@@ -58,6 +58,17 @@ def engine(line: bytes) -> str | None:
     return found[1].decode().upper() if found is not None else None
 
 
+def table_of(script: str) -> tuple[str, str | None] | None:
+    """Return the name and the engine of the table that a script creates; None if it creates none."""
+    name = named = None
+    for line in script.encode().splitlines():
+        if name is None and (begun := created(line)):
+            name = begun[1]
+        elif name is not None:
+            named = engine(line) or named
+    return None if name is None else (name, named)
+
+
 def used_schema(line: bytes) -> str | None:
     """Return the schema of a USE statement."""
     found = _USE.match(line)

@@ -8,15 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.binlog import TableFilter
 from ingest.sources.baseline_tables import BaselineTable
 from ingest.sources.dump import Dump, TableName
 from ingest.sources.dump_folder import DumpFolder, after
-from ingest.sources.dump_statements import created, engine, insert_of, names_charset, sets_utc
+from ingest.sources.dump_statements import insert_of, names_charset, sets_utc, table_of
 from ingest.sources.dump_values import UnknownCharacterError, kind, taken_columns
 from ingest.sources.snapshot_ddl import snapshot_of_ddl
 
@@ -113,14 +111,10 @@ class MydumperDump(Dump):
     def _position_hint(self) -> str:
         return "Give --from-position FILE:POSITION, or write it as a user who may read the position of the log."
 
-    @cached_property
+    @property
     def content(self) -> str:
         """Hash of the files."""
-        digest = sha256()
-        for name in self._folder.names:
-            digest.update(name.encode())
-            self._folder.hash(name, digest)
-        return digest.hexdigest()
+        return self._folder.content
 
     def has_data(self, table: BaselineTable) -> bool:
         """Return whether the rows of a table were dumped."""
@@ -165,14 +159,11 @@ class MydumperDump(Dump):
             prefix = max((one for one in schemas if stem.startswith(f"{one}.")), key=len, default=stem.split(".")[0])
             if prefix not in schemas and prefix.startswith("mydumper_"):
                 raise self._failure(f"{name} does not tell its schema", f"Copy {prefix}{_DATABASE}, too.")
-            table = None
-            for line in text.encode().splitlines():
-                if table is None and (begun := created(line)):
-                    table = (schemas.get(prefix, prefix), begun[1])
-                    self._stems[table] = stem
-                elif table is not None and (found_engine := engine(line)):
-                    engines[table] = found_engine
-            if table is not None:
+            if made := table_of(text):
+                table = (schemas.get(prefix, prefix), made[0])
+                self._stems[table] = stem
+                if made[1] is not None:
+                    engines[table] = made[1]
                 if not text.rstrip().endswith(";"):
                     raise self._failure(f"{name} is cut off", "Copy the dump again, or write it again.")
                 quoted = table[0].replace("`", "``")

@@ -11,8 +11,6 @@ from binascii import a2b_base64
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from ingest.binlog import TableFilter
@@ -20,7 +18,7 @@ from ingest.sources.baseline_tables import BINARY_TYPES, BaselineTable
 from ingest.sources.compressed import without_suffix
 from ingest.sources.dump import Dump, TableName
 from ingest.sources.dump_folder import DumpFolder
-from ingest.sources.dump_statements import created, engine
+from ingest.sources.dump_statements import table_of
 from ingest.sources.dump_values import NUMBERS, as_lists, without_zeros
 from ingest.sources.snapshot_ddl import snapshot_of_ddl
 from ingest.sources.tab_rows import TabRowError, tab_rows
@@ -99,14 +97,10 @@ class ShellDump(Dump):
     def _position_hint(self) -> str:
         return "Give --from-position FILE:POSITION, or write it as a user with REPLICATION CLIENT."
 
-    @cached_property
+    @property
     def content(self) -> str:
         """Hash of the files."""
-        digest = sha256()
-        for name in self._folder.names:
-            digest.update(name.encode())
-            self._folder.hash(name, digest)
-        return digest.hexdigest()
+        return self._folder.content
 
     def has_data(self, table: BaselineTable) -> bool:
         """Return whether the rows of a table were dumped."""
@@ -146,11 +140,8 @@ class ShellDump(Dump):
                 text = self._folder.text(f"{stem}.sql")
                 if not text.rstrip().endswith(";"):
                     raise self._failure(f"{stem}.sql is cut off", _COPY)
-                is_begun = False
-                for line in text.encode().splitlines():
-                    is_begun = is_begun or created(line) is not None
-                    if is_begun and (named := engine(line)):
-                        engines[schema, table] = named
+                if (made := table_of(text)) and made[1] is not None:
+                    engines[schema, table] = made[1]
                 yield f"USE `{quoted}`;\n{text}\n"
 
     def _options(self, name: TableName) -> dict[str, Any]:
