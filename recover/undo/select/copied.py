@@ -9,7 +9,7 @@ from recover.sources.landed_marts import STATEMENTS
 from recover.timeline.copied import copy_changes, copy_events
 from recover.undo.select.cascades import cascading_keys
 from recover.undo.tables.definitions import Definitions
-from recover.undo.tables.table import TableName
+from recover.undo.tables.table import TableName, with_neighbours
 
 _TRANSACTION: Final = ("source_id", "epoch", "file_sequence", "transaction_pos")
 
@@ -41,8 +41,8 @@ def copy_selected(copies: Copies, selection: Selection, *, with_dependents: bool
         groups = [*_children(definitions)]
         if with_dependents:
             groups += _tables_of_transactions(copies, source_id)
-        found = _closure(tables, groups)
-        copy_changes(copies, source_id, sorted(found | _parents(definitions, found)))
+        found = with_neighbours(_closure(tables, groups), definitions.foreign_keys)
+        copy_changes(copies, source_id, sorted(found))
         copy_events(copies, source_id, all_transactions=False)
         schema, name = STATEMENTS
         of_source = exp.and_(exp.column("source_id").eq(source_id), "size(dml_targets) > 0", dialect="spark")
@@ -68,11 +68,6 @@ def _children(definitions: Definitions) -> Iterable[tuple[set[TableName], set[Ta
     """Yield each parent and its children: rows of a child may hold what the undo removes."""
     for key in definitions.foreign_keys:
         yield {key.parent}, {key.table}
-
-
-def _parents(definitions: Definitions, tables: set[TableName]) -> set[TableName]:
-    """Return the parents of tables: a row that the undo brings back may refer to a row that is gone."""
-    return {key.parent for key in definitions.foreign_keys if key.table in tables}
 
 
 def _tables_of_transactions(copies: Copies, source_id: str) -> Iterable[tuple[set[TableName], set[TableName]]]:

@@ -11,7 +11,7 @@ from recover.sources.more_rows import Rest
 from recover.undo.options import Mode, UndoOptions
 from recover.undo.select.cascades import cascading_keys
 from recover.undo.tables.definitions import Definitions, history_of
-from recover.undo.tables.table import ForeignKey, TableName
+from recover.undo.tables.table import ForeignKey, TableName, with_neighbours
 
 
 def parts_of_undo(filters: Filters, options: UndoOptions, *, with_cascades: bool = False) -> Parts | None:
@@ -32,7 +32,7 @@ def assert_read(log: Log, tables: Iterable[TableName], definitions: Definitions)
     """
     if log.read_tables is None:
         return
-    needed = _with_neighbours(map(_lower, tables), _keys(definitions))
+    needed = with_neighbours(map(_lower, tables), _keys(definitions))
     if missing := sorted({_text(name) for name in needed} - log.read_tables):
         raise UsageError(
             f"The foreign keys changed while the files were read: rows of {missing[0]} are needed, too.",
@@ -69,7 +69,7 @@ def rest_of_undo(filters: Filters, log: Log, *, with_cascades: bool = False) -> 
     if with_cascades:
         cascading = cascading_keys(replace(definitions, foreign_keys=keys), names)
         names |= {name for key in cascading for name in (key.table, key.parent)}
-    return [Rest(frozenset(map(_text, _with_other_names(_with_neighbours(names, keys), renames))))]
+    return [Rest(frozenset(map(_text, _with_other_names(with_neighbours(names, keys), renames))))]
 
 
 def _renames(log: Log, source_id: str) -> Iterable[tuple[TableName, TableName]]:
@@ -87,12 +87,6 @@ def _with_other_names(names: Iterable[TableName], renames: Collection[tuple[Tabl
     while more := {name for pair in renames if found & {*pair} for name in pair} - found:
         found |= more
     return found
-
-
-def _with_neighbours(names: Iterable[TableName], keys: Iterable[ForeignKey]) -> set[TableName]:
-    """Return tables with their parents and children: the rows of an undo may be in need of theirs."""
-    found = {*names}
-    return found | {name for key in keys if found & {key.table, key.parent} for name in (key.table, key.parent)}
 
 
 def _keys(definitions: Definitions) -> tuple[ForeignKey, ...]:

@@ -101,6 +101,12 @@ class ForeignKey:
     delete_rule: str = "RESTRICT"
 
 
+def with_neighbours(names: Iterable[TableName], keys: Iterable[ForeignKey]) -> set[TableName]:
+    """Return tables with their parents and children: the rows of an undo may be in need of theirs."""
+    found = {*names}
+    return found | {name for key in keys if found & {key.table, key.parent} for name in (key.table, key.parent)}
+
+
 @dataclass(frozen=True)
 class Table:
     """A table: its columns in order, its primary key (empty without one) and its other unique keys.
