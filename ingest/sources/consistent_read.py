@@ -44,7 +44,7 @@ LOCK_SECONDS: Final = 30
 RECEIVE_BYTES: Final = 1 << 18
 
 _TABLE_DEFINITION_CHANGED: Final = 1412
-GONE: Final = (ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, _TABLE_DEFINITION_CHANGED)
+_GONE: Final = (ER.NO_SUCH_TABLE, ER.BAD_FIELD_ERROR, _TABLE_DEFINITION_CHANGED)
 _NOTICES_TRUNCATE: Final = {"mysql": (8, 0, 0), "mariadb": (10, 3, 0)}
 """Older servers show a truncated table as empty to a transaction that began before."""
 
@@ -126,9 +126,7 @@ class ConsistentRead:
         try:
             yield from self.beginning.rows(table, self._reader.stream(table))
         except pymysql.MySQLError as error:
-            if error.args and error.args[0] in GONE:
-                raise self._changed(table) from None
-            raise source_error(self._address, error, "select") from None
+            raise reading_error(error, self._address, self._changed(table)) from None
 
     def assert_unchanged(self) -> None:
         """Check that no table was altered or replaced while the rows were read.
@@ -210,6 +208,12 @@ class ConsistentRead:
                 hint=error.hint,
                 **error.context,
             ) from None
+
+
+def reading_error(error: pymysql.MySQLError, address: ServerAddress, changed: SourceError) -> SourceError:
+    """Return the error for rows that cannot be read: `changed` if the table is another one than at the begin."""
+    is_gone = error.args and error.args[0] in _GONE
+    return changed if is_gone else source_error(address, error, "select")
 
 
 class TransactionReader:

@@ -10,8 +10,8 @@ from ingest.ddl.hashed_keys import is_hash
 from ingest.errors import SourceError, UsageError
 from ingest.sources.address import ServerAddress
 from ingest.sources.baseline_tables import ENGINES, BaselineTable, Definitions, filled_columns, read_definitions
-from ingest.sources.consistent_read import GONE, TransactionReader
-from ingest.sources.server import Server, server_identity, source_error
+from ingest.sources.consistent_read import TransactionReader, reading_error
+from ingest.sources.server import Server, server_identity
 from ingest.sources.snapshot import SchemaSnapshot
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ class LiveRead:
         try:
             yield from self._reader.stream(self._tables[name])
         except pymysql.MySQLError as error:
-            if error.args and error.args[0] in GONE:
-                raise self._changed(self._tables[name]) from None
-            raise source_error(self._address, error, "select") from None
+            raise reading_error(error, self._address, self._changed(self._tables[name])) from None
 
     def _table(self, definitions: Definitions, name: TableName) -> BaselineTable:
         facts = next((row[2:4] for row in definitions.tables if row[:2] == name), None)
