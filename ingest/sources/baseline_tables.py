@@ -86,7 +86,12 @@ def _printed(name: str, data_type: str, *, is_filled: bool) -> str:
 
 def filled_columns(columns: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """Return the names of the columns with ZEROFILL."""
-    return frozenset(row["column_name"] for row in columns if "zerofill" in row["column_type"].lower())
+    return frozenset(row["column_name"] for row in columns if is_filled(row))
+
+
+def is_filled(column: Mapping[str, Any]) -> bool:
+    """Return whether a column has ZEROFILL."""
+    return "zerofill" in column["column_type"].lower()
 
 
 def _quoted(name: str) -> str:

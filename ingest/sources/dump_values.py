@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ingest.sources.baseline_tables import BINARY_TYPES
+from ingest.sources.baseline_tables import BINARY_TYPES, is_filled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ def taken_columns(
     UnknownCharacterError
         Some bytes are no characters.
     """
-    is_plain = not any(_is_filled(row) or (is_raw and _needs_conversion(row)) for row in columns)
+    is_plain = not any(is_filled(row) or (is_raw and _needs_conversion(row)) for row in columns)
     if is_plain and len(places) == len(columns):
         return rows
     return as_lists([_column(rows, at, columns, is_raw=is_raw) for at in places])
@@ -62,7 +62,14 @@ def without_zeros(values: "pa.Array", column: dict[str, Any]) -> "pa.Array":
     """Return numbers without the zeros that a server writes before those of ZEROFILL, which the log does not have."""
     import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(values, r"^(-?)0+([0-9])", r"\1\2") if _is_filled(column) else values
+    return pc.replace_substring_regex(values, r"^(-?)0+([0-9])", r"\1\2") if is_filled(column) else values
+
+
+def column_of(rows: "pa.ListArray", at: int, size: int) -> "pa.StringArray":
+    """Return a column of rows, each of which is a list of so many values."""
+    import pyarrow as pa
+
+    return rows.flatten().take(pa.array(range(at, len(rows) * size, size), pa.int64()))
 
 
 def as_lists(columns: "list[pa.StringArray]") -> "pa.ListArray":
@@ -75,19 +82,12 @@ def as_lists(columns: "list[pa.StringArray]") -> "pa.ListArray":
     return pa.ListArray.from_arrays(np.arange(0, rows * size + 1, size, dtype=np.int32), values)
 
 
-def _is_filled(column: dict[str, Any]) -> bool:
-    return "zerofill" in column["column_type"].lower()
-
-
 def _needs_conversion(column: dict[str, Any]) -> bool:
     return column["data_type"] != "json" and column["character_set"] not in _UNICODE
 
 
 def _column(rows: "pa.ListArray", at: int, columns: Sequence[dict[str, Any]], *, is_raw: bool) -> "pa.StringArray":
-    import pyarrow as pa
-
-    column, size = columns[at], len(columns)
-    values = rows.values.take(pa.array(range(at, len(rows) * size, size), pa.int64()))
+    column, values = columns[at], column_of(rows, at, len(columns))
     return _as_text(values, column) if is_raw and _needs_conversion(column) else without_zeros(values, column)
 
 

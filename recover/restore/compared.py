@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ingest.sources.dump_values import column_of
 from ingest.sources.live_read import LiveRead
 from recover.restore.cascades import comparable
 from recover.restore.refusal import RestoreRefusedError
 from recover.restore.rows import RestoredTable
 from recover.sources.document_types import DocumentTypes
-from recover.sources.engine import literal, quoted, registered
+from recover.sources.engine import fetched, literal, quoted, registered
 from recover.undo.rows.fold import Row
 from recover.undo.select.obstacles import plain_type
 from recover.undo.tables.table import Table, TableName, UniqueKey
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _OTHER_WAY: Final = "Restore the table without --compare-with."
-_ROWS_AT_ONCE: Final = 10_000
 
 
 @dataclass
@@ -93,9 +93,8 @@ class ComparedTable:
             f"select now, wanted from {self._name} where verb in ({', '.join(map(literal, verbs))})"
             f" order by {', '.join(f'try_cast({place} as double), {place}' for place in places)}"
         )
-        while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-            for now, wanted in rows:
-                yield self._row(now), self._row(wanted)
+        for now, wanted in fetched(cursor, self._connection):
+            yield self._row(now), self._row(wanted)
 
     def moves(self, columns: Sequence[str]) -> bool:
         """Return whether rows come or go, or get another value in some columns."""
@@ -127,9 +126,8 @@ class ComparedTable:
     def _in_columns(self, rows: "pa.ListArray") -> "pa.Table":
         import pyarrow as pa
 
-        size, values = len(self._columns), rows.flatten()
-        places = (pa.array(range(at, len(rows) * size, size), pa.int64()) for at in range(size))
-        return pa.table([values.take(place) for place in places], names=list(self._columns))
+        size = len(self._columns)
+        return pa.table([column_of(rows, at, size) for at in range(size)], names=list(self._columns))
 
     def _replace_crossed(self, key: UniqueKey) -> None:
         """Mark updates of rows that give up a unique value which another row takes."""
