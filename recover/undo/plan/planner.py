@@ -124,15 +124,14 @@ class Plan:
         self.problems += found.problems
         self.done += found.done
         self.disjoint += found.disjoint
+        treatment = Treatment.OVERWRITTEN if self.options.mode is Mode.FORCE else Treatment.LEFT
         for conflict in found.conflicts:
-            is_overwritten = self.options.mode is Mode.FORCE
-            self.left.add(conflict, Treatment.OVERWRITTEN if is_overwritten else Treatment.LEFT)
+            self.left.add(conflict, treatment)
+            self.transactions_in_conflict.update(conflict.transactions)
         for refusal in found.refusals:
             self.left.add(refusal)
         for done in found.already:
             self.left.add(done, Treatment.DONE)
-        for conflict in found.conflicts:
-            self.transactions_in_conflict.update(conflict.transactions)
 
 
 class Planner:
