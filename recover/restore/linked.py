@@ -77,8 +77,9 @@ def last_images(
         return None
     values = ", ".join(f"after_values[{place[name]}] as {quoted(name)}" for name in columns)
     connection.execute(
+        # The same inputs give the same script.
         f"""create or replace table last_images as
-        select {values} from linked where number_from_end = 1 and event_type != 'DELETE'"""
+        select {values} from linked where number_from_end = 1 and event_type != 'DELETE' order by pk_values"""
     ).fetchall()
     connection.execute("drop table linked").fetchall()
     return _read(connection, "select * from last_images")
