@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.support.binlog.workload_tables import server_charsets, tables
 from tests.support.command_line import COMMAND
 from tests.support.depth import at_depth
 from tests.support.in_process import binloom_here
+from tests.support.mydumper import dumped_by_mydumper, needs_mydumper
 from tests.support.recover.undo_servers import Rows, is_new, rows_of, run
 from tests.support.recover.undo_workload import TABLES, Workload, play
 from tests.support.shell_dump import shell_dump
@@ -317,19 +317,15 @@ def test_documents_of_the_log_keep_their_types(mysql_server: Server, tmp_path: P
 
 
 @TWO
-@pytest.mark.parametrize("program", ["mydumper", "mysqlsh"])
+@pytest.mark.parametrize("program", [pytest.param("mydumper", marks=needs_mydumper), "mysqlsh"])
 def test_dumps_that_are_folders(server: Server, tmp_path: Path, program: str) -> None:
     server.flush()
     server.execute(*SHOP)
     began, folder = position(server), tmp_path / "dump"
     if program == "mysqlsh":
         shell_dump(server, folder, "kept")
-    elif shutil.which(program) is None:
-        pytest.skip("needs mydumper (apt-get install mydumper)")
     else:
-        login = ["--host=127.0.0.1", f"--port={server.port}", "--user=root"]
-        command = [program, *login, "--regex=^kept\\.", f"--outputdir={folder}"]
-        subprocess.run(command, check=True, capture_output=True)
+        dumped_by_mydumper(server, folder, "kept")
     server.execute("update kept.a set v = 'changed' where id = 1", "delete from kept.a where id = 4")
     moment, expected = position(server), rows_of(server, "kept")["a"]
     server.execute("delete from kept.a where id = 3")

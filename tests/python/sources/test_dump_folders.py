@@ -3,10 +3,8 @@
 import gzip
 import json
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from tests.python.sources.test_dump import SCHEMA, rows_of
 from tests.servers import Server
 from tests.servers.marked import marked
 from tests.support.depth import at_depth
+from tests.support.mydumper import dumped_by_mydumper, needs_mydumper
 from tests.support.object_store import BUCKET, running_store
 from tests.support.shell_dump import shell_dump
 
@@ -33,8 +32,6 @@ RECORDED = {
     "mydumper-0.10-mysql": (("binlog.000001", 42), "binlog.000001", 42, None),
     "mydumper-1.0-mariadb": (None, "binlog.000001", 4250, "0-1-12"),
 }
-MYDUMPER = shutil.which("mydumper")
-_MYDUMPER_SECONDS = 120
 ROW = {
     "id": "18446744073709551615", "d": "-1.500", "r": "1e-300", "b": "341", "bytes": "0x00FF27",
     "fixed": "0x00000000", "blobs": "0x275C0A00", "t": "it's \\ \n \t \0 \x1a 🎁 ), (", "latin": "ü'",
@@ -70,7 +67,7 @@ def test_recorded_dumps_of_mydumper(name: str) -> None:
     assert set(found.engines.values()) == {"INNODB"}
 
 
-@pytest.mark.skipif(MYDUMPER is None, reason="needs mydumper (apt-get install mydumper)")
+@needs_mydumper
 def test_a_dump_of_mydumper_has_the_rows_of_the_server(server: Server, tmp_path: Path) -> None:
     server.execute("insert into dumped_too.empty values (1), (2), (3)")
     wanted = TableFilter.of(schemas=["dumped", "dumped_too"])
@@ -78,27 +75,12 @@ def test_a_dump_of_mydumper_has_the_rows_of_the_server(server: Server, tmp_path:
         expected, snapshot = rows_of(read), read.snapshot
     assert snapshot.binlog_file is not None and snapshot.binlog_pos is not None
     for number, options in enumerate([[], ["--compress", "--complete-insert", "--statement-size=1"]]):
-        folder = _dumped_by_mydumper(server, tmp_path / str(number), options)
+        folder = dumped_by_mydumper(server, tmp_path / str(number), "dumped|dumped_too", *options)
         # The mydumper of Debian asks a new MySQL for its position by a statement that is gone.
         position = None if server.flavor == "mariadb" else (snapshot.binlog_file, snapshot.binlog_pos)
         found = open_dump(folder, position=position)
         assert rows_of(found) == expected
         assert (found.snapshot.binlog_file, found.snapshot.binlog_pos) == (snapshot.binlog_file, snapshot.binlog_pos)
-
-
-def _dumped_by_mydumper(server: Server, folder: Path, options: list[str]) -> Path:
-    command = [
-        str(MYDUMPER), "--host=127.0.0.1", f"--port={server.port}", "--user=root", f"--outputdir={folder}",
-        "--regex=^(dumped|dumped_too)\\.", *options,
-    ]  # fmt: skip
-    for _ in range(3):
-        shutil.rmtree(folder, ignore_errors=True)
-        # The threads of mydumper 0.10 sometimes wait for each other for ever.
-        with suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=_MYDUMPER_SECONDS)
-            assert done.returncode == 0, done.stderr
-            return folder
-    raise AssertionError("mydumper did not end")
 
 
 @pytest.mark.parametrize("is_hex", [False, True])
