@@ -1,10 +1,12 @@
 """Row changes over time, those that filters select beside all others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from binloom.answers import lacks
+from binloom.answers.lacks import Gap
 from binloom.answers.schema_changes import SchemaChange, found_schema_changes
 from recover.questions.timeline import span_query, step_of, timeline_query
 from recover.selection.condition import Selection
@@ -13,6 +15,7 @@ from recover.sources.log import Log
 from recover.sources.more_rows import Rest
 
 _LEAST_AROUND: Final = timedelta(minutes=5)
+_MOST_GAPS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedGap:
+    """A part of the log that is missing, and the time of the first transaction after it, in UTC."""
+
+    at: datetime
+    gap: Gap
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """The time around selected changes.
 
@@ -50,6 +61,8 @@ class Timeline:
         Steps in their order, also those without changes.
     definitions
         Statements of that time that change definitions of tables.
+    gaps
+        Parts of the log that are missing in that time: the first ones, if there are many.
     """
 
     first: datetime | None
@@ -58,6 +71,7 @@ class Timeline:
     step: timedelta
     steps: tuple[Step, ...]
     definitions: tuple[SchemaChange, ...] = ()
+    gaps: tuple[TimedGap, ...] = ()
 
     @property
     def tables(self) -> dict[str, int]:
@@ -94,7 +108,8 @@ def timeline_of(log: Log, filters: Filters, *, most: int = 120) -> Timeline:
         own = selected.get(number, {})
         others = sum(everything.get(number, {}).values()) - sum(own.values())
         steps.append(Step(_time(number, step), own, max(0, others)))
-    return Timeline(first, last, changes, step, tuple(steps), tuple(found_schema_changes(log, near)))
+    gaps = (one for one in _timed_gaps(log, filters.sources) if _time(begin, step) <= one.at < _time(end + 1, step))
+    return Timeline(first, last, changes, step, tuple(steps), tuple(found_schema_changes(log, near)), tuple(gaps))
 
 
 def rest_of_timeline(log: Log, filters: Filters, *, most: int = 120) -> Iterator[Rest]:
@@ -103,6 +118,26 @@ def rest_of_timeline(log: Log, filters: Filters, *, most: int = 120) -> Iterator
     if first is not None:
         step, begin, end = _steps(first.astimezone(UTC), last.astimezone(UTC), most)
         yield Rest(since=_time(begin, step), until=_time(end + 1, step))
+
+
+def _timed_gaps(log: Log, sources: Sequence[str]) -> Iterator[TimedGap]:
+    """Yield the gaps that transactions follow."""
+    from sqlglot import exp
+
+    from ingest.warehouse.segments import log_place
+
+    for gap in lacks.gaps_of(log, sources)[:_MOST_GAPS]:
+        epoch, sequence = gap.epoch or 0, log_place(gap.binlog_file, 0)[0]
+        in_file = "" if gap.position is None else f" or (file_sequence = {sequence} and start_pos >= {gap.position})"
+        query = (
+            exp.select("min(coalesce(started_at, committed_at))")
+            .from_("binloom.transactions")
+            .where(exp.column("source_id").eq(gap.source_id))
+            .where(f"epoch > {epoch} or (epoch = {epoch} and (file_sequence > {sequence}{in_file}))")
+        )
+        ((at,),) = log.rows(query)
+        if at is not None:
+            yield TimedGap(at.astimezone(UTC), gap)
 
 
 def _steps(first: datetime, last: datetime, most: int) -> tuple[timedelta, int, int]:

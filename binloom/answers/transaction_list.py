@@ -1,14 +1,15 @@
 """Transactions with selected row changes, page by page, and those that changed the same rows later."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 from binloom.answers import lacks
 from recover.notes import Note
 from recover.questions.later_transactions import later_query
-from recover.questions.listed_transactions import Sort, list_query, tables_query
+from recover.questions.listed_transactions import Sort, list_query, statements_query, tables_query
 from recover.selection.filters import Filters
 from recover.sources.log import Log
 
@@ -27,6 +28,10 @@ class ListedTransaction:
         Row changes that the filters select.
     tables
         Number of these by table.
+    statement, statements
+        The first logged statement without its literals, and how many there are; None and 0 if the server logged none.
+    application
+        The application that a statement names in its comment.
     """
 
     transaction_id: str
@@ -46,6 +51,9 @@ class ListedTransaction:
     deletes: int
     selected_changes: int
     tables: dict[str, int] = field(default_factory=dict)
+    statement: str | None = None
+    statements: int = 0
+    application: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,8 @@ class LaterChange:
     first_key: str
 
 
-_COLUMNS = tuple(one.name for one in fields(ListedTransaction) if one.name != "tables")
+_COLUMNS = tuple(one.name for one in fields(ListedTransaction) if one.default is MISSING is one.default_factory)
+_STATEMENTS = ("statement", "statements", "application")
 _LATER = tuple(one.name for one in fields(LaterChange))
 
 
@@ -113,12 +122,21 @@ def transactions_listed(log: Log, filters: Filters, sort: Sort, limit: int, offs
     rows = list(islice(log.rows(list_query(selection, sort, limit + 1, offset)), limit + 1))
     found = [ListedTransaction(**dict(zip(_COLUMNS, row, strict=True))) for row in rows[:limit]]
     tables: dict[str, dict[str, int]] = {}
+    statements: dict[str, tuple[Any, ...]] = {}
     if found:
-        query = tables_query(selection, [one.transaction_id for one in found])
-        for transaction_id, schema, table, changes in log.rows(query):
+        names = [one.transaction_id for one in found]
+        for transaction_id, schema, table, changes in log.rows(tables_query(selection, names)):
             tables.setdefault(transaction_id, {})[f"{schema}.{table}"] = changes
+        statements = {transaction_id: tuple(told) for transaction_id, *told in log.rows(statements_query(names))}
     notes = lacks.of_selection(log, selection, is_explained=not found and not offset)
-    listed = (replace(one, tables=tables.get(one.transaction_id, {})) for one in found)
+    listed = (
+        replace(
+            one,
+            tables=tables.get(one.transaction_id, {}),
+            **dict(zip(_STATEMENTS, statements.get(one.transaction_id, ()), strict=False)),
+        )
+        for one in found
+    )
     return TransactionPage(tuple(listed), len(rows) > limit, tuple(notes))
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from binloom.answers.incident import Incident
 from binloom.pages.rendering import render
-from binloom.pages.timeline_plot import classes, highest, plot, step_in_words
+from binloom.pages.timeline_plot import classes, highest, plot, step_in_words, ticks
 
 
 def report(incident: Incident, *, title: str, selection: str, command: str, version: str, written_at: datetime) -> str:
@@ -29,6 +29,7 @@ def report(incident: Incident, *, title: str, selection: str, command: str, vers
         tables=timeline.tables,
         classes=classes(timeline),
         plot=plot(timeline),
+        ticks=ticks(timeline),
         highest=highest(timeline),
         step=step_in_words(timeline.step),
     )

@@ -1,7 +1,7 @@
 """A timeline as SVG: a bar for each step, stacked by table, and the changes around the selected ones in grey."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -14,6 +14,7 @@ COLORS: Final = 5
 """Number of tables that have a colour of their own; style sheets name them `table-0` and so on."""
 _WIDTH: Final = 1000
 _HEIGHT: Final = 160
+_PARTS: Final = 4
 
 
 def classes(timeline: Timeline) -> dict[str, str]:
@@ -35,12 +36,22 @@ def plot(timeline: Timeline, address_of: Callable[[Step], str] | None = None) ->
     role = "img" if address_of is None else "group"
     return Markup(
         '<svg class="bars timeline" viewBox="0 0 {} {}" preserveAspectRatio="none" role="{}" aria-label="{}">{}</svg>'
-    ).format(_WIDTH, _HEIGHT, role, label, Markup("").join((*_bars(timeline, address_of), *_marks(timeline))))
+    ).format(
+        _WIDTH, _HEIGHT, role, label, Markup("").join((*_lines(), *_bars(timeline, address_of), *_marks(timeline)))
+    )
 
 
 def highest(timeline: Timeline) -> int:
     """Return the number of changes of the highest bar."""
     return max((sum(step.selected.values()) + step.others for step in timeline.steps), default=0)
+
+
+def ticks(timeline: Timeline) -> list[datetime]:
+    """Return the times at the ends of the plot and at its lines."""
+    if not timeline.steps:
+        return []
+    begin, end = _ends(timeline)
+    return [(begin + (end - begin) * place / _PARTS).replace(microsecond=0) for place in range(_PARTS + 1)]
 
 
 def step_in_words(step: timedelta) -> str:
@@ -52,16 +63,29 @@ def step_in_words(step: timedelta) -> str:
     return counted(seconds, "second")
 
 
+def _ends(timeline: Timeline) -> tuple[datetime, datetime]:
+    return timeline.steps[0].at, timeline.steps[-1].at + timeline.step
+
+
+def _lines() -> Iterator[Markup]:
+    """Yield a line at each time that the axis names, without those at the ends."""
+    for part in range(1, _PARTS):
+        place = _WIDTH * part // _PARTS
+        yield Markup(f'<line class="tick" x1="{place}" x2="{place}" y1="0" y2="{_HEIGHT}"/>')
+
+
 def _marks(timeline: Timeline) -> Iterator[Markup]:
-    """Yield a line for each statement that changes definitions."""
-    begin, end = timeline.steps[0].at, timeline.steps[-1].at + timeline.step
-    for one in timeline.definitions:
+    """Yield a line for each statement that changes definitions, and for each gap of the log."""
+    begin, end = _ends(timeline)
+    told = [(one.event_timestamp, "definition", (one.sql_text or "")[:200]) for one in timeline.definitions]
+    told += [(one.at, "gap", f"gap at {one.gap}") for one in timeline.gaps]
+    for at, kind, text in told:
         # Its time selected it.
-        assert one.event_timestamp is not None
-        place = (one.event_timestamp - begin) / (end - begin) * _WIDTH
-        told = f"{one.event_timestamp:%Y-%m-%d %H:%M:%S} UTC: {visible((one.sql_text or '')[:200])}"
-        yield Markup('<g><title>{}</title><line class="definition" x1="{}" x2="{}" y1="0" y2="{}"/></g>').format(
-            told, f"{place:.2f}", f"{place:.2f}", _HEIGHT
+        assert at is not None
+        place = (at - begin) / (end - begin) * _WIDTH
+        title = f"{at:%Y-%m-%d %H:%M:%S} UTC: {visible(text)}"
+        yield Markup('<g><title>{}</title><line class="{}" x1="{}" x2="{}" y1="0" y2="{}"/></g>').format(
+            title, kind, f"{place:.2f}", f"{place:.2f}", _HEIGHT
         )
 
 

@@ -56,12 +56,12 @@ def application(opened: OpenedLog, failure_of: Callable[[Exception], str]) -> St
     # A connection of DuckDB answers one question at a time, and so does the memory of a small machine.
     one_at_a_time = CapacityLimiter(1)
 
-    def page(view: View) -> Callable[[Request], Any]:
+    def page(path: str, view: View) -> Callable[[Request], Any]:
         async def answered(request: Request) -> Response:
             words = Words(request.query_params.multi_items())
             # The end of the process does not wait for a long question.
             return await to_thread.run_sync(
-                _answer, view, words, opened, failure_of, limiter=one_at_a_time, abandon_on_cancel=True
+                _answer, path, view, words, opened, failure_of, limiter=one_at_a_time, abandon_on_cancel=True
             )
 
         return answered
@@ -70,18 +70,20 @@ def application(opened: OpenedLog, failure_of: Callable[[Exception], str]) -> St
         status = error.status_code if isinstance(error, HTTPException) else 404
         return _failed(Failure(status, "No such page", "There is no page at this address.", "The links above lead on."))
 
-    routes = [Route(path, page(view), methods=["GET"]) for path, view in VIEWS.items()]
+    routes = [Route(path, page(path, view), methods=["GET"]) for path, view in VIEWS.items()]
     return Starlette(routes=routes, exception_handlers={HTTPException: missing})
 
 
-def _answer(view: View, words: Words, opened: OpenedLog, failure_of: Callable[[Exception], str]) -> Response:
+def _answer(path: str, view: View, words: Words, opened: OpenedLog, failure_of: Callable[[Exception], str]) -> Response:
     try:
         words.assert_known(view.words)
         log = opened.log()
         found = view.answer(log, words, opened)
     except BinloomError as error:
         status, title = (400, "No answer") if isinstance(error, UsageError) else (500, "The log cannot be read")
-        return _failed(Failure(status, title, error.message, error.hint or ""))
+        # The words of the address are in a form again, so that one of them can be changed.
+        form = (path, words, [word for word in view.words if words.has(word) and word != "page"])
+        return _failed(Failure(status, title, error.message, error.hint or ""), form)
     except Exception as error:
         return _failed(Failure(500, "Something went wrong", failure_of(error)))
     if isinstance(found, Download):
@@ -89,8 +91,8 @@ def _answer(view: View, words: Words, opened: OpenedLog, failure_of: Callable[[E
     return HTMLResponse(found)
 
 
-def _failed(failure: Failure) -> Response:
-    return HTMLResponse(show("failure.html", failure=failure, selecting={}), failure.status)
+def _failed(failure: Failure, form: tuple[str, Words, list[str]] | None = None) -> Response:
+    return HTMLResponse(show("failure.html", failure=failure, form=form, selecting={}), failure.status)
 
 
 def _sent(download: Download) -> Response:

@@ -10,7 +10,7 @@ from binloom.ui.words import Words
 from recover.sources.log import Log
 from recover.timeline.events import Table
 
-_WORDS = ("table", "schema", "since", "until", "source")
+WORDS = ("table", "schema", "since", "until", "source")
 
 
 def _page(log: Log, words: Words, opened: OpenedLog) -> str:
@@ -23,7 +23,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         "schema.html",
         words=words,
         selecting=words.selecting(),
-        fields=_WORDS,
+        fields=WORDS,
         changes=changes[:PAGE],
         has_more=len(changes) > PAGE,
         page=number,
@@ -41,4 +41,4 @@ def _named(log: Log, words: Words) -> list[Table]:
     return sorted(found, key=lambda one: (str(one), one.source_id))
 
 
-VIEW = View((*_WORDS, "page"), _page)
+VIEW = View((*WORDS, "page"), _page)

@@ -2,7 +2,7 @@
 
 from binloom.answers import lacks
 from binloom.answers.timeline import Step, timeline_of
-from binloom.pages.timeline_plot import classes, highest, plot, step_in_words
+from binloom.pages.timeline_plot import classes, highest, plot, step_in_words, ticks
 from binloom.ui.opened_log import OpenedLog
 from binloom.ui.view import View, show, told
 from binloom.ui.words import FILTERS, Words
@@ -32,6 +32,7 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         classes=classes(found),
         plot=plot(found, zoomed),
         highest=highest(found),
+        ticks=ticks(found),
         step=step_in_words(found.step),
         is_filtered=filters != Filters(),
         notes=told(log, opened, notes, words.several("source")),

@@ -2,6 +2,7 @@
 
 from binloom.answers.transaction_list import transactions_listed
 from binloom.ui.opened_log import OpenedLog
+from binloom.ui.schema import WORDS as OF_SCHEMA
 from binloom.ui.view import PAGE, View, show, told
 from binloom.ui.words import FILTERS, Words
 from ingest.errors import UsageError
@@ -19,6 +20,8 @@ def _page(log: Log, words: Words, opened: OpenedLog) -> str:
         filters=FILTERS,
         selecting=words.selecting(),
         found=found,
+        has_statements=any(one.statements for one in found.transactions),
+        of_schema={word: values for word, values in words.selecting().items() if word in OF_SCHEMA},
         sort=sort.value,
         sorts=[one.value for one in Sort],
         page=number,

@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from recover.questions.statistics import SECONDS
-from recover.selection.condition import Selection, place_condition
+from recover.questions.summaries import application_in
+from recover.selection.condition import STATEMENT_KINDS, Selection, place_condition
 from recover.selection.filters import Filters
 
 if TYPE_CHECKING:
@@ -65,6 +66,15 @@ _TABLES: Final = """
     group by source_id, epoch, binlog_file, transaction_pos, schema_name, table_name
     order by changes desc, schema_name, table_name"""
 
+_STATEMENTS: Final = f"""
+    select concat_ws('/', source_id, epoch, binlog_file, transaction_pos) as transaction_id,
+        min_by(digest_text, struct(start_pos, payload_ordinal)) as statement,
+        count(*) as statements,
+        max({application_in("tags")}) as application
+    from binloom_staging.stg_binlog__statements
+    where kind in ({", ".join(f"'{kind}'" for kind in STATEMENT_KINDS)}) and digest_text is not null
+    group by source_id, epoch, binlog_file, transaction_pos"""
+
 
 def list_query(selection: Selection, sort: Sort, limit: int, offset: int) -> "exp.Query":
     """Return the query of one page of the transactions with selected changes."""
@@ -84,6 +94,11 @@ def tables_query(selection: Selection, transactions: Sequence[str]) -> "exp.Quer
     among = place_condition(Filters(transactions=tuple(transactions)))
     query = _parsed(_TABLES)
     return query.with_("selected", as_=exp.select("*").from_(selection.query().subquery("chosen")).where(among))
+
+
+def statements_query(transactions: Sequence[str]) -> "exp.Query":
+    """Return the query of the logged statements of some transactions: the first one without its literals, and more."""
+    return _parsed(_STATEMENTS).where(place_condition(Filters(transactions=tuple(transactions))))
 
 
 def _query(text: str, selection: Selection) -> "exp.Query":

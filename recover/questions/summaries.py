@@ -55,7 +55,13 @@ _WITH_STATEMENTS: Final = f"""
         where is_change = 1
     ) as attributed"""
 
-_APP: Final = "coalesce(statement.tags['application'], statement.tags['app'], statement.tags['service'])"
+
+def application_in(tags: str) -> str:
+    """Return the expression of the application that the tags of a statement name."""
+    return f"coalesce({tags}['application'], {tags}['app'], {tags}['service'])"
+
+
+_APP: Final = application_in("statement.tags")
 _ROUTE: Final = """coalesce(
     statement.tags['route'],
     nullif(concat_ws('#', statement.tags['controller'], statement.tags['action']), '')

@@ -67,6 +67,24 @@ def test_names_and_values_are_data(tmp_path: Path) -> None:
         assert page(client, next(link for link in page(client, "/table").links.values() if "table=" in link))
 
 
+def test_a_gap_is_marked_where_the_log_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, folder = tmp_path / "home", tmp_path / "logs"
+    folder.mkdir()
+    shutil.copy(LOG / "binlog.000001", folder)
+    shutil.copy(LOG / "binlog.000002", folder / "binlog.000003")
+    land(home, folder)
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    with let_in(Inputs([])) as client:
+        marks = re.findall(r'<g><title>([^<]*)</title><line class="gap"', client.get("/").text)
+        first = re.search(r"From\n(\S+ \S+)", page(client, "/transactions?file=binlog.000003").text)
+        assert len(marks) == 1 and "gap at binlog.000001 of shop" in marks[0], (marks, first)
+        (at,) = re.findall(r"^\S+ \S+", marks[0])
+        listed = page(client, f"/?since={at}&file=binlog.000003").text
+        assert listed.startswith("Timeline") and f"From\n{at}" in listed
+        # Before the gap there is no mark.
+        assert 'class="gap"' not in client.get("/?until=2026-11-17+08:00").text
+
+
 def test_masked_values_are_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -8,9 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 
+from binloom.answers.given_definitions import GivenDefinitions
+from binloom.answers.opening import Inputs
 from binloom.ui.words import FILTERS
 from tests.support.in_process import binloom_here
 from tests.support.pages import DAMAGE, LOG, let_in, page, sample_inputs
+from tests.support.places import SAMPLES
 
 FILES = ("--files", LOG / "binlog.000001", LOG / "binlog.000002", "--snapshot-dir", LOG / "schema")
 
@@ -50,6 +53,30 @@ def test_transactions_are_sorted_and_paged(client: TestClient) -> None:
     known = [line.split(",")[0].removeprefix("files/0/") for line in done.stdout.splitlines()[1:]]
     assert names == [one.replace("/", ":") for one in known] and len(names) == 72
     assert "There are no more transactions." in page(client, "/transactions?page=9").text
+
+
+def test_a_list_tells_what_each_transaction_did(client: TestClient) -> None:
+    found = page(client, "/transactions?sort=rows&since=2026-11-17+10:15&until=2026-11-17+10:20")
+    assert re.search(r"shop.orders\n53\n53 updates\n", found.text) and "Statement\n" not in found.text
+    # The statements that define tables are on another page, with the filters that it has.
+    schema = found.links["see those of the same time"]
+    assert "since=2026-11-17+10%3A15" in schema and page(client, schema)
+    assert page(client, "/transactions?where=before.status='new'").links["see those of the same time"] == "/schema"
+
+
+def test_a_list_has_the_statements_that_a_server_logged() -> None:
+    log = SAMPLES / "shop-mariadb"
+    with let_in(Inputs([log / "binlog.000002"], GivenDefinitions(log / "schema"))) as client:
+        found = page(client, "/transactions?sort=rows").text
+    assert re.search(r"Statement\n(.*\n)*shop.orders\n53\nUPDATE `shop` . `orders` SET STATUS = \?\n53 updates", found)
+    assert re.search(r"INSERT INTO `shop` . `orders` .*\nand 2 more\n", found)
+
+
+def test_a_mistake_keeps_what_was_asked(client: TestClient) -> None:
+    found = page(client, "/transactions?table=shop.orders&since=yesterday&page=3&tabel=x", 400)
+    assert "This page has no 'tabel'" in found.text
+    assert found.fields == [("table", "shop.orders"), ("since", "yesterday")]
+    assert page(client, "/nowhere", 404).fields == []
 
 
 def test_sums_of_a_selection_are_those_of_query(client: TestClient) -> None:

@@ -11,8 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import binloom as binloom_package
+from binloom.answers.opening import Inputs, open_full_log
+from binloom.answers.transaction_list import transactions_listed
 from ingest.ddl.digests import DigestReader
 from ingest.warehouse.home import raw_table_dir
+from recover.questions.listed_transactions import Sort
 from recover.selection.filters import Filters
 from recover.sources.landed_marts import STATEMENTS
 from recover.sources.log import Log
@@ -102,6 +105,18 @@ def test_changes_are_summed_by_application_and_route(folder: Path, home: Path) -
         ("Shop", "/items/<id>", 3),
     ]
     assert all(row["first_change_at"] <= row["last_change_at"] for row in routes)
+
+
+def test_a_list_of_transactions_names_application_and_first_statement(folder: Path) -> None:
+    log = open_full_log(Inputs([*folder.iterdir()]))
+    listed = transactions_listed(log, Filters(), Sort.TIME, 9).transactions
+    found = [(one.application, one.statement, one.statements) for one in listed]
+    orders = "INSERT INTO `orders` VALUES (...) /* , ... */"
+    assert found == [
+        *[("Shop", orders, 2)] * 3,
+        ("worker", "UPDATE `orders` SET STATUS = ? WHERE `id` = ?", 2),
+        ("\x1b[31m<b>", "DELETE FROM `items` WHERE `id` >= ?", 1),
+    ]
 
 
 def test_changes_are_summed_by_digest(folder: Path, home: Path) -> None:
