@@ -3,6 +3,8 @@
 `test_project.py` fails when one of them differs from the generated text.
 """
 
+import re
+from hashlib import sha256
 from pathlib import Path
 
 from ingest.warehouse.descriptions import COLUMN_DESCRIPTIONS
@@ -18,6 +20,7 @@ _SOURCE = (
     "The contents of binary logs and schema snapshots, as `binloom ingest` and `binloom snapshot` landed them.",
     "A pure function of the bytes of the files and of the snapshots.",
 )
+_MODELS = re.compile(r"^(# Hash of the names of all models: )\S+", re.MULTILINE)
 # Columns with the time at which a row was landed; a table has at most one of them that counts.
 _LANDED_AT = ("recorded_at", "scanned_at", "observed_at", "taken_at")
 
@@ -34,10 +37,18 @@ def generated() -> dict[Path, str]:
     return {
         STAGING / "_binlog__docs.md": column_docs(),
         STAGING / "__sources.yml": sources(),
+        PROJECT / "dbt_project.yml": project_file(),
         PROJECT / "docs" / "reference.md": reference_page(),
         duckdb_models.MODELS: duckdb_models.duckdb_models(),
         demo_picture.PICTURE: demo_picture.picture(demo_picture.RECORDED.read_text()),
     }
+
+
+def project_file() -> str:
+    """Return `dbt_project.yml` with a hash of the names of all models."""
+    names = sorted(path.stem for path in (PROJECT / "models").rglob("*.sql"))
+    found = sha256(" ".join(names).encode()).hexdigest()[:16]
+    return _MODELS.sub(rf"\g<1>{found}", (PROJECT / "dbt_project.yml").read_text(), count=1)
 
 
 def column_docs() -> str:
