@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.warehouse import Line, Warehouse, series
 
 # The quality models, and the models that only they need.
-PROOFS = ("path:models/marts/quality", "int_chain_files", "int_chain_links", "int_chain_suspects", "int_chain_breaks")
+PROOFS = ("path:models/marts/quality", "int_chain_files", "int_chain_suspects", "int_chain_breaks")
 
 
 def quality(work: Path, size: int) -> Iterator[Line]:

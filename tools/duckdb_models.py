@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 
 from ingest.errors import BinloomError
-from recover.sources.landed_marts import PARTS
+from recover.sources.landed_marts import DIGESTS, PARTS
 from recover.sources.log import VIEWS
 from recover.sources.marts import BASELINES, MASKED_SOURCES
 from recover.timeline.table_log import MARTS
@@ -42,6 +42,8 @@ def for_duckdb(code: str) -> str:
     for name, other in _NAMES.items():
         code = re.sub(rf"\b{name}\b", other, code)
     tree = sqlglot.parse_one(code, read="spark")
+    for column in [one for one in tree.find_all(exp.Alias) if one.alias in DIGESTS]:
+        column.pop()
     for node in tree.walk():
         node.comments = None
     for hint in [*tree.find_all(exp.Hint)]:

@@ -113,6 +113,21 @@ final as (
                 'value', change.value
             )
         ) as json_changes,
+        -- The proof of the chain compares digests. An image of nothing but the key proves nothing.
+        case
+            when
+                event_type != 'INSERT'
+                and size(primary_key_ordinals) > 0
+                and (before_columns is null or size(array_except(before_columns, primary_key_ordinals)) > 0)
+                then {{ image_digest('before_values', 'before_columns') }}
+        end as digest_before,
+        case
+            when event_type != 'DELETE' and size(primary_key_ordinals) > 0
+                then {{ image_digest(
+                    values_after('before_values', 'after_values', 'after_columns'),
+                    columns_after('event_type', 'before_columns', 'after_columns')
+                ) }}
+        end as digest_after,
         table_version_id,
         binding_confidence,
         thread_id,

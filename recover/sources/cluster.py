@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ingest.errors import StoreError, UsageError
 from recover.sources.engine import Answer, in_memory, registered
+from recover.sources.landed_marts import DIGESTS
 from recover.sources.spark_rows import Column, line_of, values_of
 
 if TYPE_CHECKING:
@@ -170,6 +171,16 @@ class Cluster:
         columns = self.columns(text)
         return Answer([column.name for column in columns], self._rows(text, columns))
 
+    def without_digests(self, query: "exp.Query") -> "exp.Query":
+        """Return a query of the same rows, without the digests if it is one of all columns of `row_changes`."""
+        from sqlglot import exp
+
+        if not query.is_star:
+            return query
+        found = [column.name for column in self.columns(_spark(query))]
+        kept = [exp.column(name, quoted=True) for name in found if name not in DIGESTS]
+        return query if len(kept) == len(found) else exp.select(*kept).from_(query.subquery("answer"))
+
     def rows(self, query: "exp.Query") -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query, with values as DuckDB has them; see `answer`."""
         return self.answer(query).rows
@@ -182,11 +193,11 @@ class Cluster:
     def copy(self, query: "exp.Query", connection: "DuckDBPyConnection", table: str) -> None:
         """Add the rows of a query to a table of DuckDB, which is created if it is missing; see `answer`.
 
-        Columns of the table that the query does not have are NULL.
+        Columns of the table that the query does not have are NULL; digests are not copied.
         """
         import pyarrow as pa
 
-        text = _spark(query)
+        text = _spark(self.without_digests(query))
         columns = self.columns(text)
         rows = values_of(columns, "lines")
         with registered(connection, "lines", pa.table({"line": pa.array([], pa.large_string())})):

@@ -26,6 +26,10 @@ PARTS: Final = ("binloom_intermediate", "int_row_change_parts")
 """The parts of `row_changes` with their fingerprints."""
 
 ROW_CHANGES: Final = ("binloom", "row_changes")
+
+DIGESTS: Final = ("digest_before", "digest_after")
+"""Columns of `row_changes` for the proofs of a build. Answers do not have them: DuckDB lacks their hash."""
+
 _QUARANTINE: Final = ("binloom", "quarantined_row_events")
 _BUILT_PARTS: Final = ("binloom_intermediate", "row_changes_built_parts")
 _COMPLETED: Final = "binloom_intermediate.int_completed_segments"

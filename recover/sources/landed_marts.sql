@@ -3034,6 +3034,7 @@ WITH row_event_counts AS (
           ARRAY_AGG(
             '{' || CONCAT_WS(
               ',',
+              '"layout":' || CAST(TO_JSON(1) AS TEXT),
               '"segment_start":' || CAST(TO_JSON(segment_start) AS TEXT),
               '"landed_at":' || STRFTIME(landed_at AT TIME ZONE 'UTC', '"%Y-%m-%dT%H:%M:%S.%gZ"'),
               '"row_events":' || CAST(TO_JSON(row_events) AS TEXT),
@@ -3048,6 +3049,7 @@ WITH row_event_counts AS (
             ) || '}'
           ) FILTER(WHERE '{' || CONCAT_WS(
             ',',
+            '"layout":' || CAST(TO_JSON(1) AS TEXT),
             '"segment_start":' || CAST(TO_JSON(segment_start) AS TEXT),
             '"landed_at":' || STRFTIME(landed_at AT TIME ZONE 'UTC', '"%Y-%m-%dT%H:%M:%S.%gZ"'),
             '"row_events":' || CAST(TO_JSON(row_events) AS TEXT),

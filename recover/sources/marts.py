@@ -15,6 +15,7 @@ from recover.sources.engine import escaped, in_memory, literal, quoted, unchange
 from recover.sources.kept_files import KeptFiles, KeptTable, NeedsPartition, all_partitions, ignored
 from recover.sources.key_parts import FOOTERS, ROWS_IN, SCHEMA
 from recover.sources.landed_marts import (
+    DIGESTS,
     ROW_CHANGES,
     STATEMENTS,
     LandedMarts,
@@ -278,7 +279,8 @@ def _rows_in(files: str, partitions: Sequence[str]) -> str:
     # Last and in their order, as Spark has them; DuckDB sorts them by name.
     columns = ", ".join(map(quoted, partitions))
     rows = f"read_parquet({files}, union_by_name = true, hive_types = {{{types}}})"
-    return f"select * exclude ({columns}), {columns} from {rows}"
+    others = ", ".join(map(literal, (*partitions, *DIGESTS)))
+    return f"select columns(lambda name: name not in ({others})), {columns} from {rows}"
 
 
 def _no_mart(home: Path, schema: str, name: str) -> NoMartError:

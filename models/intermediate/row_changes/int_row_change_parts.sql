@@ -95,6 +95,8 @@ final as (
                     collect_list(
                         to_json(
                             struct(
+                                -- Another number when the same inputs give other values, for example a new column.
+                                1 as layout,
                                 segment_start,
                                 landed_at,
                                 row_events,

@@ -420,7 +420,7 @@ class TestCluster:
         for schema, name in marts:
             query = exp.select("*").from_(f"{schema}.{name}")
             local = built.answer(query)
-            found = cluster.answer(query)
+            found = cluster.answer(cluster.without_digests(query))
             assert sorted(found.columns) == sorted(local.columns)
             places = [found.columns.index(column) for column in local.columns]
             rows = [tuple(row[place] for place in places) for row in found.rows]

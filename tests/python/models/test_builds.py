@@ -217,7 +217,7 @@ def test_building_again_writes_no_part(first_build: dict[str, str], spark: Any, 
     feeding = ["int_completed_segments", "int_row_change_parts", "int_chain_files"]
     states = dbt("run", "--select", *feeding, "config.materialized:parts")
     assert set(states.values()) == {"success"}, states
-    chain = {"int_chain_links", "int_chain_suspects", "int_chain_breaks"}
+    chain = {"int_chain_suspects", "int_chain_breaks"}
     assert without_new_parts(home) == {*COUNTED, *chain, "row_changes", "transactions"}
     assert contents(spark) == marts
     assert rewritten(files, hour_files(home)) == set()

@@ -40,7 +40,7 @@ SEED = os.environ.get("BINLOOM_KILLS_SEED", "20261122")
 # Every kind of table: rebuilt in full, by hour, by file, with a record of its inputs, and a view below them.
 UPSTREAM = ["+row_changes", "+int_chain_breaks", "+transactions"]
 FEEDING = ["int_completed_segments", "int_row_event_counts", "int_row_change_parts", "int_chain_files"]
-CHAIN = ["int_chain_links", "int_chain_suspects", "int_chain_breaks"]
+CHAIN = ["int_chain_suspects", "int_chain_breaks"]
 KILLED = [*FEEDING, "row_changes", "transactions", "int_row_change_counts", *CHAIN]
 EVERYTHING = [*UPSTREAM, *KILLED]
 TABLES = [
