@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING
 from ingest.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from binloom.api import changes, coverage, history, row, schema_changes, state, summary, transactions, undo
+    from binloom.api import (
+        changes,
+        coverage,
+        history,
+        row,
+        schema_changes,
+        state,
+        summary,
+        timeline,
+        transactions,
+        undo,
+    )
     from ingest.binlog import open_binlog
     from ingest.errors import BinloomError
     from ingest.landing.data_source import register
@@ -30,6 +41,7 @@ __all__ = [
     "schema_changes",
     "state",
     "summary",
+    "timeline",
     "transactions",
     "undo",
 ]
@@ -41,7 +53,7 @@ __getattr__ = lazy_names(
         **dict.fromkeys(
             (
                 *("changes", "coverage", "history", "row", "schema_changes"),
-                *("state", "summary", "transactions", "undo"),
+                *("state", "summary", "timeline", "transactions", "undo"),
             ),
             "binloom.api",
         ),

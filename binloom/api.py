@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack
 
+from binloom.answers import lacks
 from binloom.answers.answer import Answer, NoteList, Row
 from binloom.answers.changes import RowChange, changes_of, sums_of
 from binloom.answers.coverage import Coverage, coverage_of
@@ -24,9 +25,11 @@ from binloom.answers.opening import open_log as _open_log
 from binloom.answers.row_history import RowHistory, RowThen, row_history_of, row_then
 from binloom.answers.schema_changes import SchemaChange, schema_changes_of
 from binloom.answers.table_state import TableState, table_state_of
+from binloom.answers.timeline import timeline_of
 from binloom.answers.transactions import Transaction, transactions_of
 from binloom.answers.undo import PlannedUndo, parts_of, planned_undo
 from binloom.commands.build_record import has_built_everything
+from binloom.pages.over_time import OverTime
 from ingest.errors import UsageError
 from ingest.sources.address import ServerAddress
 from recover.index.opened import Index
@@ -125,6 +128,21 @@ def summary(
     """Return sums of the selected row changes, as `binloom query --by`; the rest is as for `changes`."""
     log, filters, told = _selected(selecting)
     return _limited(_with_notes(sums_of(log, filters, By(by), _one_more(limit)), told), limit)
+
+
+def timeline(**selecting: Unpack[Selecting]) -> OverTime:
+    """Return the selected row changes over time, beside all others of that time; a notebook shows a plot.
+
+    Raises
+    ------
+    BinloomError
+        The log cannot be read, or a name, place or time in the filters does not exist.
+    """
+    filters, told = _filters(selecting), NoteList()
+    log = open_full_log(_inputs(selecting), filters.sources, tell=told)
+    found = timeline_of(log, filters)
+    notes = lacks.of_selection(log, log.select(filters), is_explained=not found.changes)
+    return OverTime(found, (*told, *notes, *lacks.gaps(log, filters.sources), *lacks.end(log)))
 
 
 def transactions(

@@ -7,6 +7,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from binloom.answers.timeline import Step, Timeline
+from binloom.pages.rendering import style
 from ingest.escapes import visible
 from ingest.words import counted
 
@@ -15,6 +16,13 @@ COLORS: Final = 5
 _WIDTH: Final = 1000
 _HEIGHT: Final = 160
 _PARTS: Final = 4
+# The colours of the page that are not in the style sheet of reports are those of its light scheme.
+_PICTURE: Final = Markup(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -5 1020 {2}" width="1020" height="{2}"><style>{0}'
+    "\n:root {{ --line: #d5dce3; --bad: #a3201c; }} text {{ font: 13px system-ui, sans-serif; fill: #5b6875; }}"
+    "\n.back {{ fill: #ffffff; }}</style>"
+    '<rect class="back" x="-10" y="-5" width="1020" height="{2}"/>{1}</svg>'
+)
 
 
 def classes(timeline: Timeline) -> dict[str, str]:
@@ -39,6 +47,32 @@ def plot(timeline: Timeline, address_of: Callable[[Step], str] | None = None) ->
     ).format(
         _WIDTH, _HEIGHT, role, label, Markup("").join((*_lines(), *_bars(timeline, address_of), *_marks(timeline)))
     )
+
+
+def picture(timeline: Timeline) -> Markup:
+    """Return the timeline as an SVG document with times, names of tables and a style sheet."""
+    if not timeline.steps:
+        return _PICTURE.format(style("report.css"), Markup('<text x="10" y="30">No row change fits.</text>'), 50)
+    parts = [*_lines(), *_bars(timeline, None), *_marks(timeline)]
+    for place, at in enumerate(ticks(timeline)):
+        anchor = ("start", *["middle"] * (_PARTS - 1), "end")[place]
+        parts.append(
+            Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(
+                _WIDTH * place // _PARTS, _HEIGHT + 18, anchor, f"{at:%Y-%m-%d %H:%M:%S}"
+            )
+        )
+    shown = [(visible(table)[:60], name) for table, name in classes(timeline).items()][:COLORS]
+    more = [("more tables", f"table-{COLORS}")] if len(timeline.tables) > COLORS else []
+    others = [("other changes", "others")] if any(step.others for step in timeline.steps) else []
+    for line, (text, name) in enumerate([*shown, *more, *others]):
+        y = _HEIGHT + 42 + 20 * line
+        parts.append(
+            Markup('<rect class="{}" x="0" y="{}" width="12" height="12"/><text x="18" y="{}">{}</text>').format(
+                name, y - 11, y, text
+            )
+        )
+    height = _HEIGHT + 32 + 20 * len([*shown, *more, *others])
+    return _PICTURE.format(style("report.css"), Markup("").join(parts), height)
 
 
 def highest(timeline: Timeline) -> int:

@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "recover.undo.plan": LANDED | {"recover"} | UNDO - {"recover.undo.print"},
     "recover.undo.print": LANDED | {"recover"} | UNDO,
     "binloom": INGEST | {"binloom.api"},
-    "binloom.api": INGEST | RECOVER | {"binloom.answers", "binloom.commands"},
+    "binloom.api": INGEST | RECOVER | {"binloom.answers", "binloom.commands", "binloom.pages"},
     "binloom.site": INGEST | RECOVER | {"binloom.pages"},
     "binloom.doctor": INGEST | RECOVER,
     "binloom.typed": INGEST | RECOVER,

@@ -1,21 +1,26 @@
 """The functions of `import binloom`: they answer as the commands do, and carry what an answer lacks."""
 
 import contextlib
+import html
 import io
 import json
 import re
 import shutil
+from base64 import b64decode
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
 
 import binloom
 from binloom.commands.output import _plain
+from binloom.pages.timeline_plot import picture
 from recover.notes import Kind
 from tests.support.in_process import binloom_here
+from tests.support.nasty import nasty_file
 from tests.support.older_warehouse import unpack
 from tests.support.places import PROJECT, SAMPLES
 
@@ -61,7 +66,7 @@ def test_the_page_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
         with contextlib.redirect_stdout(out):
             exec(code, names)
         assert out.getvalue() == expected
-    assert len(blocks) == PAGE.count("```python") == 4
+    assert len(blocks) == PAGE.count("```python") == 5
 
 
 @pytest.mark.parametrize("is_landed", [False, True], ids=["files", "home"])
@@ -203,6 +208,33 @@ def test_a_notebook_shows_values_as_text() -> None:
 
     answer = Answer(("a <i>",), (), lambda: iter([("<script>x</script>",)]), dict, lambda: table)
     assert "&lt;script&gt;" in answer._repr_html_() and "<i>" not in answer._repr_html_()
+
+
+def test_a_notebook_shows_changes_over_time_as_a_picture() -> None:
+    found = binloom.timeline(table="shop.orders", **WHERE)
+    rows = found.arrow().to_pylist()
+    assert sum(row["changes"] for row in rows) == found.timeline.changes == 135
+    assert {row["table_name"] for row in rows} == {"shop.orders"} and rows == sorted(rows, key=lambda row: row["at"])
+    shown = re.search(
+        r'^<img alt="135 row changes over time" src="data:image/svg\+xml;base64,([^"]+)"><ul>', found._repr_html_()
+    )
+    assert shown is not None
+    root = ElementTree.fromstring(b64decode(shown[1]))
+    texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "2026-11-17 07:30:00" and texts[5:] == ["shop.orders", "other changes"]
+    assert found.lacks and found.lacks[0] in html.unescape(found._repr_html_())
+    nothing = binloom.timeline(table="shop.orders", key=99, **WHERE)
+    assert nothing.arrow().num_rows == 0 and "No row change fits" in str(picture(nothing.timeline))
+    assert any("99" in note or "fit" in note for note in nothing.notes)
+    with pytest.raises(binloom.BinloomError, match="no table"):
+        binloom.timeline(table="shop.nothing", **WHERE)
+
+
+def test_names_in_a_picture_are_data(tmp_path: Path) -> None:
+    nasty_file(tmp_path / "b.000001", 1)
+    shown = picture(binloom.timeline(files=tmp_path / "b.000001").timeline)
+    ElementTree.fromstring(shown)
+    assert "<script" not in shown and "\u202e" not in shown
 
 
 def test_marts_of_an_older_build_lack_no_field(tmp_path: Path) -> None:
