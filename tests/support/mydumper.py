@@ -13,7 +13,7 @@ from tests.servers import Server
 MYDUMPER: Final = shutil.which("mydumper")
 needs_mydumper = pytest.mark.skipif(MYDUMPER is None, reason="needs mydumper (apt-get install mydumper)")
 
-_SECONDS: Final = 60
+_SECONDS: Final = 20
 _TRIES: Final = 5
 
 
