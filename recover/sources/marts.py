@@ -187,7 +187,7 @@ def _rows(home: Path, kept: KeptFiles, schema: str, name: str) -> str:
     if schema == RAW_SCHEMA or "/" in f"{schema}{name}":
         raise _no_mart(home, schema, name)
     try:
-        return _rows_of(kept.mart(schema, name))
+        return _rows_of(kept.mart(schema, name), DIGESTS if (schema, name) == ROW_CHANGES else ())
     except FileNotFoundError:
         raise _no_mart(home, schema, name) from None
 
@@ -263,23 +263,26 @@ def _add_parts(connection: "DuckDBPyConnection", kept: KeptFiles, completed: Cal
         return
     connection.execute(f"create schema {SCHEMA}")
     connection.execute(f"create view {FOOTERS} as select * from parquet_metadata({literal(table.pattern)})")
-    connection.execute(f"create macro {ROWS_IN}(files) as table {completed(_rows_in('files', table.partitions))}")
+    rows = completed(_rows_in("files", table.partitions, DIGESTS))
+    connection.execute(f"create macro {ROWS_IN}(files) as table {rows}")
 
 
-def _rows_of(table: KeptTable) -> str:
-    """Return a query of the rows of a table."""
-    return no_rows(table.columns) if table.columns else _rows_in(literal(table.pattern), table.partitions)
+def _rows_of(table: KeptTable, hidden: Sequence[str] = ()) -> str:
+    """Return a query of the rows of a table, without some columns."""
+    if table.columns:
+        return no_rows((name, kind) for name, kind in table.columns if name not in hidden)
+    return _rows_in(literal(table.pattern), table.partitions, hidden)
 
 
-def _rows_in(files: str, partitions: Sequence[str]) -> str:
-    """Return a query of the rows of files, given as a pattern or a list."""
+def _rows_in(files: str, partitions: Sequence[str], hidden: Sequence[str] = ()) -> str:
+    """Return a query of the rows of files, given as a pattern or a list; files may lack the hidden columns."""
     if not partitions:
         return f"select * from read_parquet({files}, union_by_name = true)"
     types = ", ".join(f"{column}: {_PARTITION_TYPES.get(column, 'varchar')}" for column in partitions)
     # Last and in their order, as Spark has them; DuckDB sorts them by name.
     columns = ", ".join(map(quoted, partitions))
     rows = f"read_parquet({files}, union_by_name = true, hive_types = {{{types}}})"
-    others = ", ".join(map(literal, (*partitions, *DIGESTS)))
+    others = ", ".join(map(literal, (*partitions, *hidden)))
     return f"select columns(lambda name: name not in ({others})), {columns} from {rows}"
 
 

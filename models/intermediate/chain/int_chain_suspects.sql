@@ -10,6 +10,7 @@
     )
 }}
 
+{#- The dropped tables are those of an older binloom. Nothing rewrites them, so an erasure would not reach them. -#}
 {%- set parts = stale_parts() -%}
 {%- set files = files_looked_back_on(parts) -%}
 

@@ -95,11 +95,11 @@ def test_a_home_without_marts_says_what_to_do(tmp_path: Path) -> None:
         ask("select * from row_changes", tmp_path)
 
 
-def own_table(home: Path, schema: str, name: str, rows: Mapping[str, Sequence[object]]) -> None:
+def own_table(home: Path, schema: str, name: str, rows: Mapping[str, Sequence[object]], part: str = "") -> None:
     """Write a table, as a dbt project of a person does."""
     folder = home / "warehouse" / f"{schema}.db" / name
-    folder.mkdir(parents=True)
-    pq.write_table(pa.table(dict(rows)), folder / "part-0.parquet")
+    (folder / part).mkdir(parents=True)
+    pq.write_table(pa.table(dict(rows)), folder / part / "part-0.parquet")
     (folder / "_SUCCESS").touch()
 
 
@@ -124,6 +124,14 @@ def test_every_table_of_the_warehouse_can_be_asked(tmp_path: Path) -> None:
         ["column_name", "data_type"],
         [("id", "bigint"), ("note", "string")],
     )
+
+
+def test_only_row_changes_has_hidden_columns(tmp_path: Path) -> None:
+    rows = {"digest_before": [1], "digest_after": [2], "n": [3]}
+    for schema, name in (("own", "hashes"), ("binloom", "row_changes")):
+        own_table(tmp_path, schema, name, rows, "part=a")
+    assert ask("select * from own.hashes", tmp_path).columns == [*rows, "part"]
+    assert ask("select * from row_changes", tmp_path).columns == ["n", "part"]
 
 
 def test_describe_has_the_types_of_spark(home: Path) -> None:
