@@ -76,13 +76,17 @@ def test_a_gap_is_marked_where_the_log_goes_on(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     with let_in(Inputs([])) as client:
         marks = re.findall(r'<g><title>([^<]*)</title><line class="gap"', client.get("/").text)
-        first = re.search(r"From\n(\S+ \S+)", page(client, "/transactions?file=binlog.000003").text)
-        assert len(marks) == 1 and "gap at binlog.000001 of shop" in marks[0], (marks, first)
+        assert len(marks) == 1 and "gap at binlog.000001 of shop" in marks[0], marks
         (at,) = re.findall(r"^\S+ \S+", marks[0])
         listed = page(client, f"/?since={at}&file=binlog.000003").text
         assert listed.startswith("Timeline") and f"From\n{at}" in listed
         # Before the gap there is no mark.
         assert 'class="gap"' not in client.get("/?until=2026-11-17+08:00").text
+        # Each source has its own.
+        run(home, "ingest", "--source", "other", "--binlog-dir", folder, "--all")
+        both = re.findall(r'<g><title>([^<]*)</title><line class="gap"', client.get("/").text)
+        assert [re.sub(r".* of (\w+):.*", r"\1", one) for one in both] == ["other", "shop"]
+        assert all(one.startswith(at) for one in both)
 
 
 def test_masked_values_are_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
