@@ -33,7 +33,7 @@ from binloom.pages.over_time import OverTime
 from ingest.errors import UsageError
 from ingest.sources.address import ServerAddress
 from recover.index.opened import Index
-from recover.notes import Note
+from recover.notes import Note, lacking
 from recover.questions.statistics import Least
 from recover.selection.filters import By, Filters, separated
 from recover.sources.log import NO_ROWS, Log
@@ -279,7 +279,7 @@ class Undo:
     @property
     def lacks(self) -> tuple[Note, ...]:
         """What the script lacks, or why there is none."""
-        return tuple(note for note in self.notes if note.is_lack)
+        return lacking(self.notes)
 
     @property
     def is_possible(self) -> bool:

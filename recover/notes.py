@@ -1,5 +1,6 @@
 """Sentences about an answer, and what each of them means for it."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Self
 
@@ -59,3 +60,8 @@ class Note(str):
 def note_of(sentence: str) -> Note:
     """Return a sentence as a note: one that is none yet is a fact."""
     return sentence if isinstance(sentence, Note) else Note(sentence)
+
+
+def lacking(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return the notes because of which an answer is not the whole truth."""
+    return tuple(note for note in notes if note.is_lack)

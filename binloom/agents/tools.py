@@ -14,7 +14,7 @@ from binloom.answers.answer import Answer
 from binloom.answers.coverage import Coverage
 from binloom.answers.named_files import binlogs
 from ingest.errors import UsageError
-from recover.notes import Kind, Note
+from recover.notes import Kind, Note, lacking
 from recover.selection.condition import is_filtered_table
 from recover.selection.filters import By, Filters, moment
 from recover.sources.kept_files import ignored
@@ -206,7 +206,7 @@ def _listed(answer: Answer[Any], limit: int, bounded: Bounded, limits: Iterable[
 def _on(notes: Iterable[Note]) -> dict[str, Any]:
     """Return the notes on an answer as the fields that every answer has. Values are never in `lacks` and `notes`."""
     found = list(dict.fromkeys(notes))
-    missing = [note for note in found if note.is_lack]
+    missing = lacking(found)
     quoting = [note for note in found if note.quotes_values]
     said = [(note.kind, note) for note in missing if not note.quotes_values]
     counts = {kind: sum(note.kind is kind for note in quoting) for kind in dict.fromkeys(one.kind for one in quoting)}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from recover.notes import Kind, Note
+from recover.notes import Kind, Note, lacking
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ class Answer(Generic[Row]):
     @property
     def lacks(self) -> tuple[Note, ...]:
         """What the answer lacks. Empty if it is the whole truth as far as the log tells it."""
-        return tuple(note for note in self.notes if note.is_lack)
+        return lacking(self.notes)
 
     @property
     def is_complete(self) -> bool:
@@ -82,8 +82,14 @@ class Answer(Generic[Row]):
             "<tr>" + "".join(f"<td>{'' if cell is None else escape(str(cell))}</td>" for cell in cells) + "</tr>"
             for cells in shown.read()
         )
-        notes = "".join(f"<li>{escape(note)}</li>" for note in shown.notes)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{notes}</ul>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{html_of(shown.notes)}"
+
+
+def html_of(notes: Iterable[Note]) -> str:
+    """Return notes as a list in HTML, for a notebook."""
+    from html import escape
+
+    return f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>"
 
 
 def table_of(columns: Sequence[str], rows: Iterable[Cells]) -> "pa.Table":

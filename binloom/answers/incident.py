@@ -8,7 +8,7 @@ from binloom.answers import lacks
 from binloom.answers.changes import RowChange, changes_of
 from binloom.answers.shown_undo import ShownUndo, shown_undo
 from binloom.answers.timeline import Timeline, rest_of_timeline, timeline_of
-from recover.notes import Note
+from recover.notes import Note, lacking
 from recover.selection.filters import Filters
 from recover.sources.log import Log, Parts
 from recover.sources.more_rows import Rest
@@ -97,7 +97,7 @@ class Incident:
     @property
     def lacks(self) -> tuple[Note, ...]:
         """Why the report is not the whole truth; empty if it is."""
-        return tuple(note for note in self.notes if note.is_lack)
+        return lacking(self.notes)
 
 
 def parts_of_incident(filters: Filters) -> Parts:

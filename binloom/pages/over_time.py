@@ -4,8 +4,9 @@ from base64 import b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from binloom.answers.answer import html_of
 from binloom.answers.timeline import Timeline
-from recover.notes import Note
+from recover.notes import Note, lacking
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,7 @@ class OverTime:
     @property
     def lacks(self) -> tuple[Note, ...]:
         """Why the answer is not the whole truth; empty if it is."""
-        return tuple(note for note in self.notes if note.is_lack)
+        return lacking(self.notes)
 
     def arrow(self) -> "pa.Table":
         """Return a row for each step and table: its begin (UTC), the table, the number of selected changes."""
@@ -43,12 +44,9 @@ class OverTime:
 
     def _repr_html_(self) -> str:
         """Return the plot and all notes as HTML, for a notebook."""
-        from html import escape
-
         from binloom.pages.timeline_plot import picture
 
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         # An image has style sheets of its own, which do not reach the rest of a notebook.
         image = b64encode(picture(self.timeline).encode("utf-8", "replace")).decode()
         told = f"{self.timeline.changes:,} row changes over time"
-        return f'<img alt="{told}" src="data:image/svg+xml;base64,{image}"><ul>{notes}</ul>'
+        return f'<img alt="{told}" src="data:image/svg+xml;base64,{image}">{html_of(self.notes)}'
