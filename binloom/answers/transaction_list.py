@@ -1,7 +1,7 @@
 """Transactions with selected row changes, page by page, and those that changed the same rows later."""
 
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -98,8 +98,8 @@ class LaterChange:
     first_key: str
 
 
-_COLUMNS = tuple(one.name for one in fields(ListedTransaction) if one.default is MISSING is one.default_factory)
 _STATEMENTS = ("statement", "statements", "application")
+_COLUMNS = tuple(one.name for one in fields(ListedTransaction) if one.name not in ("tables", *_STATEMENTS))
 _LATER = tuple(one.name for one in fields(LaterChange))
 
 
@@ -122,19 +122,16 @@ def transactions_listed(log: Log, filters: Filters, sort: Sort, limit: int, offs
     rows = list(islice(log.rows(list_query(selection, sort, limit + 1, offset)), limit + 1))
     found = [ListedTransaction(**dict(zip(_COLUMNS, row, strict=True))) for row in rows[:limit]]
     tables: dict[str, dict[str, int]] = {}
-    statements: dict[str, tuple[Any, ...]] = {}
+    statements: dict[str, dict[str, Any]] = {}
     if found:
         names = [one.transaction_id for one in found]
         for transaction_id, schema, table, changes in log.rows(tables_query(selection, names)):
             tables.setdefault(transaction_id, {})[f"{schema}.{table}"] = changes
-        statements = {transaction_id: tuple(told) for transaction_id, *told in log.rows(statements_query(names))}
+        for transaction_id, *told in log.rows(statements_query(names)):
+            statements[transaction_id] = dict(zip(_STATEMENTS, told, strict=True))
     notes = lacks.of_selection(log, selection, is_explained=not found and not offset)
     listed = (
-        replace(
-            one,
-            tables=tables.get(one.transaction_id, {}),
-            **dict(zip(_STATEMENTS, statements.get(one.transaction_id, ()), strict=False)),
-        )
+        replace(one, tables=tables.get(one.transaction_id, {}), **statements.get(one.transaction_id, {}))
         for one in found
     )
     return TransactionPage(tuple(listed), len(rows) > limit, tuple(notes))

@@ -1,6 +1,6 @@
 """The pages by their addresses, asked one at a time, and what a page shows when there is no answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -82,8 +82,8 @@ def _answer(path: str, view: View, words: Words, opened: OpenedLog, failure_of: 
     except BinloomError as error:
         status, title = (400, "No answer") if isinstance(error, UsageError) else (500, "The log cannot be read")
         # The words of the address are in a form again, so that one of them can be changed.
-        form = (path, words, [word for word in view.words if words.has(word) and word != "page"])
-        return _failed(Failure(status, title, error.message, error.hint or ""), form)
+        fields = [word for word in view.words if words.has(word) and word != "page"]
+        return _failed(Failure(status, title, error.message, error.hint or ""), path=path, words=words, fields=fields)
     except Exception as error:
         return _failed(Failure(500, "Something went wrong", failure_of(error)))
     if isinstance(found, Download):
@@ -91,8 +91,8 @@ def _answer(path: str, view: View, words: Words, opened: OpenedLog, failure_of: 
     return HTMLResponse(found)
 
 
-def _failed(failure: Failure, form: tuple[str, Words, list[str]] | None = None) -> Response:
-    return HTMLResponse(show("failure.html", failure=failure, form=form, selecting={}), failure.status)
+def _failed(failure: Failure, fields: Sequence[str] = (), **form: object) -> Response:
+    return HTMLResponse(show("failure.html", failure=failure, fields=fields, selecting={}, **form), failure.status)
 
 
 def _sent(download: Download) -> Response:
