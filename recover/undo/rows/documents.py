@@ -173,6 +173,11 @@ def _is_kept(digits: str) -> bool:
     if not {*digits} & {*".e"}:
         return -(1 << 63) <= int(digits) < 1 << 64
     mantissa = digits.lower().split("e")[0]
-    return repr(float(digits)).split("e")[0].rstrip("0").rstrip(".") == mantissa.rstrip("0").rstrip(".") and (
+    # A server prints the fewest digits that give the same DOUBLE, like Python, but more zeros instead of an exponent.
+    return _significant(repr(float(digits)).split("e")[0]) == _significant(mantissa) and (
         not mantissa.partition(".")[2].endswith("0") or mantissa.endswith(".0")
     )
+
+
+def _significant(digits: str) -> str:
+    return digits.lstrip("-").replace(".", "").strip("0")
